@@ -1,0 +1,213 @@
+// Core: the typed tensor IR. A module is a flat graph of families; a family is a function from
+// addresses to scalars, given by clauses over disjoint boxes; a clause body is a scalar expression
+// over accesses to families and reductions. Everything between sema and codegen is Core → Core.
+//
+// Semantics, once:
+// - A family's coordinate c runs over 0..extent(c). The boxes of its clauses are disjoint and cover
+//   it (block-locals of a recurrence step get an explicit zero clause for steps that don't exist).
+// - A `where` on a family is Select(gate, body, 0) — there is no other family gate. Select and the
+//   logical operators are lazy: the side not taken is not evaluated, so no NaN and no bounds
+//   failure leaks from it. And/Or short-circuit left to right.
+// - A Reduce visits the cells of its binders' ranges (lexicographically, first binder slowest;
+//   later ranges may mention earlier binders), keeps those where `gate` holds and every route
+//   (slot, to) has to == slot, and combines `body` with `op`. Routes say the same as a gate; they
+//   exist so that the sum can be executed as one pass over the binders that adds each body to the
+//   address it is routed to. A route outside the coordinate's range contributes nothing.
+// - An Access outside the family's extents is a run-time error, unless the access is proven in
+//   bounds, in which case the check is dropped.
+// - Slots, not names: inside a clause of a family of rank n, slots 0..n-1 are its coordinates;
+//   a Reduce binds the next free slots (`first`, `first+1`, …). Names ride along for messages and
+//   the printer and never take part in equality.
+// - Index arithmetic is i64. Sums and constant multiples of i64 are always one Affine node in
+//   normal form, so equal index expressions are equal ids. Extents are i64 expressions without
+//   slots, over literals and Params.
+// - Nodes are hash-consed in an append-only arena shared by all modules derived from each other;
+//   equal ids mean equal meaning. Spans are those of the first occurrence.
+// - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "base/source.h"
+#include "base/symbol.h"
+#include "runtime/dtype.h"
+
+namespace ein::core {
+
+using ExprId = Id<struct CoreExprTag>;
+using FamilyId = Id<struct FamilyTag>;
+using ParamId = Id<struct ParamTag>;
+
+enum class Op : uint8_t {
+#define EIN_OP(name, spelling, arity, cls) name,
+#include "core/ops.def"
+#undef EIN_OP
+};
+enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast };
+struct OpInfo {
+  const char* name;
+  const char* spelling;
+  uint32_t arity;
+  OpClass cls;
+};
+const OpInfo& info(Op op);
+
+enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin };
+const char* name_of(ReduceOp op);
+
+// ---- nodes -------------------------------------------------------------------------------------
+
+struct FloatLit { double value; };     // of the node's float type
+struct IntLit { int64_t value; };      // of the node's integer type
+struct BoolLit { bool value; };
+
+struct Slot { uint32_t n; };           // i64: an index
+struct ParamRef { ParamId param; };    // i64: a symbolic extent, never negative
+
+// constant + Σ coef·atom, i64. At least one term; atoms are non-Affine, non-literal i64 nodes sorted
+// by id; no zero coefficients; never just 1·atom + 0 (that is the atom itself).
+struct Affine {
+  struct Term { ExprId atom; int64_t coef; };
+  std::vector<Term> terms;
+  int64_t constant = 0;
+};
+
+struct Apply { Op op; std::vector<ExprId> args; };
+
+struct Access { FamilyId family; std::vector<ExprId> at; };  // one i64 expression per coordinate
+
+struct Range { ExprId lo, hi; };  // lo..hi, exclusive
+
+struct Route { uint32_t slot; ExprId to; };  // slot: a coordinate of the family
+
+struct Reduce {
+  ReduceOp op;
+  uint32_t first = 0;          // slot of the first binder
+  std::vector<Range> over;     // one range per binder
+  std::vector<Symbol> names;   // one per binder; not part of equality
+  ExprId gate;                 // bool; invalid means true
+  std::vector<Route> routes;   // only for Sum
+  ExprId body;
+};
+
+// The derivative of num[num_at] with respect to den[den_at] (decision 23: everything computed from
+// the binding `den` follows, all else is held). None is left after autodiff.
+struct Request {
+  FamilyId num;
+  std::vector<ExprId> num_at;
+  FamilyId den;
+  std::vector<ExprId> den_at;
+};
+
+using Node = std::variant<FloatLit, IntLit, BoolLit, Slot, ParamRef, Affine, Apply, Access, Reduce, Request>;
+
+struct Expr {
+  Node node;
+  DType type;
+  Span span;
+  int32_t level;  // the highest free slot, −1 when closed
+};
+
+// ---- families ----------------------------------------------------------------------------------
+
+struct Coord {
+  Symbol name;    // invalid when the coordinate has no name
+  ExprId extent;  // i64, no slots
+};
+
+struct Clause {
+  std::vector<Range> box;  // one per coordinate, no slots
+  ExprId body;
+  Span span;
+};
+
+struct Family {
+  enum class Kind : uint8_t {
+    Defined,  // by clauses
+    Input,    // supplied from outside
+    Table,    // an array literal: `cells`, row-major, closed scalar expressions
+  };
+  Symbol name;  // unique in the module
+  Kind kind = Kind::Defined;
+  DType dtype = DType::F32;
+  std::vector<Coord> coords;
+  std::vector<Clause> clauses;  // Kind::Defined
+  std::vector<ExprId> cells;    // Kind::Table
+  bool generated = false;       // made by the compiler, not a name the user wrote
+  Span span;
+
+  uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
+};
+
+// A symbolic extent: bound at entry from the shape of an input (`source`, `axis`).
+struct Param {
+  Symbol name;  // as written in a type; invalid for `?` (printed `extent(x, 0)`)
+  FamilyId source;
+  uint32_t axis = 0;
+};
+
+// Checked once at entry; failing is a run-time error that names both sides.
+struct Constraint {
+  ExprId cond;  // bool over params
+  std::string message;
+  Span first, second;
+};
+
+struct Piece {  // of a printed line
+  std::string text;
+  FamilyId value;  // invalid for text
+  std::string format;
+};
+
+struct Effect {
+  enum class Kind : uint8_t { Print, Assert } kind = Kind::Print;
+  FamilyId cond;              // Assert: a bool family of rank 0 (or any rank: all cells)
+  std::vector<Piece> pieces;  // Print: the line; Assert: the message
+  Span span;
+};
+
+// ---- the arena and the module ------------------------------------------------------------------
+
+class Arena {
+ public:
+  // The node's id; an equal node made before gives the id it had then. `type` is trusted: use the
+  // builders of build.h, which compute it.
+  ExprId intern(Node node, DType type, Span span, int32_t level);
+  const Expr& operator[](ExprId id) const { return exprs_[id]; }
+  size_t size() const { return exprs_.size(); }
+
+ private:
+  Store<ExprId, Expr> exprs_;
+  std::unordered_multimap<uint64_t, ExprId> index_;
+};
+
+struct Module {
+  std::shared_ptr<Arena> arena = std::make_shared<Arena>();
+  Store<FamilyId, Family> families;
+  Store<ParamId, Param> params;
+  std::vector<Constraint> constraints;
+  std::vector<Effect> effects;  // in source order
+
+  const Expr& operator[](ExprId id) const { return (*arena)[id]; }
+  const Family& operator[](FamilyId id) const { return families[id]; }
+  FamilyId find(Symbol name) const;  // invalid when there is none
+};
+
+template <class T>
+const T* get_if(const Module& m, ExprId id) {
+  return std::get_if<T>(&m[id].node);
+}
+
+// Equal for two modules exactly when they have the same families (by name), params, constraints and
+// effects with equal meaning; independent of the order of definition, of binder names and of spans.
+uint64_t hash(const Module& m);
+// The same for one family's definition, with other families by name.
+uint64_t hash(const Module& m, FamilyId family);
+
+}  // namespace ein::core

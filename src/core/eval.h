@@ -1,0 +1,37 @@
+// The reference evaluator: short, slow, obviously right; the living definition of Core. Families are
+// computed in schedule order, cell by cell, one clause at a time; an expression's value is memoised
+// until a slot it depends on changes, so a shared or loop-invariant node is evaluated once per
+// distinct environment and the operation count means something.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/core.h"
+#include "runtime/tensor.h"
+
+namespace ein::core {
+
+using Inputs = std::map<std::string, Tensor>;  // by input name
+
+struct EvalResult {
+  std::unordered_map<FamilyId, Tensor> values;  // every family that was computed
+  std::vector<int64_t> params;                  // by ParamId
+  uint64_t operations = 0;  // scalar value operations, plus one per reduction cell visited
+  std::optional<RuntimeError> error;
+};
+
+// Extents from the inputs' shapes; checks shapes, dtypes and entry constraints.
+std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, const Inputs& inputs,
+                                                             const std::vector<FamilyId>& needed);
+int64_t eval_extent(const Module& m, ExprId e, const std::vector<int64_t>& params);
+
+// Computes `wanted` and what they read.
+EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted);
+
+}  // namespace ein::core

@@ -1,0 +1,34 @@
+// What can be proven about index expressions: signs of affine forms under the ranges of the slots
+// in scope and conditions known to hold. Sound, not complete: false means "not proven".
+#pragma once
+
+#include <vector>
+
+#include "core/build.h"
+#include "core/core.h"
+
+namespace ein::core {
+
+// What holds at a point inside a clause: ranges of slots by number, and facts (affine forms known
+// to be ≥ 0) from gates. Params are ≥ 0 always.
+struct Facts {
+  std::vector<Range> slots;             // invalid lo/hi: unknown
+  std::vector<AffineForm> nonnegative;  // each form ≥ 0
+};
+
+// Facts at the top of a clause: its box.
+Facts clause_facts(const Module& m, const Clause& clause);
+// Adds the binders of a Reduce (not its gate).
+void enter(const Module& m, const Reduce& r, Facts& facts);
+// Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing).
+void assume(Module& m, ExprId cond, Facts& facts);
+
+bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts);  // form ≥ 0
+bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts);               // a ≤ b
+bool proves_lt(Module& m, ExprId a, ExprId b, const Facts& facts);               // a < b
+bool proves(Module& m, ExprId cond, const Facts& facts);    // cond holds
+bool refutes(Module& m, ExprId cond, const Facts& facts);   // cond cannot hold
+// 0 ≤ e < extent
+bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
+
+}  // namespace ein::core

@@ -1,0 +1,201 @@
+// The surface tree: a program as written. Nodes are plain structs in a variant, addressed by ids,
+// immutable after parsing. Nothing here knows what a name means; facts found later live in tables
+// keyed by these ids. A place where the parser could not make sense of the text is an Error node,
+// which later phases pass over silently because the parser has already reported it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "base/source.h"
+#include "base/symbol.h"
+
+namespace ein::ast {
+
+using ExprId = Id<struct ExprTag>;
+using TypeId = Id<struct TypeTag>;
+using StmtId = Id<struct StmtTag>;
+
+struct Name {  // a name with the place where it stands
+  Symbol symbol;
+  Span span;
+};
+
+// ---- expressions -------------------------------------------------------------------------------
+
+enum class UnaryOp { Neg, Not };
+enum class BinaryOp { Add, Sub, Mul, Div, Mod, Pow, Lt, Le, Gt, Ge, Eq, Ne, And, Or };
+
+struct IntLit { uint64_t value; };
+struct FloatLit { double value; };
+struct BoolLit { bool value; };
+
+// "loss {x:.4f} done": pieces in order; a piece is text or an expression with a format specifier.
+struct StrPiece {
+  std::string text;
+  ExprId value;        // invalid for a text piece
+  std::string format;  // after ':', without it
+};
+struct StrLit { std::vector<StrPiece> pieces; };
+
+struct Path { std::vector<Name> parts; };  // `x`, `std::math::exp`
+
+struct PackRef { Name name; };  // `..batch` in an index list
+
+// x[i, 2*j, ..b]: an element of `at` is an expression or a PackRef.
+struct Index {
+  ExprId base;
+  std::vector<ExprId> at;
+};
+
+// One argument in the brackets of a reduction or a coordinate call: `k`, `k in 0..=i`, `..b`, `(h, w)`.
+struct Bracket {
+  Name name;            // for a group: invalid symbol
+  bool pack = false;    // `..b`
+  ExprId range;         // a Range expression or anything that yields one; invalid when absent
+  std::vector<Name> group;
+  Span span;
+};
+
+// f(x), softmax[class](logits), sum[k in 0..n](…)
+struct Call {
+  ExprId callee;
+  bool has_brackets = false;
+  std::vector<Bracket> brackets;
+  std::vector<ExprId> args;
+};
+
+struct Unary { UnaryOp op; ExprId arg; };
+struct Binary { BinaryOp op; ExprId lhs, rhs; Span op_span; };
+struct Cast { ExprId arg; TypeId type; };                     // x as f64
+struct Range { ExprId lo, hi; bool inclusive; };              // 0..n, 0..=n
+struct If { ExprId cond, then_block, else_block; };           // blocks, or an If for `else if`
+struct Block { std::vector<StmtId> stmts; ExprId value; };    // value may be invalid
+struct Tuple { std::vector<ExprId> items; };
+struct Array { std::vector<ExprId> items; };                  // [1.0, 2.0]
+struct Field { ExprId base; uint32_t index; };                // t.0
+struct LambdaParam { Name name; TypeId type; };
+struct Lambda { std::vector<LambdaParam> params; ExprId body; };
+
+// Patterns are expressions restricted to literals, names, `_` and tuples of those.
+struct MatchArm { ExprId pattern; ExprId guard; ExprId body; };
+struct Match { ExprId subject; std::vector<MatchArm> arms; };
+
+// body where cond, name = value, … else other
+struct WhereItem {
+  std::optional<Name> bind;  // `name = value`
+  ExprId value;              // the condition, or the bound value
+};
+struct Where {
+  ExprId body;
+  std::vector<WhereItem> items;
+  ExprId otherwise;  // after `else`; invalid when absent
+  Span where_span;   // the word
+};
+
+// `@num / @den`, or a lone `@num` when `den` is invalid.
+struct Request { ExprId num, den; };
+
+struct Error {};
+
+using ExprNode = std::variant<IntLit, FloatLit, BoolLit, StrLit, Path, PackRef, Index, Call, Unary,
+                              Binary, Cast, Range, If, Block, Tuple, Array, Field, Lambda, Match,
+                              Where, Request, Error>;
+struct Expr {
+  ExprNode node;
+  Span span;
+};
+
+// ---- types -------------------------------------------------------------------------------------
+
+struct NamedType { Name name; };  // f32, bool, str …
+struct Dim {
+  enum class Kind { Extent, Pack, Unknown, AnyRank } kind;  // n + 1, ..b, ?, *
+  ExprId extent;                                            // Kind::Extent
+  Name name;                                                // Kind::Pack
+  Span span;
+};
+struct TensorType { TypeId elem; std::vector<Dim> dims; };
+struct TupleType { std::vector<TypeId> items; };
+struct FnType { std::vector<TypeId> params; TypeId result; };
+struct ErrorType {};
+
+struct Type {
+  std::variant<NamedType, TensorType, TupleType, FnType, ErrorType> node;
+  Span span;
+};
+
+// ---- statements --------------------------------------------------------------------------------
+
+// One slot on the left: `i`, `t in 1..T`, `0` (or any constant expression), `..batch`.
+struct Slot {
+  enum class Kind { Index, Literal, Pack } kind;
+  Name name;     // Index, Pack
+  ExprId range;  // Index: invalid when it is to be inferred
+  ExprId at;     // Literal
+  Span span;
+};
+
+// let x = …, let C[i, j]: T = …, let (a, b) = …, let (W, m)[s in 1..S] = …, let x: T;
+struct Let {
+  std::vector<Name> names;  // one, or the names of a tuple pattern (`_` allowed)
+  bool tuple = false;
+  bool has_slots = false;
+  std::vector<Slot> slots;
+  TypeId type;   // invalid when absent
+  ExprId value;  // invalid for a program input
+};
+
+struct Const { Name name; TypeId type; ExprId value; bool pub = false; };
+
+struct FnCoord { Name name; bool pack = false; };
+struct Param { Name name; TypeId type; };
+struct Fn {
+  Name name;
+  bool pub = false;
+  bool rule = false;  // @fn
+  std::vector<FnCoord> coords;
+  std::vector<Param> params;
+  TypeId result;
+  ExprId body;  // a Block
+};
+
+struct UseItem { Name name; std::optional<Name> alias; };
+struct Use {
+  std::vector<Name> path;
+  bool glob = false;
+  std::vector<UseItem> items;
+  std::optional<Name> alias;
+};
+struct Mod { Name name; };
+struct ExprStmt { ExprId value; };
+struct Test { std::string name; ExprId body; };
+struct ErrorStmt {};
+
+struct Attribute { Name name; std::vector<ExprId> args; Span span; };  // #[checkpoint(4)]
+
+struct Stmt {
+  std::variant<Let, Const, Fn, Use, Mod, ExprStmt, Test, ErrorStmt> node;
+  Span span;
+  std::vector<Attribute> attributes;
+  std::string doc;  // the text of the `///` lines before it
+};
+
+// ---- a file ------------------------------------------------------------------------------------
+
+struct Ast {
+  FileId file;
+  Store<ExprId, Expr> exprs;
+  Store<TypeId, Type> types;
+  Store<StmtId, Stmt> stmts;
+  std::vector<StmtId> items;  // top level, in source order
+
+  const Expr& operator[](ExprId id) const { return exprs[id]; }
+  const Type& operator[](TypeId id) const { return types[id]; }
+  const Stmt& operator[](StmtId id) const { return stmts[id]; }
+};
+
+}  // namespace ein::ast
