@@ -26,6 +26,7 @@
 // - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -111,8 +112,12 @@ struct Expr {
   Node node;
   DType type;
   Span span;
-  int32_t level;  // the highest free slot, −1 when closed
+  uint64_t free = 0;  // bit n: slot n occurs free
+  int32_t level() const;  // the highest free slot, −1 when closed
 };
+inline int32_t Expr::level() const { return 63 - std::countl_zero(free); }
+// Slots are numbered below this: a family's rank plus the depth of binders in it.
+constexpr uint32_t kMaxSlots = 64;
 
 // ---- families ----------------------------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class Arena {
  public:
   // The node's id; an equal node made before gives the id it had then. `type` is trusted: use the
   // builders of build.h, which compute it.
-  ExprId intern(Node node, DType type, Span span, int32_t level);
+  ExprId intern(Node node, DType type, Span span, uint64_t free);
   const Expr& operator[](ExprId id) const { return exprs_[id]; }
   size_t size() const { return exprs_.size(); }
 

@@ -1,0 +1,241 @@
+#include "core/core.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace ein::core {
+namespace {
+
+uint64_t mix(uint64_t h, uint64_t v) {
+  h ^= v + 0x9E3779B97F4A7C15ull + (h << 6) + (h >> 2);
+  h *= 0xBF58476D1CE4E5B9ull;
+  return h ^ (h >> 29);
+}
+
+// The hash and the equality that hash-consing uses: children by id, binder names left out.
+uint64_t shallow_hash(const Node& node, DType type) {
+  uint64_t h = mix(node.index(), static_cast<uint64_t>(type));
+  match(
+      node, [&](const FloatLit& n) { h = mix(h, std::bit_cast<uint64_t>(n.value)); },
+      [&](const IntLit& n) { h = mix(h, static_cast<uint64_t>(n.value)); },
+      [&](const BoolLit& n) { h = mix(h, n.value); }, [&](const Slot& n) { h = mix(h, n.n); },
+      [&](const ParamRef& n) { h = mix(h, n.param.v); },
+      [&](const Affine& n) {
+        for (const auto& t : n.terms) h = mix(mix(h, t.atom.v), static_cast<uint64_t>(t.coef));
+        h = mix(h, static_cast<uint64_t>(n.constant));
+      },
+      [&](const Apply& n) {
+        h = mix(h, static_cast<uint64_t>(n.op));
+        for (ExprId a : n.args) h = mix(h, a.v);
+      },
+      [&](const Access& n) {
+        h = mix(h, n.family.v);
+        for (ExprId a : n.at) h = mix(h, a.v);
+      },
+      [&](const Reduce& n) {
+        h = mix(mix(h, static_cast<uint64_t>(n.op)), n.first);
+        for (const Range& r : n.over) h = mix(mix(h, r.lo.v), r.hi.v);
+        for (const Route& r : n.routes) h = mix(mix(h, r.slot), r.to.v);
+        h = mix(mix(h, n.gate.v), n.body.v);
+      },
+      [&](const Request& n) {
+        h = mix(mix(h, n.num.v), n.den.v);
+        for (ExprId a : n.num_at) h = mix(h, a.v);
+        for (ExprId a : n.den_at) h = mix(h, a.v);
+      });
+  return h;
+}
+
+bool same(const Range& a, const Range& b) { return a.lo == b.lo && a.hi == b.hi; }
+bool same(const Route& a, const Route& b) { return a.slot == b.slot && a.to == b.to; }
+bool same(const Affine::Term& a, const Affine::Term& b) {
+  return a.atom == b.atom && a.coef == b.coef;
+}
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same(x, y); });
+}
+
+bool same_node(const Node& a, const Node& b) {
+  if (a.index() != b.index()) return false;
+  return match(
+      a,
+      [&](const FloatLit& n) {
+        return std::bit_cast<uint64_t>(n.value) ==
+               std::bit_cast<uint64_t>(std::get<FloatLit>(b).value);
+      },
+      [&](const IntLit& n) { return n.value == std::get<IntLit>(b).value; },
+      [&](const BoolLit& n) { return n.value == std::get<BoolLit>(b).value; },
+      [&](const Slot& n) { return n.n == std::get<Slot>(b).n; },
+      [&](const ParamRef& n) { return n.param == std::get<ParamRef>(b).param; },
+      [&](const Affine& n) {
+        const auto& o = std::get<Affine>(b);
+        return n.constant == o.constant && same(n.terms, o.terms);
+      },
+      [&](const Apply& n) {
+        const auto& o = std::get<Apply>(b);
+        return n.op == o.op && n.args == o.args;
+      },
+      [&](const Access& n) {
+        const auto& o = std::get<Access>(b);
+        return n.family == o.family && n.at == o.at;
+      },
+      [&](const Reduce& n) {
+        const auto& o = std::get<Reduce>(b);
+        return n.op == o.op && n.first == o.first && n.gate == o.gate && n.body == o.body &&
+               same(n.over, o.over) && same(n.routes, o.routes);
+      },
+      [&](const Request& n) {
+        const auto& o = std::get<Request>(b);
+        return n.num == o.num && n.den == o.den && n.num_at == o.num_at && n.den_at == o.den_at;
+      });
+}
+
+uint64_t hash_text(const std::string& s) {
+  uint64_t h = 0xCBF29CE484222325ull;
+  for (unsigned char c : s) h = (h ^ c) * 0x100000001B3ull;
+  return h;
+}
+
+// Hashes by meaning: families and params by name, affine terms and clauses in any order.
+class MeaningHash {
+ public:
+  explicit MeaningHash(const Module& m) : m_(m) {}
+
+  uint64_t expr(ExprId e) {
+    if (!e) return 0x5EED;
+    if (auto it = memo_.find(e); it != memo_.end()) return it->second;
+    const Expr& x = m_[e];
+    uint64_t h = mix(x.node.index() + 77, static_cast<uint64_t>(x.type));
+    match(
+        x.node, [&](const FloatLit& n) { h = mix(h, std::bit_cast<uint64_t>(n.value)); },
+        [&](const IntLit& n) { h = mix(h, static_cast<uint64_t>(n.value)); },
+        [&](const BoolLit& n) { h = mix(h, n.value); }, [&](const Slot& n) { h = mix(h, n.n); },
+        [&](const ParamRef& n) { h = mix(h, param(n.param)); },
+        [&](const Affine& n) {
+          uint64_t sum = 0;
+          for (const auto& t : n.terms) {
+            sum += mix(expr(t.atom), static_cast<uint64_t>(t.coef));
+          }
+          h = mix(mix(h, sum), static_cast<uint64_t>(n.constant));
+        },
+        [&](const Apply& n) {
+          h = mix(h, static_cast<uint64_t>(n.op));
+          for (ExprId a : n.args) h = mix(h, expr(a));
+        },
+        [&](const Access& n) {
+          h = mix(h, family_name(n.family));
+          for (ExprId a : n.at) h = mix(h, expr(a));
+        },
+        [&](const Reduce& n) {
+          h = mix(mix(h, static_cast<uint64_t>(n.op)), n.first);
+          for (const Range& r : n.over) h = mix(mix(h, expr(r.lo)), expr(r.hi));
+          uint64_t routes = 0;
+          for (const Route& r : n.routes) routes += mix(r.slot, expr(r.to));
+          h = mix(mix(mix(h, routes), expr(n.gate)), expr(n.body));
+        },
+        [&](const Request& n) {
+          h = mix(mix(h, family_name(n.num)), family_name(n.den));
+          for (ExprId a : n.num_at) h = mix(h, expr(a));
+          for (ExprId a : n.den_at) h = mix(h, expr(a));
+        });
+    memo_.emplace(e, h);
+    return h;
+  }
+
+  uint64_t family(FamilyId id) {
+    const Family& f = m_[id];
+    uint64_t h = mix(hash_text(text(f.name)), static_cast<uint64_t>(f.kind));
+    h = mix(h, static_cast<uint64_t>(f.dtype));
+    for (const Coord& c : f.coords) h = mix(mix(h, hash_text(text(c.name))), expr(c.extent));
+    uint64_t clauses = 0;
+    for (const Clause& c : f.clauses) {
+      uint64_t k = 1;
+      for (const Range& r : c.box) k = mix(mix(k, expr(r.lo)), expr(r.hi));
+      clauses += mix(k, expr(c.body));
+    }
+    h = mix(h, clauses);
+    for (ExprId c : f.cells) h = mix(h, expr(c));
+    return h;
+  }
+
+  uint64_t module() {
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
+    uint64_t constraints = 0;
+    for (const Constraint& c : m_.constraints) constraints += mix(3, expr(c.cond));
+    h = mix(h, constraints);
+    for (const Effect& e : m_.effects) {
+      h = mix(h, static_cast<uint64_t>(e.kind));
+      h = mix(h, e.cond ? family_name(e.cond) : 5);
+      for (const Piece& p : e.pieces) {
+        h = mix(mix(h, hash_text(p.text)), hash_text(p.format));
+        h = mix(h, p.value ? family_name(p.value) : 9);
+      }
+    }
+    return h;
+  }
+
+ private:
+  uint64_t family_name(FamilyId id) { return hash_text(text(m_[id].name)); }
+  uint64_t param(ParamId id) {
+    const Param& p = m_.params[id];
+    if (p.name) return hash_text(text(p.name));
+    return mix(family_name(p.source), p.axis);
+  }
+
+  const Module& m_;
+  std::unordered_map<ExprId, uint64_t> memo_;
+};
+
+}  // namespace
+
+const OpInfo& info(Op op) {
+  static const OpInfo table[] = {
+#define EIN_OP(name, spelling, arity, cls) {#name, spelling, arity, OpClass::cls},
+#include "core/ops.def"
+#undef EIN_OP
+  };
+  return table[static_cast<size_t>(op)];
+}
+
+const char* name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum: return "sum";
+    case ReduceOp::Prod: return "prod";
+    case ReduceOp::Max: return "max";
+    case ReduceOp::Min: return "min";
+    case ReduceOp::All: return "all";
+    case ReduceOp::Any: return "any";
+    case ReduceOp::ArgMax: return "argmax";
+    case ReduceOp::ArgMin: return "argmin";
+  }
+  EIN_UNREACHABLE("reduce op");
+}
+
+ExprId Arena::intern(Node node, DType type, Span span, uint64_t free) {
+  uint64_t h = shallow_hash(node, type);
+  auto [begin, end] = index_.equal_range(h);
+  for (auto it = begin; it != end; ++it) {
+    const Expr& e = exprs_[it->second];
+    if (e.type == type && same_node(e.node, node)) return it->second;
+  }
+  ExprId id = exprs_.add({std::move(node), type, span, free});
+  index_.emplace(h, id);
+  return id;
+}
+
+FamilyId Module::find(Symbol name) const {
+  for (uint32_t i = 0; i < families.size(); ++i) {
+    if (families[FamilyId(i)].name == name) return FamilyId(i);
+  }
+  return {};
+}
+
+uint64_t hash(const Module& m) { return MeaningHash(m).module(); }
+uint64_t hash(const Module& m, FamilyId family) { return MeaningHash(m).family(family); }
+
+}  // namespace ein::core

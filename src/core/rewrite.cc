@@ -1,0 +1,211 @@
+#include "core/rewrite.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/build.h"
+
+namespace ein::core {
+namespace {
+
+using Map = std::function<ExprId(ExprId)>;
+
+ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Reduce)>& on_reduce) {
+  auto list = [&](const std::vector<ExprId>& in) {
+    std::vector<ExprId> out;
+    out.reserve(in.size());
+    for (ExprId x : in) out.push_back(f(x));
+    return out;
+  };
+  // A copy, not a reference into the arena's variant: `f` adds nodes, and nothing here may depend
+  // on how the arena stores them.
+  const Expr expr = m[e];
+  return match(
+      expr.node, [&](const FloatLit&) { return e; }, [&](const IntLit&) { return e; },
+      [&](const BoolLit&) { return e; }, [&](const Slot&) { return e; },
+      [&](const ParamRef&) { return e; },
+      [&](const Affine& n) {
+        bool changed = false;
+        std::vector<ExprId> atoms;
+        for (const auto& t : n.terms) {
+          atoms.push_back(f(t.atom));
+          changed |= atoms.back() != t.atom;
+        }
+        if (!changed) return e;
+        ExprId sum = int_lit(m, n.constant);
+        for (size_t i = 0; i < atoms.size(); ++i) {
+          sum = add(m, sum, mul(m, int_lit(m, n.terms[i].coef), atoms[i]));
+        }
+        return sum;
+      },
+      [&](const Apply& n) {
+        std::vector<ExprId> args = list(n.args);
+        if (args == n.args) return e;
+        if (n.op == Op::Cast) return cast(m, args[0], expr.type, expr.span);
+        return apply(m, n.op, std::move(args), expr.span);
+      },
+      [&](const Access& n) {
+        std::vector<ExprId> at = list(n.at);
+        return at == n.at ? e : access(m, n.family, std::move(at), expr.span);
+      },
+      [&](const Reduce& n) {
+        Reduce out = n;
+        for (Range& r : out.over) r = {f(r.lo), f(r.hi)};
+        for (Route& r : out.routes) r.to = f(r.to);
+        if (out.gate) out.gate = f(out.gate);
+        out.body = f(out.body);
+        return reduce(m, on_reduce(std::move(out)), expr.span);
+      },
+      [&](const Request& n) {
+        Request out{n.num, list(n.num_at), n.den, list(n.den_at)};
+        return request(m, std::move(out), expr.span);
+      });
+}
+
+ExprId memoised(Module& m, ExprId e, std::unordered_map<ExprId, ExprId>& memo,
+                const std::function<ExprId(ExprId)>& visit) {
+  (void)m;
+  if (auto it = memo.find(e); it != memo.end()) return it->second;
+  ExprId out = visit(e);
+  memo.emplace(e, out);
+  return out;
+}
+
+}  // namespace
+
+void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
+  match(
+      m[e].node, [](const FloatLit&) {}, [](const IntLit&) {}, [](const BoolLit&) {},
+      [](const Slot&) {}, [](const ParamRef&) {},
+      [&](const Affine& n) {
+        for (const auto& t : n.terms) f(t.atom);
+      },
+      [&](const Apply& n) {
+        for (ExprId a : n.args) f(a);
+      },
+      [&](const Access& n) {
+        for (ExprId a : n.at) f(a);
+      },
+      [&](const Reduce& n) {
+        for (const Range& r : n.over) {
+          f(r.lo);
+          f(r.hi);
+        }
+        if (n.gate) f(n.gate);
+        for (const Route& r : n.routes) f(r.to);
+        f(n.body);
+      },
+      [&](const Request& n) {
+        for (ExprId a : n.num_at) f(a);
+        for (ExprId a : n.den_at) f(a);
+      });
+}
+
+void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
+  std::unordered_set<ExprId> seen;
+  std::function<void(ExprId)> visit = [&](ExprId x) {
+    if (!seen.insert(x).second) return;
+    for_each_child(m, x, visit);
+    f(x);
+  };
+  visit(e);
+}
+
+ExprId map_children(Module& m, ExprId e, const Map& f) {
+  return map_all(m, e, f, [](Reduce r) { return r; });
+}
+
+ExprId rewrite(Module& m, ExprId e, const Map& f) {
+  std::unordered_map<ExprId, ExprId> memo;
+  std::function<ExprId(ExprId)> visit = [&](ExprId x) {
+    return memoised(m, x, memo, [&](ExprId y) { return f(map_children(m, y, visit)); });
+  };
+  return visit(e);
+}
+
+ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t first_binder) {
+  // Binders inside `e` are numbered from with.size() on, so the whole substitution is one map from
+  // slots to expressions and needs no environment.
+  int64_t shift = static_cast<int64_t>(first_binder) - static_cast<int64_t>(with.size());
+  bool identity = shift == 0 && std::none_of(with.begin(), with.end(), [](ExprId x) { return x.valid(); });
+  if (identity) return e;
+  auto moved = [&](uint32_t n) { return static_cast<uint32_t>(static_cast<int64_t>(n) + shift); };
+  auto on_reduce = [&](Reduce r) {
+    r.first = moved(r.first);
+    std::vector<Route> routes;
+    for (Route& route : r.routes) {
+      ExprId target = route.slot < with.size() && with[route.slot] ? with[route.slot]
+                                                                   : slot(m, route.slot);
+      if (uint32_t s = slot_of(m, target); s != ~0u) {
+        routes.push_back({s, route.to});
+      } else {  // the coordinate is no longer free: the route is an ordinary gate
+        r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, target}));
+      }
+    }
+    r.routes = std::move(routes);
+    return r;
+  };
+  std::unordered_map<ExprId, ExprId> memo;
+  std::function<ExprId(ExprId)> visit = [&](ExprId x) {
+    return memoised(m, x, memo, [&](ExprId y) {
+      if (const auto* s = get_if<Slot>(m, y)) {
+        if (s->n >= with.size()) return slot(m, moved(s->n), m[y].span);
+        return with[s->n] ? with[s->n] : y;
+      }
+      return map_all(m, y, visit, on_reduce);
+    });
+  };
+  return visit(e);
+}
+
+ExprId substitute_slot(Module& m, ExprId e, uint32_t slot, ExprId by) {
+  if (!mentions_slot(m, e, slot)) return e;
+  std::vector<ExprId> with(slot + 1);
+  with[slot] = by;
+  return substitute(m, e, with, slot + 1);
+}
+
+ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, ExprId>& with) {
+  return rewrite(m, e, [&](ExprId x) {
+    const auto* p = get_if<ParamRef>(m, x);
+    if (!p) return x;
+    auto it = with.find(p->param);
+    return it == with.end() ? x : it->second;
+  });
+}
+
+bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
+  return e && ((m[e].free >> slot) & 1) != 0;
+}
+
+void rewrite_family(Module& m, FamilyId id, const Map& f) {
+  Family& family = m.families[id];
+  for (Coord& c : family.coords) c.extent = f(c.extent);
+  for (Clause& c : family.clauses) {
+    for (Range& r : c.box) r = {f(r.lo), f(r.hi)};
+    c.body = f(c.body);
+  }
+  for (ExprId& c : family.cells) c = f(c);
+}
+
+void rewrite_all(Module& m, const Map& f) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) rewrite_family(m, FamilyId(i), f);
+  for (Constraint& c : m.constraints) c.cond = f(c.cond);
+}
+
+size_t node_count(const Module& m) {
+  std::unordered_set<ExprId> seen;
+  std::function<void(ExprId)> visit = [&](ExprId x) {
+    if (!seen.insert(x).second) return;
+    for_each_child(m, x, visit);
+  };
+  for (const Family& f : m.families) {
+    for (const Clause& c : f.clauses) visit(c.body);
+    for (ExprId c : f.cells) visit(c);
+  }
+  return seen.size();
+}
+
+}  // namespace ein::core
