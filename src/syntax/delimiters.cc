@@ -101,6 +101,9 @@ struct Pairer {
     }
     diags.error(Code::E0104, fmt::format("{} without an opening delimiter", describe(t.kind)))
         .primary(t.span, "nothing to close here");
+    if (t.kind == Tok::RBrace) return;
+    t.kind = Tok::Junk;
+    out.push_back(t);
   }
 
   void run() {

@@ -177,7 +177,7 @@ struct Dumper {
     for (size_t i = 0; i < items.size(); ++i) {
       const Bracket& b = items[i];
       if (i > 0) put(" ");
-      if (!b.group.empty() || (!b.name.symbol.valid() && !b.pack)) {
+      if (!b.group.empty()) {
         put("(group");
         for (const Name& name : b.group) {
           put(" ");

@@ -243,12 +243,14 @@ class Lexer {
       for (const Operator& op : kOperators) {
         if (op.text == like->meant) return push(op.kind, begin);
       }
+      if (like->meant != " ") push(Tok::Junk, begin);
       return;
     }
     // A run of such characters is one mistake.
     while (at_ < end_ && !is_ordinary(rest())) at_ += static_cast<uint32_t>(character_size(rest()));
     diags_.error(Code::E0102, "unexpected character")
         .primary(span(begin), "not used in the language");
+    push(Tok::Junk, begin);
   }
 
   FileId file_;

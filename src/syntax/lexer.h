@@ -10,6 +10,7 @@
 
 namespace ein::ast {
 
+// Bad and Junk have been reported by the lexer: Bad stands where a literal would.
 enum class Tok {
 #define EIN_TOKEN(kind, text) kind,
 #define EIN_KEYWORD(kind, text) kind,

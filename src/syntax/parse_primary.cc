@@ -143,7 +143,8 @@ ExprId Parser::request_atom() {
   };
   auto* access = std::get_if<Index>(&ast[id].node);
   bool legal =
-      is_name(id) || ast.parenthesised.count(id) || (access != nullptr && is_name(access->base));
+      is_name(id) || ast.parenthesised.count(id) ||
+      (access != nullptr && is_name(access->base) && !ast.parenthesised.count(access->base));
   if (legal) return id;
   Span span = span_from(begin);
   fail(Code::E0110, fmt::format("`@{}` needs parentheses", sources.text(span)))
@@ -165,7 +166,12 @@ ExprId Parser::lambda() {
       node.params.push_back(param);
       if (!accept(Tok::Comma)) break;
     }
-    expect(Tok::Pipe, "after the parameters");
+    if (!panic && is(Tok::PipePipe)) {  // `|x||y| …`: the first half closes, the second opens
+      tokens[at].kind = Tok::Pipe;
+      ++tokens[at].span.begin;
+    } else {
+      expect(Tok::Pipe, "after the parameters");
+    }
   }
   if (panic) return make(Error{}, begin);
   node.body = expr(where_items);

@@ -9,7 +9,8 @@ namespace ein::ast {
 
 // Up to `limit`. In a block (`value` given) a last expression without `;` is the block's value.
 void Parser::statements(std::vector<StmtId>& out, ExprId* value) {
-  while (at < limit) {
+  const bool outer = quiet;
+  for (; at < limit; quiet = outer) {
     if (is(Tok::Semi)) {
       take();
       continue;
@@ -25,6 +26,7 @@ void Parser::statements(std::vector<StmtId>& out, ExprId* value) {
     stmt.span = span_from(begin);
     if (is_value && value != nullptr && stmt.attributes.empty()) {
       *value = std::get<ExprStmt>(stmt.node).value;
+      quiet = outer;
       return;
     }
     out.push_back(ast.stmts.add(std::move(stmt)));
@@ -104,7 +106,8 @@ bool Parser::ends_statement() {
 
 void Parser::end_statement(bool block_like) {
   if (panic || ends_statement() || block_like) return;
-  if (is(Tok::Eq) || is(Tok::EqEq) || is(Tok::Bad) || is(Tok::Else) || is(Tok::Comma)) {
+  if (is(Tok::Eq) || is(Tok::EqEq) || is(Tok::Bad) || is(Tok::Junk) || is(Tok::Else) ||
+      is(Tok::Comma) || is(Tok::Ellipsis)) {
     fail_expected("`;` after the statement");
     return;
   }

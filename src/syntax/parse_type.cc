@@ -52,9 +52,9 @@ TypeId Parser::tensor_type() {
   TensorType tensor;
   const Token open = take();
   size_t outer = std::exchange(limit, open.close);
+  if (open.unclosed) quiet = true;
   tensor.elem = type();
   if (!panic && !accept(Tok::Semi)) {
-    if (open.unclosed) panic = true;
     fail_expected("`;` and the coordinates after the element type")
         .help("a tensor type is `[f32; n, m]`");
   }

@@ -95,8 +95,8 @@ Span Parser::gap() const {
 }
 
 Diagnostic& Parser::fail(Code code, std::string message) {
-  Diagnostic& d =
-      panic ? (scratch = {code, {}, {}, {}, {}, {}}) : diags.error(code, std::move(message));
+  Diagnostic& d = panic || quiet ? (scratch = {code, {}, {}, {}, {}, {}})
+                                 : diags.error(code, std::move(message));
   panic = true;
   return d;
 }
@@ -111,7 +111,7 @@ std::string Parser::found() const {
 
 Diagnostic& Parser::fail_expected(std::string_view what) {
   const Token& t = peek();
-  if (t.kind == Tok::Bad) panic = true;  // the lexer has said what is wrong with it
+  if (t.kind == Tok::Bad || t.kind == Tok::Junk) panic = true;  // the lexer has reported it
   Diagnostic& d = fail(Code::E0101, fmt::format("expected {}, found {}", what, found()));
   bool behind = t.kind == Tok::End || t.newline_before;
   d.primary(behind ? gap() : t.span, behind ? "expected here" : "not expected here");
@@ -160,7 +160,6 @@ void Parser::after_item(const Token& open) {
     Tok close = open.kind == Tok::LParen     ? Tok::RParen
                 : open.kind == Tok::LBracket ? Tok::RBracket
                                              : Tok::RBrace;
-    if (open.unclosed) panic = true;  // this is where the missing delimiter shows; already reported
     fail_expected(fmt::format("`,` or {}", describe(close)));
   }
   skip_to_separator();

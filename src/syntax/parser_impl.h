@@ -46,6 +46,8 @@ struct Parser {
   size_t limit;  // where the innermost open delimiter closes; the last token at top level
   int depth = 0;
   bool panic = false;
+  bool quiet =
+      false;  // behind an unclosed `(` or `[`: what else is wrong with the statement follows
   WhereItems where_items = WhereItems::Many;
   Diagnostic scratch{Code::E0101, {}, {}, {}, {}, {}};  // takes what is not reported
 
@@ -146,6 +148,7 @@ template <class Item>
 void Parser::list(Item item) {
   const Token open = take();
   size_t outer = std::exchange(limit, open.close);
+  if (open.unclosed) quiet = true;
   while (at < limit) {
     item();
     after_item(open);
