@@ -45,8 +45,19 @@ std::vector<uint32_t> carried(const Module& m, const Sweep& sweep) {
 
 struct Contribution {
   bool negative;
+  bool seed;  // straight from the numerator
   ExprId value;
 };
+
+// The factors of a product, in source order.
+void factors(const Module& m, ExprId e, std::vector<ExprId>& out) {
+  if (const auto* a = get_if<Apply>(m, e); a && a->op == Op::Mul) {
+    factors(m, a->args[0], out);
+    factors(m, a->args[1], out);
+    return;
+  }
+  out.push_back(e);
+}
 
 class Transposer {
  public:
@@ -183,11 +194,15 @@ class Transposer {
     if (!as_seed) {
       value = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
     }
-    if (num) value = value ? mul(m_, value, num) : num;
+    if (num) {  // g * a * b reads better than g * (a * b)
+      std::vector<ExprId> parts;
+      factors(m_, num, parts);
+      for (ExprId f : parts) value = value ? mul(m_, value, f) : f;
+    }
     if (!value) value = float_lit(m_, 1, type);
     if (den) value = apply(m_, Op::Div, {value, den});
     r.body = cast(m_, value, m_[id].dtype);
-    return {negative, reduce(m_, std::move(r), in.term.span)};
+    return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
   }
 
   // Where the reader's adjoint stands for the binders of a contribution.
@@ -200,7 +215,9 @@ class Transposer {
 
   ExprId sum(std::vector<Contribution> parts, DType type) {
     if (parts.empty()) return float_lit(m_, 0, type);
-    // A positive one first, so that the sum reads `a - b` rather than `-b + a`.
+    // The direct response first, then what comes back through other values; among these a positive
+    // one first, so that the sum reads `a - b` rather than `-b + a`.
+    std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return c.seed; });
     std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return !c.negative; });
     ExprId total = parts[0].negative ? neg(m_, parts[0].value) : parts[0].value;
     for (size_t k = 1; k < parts.size(); ++k) {

@@ -93,6 +93,17 @@ ExprId step(Module& m, ExprId e) {
       }
     }
     if (a->op == Op::Neg && as_gated(m, a->args[0], g)) return gated(m, g.gate, neg(m, g.value));
+    Gated other;
+    if ((a->op == Op::Add || a->op == Op::Sub) && as_gated(m, a->args[0], g) &&
+        as_gated(m, a->args[1], other) && g.gate == other.gate) {
+      return gated(m, g.gate, apply(m, a->op, {g.value, other.value}, expr.span));
+    }
+    if (a->op == Op::Add && as_gated(m, a->args[1], g)) {  // (x + gated) + gated
+      const auto* left = get_if<Apply>(m, a->args[0]);
+      if (left && left->op == Op::Add && as_gated(m, left->args[1], other) && g.gate == other.gate) {
+        return add(m, left->args[0], gated(m, g.gate, add(m, other.value, g.value)), expr.span);
+      }
+    }
     Gated outer;
     if (as_gated(m, e, outer) && as_gated(m, outer.value, g)) {
       return gated(m, both(m, outer.gate, g.gate), g.value);

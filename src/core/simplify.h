@@ -4,6 +4,7 @@
 //   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -)
 //   sum[k](if g { v } else { 0 })        →  sum[k](v where g)
 //   if g { if h { v } else { 0 } } else { 0 }  →  if g && h { v } else { 0 }
+//   (if g { v } else { 0 }) + (if g { w } else { 0 })  →  if g { v + w } else { 0 }
 //   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (the zero is structural here)
 //
 // Only families made by the compiler, or whose body came from a request, are simplified: what the
