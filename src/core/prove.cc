@@ -239,6 +239,51 @@ bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
   return proves_nonnegative(m, affine_form(m, e), facts) && proves_lt(m, e, extent, facts);
 }
 
+namespace {
+
+// An end of e's values over the slots in scope: the upper one, or the lower one.
+ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
+  if (m[e].level() < 0) return e;
+  if (const auto* s = get_if<Slot>(m, e)) {
+    if (s->n >= facts.slots.size() || !facts.slots[s->n].lo) return {};
+    Range r = facts.slots[s->n];
+    return closed_end(m, upper ? sub(m, r.hi, int_lit(m, 1)) : r.lo, facts, upper);
+  }
+  if (const auto* a = get_if<Affine>(m, e)) {
+    Affine form = *a;
+    ExprId sum = int_lit(m, form.constant);
+    for (const auto& t : form.terms) {
+      ExprId end = closed_end(m, t.atom, facts, upper == (t.coef > 0));
+      if (!end) return {};
+      sum = add(m, sum, mul(m, int_lit(m, t.coef), end));
+    }
+    return sum;
+  }
+  if (const auto* a = get_if<Apply>(m, e)) {
+    Apply f = *a;
+    if (f.op == Op::Min || f.op == Op::Max) {
+      ExprId x = closed_end(m, f.args[0], facts, upper);
+      ExprId y = closed_end(m, f.args[1], facts, upper);
+      return x && y ? apply(m, f.op, {x, y}) : ExprId{};
+    }
+    auto by = f.args.size() == 2 ? const_int(m, f.args[1]) : std::nullopt;
+    if (by && *by > 0 && proves_nonnegative(m, affine_form(m, f.args[0]), facts)) {
+      if (f.op == Op::Mod) return int_lit(m, upper ? *by - 1 : 0);
+      if (f.op == Op::Div) {
+        ExprId x = closed_end(m, f.args[0], facts, upper);
+        return x ? apply(m, Op::Div, {x, f.args[1]}) : ExprId{};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ExprId closed_upper(Module& m, ExprId e, const Facts& facts) {
+  return closed_end(m, e, facts, true);
+}
+
 void for_each_with_facts(Module& m, const Clause& clause,
                          const std::function<bool(const Node&)>& wanted,
                          const std::function<void(ExprId, const Facts&)>& f) {

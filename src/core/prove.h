@@ -32,6 +32,10 @@ bool refutes(Module& m, ExprId cond, const Facts& facts);   // cond cannot hold
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 
+// The least closed expression (no slots) known to be ≥ e for every value of the slots in scope;
+// invalid when none is found.
+ExprId closed_upper(Module& m, ExprId e, const Facts& facts);
+
 // Calls `f` for every Access (and Request, Reduce …: every node for which `wanted` is true) in a
 // clause body together with what is known where it is evaluated: the box, the ranges and gates of
 // the reductions around it, the conditions of the Selects and short-circuit operators around it.
