@@ -173,12 +173,13 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
   for (FamilyId candidate : std::vector<FamilyId>(reached)) {
     const Family family = m[candidate];
     if (family.kind != Family::Kind::Defined || keep.contains(candidate)) continue;
-    auto wish = choices.inlines ? choices.inlines(candidate) : std::nullopt;
-    if (wish == false) continue;
+    std::optional<bool> wish;
+    if (choices.inlines) wish = choices.inlines(candidate);
+    if (wish && !*wish) continue;
     if (!legal_bodies(m, family)) continue;
     Uses uses = find_uses(m, candidate, readers.of[candidate]);
     if (!uses.legal || uses.all.empty()) continue;
-    if (wish != true && !worthwhile(m, family, uses)) continue;
+    if (!wish && !worthwhile(m, family, uses)) continue;
     replace(m, candidate, uses);
     for (auto& [read, by] : readers.of) by.erase(candidate);
     for (const Use& u : uses.all) readers.add(m, u.reader);
