@@ -1,0 +1,231 @@
+// Kernels and statements.
+#include "codegen/emit.h"
+
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Verifier.h>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace ein::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+void emit_program(const loops::Program& p, llvm::Module& mod) {
+  auto& c = mod.getContext();
+  std::vector<uint32_t> first_dim;
+  uint32_t dims = 0;
+  for (const loops::Buffer& buffer : p.buffers) {
+    first_dim.push_back(dims);
+    dims += static_cast<uint32_t>(buffer.dims.size());
+  }
+  auto* pointer = llvm::PointerType::getUnqual(c);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {pointer}, false);
+  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
+  llvm::IRBuilder<> b(BasicBlock::Create(c, "entry", run));
+  BasicBlock* failed = BasicBlock::Create(c, "failed", run);
+  for (size_t i = 0; i < p.kernels.size(); ++i) {
+    Emitter e(p, mod, first_dim);
+    llvm::Function* f =
+        e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
+    Value* status = b.CreateCall(f, {run->getArg(0)});
+    BasicBlock* next = BasicBlock::Create(c, "next", run);
+    b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
+    b.SetInsertPoint(next);
+  }
+  b.CreateRet(b.getInt32(0));
+  b.SetInsertPoint(failed);
+  b.CreateRet(b.getInt32(1));
+}
+
+llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {
+  auto& c = mod.getContext();
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy()}, false);
+  fn = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, mod);
+  fn->addFnAttr(llvm::Attribute::NoUnwind);
+  fn->addFnAttr(llvm::Attribute::NoInline);
+  context = fn->getArg(0);
+  BasicBlock* first = BasicBlock::Create(c, "entry", fn);
+  BasicBlock* start = BasicBlock::Create(c, "start", fn);
+  entry.SetInsertPoint(first);
+  b.SetInsertPoint(start);
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);  // a·b + c may be one instruction; nothing else is relaxed
+  b.setFastMathFlags(flags);
+  block(k.body);
+  b.CreateRet(b.getInt32(0));
+  entry.CreateBr(start);
+  return fn;
+}
+
+void Emitter::block(const loops::Block& body) {
+  for (const loops::Stmt& s : body) stmt(s);
+}
+
+void Emitter::stmt(const loops::Stmt& s) {
+  match(
+      s.node, [&](const loops::Let& n) { values[n.var] = expr(n.value); },
+      [&](const loops::Declare& n) { declare(n); },
+      [&](const loops::Assign& n) { assign(n.var, lanes(n.value)); },
+      [&](const loops::Store& n) { store(n); }, [&](const loops::Update& n) { update(n); },
+      [&](const loops::Fold& n) { fold(n); }, [&](const loops::If& n) { branch(n); },
+      [&](const loops::Loop& n) { loop(n); }, [&](const loops::Check& n) { check(n); },
+      [&](const loops::Contract& n) { contract(n); });
+}
+
+void Emitter::declare(const loops::Declare& s) {
+  Value* init = lanes(s.init);
+  cells[s.var] = {entry.CreateAlloca(init->getType()), width > 1};
+  b.CreateStore(init, cells[s.var].at);
+}
+
+void Emitter::assign(loops::VarId var, Value* v) {
+  Cell cell = cells.at(var);
+  EIN_CHECK(cell.lanes == (width > 1), "a variable is assigned in other lanes than its own");
+  if (mask) v = b.CreateSelect(mask, v, b.CreateLoad(cell.at->getAllocatedType(), cell.at));
+  b.CreateStore(v, cell.at);
+}
+
+void Emitter::branch(const loops::If& s) {
+  auto& c = mod.getContext();
+  Val cond = expr(s.cond);
+  auto side = [&](Value* enter, Value* new_mask, const loops::Block& body) {
+    if (body.empty()) return;
+    BasicBlock* in = BasicBlock::Create(c, "side", fn);
+    BasicBlock* after = BasicBlock::Create(c, "join", fn);
+    b.CreateCondBr(enter, in, after);
+    b.SetInsertPoint(in);
+    Value* outside = mask;
+    mask = new_mask;
+    block(body);
+    mask = outside;
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+  };
+  if (!cond.uniform()) {
+    Value* then = mask ? b.CreateAnd(mask, cond.v) : cond.v;
+    side(any(then), then, s.then);
+    Value* otherwise = b.CreateNot(cond.v);
+    if (mask) otherwise = b.CreateAnd(mask, otherwise);
+    if (!s.otherwise.empty()) side(any(otherwise), otherwise, s.otherwise);
+    return;
+  }
+  BasicBlock* then = BasicBlock::Create(c, "then", fn);
+  BasicBlock* after = BasicBlock::Create(c, "join", fn);
+  BasicBlock* otherwise = s.otherwise.empty() ? after : BasicBlock::Create(c, "else", fn);
+  b.CreateCondBr(cond.v, then, otherwise);
+  b.SetInsertPoint(then);
+  block(s.then);
+  b.CreateBr(after);
+  if (!s.otherwise.empty()) {
+    b.SetInsertPoint(otherwise);
+    block(s.otherwise);
+    b.CreateBr(after);
+  }
+  b.SetInsertPoint(after);
+}
+
+void Emitter::check(const loops::Check& s) {
+  auto& c = mod.getContext();
+  Val ok = expr(s.ok);
+  Value* lane = nullptr;  // the first lane that fails
+  Value* fails = nullptr;
+  Value* failing = nullptr;
+  if (ok.uniform()) {
+    fails = b.CreateNot(ok.v);
+    failing = width > 1 ? full_mask() : nullptr;
+  } else {
+    failing = b.CreateNot(ok.v);
+    if (mask) failing = b.CreateAnd(failing, mask);
+    fails = any(failing);
+  }
+  std::vector<Val> recorded;
+  for (loops::ExprId v : s.values) recorded.push_back(expr(v));
+  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
+  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
+  b.CreateCondBr(fails, stop, go_on, llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
+  b.SetInsertPoint(stop);
+  Value* record = b.CreateLoad(
+      b.getPtrTy(), b.CreateConstInBoundsGEP1_64(
+                        b.getPtrTy(), context, offsetof(NativeContext, failure) / sizeof(void*)));
+  b.CreateStore(i64(s.site.v), record);
+  EIN_CHECK(recorded.size() <= NativeFailure::kMaxValues, "too many values in a check");
+  for (size_t k = 0; k < recorded.size(); ++k) {
+    Value* v = recorded[k].v;
+    if (!recorded[k].uniform()) {
+      if (!lane) {
+        Value* bits = b.CreateBitCast(failing, b.getIntNTy(width));
+        lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {bits->getType()}, {bits, b.getFalse()});
+      }
+      v = b.CreateExtractElement(lanes(recorded[k], DType::I64), lane);
+    }
+    Value* at = b.CreateConstInBoundsGEP1_64(
+        b.getInt64Ty(), record, offsetof(NativeFailure, values) / sizeof(int64_t) + k);
+    b.CreateStore(v, at);
+  }
+  b.CreateRet(b.getInt32(1));
+  b.SetInsertPoint(go_on);
+}
+
+Value* Emitter::combine(core::ReduceOp op, Value* acc, Value* v, DType type) {
+  using R = core::ReduceOp;
+  switch (op) {
+    case R::Sum: return apply(core::Op::Add, {acc, v}, type, type);
+    case R::Prod: return apply(core::Op::Mul, {acc, v}, type, type);
+    case R::Max: return b.CreateSelect(beats(true, v, acc, type), v, acc);
+    case R::Min: return b.CreateSelect(beats(false, v, acc, type), v, acc);
+    case R::All: return b.CreateAnd(acc, v);
+    case R::Any: return b.CreateOr(acc, v);
+    case R::ArgMax:
+    case R::ArgMin: break;
+  }
+  EIN_UNREACHABLE("argmax has no combination");
+}
+
+void Emitter::fold(const loops::Fold& s) {
+  DType type = p.vars[s.acc].type;
+  Cell cell = cells.at(s.acc);
+  Value* acc = b.CreateLoad(cell.at->getAllocatedType(), cell.at);
+  Value* v = lanes(s.value);
+  if (!s.arg) {
+    assign(s.acc, combine(s.op, acc, v, type));
+    return;
+  }
+  Cell where = cells.at(s.arg);
+  Value* at = b.CreateLoad(where.at->getAllocatedType(), where.at);
+  Value* index = lanes(s.index);
+  Value* first = b.CreateICmpSLT(at, llvm::Constant::getNullValue(at->getType()));
+  Value* wins = b.CreateOr(first, beats(s.op == core::ReduceOp::ArgMax, v, acc, type));
+  assign(s.acc, b.CreateSelect(wins, v, acc));
+  assign(s.arg, b.CreateSelect(wins, index, at));
+}
+
+void Emitter::contract(const loops::Contract& s) {
+  EIN_CHECK(width == 1, "a contraction in lanes");
+  std::vector<Value*> shape;
+  const std::vector<loops::Contract::Index>* sets[] = {&s.batch, &s.m, &s.n, &s.k};
+  for (const auto* set : sets) shape.push_back(i64(static_cast<int64_t>(set->size())));
+  for (const auto* set : sets) {
+    for (const auto& index : *set) {
+      for (loops::ExprId e : {index.extent, index.a, index.b, index.out}) {
+        shape.push_back(e ? scalar(e) : i64(0));
+      }
+    }
+  }
+  Value* array = entry.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), shape.size()));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    b.CreateStore(shape[i], b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), array, i));
+  }
+  auto address = [&](const loops::Contract::Operand& o) {
+    Value* at = offset(o.buffer, o.at).v;
+    return b.CreateGEP(memory_type_of(s.type), memory_of(o.buffer).base, at);
+  };
+  Value* a = address(s.a);
+  Value* x = address(s.b);
+  Value* out = address(s.out);
+  call(s.type == DType::F64 ? NativeFn::Contract64 : NativeFn::Contract32, {array, a, x, out},
+       b.getVoidTy());
+}
+
+}  // namespace ein::codegen

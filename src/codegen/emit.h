@@ -1,0 +1,121 @@
+// Private to src/codegen: Loops → LLVM IR. One LLVM function per kernel and one that runs them in order.
+//
+// A vector loop is emitted twice: its body over `width` lanes, then the same body for one lane as the
+// tail. In lanes a value has one of three shapes: uniform (one scalar for all lanes), linear (an
+// index: base plus lane · step, both scalars, so that addresses stay scalar), or varying (a vector).
+// Where lanes disagree about a branch, the statements inside run under a mask.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "lower/loops.h"
+#include "runtime/native_abi.h"
+
+namespace ein::codegen {
+
+struct Val {
+  enum class Shape : uint8_t { Uniform, Linear, Varying } shape = Shape::Uniform;
+  llvm::Value* v = nullptr;
+  llvm::Value* step = nullptr;  // Linear
+
+  bool uniform() const { return shape == Shape::Uniform; }
+};
+inline Val uniform(llvm::Value* v) { return {Val::Shape::Uniform, v, nullptr}; }
+inline Val varying(llvm::Value* v) { return {Val::Shape::Varying, v, nullptr}; }
+
+struct Emitter {
+  Emitter(const loops::Program& program, llvm::Module& module, std::vector<uint32_t> dims)
+      : p(program),
+        mod(module),
+        b(module.getContext()),
+        entry(module.getContext()),
+        first_dim(std::move(dims)) {}
+
+  const loops::Program& p;
+  llvm::Module& mod;
+  llvm::IRBuilder<> b;      // where code goes
+  llvm::IRBuilder<> entry;  // the kernel's first block: allocas, buffers, params
+  llvm::Function* fn = nullptr;
+  llvm::Value* context = nullptr;
+
+  uint32_t width = 1;            // lanes of the code being emitted
+  llvm::Value* mask = nullptr;   // lanes that are active; null: all
+  struct Cell {                  // a variable that changes
+    llvm::AllocaInst* at = nullptr;
+    bool lanes = false;
+  };
+  std::unordered_map<loops::VarId, Val> values;
+  std::unordered_map<loops::VarId, Cell> cells;
+  struct Memory {
+    llvm::Value* base = nullptr;
+    std::vector<llvm::Value*> strides;
+  };
+  std::unordered_map<loops::BufferId, Memory> memory;
+  std::unordered_map<uint32_t, llvm::Value*> params;
+  std::vector<uint32_t> first_dim;  // by buffer: where its extents start in the context
+
+  // emit.cc
+  llvm::Function* kernel(const loops::Kernel& k, const std::string& name);
+  void block(const loops::Block& body);
+  void stmt(const loops::Stmt& s);
+  void declare(const loops::Declare& s);
+  void assign(loops::VarId var, llvm::Value* v);
+  void check(const loops::Check& s);
+  void branch(const loops::If& s);
+  void fold(const loops::Fold& s);
+  void contract(const loops::Contract& s);
+  llvm::Value* combine(core::ReduceOp op, llvm::Value* acc, llvm::Value* v, DType type);
+
+  // emit_loop.cc
+  void loop(const loops::Loop& s);
+  void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  void ragged_loop(const loops::Loop& s, Val lo, Val hi);
+  void counted(llvm::Value* lo, llvm::Value* hi, int64_t step, const char* name,
+               const std::function<void(llvm::Value*)>& body);
+
+  // emit_expr.cc
+  Val expr(loops::ExprId id);
+  llvm::Value* scalar(loops::ExprId id);  // of a uniform value
+  llvm::Value* lanes(Val v, DType type);  // as a vector (as it is when there is one lane)
+  llvm::Value* lanes(loops::ExprId id);
+  Val index_op(core::Op op, Val a, Val b);
+  Val load(const loops::Load& n, DType type);
+  Memory& memory_of(loops::BufferId id);
+  Val offset(loops::BufferId id, const std::vector<loops::ExprId>& at);
+  void store(const loops::Store& s);
+  void update(const loops::Update& s);
+  llvm::Value* full_mask();
+  llvm::Value* any(llvm::Value* m);
+
+  // emit_op.cc: `args` are all scalars or all vectors of one length.
+  llvm::Value* apply(core::Op op, const std::vector<llvm::Value*>& args, DType from, DType to);
+  llvm::Value* real(core::Op op, const std::vector<llvm::Value*>& args, DType type);
+  llvm::Value* whole(core::Op op, const std::vector<llvm::Value*>& args, DType type);
+  llvm::Value* compare(core::Op op, llvm::Value* x, llvm::Value* y, DType type);
+  llvm::Value* cast(llvm::Value* x, DType from, DType to);
+  llvm::Value* power(llvm::Value* x, llvm::Value* y, DType type);
+  llvm::Value* call(NativeFn f, const std::vector<llvm::Value*>& args, llvm::Type* result);
+  // The challenger takes the place of the holder (NaN beats numbers, the first NaN stays).
+  llvm::Value* beats(bool max, llvm::Value* challenger, llvm::Value* holder, DType type);
+
+  llvm::Type* type_of(DType t);         // in registers: bool is one bit
+  llvm::Type* memory_type_of(DType t);  // in memory: bool is one byte
+  llvm::Value* to_memory(llvm::Value* v, DType t);
+  llvm::Value* from_memory(llvm::Value* v, DType t);
+  llvm::Type* wide(llvm::Type* t, llvm::Value* like);  // a vector of t where `like` is a vector
+  llvm::ConstantInt* i64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
+};
+
+inline bool is_unsigned(DType t) { return t == DType::U8 || t == DType::Bool; }
+
+// The whole program into `mod`; the function to call is named `kEntryName`.
+inline constexpr const char* kEntryName = "ein_run";
+void emit_program(const loops::Program& p, llvm::Module& mod);
+
+}  // namespace ein::codegen

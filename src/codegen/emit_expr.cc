@@ -1,0 +1,223 @@
+// Expressions, and memory.
+#include "base/check.h"
+#include "base/match.h"
+#include "codegen/emit.h"
+
+namespace ein::codegen {
+
+using core::Op;
+using llvm::Value;
+
+Val Emitter::expr(loops::ExprId id) {
+  const loops::Expr& e = p.exprs[id];
+  return match(
+      e.node,
+      [&](const loops::FloatConst& n) {
+        return uniform(llvm::ConstantFP::get(type_of(e.type), n.value));
+      },
+      [&](const loops::IntConst& n) {
+        return uniform(llvm::ConstantInt::getSigned(type_of(e.type), n.value));
+      },
+      [&](const loops::Param& n) {
+        Value*& v = params[n.index];
+        if (!v) {
+          Value* all = entry.CreateLoad(
+              b.getPtrTy(),
+              entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), context,
+                                               offsetof(NativeContext, params) / sizeof(void*)));
+          v = entry.CreateLoad(b.getInt64Ty(),
+                               entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), all, n.index));
+        }
+        return uniform(v);
+      },
+      [&](const loops::Get& n) {
+        if (auto it = cells.find(n.var); it != cells.end()) {
+          Value* v = b.CreateLoad(it->second.at->getAllocatedType(), it->second.at);
+          return it->second.lanes ? varying(v) : uniform(v);
+        }
+        return values.at(n.var);
+      },
+      [&](const loops::Apply& n) {
+        std::vector<Val> args;
+        bool same = true;
+        for (loops::ExprId a : n.args) {
+          args.push_back(expr(a));
+          same &= args.back().uniform();
+        }
+        DType from = p.exprs[n.args[0]].type;
+        if (same) {
+          std::vector<Value*> scalars;
+          for (const Val& a : args) scalars.push_back(a.v);
+          return uniform(apply(n.op, scalars, from, e.type));
+        }
+        bool index = e.type == DType::I64 && args.size() == 2 &&
+                     (n.op == Op::Add || n.op == Op::Sub || n.op == Op::Mul);
+        if (index) return index_op(n.op, args[0], args[1]);
+        std::vector<Value*> wide_args;
+        for (size_t i = 0; i < args.size(); ++i) {
+          // A condition that all lanes share selects whole vectors.
+          bool whole_select = n.op == Op::Select && i == 0 && args[0].uniform();
+          wide_args.push_back(whole_select ? args[0].v : lanes(args[i], p.exprs[n.args[i]].type));
+        }
+        return varying(apply(n.op, wide_args, from, e.type));
+      },
+      [&](const loops::Load& n) { return load(n, e.type); });
+}
+
+Val Emitter::index_op(Op op, Val a, Val b_) {
+  using S = Val::Shape;
+  if (a.shape == S::Varying || b_.shape == S::Varying ||
+      (op == Op::Mul && a.shape == S::Linear && b_.shape == S::Linear)) {
+    Value* x = lanes(a, DType::I64);
+    Value* y = lanes(b_, DType::I64);
+    return varying(whole(op, {x, y}, DType::I64));
+  }
+  Value* zero = i64(0);
+  Value* sa = a.shape == S::Linear ? a.step : zero;
+  Value* sb = b_.shape == S::Linear ? b_.step : zero;
+  Value* v = whole(op, {a.v, b_.v}, DType::I64);
+  Value* step = op == Op::Add   ? b.CreateAdd(sa, sb)
+                : op == Op::Sub ? b.CreateSub(sa, sb)
+                : a.uniform()   ? b.CreateMul(a.v, sb)
+                                : b.CreateMul(sa, b_.v);
+  return {S::Linear, v, step};
+}
+
+Value* Emitter::scalar(loops::ExprId id) {
+  Val v = expr(id);
+  EIN_CHECK(v.uniform(), "a value differs between lanes where it must not");
+  return v.v;
+}
+
+Value* Emitter::lanes(Val v, DType type) {
+  if (width == 1 || v.shape == Val::Shape::Varying) return v.v;
+  Value* splat = b.CreateVectorSplat(width, v.v);
+  if (v.uniform()) return splat;
+  EIN_CHECK(type == DType::I64, "a linear value is not an index");
+  std::vector<llvm::Constant*> counts;
+  for (uint32_t i = 0; i < width; ++i) counts.push_back(i64(i));
+  Value* steps = b.CreateMul(b.CreateVectorSplat(width, v.step), llvm::ConstantVector::get(counts));
+  return b.CreateAdd(splat, steps);
+}
+
+Value* Emitter::lanes(loops::ExprId id) { return lanes(expr(id), p.exprs[id].type); }
+
+Value* Emitter::full_mask() {
+  if (mask) return mask;
+  return llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+}
+
+Value* Emitter::any(Value* m) { return b.CreateOrReduce(m); }
+
+Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
+  auto [it, fresh] = memory.try_emplace(id);
+  Memory& out = it->second;
+  if (!fresh) return out;
+  auto field = [&](size_t bytes) {
+    Value* at = entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), context, bytes / sizeof(void*));
+    return entry.CreateLoad(b.getPtrTy(), at);
+  };
+  const loops::Buffer& buffer = p.buffers[id];
+  out.base = entry.CreateLoad(
+      b.getPtrTy(), entry.CreateConstInBoundsGEP1_64(
+                        b.getPtrTy(), field(offsetof(NativeContext, buffers)), id.v),
+      buffer.name);
+  out.strides.resize(buffer.dims.size());
+  Value* step = i64(1);
+  for (size_t k = buffer.dims.size(); k-- > 0;) {
+    out.strides[k] = step;
+    if (k == 0) break;
+    Value* dims = field(offsetof(NativeContext, dims));
+    Value* extent = entry.CreateLoad(
+        b.getInt64Ty(), entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, first_dim[id.v] + k));
+    step = entry.CreateMul(step, extent, buffer.name + ".stride", true, true);
+  }
+  return out;
+}
+
+Val Emitter::offset(loops::BufferId id, const std::vector<loops::ExprId>& at) {
+  // Copied: emitting the indices may read other buffers and grow the table.
+  std::vector<Value*> strides = memory_of(id).strides;
+  Val sum = uniform(i64(0));
+  for (size_t k = 0; k < at.size(); ++k) {
+    Val i = expr(at[k]);
+    Val scaled = i.uniform() ? uniform(b.CreateMul(i.v, strides[k]))
+                             : index_op(Op::Mul, i, uniform(strides[k]));
+    bool both = sum.uniform() && scaled.uniform();
+    sum = both ? uniform(b.CreateAdd(sum.v, scaled.v)) : index_op(Op::Add, sum, scaled);
+  }
+  return sum;
+}
+
+namespace {
+
+bool contiguous(const Val& offset) {
+  const auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(offset.step);
+  return offset.shape == Val::Shape::Linear && step && step->isOne();
+}
+
+}  // namespace
+
+Val Emitter::load(const loops::Load& n, DType type) {
+  Val at = offset(n.buffer, n.at);
+  Value* base = memory_of(n.buffer).base;
+  llvm::Type* element = memory_type_of(type);
+  llvm::Align align(size_of(type));
+  // A uniform address is good when any lane is active, and some lane always is.
+  if (at.uniform()) {
+    Value* where = b.CreateInBoundsGEP(element, base, at.v);
+    return uniform(from_memory(b.CreateAlignedLoad(element, where, align), type));
+  }
+  auto* vector = llvm::FixedVectorType::get(element, width);
+  Value* none = llvm::Constant::getNullValue(vector);
+  Value* out = nullptr;
+  if (contiguous(at)) {
+    Value* where = b.CreateInBoundsGEP(element, base, at.v);
+    out = mask ? static_cast<Value*>(b.CreateMaskedLoad(vector, where, align, mask, none))
+               : b.CreateAlignedLoad(vector, where, align);
+  } else {
+    Value* where = b.CreateInBoundsGEP(element, base, lanes(at, DType::I64));
+    out = b.CreateMaskedGather(vector, where, align, full_mask(), none);
+  }
+  return varying(from_memory(out, type));
+}
+
+void Emitter::store(const loops::Store& s) {
+  DType type = p.buffers[s.buffer].dtype;
+  Val at = offset(s.buffer, s.at);
+  Val v = expr(s.value);
+  Value* base = memory_of(s.buffer).base;
+  llvm::Type* element = memory_type_of(type);
+  llvm::Align align(size_of(type));
+  if (width == 1) {
+    b.CreateAlignedStore(to_memory(v.v, type), b.CreateInBoundsGEP(element, base, at.v), align);
+    return;
+  }
+  EIN_CHECK(!at.uniform(), "lanes store to one address");
+  Value* wide_v = to_memory(lanes(v, type), type);
+  if (!contiguous(at)) {
+    Value* where = b.CreateInBoundsGEP(element, base, lanes(at, DType::I64));
+    b.CreateMaskedScatter(wide_v, where, align, full_mask());
+    return;
+  }
+  Value* where = b.CreateInBoundsGEP(element, base, at.v);
+  if (mask) {
+    b.CreateMaskedStore(wide_v, where, align, mask);
+  } else {
+    b.CreateAlignedStore(wide_v, where, align);
+  }
+}
+
+void Emitter::update(const loops::Update& s) {
+  EIN_CHECK(width == 1, "an update in lanes");
+  DType type = p.buffers[s.buffer].dtype;
+  Value* v = scalar(s.value);
+  Value* at = offset(s.buffer, s.at).v;
+  llvm::Type* element = memory_type_of(type);
+  llvm::Align align(size_of(type));
+  Value* where = b.CreateInBoundsGEP(element, memory_of(s.buffer).base, at);
+  Value* old = from_memory(b.CreateAlignedLoad(element, where, align), type);
+  b.CreateAlignedStore(to_memory(apply(Op::Add, {old, v}, type, type), type), where, align);
+}
+
+}  // namespace ein::codegen

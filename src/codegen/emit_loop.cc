@@ -1,0 +1,154 @@
+// Loops: plain, in lanes with a tail, and plain loops inside lanes whose lengths differ by lane.
+#include "base/check.h"
+#include "codegen/emit.h"
+#include "core/build.h"
+
+namespace ein::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+void Emitter::loop(const loops::Loop& s) {
+  Val lo = expr(s.lo), hi = expr(s.hi);
+  if (!lo.uniform() || !hi.uniform()) return ragged_loop(s, lo, hi);
+  if (s.axis.width > 1 && width == 1) return lane_loop(s, lo.v, hi.v);
+  plain_loop(s, lo.v, hi.v);
+}
+
+// for (i = lo; i < hi; i += step)
+void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
+                      const std::function<void(Value*)>& body) {
+  auto& c = mod.getContext();
+  BasicBlock* before = b.GetInsertBlock();
+  BasicBlock* head = BasicBlock::Create(c, name, fn);
+  BasicBlock* after = BasicBlock::Create(c, "after", fn);
+  b.CreateCondBr(b.CreateICmpSLT(lo, hi), head, after);
+  b.SetInsertPoint(head);
+  llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, name);
+  i->addIncoming(lo, before);
+  body(i);
+  Value* next = b.CreateAdd(i, i64(step), "", false, true);
+  i->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpSLT(next, hi), head, after);
+  b.SetInsertPoint(after);
+}
+
+void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
+  // Downward: count up and look from the other end.
+  Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
+  counted(lo, hi, 1, "loop", [&](Value* i) {
+    values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
+    block(s.body);
+  });
+}
+
+void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
+  auto lanes_count = static_cast<int64_t>(s.axis.width);
+  Value* length = b.CreateSub(hi, lo);
+  Value* some = b.CreateICmpSGT(length, i64(0));
+  Value* whole_part = b.CreateAnd(b.CreateSelect(some, length, i64(0)), i64(-lanes_count));
+  Value* middle = b.CreateAdd(lo, whole_part);
+  // Accumulators get one partial result per lane for the time of the vector part.
+  std::vector<std::pair<loops::VarId, Cell>> outer;
+  for (loops::VarId v : s.folds) {
+    outer.push_back({v, cells.at(v)});
+    auto* type = llvm::FixedVectorType::get(outer.back().second.at->getAllocatedType(),
+                                            s.axis.width);
+    cells[v] = {entry.CreateAlloca(type), true};
+  }
+  // Which fold an accumulator takes part in decides its start and how lanes are combined.
+  auto op_of = [&](loops::VarId v) {
+    std::optional<core::ReduceOp> op;
+    std::function<void(const loops::Block&)> find = [&](const loops::Block& body) {
+      for (const loops::Stmt& stmt : body) {
+        if (const auto* f = std::get_if<loops::Fold>(&stmt.node); f && f->acc == v) op = f->op;
+        if (const auto* i = std::get_if<loops::If>(&stmt.node)) {
+          find(i->then);
+          find(i->otherwise);
+        }
+        if (const auto* l = std::get_if<loops::Loop>(&stmt.node)) find(l->body);
+      }
+    };
+    find(s.body);
+    EIN_CHECK(op, "an accumulator that is never folded");
+    return *op;
+  };
+  auto start_of = [&](core::ReduceOp op, DType type) {
+    core::Module scratch;
+    core::ExprId e = core::identity(scratch, op, type);
+    if (const auto* f = core::get_if<core::FloatLit>(scratch, e)) {
+      return static_cast<llvm::Constant*>(llvm::ConstantFP::get(type_of(type), f->value));
+    }
+    if (const auto* t = core::get_if<core::BoolLit>(scratch, e)) {
+      return static_cast<llvm::Constant*>(b.getInt1(t->value));
+    }
+    int64_t v = core::get_if<core::IntLit>(scratch, e)->value;
+    return static_cast<llvm::Constant*>(llvm::ConstantInt::getSigned(type_of(type), v));
+  };
+  for (loops::VarId v : s.folds) {
+    llvm::Constant* start = start_of(op_of(v), p.vars[v].type);
+    auto count = llvm::ElementCount::getFixed(s.axis.width);
+    b.CreateStore(llvm::ConstantVector::getSplat(count, start), cells[v].at);
+  }
+  counted(lo, middle, lanes_count, "lanes", [&](Value* i) {
+    width = s.axis.width;
+    values[s.var] = {Val::Shape::Linear, i, i64(1)};
+    block(s.body);
+    width = 1;
+  });
+  for (auto& [v, cell] : outer) {
+    // A tree: halves are combined until one lane is left.
+    Value* part = b.CreateLoad(cells[v].at->getAllocatedType(), cells[v].at);
+    DType type = p.vars[v].type;
+    for (uint32_t n = s.axis.width / 2; n > 0; n /= 2) {
+      std::vector<int> low, high;
+      for (uint32_t k = 0; k < n; ++k) {
+        low.push_back(static_cast<int>(k));
+        high.push_back(static_cast<int>(k + n));
+      }
+      part = combine(op_of(v), b.CreateShuffleVector(part, low), b.CreateShuffleVector(part, high),
+                     type);
+    }
+    part = b.CreateExtractElement(part, uint64_t{0});
+    cells[v] = cell;
+    Value* acc = b.CreateLoad(cell.at->getAllocatedType(), cell.at);
+    b.CreateStore(combine(op_of(v), acc, part, type), cell.at);
+  }
+  counted(middle, hi, 1, "tail", [&](Value* i) {
+    values[s.var] = uniform(i);
+    block(s.body);
+  });
+}
+
+// Inside lanes, with bounds that differ: runs while any lane has iterations left. Where all lanes
+// start together the index stays uniform, and so do the addresses made from it.
+void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
+  EIN_CHECK(!s.downward, "a downward loop inside lanes");
+  auto& c = mod.getContext();
+  Value* outside = mask;
+  Value* end = lanes(hi, DType::I64);
+  bool together = lo.uniform();
+  Value* start = together ? lo.v : lanes(lo, DType::I64);
+  BasicBlock* before = b.GetInsertBlock();
+  BasicBlock* head = BasicBlock::Create(c, "ragged", fn);
+  BasicBlock* body = BasicBlock::Create(c, "body", fn);
+  BasicBlock* after = BasicBlock::Create(c, "after", fn);
+  b.CreateBr(head);
+  b.SetInsertPoint(head);
+  llvm::PHINode* i = b.CreatePHI(start->getType(), 2);
+  i->addIncoming(start, before);
+  Value* active = b.CreateICmpSLT(together ? b.CreateVectorSplat(width, i) : i, end);
+  if (outside) active = b.CreateAnd(active, outside);
+  b.CreateCondBr(any(active), body, after);
+  b.SetInsertPoint(body);
+  mask = active;
+  values[s.var] = together ? uniform(i) : varying(i);
+  block(s.body);
+  mask = outside;
+  Value* next = b.CreateAdd(i, llvm::ConstantInt::get(i->getType(), 1));
+  i->addIncoming(next, b.GetInsertBlock());
+  b.CreateBr(head);
+  b.SetInsertPoint(after);
+}
+
+}  // namespace ein::codegen

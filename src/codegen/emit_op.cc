@@ -1,0 +1,281 @@
+// Scalar operations, one case per line of ops.def, with the meaning core/scalar.cc gives them.
+#include <llvm/IR/Intrinsics.h>
+
+#include <cmath>
+#include <optional>
+
+#include "base/check.h"
+#include "codegen/emit.h"
+
+namespace ein::codegen {
+
+using core::Op;
+using llvm::Value;
+
+namespace {
+
+// The function for an operation on reals, f32 first; the f64 one follows it in the table.
+std::optional<NativeFn> function_of(Op op) {
+  switch (op) {
+    case Op::Exp: return NativeFn::Exp32;
+    case Op::Expm1: return NativeFn::Expm132;
+    case Op::Log: return NativeFn::Log32;
+    case Op::Log1p: return NativeFn::Log1p32;
+    case Op::Sin: return NativeFn::Sin32;
+    case Op::Cos: return NativeFn::Cos32;
+    case Op::Tan: return NativeFn::Tan32;
+    case Op::Sinh: return NativeFn::Sinh32;
+    case Op::Cosh: return NativeFn::Cosh32;
+    case Op::Tanh: return NativeFn::Tanh32;
+    case Op::Asin: return NativeFn::Asin32;
+    case Op::Acos: return NativeFn::Acos32;
+    case Op::Atan: return NativeFn::Atan32;
+    case Op::Erf: return NativeFn::Erf32;
+    case Op::Atan2: return NativeFn::Atan232;
+    case Op::Pow: return NativeFn::Pow32;
+    case Op::Mod: return NativeFn::Mod32;
+    default: return std::nullopt;
+  }
+}
+
+NativeFn for_type(NativeFn f, DType type) {
+  return type == DType::F64 ? static_cast<NativeFn>(static_cast<uint32_t>(f) + 1) : f;
+}
+
+// The value of a constant, scalar or the same in all lanes.
+template <class C>
+const C* constant(Value* v) {
+  if (auto* c = llvm::dyn_cast<C>(v)) return c;
+  if (auto* c = llvm::dyn_cast<llvm::Constant>(v)) {
+    if (c->getType()->isVectorTy()) return llvm::dyn_cast_or_null<C>(c->getSplatValue());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+llvm::Type* Emitter::type_of(DType t) {
+  switch (t) {
+    case DType::Bool: return b.getInt1Ty();
+    case DType::I8:
+    case DType::U8: return b.getInt8Ty();
+    case DType::I16: return b.getInt16Ty();
+    case DType::I32: return b.getInt32Ty();
+    case DType::I64: return b.getInt64Ty();
+    case DType::F32: return b.getFloatTy();
+    case DType::F64: return b.getDoubleTy();
+    case DType::F16:
+    case DType::BF16:
+    case DType::Str: break;
+  }
+  EIN_UNREACHABLE(std::string("no native code for ") + name_of(t));
+}
+
+llvm::Type* Emitter::memory_type_of(DType t) {
+  return t == DType::Bool ? b.getInt8Ty() : type_of(t);
+}
+
+llvm::Type* Emitter::wide(llvm::Type* t, Value* like) {
+  auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+  return v ? llvm::FixedVectorType::get(t, v->getNumElements()) : t;
+}
+
+Value* Emitter::to_memory(Value* v, DType t) {
+  return t == DType::Bool ? b.CreateZExt(v, wide(b.getInt8Ty(), v)) : v;
+}
+
+Value* Emitter::from_memory(Value* v, DType t) {
+  if (t != DType::Bool) return v;
+  return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+}
+
+// Through the table, lane by lane. The call depends on its arguments alone.
+Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* result) {
+  std::vector<llvm::Type*> types;
+  for (Value* a : args) types.push_back(a->getType()->getScalarType());
+  auto* type = llvm::FunctionType::get(result, types, false);
+  Value* table = entry.CreateLoad(
+      b.getPtrTy(), entry.CreateConstInBoundsGEP1_64(
+                        b.getPtrTy(), context, offsetof(NativeContext, functions) / sizeof(void*)));
+  Value* address = entry.CreateLoad(
+      b.getPtrTy(),
+      entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), table, static_cast<uint64_t>(f)));
+  auto one = [&](const std::vector<Value*>& scalars) {
+    llvm::CallInst* c = b.CreateCall(type, address, scalars);
+    c->setDoesNotThrow();
+    if (f != NativeFn::Contract32 && f != NativeFn::Contract64) c->setDoesNotAccessMemory();
+    return c;
+  };
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
+  if (!vector) return one(args);
+  Value* out = llvm::PoisonValue::get(llvm::FixedVectorType::get(result, vector->getNumElements()));
+  for (uint64_t lane = 0; lane < vector->getNumElements(); ++lane) {
+    std::vector<Value*> scalars;
+    for (Value* a : args) scalars.push_back(b.CreateExtractElement(a, lane));
+    out = b.CreateInsertElement(out, one(scalars), lane);
+  }
+  return out;
+}
+
+Value* Emitter::beats(bool max, Value* challenger, Value* holder, DType type) {
+  if (!is_float(type)) {
+    if (is_unsigned(type)) {
+      return max ? b.CreateICmpUGT(challenger, holder) : b.CreateICmpULT(challenger, holder);
+    }
+    return max ? b.CreateICmpSGT(challenger, holder) : b.CreateICmpSLT(challenger, holder);
+  }
+  // Unordered or greater, and the holder is a number.
+  Value* better = max ? b.CreateFCmpUGT(challenger, holder) : b.CreateFCmpULT(challenger, holder);
+  return b.CreateAnd(b.CreateFCmpORD(holder, holder), better);
+}
+
+Value* Emitter::power(Value* x, Value* y, DType type) {
+  if (const auto* c = constant<llvm::ConstantFP>(y)) {
+    // Squares and the like; each is as exact as pow or within its error.
+    if (c->isExactlyValue(1.0)) return x;
+    if (c->isExactlyValue(2.0)) return b.CreateFMul(x, x);
+    if (c->isExactlyValue(3.0)) return b.CreateFMul(b.CreateFMul(x, x), x);
+    if (c->isExactlyValue(-1.0)) {
+      return b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
+    }
+  }
+  return call(for_type(NativeFn::Pow32, type), {x, y}, type_of(type));
+}
+
+Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
+  Value* x = args[0];
+  Value* y = args.size() > 1 ? args[1] : nullptr;
+  auto intrinsic = [&](llvm::Intrinsic::ID id) { return b.CreateUnaryIntrinsic(id, x); };
+  switch (op) {
+    case Op::Add: return b.CreateFAdd(x, y);
+    case Op::Sub: return b.CreateFSub(x, y);
+    case Op::Mul: return b.CreateFMul(x, y);
+    case Op::Div: return b.CreateFDiv(x, y);
+    case Op::Neg: return b.CreateFNeg(x);
+    case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
+    case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
+    case Op::Abs: return intrinsic(llvm::Intrinsic::fabs);
+    case Op::Sign: {
+      Value* zero = llvm::ConstantFP::get(x->getType(), 0.0);
+      Value* up = llvm::ConstantFP::get(x->getType(), 1.0);
+      Value* down = llvm::ConstantFP::get(x->getType(), -1.0);
+      return b.CreateSelect(b.CreateFCmpOGT(x, zero), up,
+                            b.CreateSelect(b.CreateFCmpOLT(x, zero), down, x));
+    }
+    case Op::Sqrt: return intrinsic(llvm::Intrinsic::sqrt);
+    case Op::Floor: return intrinsic(llvm::Intrinsic::floor);
+    case Op::Ceil: return intrinsic(llvm::Intrinsic::ceil);
+    case Op::Round: return intrinsic(llvm::Intrinsic::nearbyint);
+    case Op::Pow: return power(x, y, type);
+    default: break;
+  }
+  auto f = function_of(op);
+  EIN_CHECK(f, std::string("not an operation on reals: ") + core::info(op).name);
+  return call(for_type(*f, type), args, type_of(type));
+}
+
+Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
+  Value* x = args[0];
+  Value* y = args.size() > 1 ? args[1] : nullptr;
+  Value* zero = llvm::Constant::getNullValue(x->getType());
+  switch (op) {
+    case Op::Add: return b.CreateAdd(x, y);
+    case Op::Sub: return b.CreateSub(x, y);
+    case Op::Mul: return b.CreateMul(x, y);
+    case Op::Neg: return b.CreateSub(zero, x);
+    case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
+    case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
+    case Op::Abs:
+      if (is_unsigned(type)) return x;
+      return b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);
+    case Op::Sign: {
+      Value* one = llvm::ConstantInt::get(x->getType(), 1);
+      if (is_unsigned(type)) return b.CreateSelect(b.CreateICmpNE(x, zero), one, zero);
+      Value* down = llvm::Constant::getAllOnesValue(x->getType());
+      return b.CreateSelect(b.CreateICmpSGT(x, zero), one,
+                            b.CreateSelect(b.CreateICmpSLT(x, zero), down, zero));
+    }
+    case Op::Div:
+    case Op::Mod: {
+      Value* one = llvm::ConstantInt::get(x->getType(), 1);
+      // Lanes that are switched off may hold any divisor.
+      if (mask && y->getType()->isVectorTy()) y = b.CreateSelect(mask, y, one);
+      bool quotient = op == Op::Div;
+      if (is_unsigned(type)) return quotient ? b.CreateUDiv(x, y) : b.CreateURem(x, y);
+      const auto* c = constant<llvm::ConstantInt>(y);
+      if (c && !c->isMinusOne()) return quotient ? b.CreateSDiv(x, y) : b.CreateSRem(x, y);
+      // The most negative value over −1 wraps; the instruction would stop the process.
+      Value* minus = b.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(y->getType()));
+      Value* by = b.CreateSelect(minus, one, y);
+      if (!quotient) return b.CreateSRem(x, by);  // the remainder by 1 and by −1 is 0
+      return b.CreateSelect(minus, b.CreateSub(zero, x), b.CreateSDiv(x, by));
+    }
+    case Op::Pow: {
+      auto* wide_type = wide(b.getInt64Ty(), x);
+      auto grow = [&](Value* v) {
+        return is_unsigned(type) ? b.CreateZExt(v, wide_type) : b.CreateSExt(v, wide_type);
+      };
+      Value* r = call(NativeFn::IntPow, {grow(x), grow(y)}, b.getInt64Ty());
+      return b.CreateTrunc(r, x->getType());
+    }
+    default: break;
+  }
+  EIN_UNREACHABLE(std::string("not an operation on integers: ") + core::info(op).name);
+}
+
+Value* Emitter::compare(Op op, Value* x, Value* y, DType type) {
+  using P = llvm::CmpInst::Predicate;
+  bool real = is_float(type), u = is_unsigned(type);
+  auto pick = [&](P f, P s, P uns) { return real ? f : u ? uns : s; };
+  P predicate;
+  switch (op) {
+    case Op::Lt: predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT); break;
+    case Op::Le: predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE); break;
+    case Op::Gt: predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT); break;
+    case Op::Ge: predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE); break;
+    case Op::Eq: predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ); break;
+    case Op::Ne: predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE); break;
+    default: EIN_UNREACHABLE("not a comparison");
+  }
+  return real ? b.CreateFCmp(predicate, x, y) : b.CreateICmp(predicate, x, y);
+}
+
+Value* Emitter::cast(Value* x, DType from, DType to) {
+  if (from == to) return x;
+  llvm::Type* target = wide(type_of(to), x);
+  Value* zero = llvm::Constant::getNullValue(x->getType());
+  if (to == DType::Bool) return is_float(from) ? b.CreateFCmpUNE(x, zero) : b.CreateICmpNE(x, zero);
+  if (is_float(from) && is_float(to)) {
+    return to == DType::F64 ? b.CreateFPExt(x, target) : b.CreateFPTrunc(x, target);
+  }
+  if (is_float(from)) {  // out of range saturates, NaN is 0
+    auto id = is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+    return b.CreateIntrinsic(id, {target, x->getType()}, {x});
+  }
+  if (is_float(to)) {
+    if (is_unsigned(from)) return b.CreateUIToFP(x, target);
+    // Wide integers round twice, as the reference does.
+    if (from == DType::I64 && to == DType::F32) {
+      return b.CreateFPTrunc(b.CreateSIToFP(x, wide(b.getDoubleTy(), x)), target);
+    }
+    return b.CreateSIToFP(x, target);
+  }
+  return is_unsigned(from) ? b.CreateZExtOrTrunc(x, target) : b.CreateSExtOrTrunc(x, target);
+}
+
+Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType to) {
+  switch (core::info(op).cls) {
+    case core::OpClass::Arith:
+      return is_float(from) ? real(op, args, from) : whole(op, args, from);
+    case core::OpClass::Real: return real(op, args, from);
+    case core::OpClass::Compare: return compare(op, args[0], args[1], from);
+    case core::OpClass::Logic:
+      if (op == Op::Not) return b.CreateNot(args[0]);
+      return op == Op::And ? b.CreateAnd(args[0], args[1]) : b.CreateOr(args[0], args[1]);
+    case core::OpClass::Select: return b.CreateSelect(args[0], args[1], args[2]);
+    case core::OpClass::Cast: return cast(args[0], from, to);
+  }
+  EIN_UNREACHABLE("op class");
+}
+
+}  // namespace ein::codegen

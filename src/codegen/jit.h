@@ -1,0 +1,36 @@
+// Private to src/codegen: LLVM IR → machine code in this process. No LLVM type appears here, so that
+// native.cc stays free of LLVM.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lower/loops.h"
+#include "runtime/native_abi.h"
+
+namespace ein::codegen {
+
+// Machine code, kept as long as this lives.
+struct Code {
+  virtual ~Code() = default;
+  NativeEntry entry = nullptr;
+};
+
+struct JitOptions {
+  int opt_level = 2;  // 0: none; otherwise the short pipeline
+};
+
+struct JitTimes {  // milliseconds
+  double target = 0, emit = 0, optimise = 0, machine = 0, link = 0;
+};
+
+std::unique_ptr<Code> jit(const loops::Program& p, const JitOptions& options, JitTimes* times);
+
+// The same program as text, for --emit.
+std::string llvm_text(const loops::Program& p, const JitOptions& options);
+std::string assembly_text(const loops::Program& p, const JitOptions& options);
+
+uint64_t jit_count();  // how many programs this process has compiled
+
+}  // namespace ein::codegen

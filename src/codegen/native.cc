@@ -1,0 +1,227 @@
+#include "codegen/native.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "codegen/jit.h"
+#include "core/normal.h"
+#include "core/rewrite.h"
+#include "lower/lower.h"
+
+namespace ein {
+
+class Native {
+ public:
+  plan::Plan plan;
+  loops::Program program;
+  std::vector<core::FamilyId> inputs;  // the families that must be supplied
+  std::vector<Tensor> constants;       // by buffer; empty tensors elsewhere
+  NativeOptions options;
+  std::unique_ptr<codegen::Code> code;
+  std::vector<std::pair<std::string, double>> times;
+};
+
+namespace {
+
+double now_ms() {
+  using namespace std::chrono;
+  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
+}
+
+bool supported(DType t) { return t != DType::F16 && t != DType::BF16 && t != DType::Str; }
+
+// The first reason why a planned module cannot become machine code; empty when there is none.
+std::string limitation(const plan::Plan& plan) {
+  const core::Module& m = plan.module;
+  std::string why;
+  auto look = [&](core::FamilyId id, core::ExprId e) {
+    core::for_each_node(m, e, [&](core::ExprId x) {
+      if (!supported(m[x].type) && why.empty()) {
+        why = fmt::format("`{}` uses {}, which native code does not support yet",
+                          text(m[id].name), name_of(m[x].type));
+      }
+    });
+  };
+  for (const auto& [id, how] : plan.families) {
+    const core::Family& f = m[id];
+    if (!supported(f.dtype) && why.empty()) {
+      why = fmt::format("`{}` is {}, which native code does not support yet", text(f.name),
+                        name_of(f.dtype));
+    }
+    for (const core::Clause& c : f.clauses) look(id, c.body);
+    for (core::ExprId cell : f.cells) look(id, cell);
+  }
+  return why;
+}
+
+Tensor constant_table(const core::Module& m, const core::Family& f) {
+  std::vector<int64_t> shape;
+  for (const core::Coord& c : f.coords) shape.push_back(core::eval_extent(m, c.extent, {}));
+  Tensor out(f.dtype, std::move(shape));
+  for (size_t i = 0; i < f.cells.size(); ++i) {
+    auto at = static_cast<int64_t>(i);
+    if (const auto* x = core::get_if<core::FloatLit>(m, f.cells[i])) out.set_float(at, x->value);
+    if (const auto* x = core::get_if<core::IntLit>(m, f.cells[i])) out.set_int(at, x->value);
+    if (const auto* x = core::get_if<core::BoolLit>(m, f.cells[i])) out.set_int(at, x->value);
+  }
+  return out;
+}
+
+std::string message(const Native& n, const NativeFailure& failure,
+                    const std::vector<std::vector<int64_t>>& shapes) {
+  const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
+  switch (site.kind) {
+    case loops::Site::Kind::DivideByZero: return "integer division by zero";
+    case loops::Site::Kind::Bounds: break;
+  }
+  uint32_t number = 0;
+  for (const loops::Buffer& b : n.program.buffers) {
+    if (b.name == site.name) break;
+    ++number;
+  }
+  const std::vector<int64_t>& extents = shapes[number];
+  std::vector<int64_t> at(failure.values, failure.values + extents.size());
+  return fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
+                     fmt::join(at, ", "), fmt::join(extents, ", "));
+}
+
+// Memory that nobody outside sees, not cleared.
+struct Scratch {
+  void* at = nullptr;
+  explicit Scratch(size_t bytes) : at(std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) & ~size_t{63})) {
+    if (!at) throw std::bad_alloc();
+  }
+  Scratch(Scratch&& other) noexcept : at(std::exchange(other.at, nullptr)) {}
+  Scratch& operator=(Scratch&&) = delete;
+  ~Scratch() { std::free(at); }
+};
+
+size_t bytes_of(const std::vector<int64_t>& shape, DType type) {
+  size_t bytes = size_of(type);
+  for (int64_t extent : shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes) || bytes > SIZE_MAX / 4) {
+      throw std::bad_alloc();
+    }
+  }
+  return bytes;
+}
+
+void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
+             NativeResult& out) {
+  const core::Module& m = n.plan.module;
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<int64_t> dims;
+  std::vector<void*> pointers;
+  std::vector<Scratch> scratch;
+  for (uint32_t i = 0; i < n.program.buffers.size(); ++i) {
+    const loops::Buffer& buffer = n.program.buffers[loops::BufferId(i)];
+    std::vector<int64_t> shape;
+    for (core::ExprId d : buffer.dims) {
+      shape.push_back(std::max<int64_t>(0, core::eval_extent(m, d, params)));
+    }
+    dims.insert(dims.end(), shape.begin(), shape.end());
+    bool wanted = n.plan.families.at(buffer.family).wanted;
+    switch (buffer.space) {
+      case loops::Buffer::Space::Input: {
+        const Tensor& t = inputs.at(buffer.name);
+        pointers.push_back(const_cast<void*>(t.data()));
+        if (wanted) out.values[buffer.family] = t;
+        break;
+      }
+      case loops::Buffer::Space::Constant:
+        pointers.push_back(n.constants[i].data());
+        if (wanted) out.values[buffer.family] = n.constants[i];
+        break;
+      case loops::Buffer::Space::Output: {
+        Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
+        pointers.push_back(t.data());
+        break;
+      }
+      case loops::Buffer::Space::Temp:
+        scratch.emplace_back(bytes_of(shape, buffer.dtype));
+        pointers.push_back(scratch.back().at);
+        break;
+    }
+    shapes.push_back(std::move(shape));
+  }
+  NativeFailure failure;
+  NativeContext context{pointers.data(), dims.data(), params.data(), &failure, native_functions()};
+  if (n.code->entry(&context) != 0) {
+    out.error = RuntimeError{message(n, failure, shapes)};
+  }
+}
+
+}  // namespace
+
+std::variant<std::shared_ptr<Native>, std::string> compile_native(
+    const core::Module& m, const std::vector<core::FamilyId>& wanted,
+    const NativeOptions& options) {
+  auto out = std::make_shared<Native>();
+  Native& n = *out;
+  n.options = options;
+  double t0 = now_ms();
+  core::Module isolated = m;
+  core::isolate_routes(isolated);
+  n.plan = plan::make_plan(isolated, wanted, options.choices);
+  if (std::string why = limitation(n.plan); !why.empty()) return why;
+  double t1 = now_ms();
+  n.program = lower::lower(n.plan);
+  std::vector<std::string> broken = loops::verify(n.program);
+  EIN_CHECK(broken.empty(), "ill-formed loops: " + broken[0]);
+  double t2 = now_ms();
+  for (uint32_t i = 0; i < n.program.buffers.size(); ++i) {
+    const loops::Buffer& b = n.program.buffers[loops::BufferId(i)];
+    if (b.space == loops::Buffer::Space::Input) n.inputs.push_back(b.family);
+    n.constants.push_back(b.space == loops::Buffer::Space::Constant
+                              ? constant_table(n.plan.module, n.plan.module[b.family])
+                              : Tensor());
+  }
+  codegen::JitTimes times;
+  n.code = codegen::jit(n.program, {options.opt_level}, &times);
+  n.times = {{"plan", t1 - t0},         {"lower", t2 - t1},           {"target", times.target},
+             {"emit", times.emit},      {"optimise", times.optimise}, {"machine", times.machine},
+             {"link", times.link},      {"total", now_ms() - t0}};
+  return out;
+}
+
+NativeResult run(Native& native, const core::Inputs& inputs) {
+  NativeResult out;
+  auto params = core::bind_params(native.plan.module, inputs, native.inputs);
+  if (auto* e = std::get_if<RuntimeError>(&params)) {
+    out.error = *e;
+    return out;
+  }
+  try {
+    execute(native, inputs, std::get<std::vector<int64_t>>(params), out);
+  } catch (const RuntimeError& e) {
+    out.error = e;
+  } catch (const std::bad_alloc&) {
+    out.error = RuntimeError{"out of memory"};
+  }
+  if (out.error) out.values.clear();
+  return out;
+}
+
+std::string emit(Native& native, Emit what) {
+  switch (what) {
+    case Emit::Plan: return plan::print(native.plan);
+    case Emit::Loops: return loops::print(native.program);
+    case Emit::Llvm: return codegen::llvm_text(native.program, {native.options.opt_level});
+    case Emit::Assembly: return codegen::assembly_text(native.program, {native.options.opt_level});
+  }
+  EIN_UNREACHABLE("emit");
+}
+
+std::vector<std::pair<std::string, double>> compile_times(const Native& native) {
+  return native.times;
+}
+
+uint64_t native_compile_count() { return codegen::jit_count(); }
+
+}  // namespace ein

@@ -1,0 +1,50 @@
+// A module compiled to machine code for this process: plan, lower, emit, run. Compiled code takes
+// extents as arguments, so one compilation serves every shape.
+//
+//   auto compiled = compile_native(module, wanted, {});
+//   if (auto* why = std::get_if<std::string>(&compiled)) …          // a known limitation
+//   NativeResult r = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/core.h"
+#include "core/eval.h"
+#include "plan/plan.h"
+#include "runtime/tensor.h"
+
+namespace ein {
+
+class Native;
+
+struct NativeOptions {
+  int opt_level = 2;
+  plan::Choices choices;  // for tests that draw plans at random
+};
+
+// Reports what cannot be compiled natively (f16, bf16 and strings) instead of guessing.
+std::variant<std::shared_ptr<Native>, std::string> compile_native(
+    const core::Module& m, const std::vector<core::FamilyId>& wanted,
+    const NativeOptions& options = {});
+
+struct NativeResult {
+  std::unordered_map<core::FamilyId, Tensor> values;  // of `wanted`
+  std::optional<RuntimeError> error;
+};
+
+NativeResult run(Native& native, const core::Inputs& inputs);
+
+enum class Emit { Plan, Loops, Llvm, Assembly };
+std::string emit(Native& native, Emit what);
+
+// Milliseconds per phase of the compilation, in order.
+std::vector<std::pair<std::string, double>> compile_times(const Native& native);
+uint64_t native_compile_count();  // LLVM compilations in this process
+
+}  // namespace ein

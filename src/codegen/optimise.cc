@@ -1,0 +1,74 @@
+// The short pipeline. Vectors, hoisting and reductions are already as they should be, so what is left
+// for LLVM is: variables into registers, equal expressions once, simpler instructions and branches.
+// Analyses are registered one by one: PassBuilder would bring in every pass LLVM has, which costs
+// link size and start-up time.
+#include "codegen/optimise.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/BlockFrequencyInfo.h>
+#include <llvm/Analysis/BranchProbabilityInfo.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/MemorySSA.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/ProfileSummaryInfo.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassInstrumentation.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace ein::codegen {
+
+void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
+  llvm::FunctionAnalysisManager functions;
+  llvm::ModuleAnalysisManager modules;
+  functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+  functions.registerPass([] { return llvm::AssumptionAnalysis(); });
+  functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
+  functions.registerPass([] { return llvm::PostDominatorTreeAnalysis(); });
+  functions.registerPass([] { return llvm::LoopAnalysis(); });
+  functions.registerPass([] { return llvm::BranchProbabilityAnalysis(); });
+  functions.registerPass([] { return llvm::BlockFrequencyAnalysis(); });
+  functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
+  functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
+  functions.registerPass([] { return llvm::BasicAA(); });
+  functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+  functions.registerPass([] {
+    // No library function is known by name: generated code calls through a table.
+    llvm::TargetLibraryInfoImpl info;
+    info.disableAllFunctions();
+    return llvm::TargetLibraryAnalysis(std::move(info));
+  });
+  functions.registerPass([] {
+    llvm::AAManager aa;
+    aa.registerFunctionAnalysis<llvm::BasicAA>();
+    return aa;
+  });
+  modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+  modules.registerPass([] { return llvm::ProfileSummaryAnalysis(); });
+  modules.registerPass([&] { return llvm::FunctionAnalysisManagerModuleProxy(functions); });
+  functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(false));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass(false));
+  // What InstCombine asks for at module level must be there before it asks.
+  modules.getResult<llvm::ProfileSummaryAnalysis>(mod);
+  for (llvm::Function& f : mod) {
+    if (!f.isDeclaration()) passes.run(f, functions);
+  }
+}
+
+}  // namespace ein::codegen

@@ -1,0 +1,13 @@
+// Private to src/codegen: the optimisation pipeline on LLVM IR (optimise.cc).
+#pragma once
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace ein::codegen {
+
+void optimise(llvm::Module& mod, llvm::TargetMachine& machine);
+
+}  // namespace ein::codegen

@@ -1,0 +1,291 @@
+#include "lower/lower.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/rewrite.h"
+#include "lower/lowering.h"
+
+namespace ein::lower {
+
+using core::ExprId;
+using core::FamilyId;
+using core::Op;
+
+namespace {
+
+bool is_literal(const core::Module& m, ExprId e) {
+  const core::Node& n = m[e].node;
+  return std::holds_alternative<core::FloatLit>(n) || std::holds_alternative<core::IntLit>(n) ||
+         std::holds_alternative<core::BoolLit>(n);
+}
+
+loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool wanted) {
+  switch (f.kind) {
+    case core::Family::Kind::Input: return loops::Buffer::Space::Input;
+    case core::Family::Kind::Table:
+      if (std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId e) { return is_literal(m, e); })) {
+        return loops::Buffer::Space::Constant;
+      }
+      break;
+    case core::Family::Kind::Defined: break;
+  }
+  return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
+}
+
+std::string name_of_step(const core::Module& m, const core::Step& s) {
+  return match(
+      s, [&](const core::Compute& c) { return text(m[c.family].name); },
+      [&](const core::Sequence& q) { return text(m[q.members[0].family].name) + "_steps"; });
+}
+
+}  // namespace
+
+loops::Program lower(plan::Plan& plan) {
+  loops::Program p;
+  Lowering l{plan, plan.module, p, {}, {}, {}, {}, {}};
+  for (uint32_t i = 0; i < plan.module.families.size(); ++i) {
+    FamilyId id(i);
+    auto it = plan.families.find(id);
+    if (it == plan.families.end()) continue;
+    const core::Family& f = plan.module[id];
+    std::vector<ExprId> dims;
+    for (const core::Coord& c : f.coords) dims.push_back(c.extent);
+    auto space = space_of(plan.module, f, it->second.wanted);
+    l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space});
+  }
+  for (const core::Step& s : plan.schedule.steps) {
+    Scope& kernel = l.push(Scope::Kind::Kernel);
+    for (const core::Constraint& c : plan.module.constraints) {
+      core::assume(plan.module, c.cond, kernel.facts);
+    }
+    l.steps({s}, {});
+    loops::Block body = std::move(l.pop()->block);
+    if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});
+  }
+  return p;
+}
+
+void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
+  for (const core::Step& s : list) {
+    match(
+        s, [&](const core::Compute& c) { compute(c.family, fixed); },
+        [&](const core::Sequence& q) { sequence(q, fixed); });
+  }
+}
+
+void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
+  ExprId count;
+  for (const auto& member : q.members) {
+    ExprId extent = m[member.family].coords[member.position].extent;
+    count = count ? core::apply(m, Op::Max, {count, extent}) : extent;
+  }
+  Value lo = integer(0), hi = lower(count);
+  const core::Coord& named = m[q.members[0].family].coords[q.members[0].position];
+  loops::VarId t = variable(named.name ? text(named.name) : "t", DType::I64);
+  Scope& s = push(Scope::Kind::Loop);
+  s.lo = lo;
+  s.hi = hi;
+  auto was_running = running;
+  Fixed inner = fixed;
+  for (const auto& member : q.members) {
+    running.insert(member.family);
+    auto& at = inner[member.family];
+    at.resize(m[member.family].rank());
+    at[member.position] = get(t, top());
+  }
+  steps(q.body, inner);
+  running = std::move(was_running);
+  auto body = pop();
+  emit(top(), {loops::Loop{t, lo.expr, hi.expr, {}, q.downward, {}, std::move(body->block)}});
+}
+
+void Lowering::compute(FamilyId id, const Fixed& fixed) {
+  const core::Family& f = m[id];
+  if (f.kind == core::Family::Kind::Input) return;
+  if (f.kind == core::Family::Kind::Table) return table(id);
+  std::vector<Value> at(f.rank());
+  if (auto it = fixed.find(id); it != fixed.end()) at = it->second;
+  for (size_t c = 0; c < f.clauses.size(); ++c) clause(id, c, at);
+}
+
+void Lowering::table(FamilyId id) {
+  loops::BufferId buffer = buffers.at(id);
+  if (p.buffers[buffer].space == loops::Buffer::Space::Constant) return;
+  const core::Family f = m[id];
+  slots.assign(core::kMaxSlots, {});
+  clause_depth = top();
+  std::vector<int64_t> extents;
+  for (const core::Coord& c : f.coords) {
+    auto n = core::const_int(m, c.extent);
+    EIN_CHECK(n, "an array literal has a symbolic extent");
+    extents.push_back(*n);
+  }
+  for (size_t i = 0; i < f.cells.size(); ++i) {
+    count_uses(f.cells[i]);
+    Value v = lower(f.cells[i]);
+    std::vector<loops::ExprId> at(extents.size());
+    auto rest = static_cast<int64_t>(i);
+    for (size_t k = extents.size(); k-- > 0;) {
+      at[k] = integer(rest % extents[k]).expr;
+      rest /= extents[k];
+    }
+    emit(top(), {loops::Store{buffer, std::move(at), v.expr}});
+  }
+}
+
+// The clause's range along k, cut to the family's extent where it is not proven to lie inside.
+core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
+  core::Range r = c.box[k];
+  ExprId zero = core::int_lit(m, 0), extent = m[id].coords[k].extent;
+  const core::Facts& facts = scopes[0]->facts;
+  if (!core::proves_le(m, zero, r.lo, facts)) r.lo = core::apply(m, Op::Max, {r.lo, zero});
+  if (!core::proves_le(m, r.hi, extent, facts)) r.hi = core::apply(m, Op::Min, {r.hi, extent});
+  return r;
+}
+
+// Does the clause have cells at the steps that run? (An invalid expr: always.)
+Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Value>& fixed) {
+  Value cond;
+  auto also = [&](Value v) { cond = cond.expr ? op(Op::And, {cond, v}, DType::Bool) : v; };
+  for (uint32_t k = 0; k < fixed.size(); ++k) {
+    if (!fixed[k].expr) continue;
+    core::Range r = clamped(id, c, k);
+    if (core::const_int(m, r.lo) != 0) also(compare(Op::Ge, fixed[k], lower(r.lo)));
+    also(compare(Op::Lt, fixed[k], lower(r.hi)));
+  }
+  return cond;
+}
+
+void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixed) {
+  const core::Clause c = m[id].clauses[number];
+  const plan::ClausePlan& how = plan.families.at(id).clauses[number];
+  slots.assign(core::kMaxSlots, {});
+  Value cond = inside(id, c, fixed);
+  Scope& guard = push(Scope::Kind::Guard);
+  clause_depth = top();
+  guard.facts.slots.assign(c.box.size(), {});
+  std::vector<uint32_t> free, order;
+  for (uint32_t k = 0; k < fixed.size(); ++k) {
+    core::Range r = clamped(id, c, k);
+    ExprId next = core::add(m, r.lo, core::int_lit(m, 1));
+    if (!fixed[k].expr) free.push_back(k);
+    // A coordinate with one cell needs no loop.
+    if (fixed[k].expr || next == r.hi) {
+      slots[k] = fixed[k].expr ? fixed[k] : lower(r.lo);
+      slots[k].depth = top();
+      guard.facts.slots[k] = r;
+    }
+  }
+  count_uses(c.body);
+  if (how.contraction) {
+    contract(id, c, *how.contraction);
+  } else if (how.scatters) {
+    scatter(id, c, std::get<core::Reduce>(m[c.body].node), free);
+  } else {
+    for (uint32_t k : free) {
+      if (!slots[k].expr && how.axes[k] != plan::AxisKind::Vector) order.push_back(k);
+    }
+    std::vector<loops::Axis> axes(order.size(), {loops::Axis::Kind::Parallel, 1});
+    for (uint32_t k : free) {
+      if (slots[k].expr || how.axes[k] != plan::AxisKind::Vector) continue;
+      order.push_back(k);
+      axes.push_back({loops::Axis::Kind::Vector, how.width});
+    }
+    loops_over(id, c, order, axes, [&] { store(id, lower(c.body)); });
+  }
+  loops::Block body = std::move(pop()->block);
+  if (cond.expr) {
+    emit(top(), {loops::If{cond.expr, std::move(body), {}}});
+  } else {
+    for (loops::Stmt& s : body) emit(top(), std::move(s));
+  }
+}
+
+void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
+                          const std::vector<loops::Axis>& axes,
+                          const std::function<void()>& body) {
+  std::vector<loops::VarId> vars;
+  for (uint32_t k : coords) {
+    core::Range r = clamped(id, c, k);
+    Value lo = lower(r.lo), hi = lower(r.hi);
+    const core::Coord& coord = m[id].coords[k];
+    vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
+    Scope& s = push(Scope::Kind::Loop);
+    s.lo = lo;
+    s.hi = hi;
+    s.facts.slots[k] = r;
+    slots[k] = get(vars.back(), top());
+  }
+  body();
+  for (size_t i = coords.size(); i-- > 0;) {
+    slots[coords[i]] = {};
+    auto s = pop();
+    emit(top(), {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axes[i], false, {},
+                             std::move(s->block)}});
+  }
+}
+
+void Lowering::store(FamilyId id, Value value) {
+  std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
+  emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
+}
+
+// A routed sum: zeros, then one pass over the coordinates that are not routed and the binders, adding
+// each body to the address it is routed to. The order of additions to one address is the order
+// of the binders, as in the reference.
+void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& original,
+                       const std::vector<uint32_t>& free) {
+  std::vector<uint32_t> open;
+  for (uint32_t k : free) {
+    if (!slots[k].expr) open.push_back(k);
+  }
+  std::vector<loops::Axis> parallel(open.size(), {loops::Axis::Kind::Parallel, 1});
+  if (!open.empty()) parallel.back() = {loops::Axis::Kind::Vector, 16};
+  if (!open.empty() && open.back() + 1 != m[id].rank()) parallel.back() = {};
+  loops_over(id, c, open, parallel, [&] { store(id, zero(m[id].dtype)); });
+
+  core::Reduce r = original;
+  std::vector<core::Route> routes;
+  for (const core::Route& route : r.routes) {
+    if (std::find(open.begin(), open.end(), route.slot) != open.end()) {
+      routes.push_back(route);
+      std::erase(open, route.slot);
+    } else {  // a coordinate that stands still here: an ordinary condition
+      ExprId cond = core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)});
+      r.gate = core::both(m, r.gate, cond);
+    }
+  }
+  r.routes.clear();
+  std::vector<loops::Axis> unrouted(open.size(), {loops::Axis::Kind::Parallel, 1});
+  loops_over(id, c, open, unrouted, [&] {
+    binders(r, 1, {}, [&](ExprId gate) {
+      std::vector<loops::ExprId> conds;
+      auto enter = [&](Value cond) -> Scope& {
+        Scope& s = push(Scope::Kind::Branch);
+        conds.push_back(cond.expr);
+        return s;
+      };
+      if (gate) core::assume(m, gate, enter(lower(gate)).facts);
+      std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
+      for (const core::Route& route : routes) {
+        core::Range box = clamped(id, c, route.slot);
+        Value to = bind(lower(route.to), "to");
+        at[route.slot] = to;
+        enter(op(Op::And,
+                 {compare(Op::Ge, to, lower(box.lo)), compare(Op::Lt, to, lower(box.hi))},
+                 DType::Bool));
+      }
+      Value v = lower(r.body);
+      emit(top(), {loops::Update{buffers.at(id), exprs_of(at), v.expr}});
+      while (!conds.empty()) {
+        auto s = pop();
+        emit(top(), {loops::If{conds.back(), std::move(s->block), {}}});
+        conds.pop_back();
+      }
+    });
+  });
+}
+
+}  // namespace ein::lower

@@ -1,0 +1,81 @@
+// Contractions: every index of the class becomes a step per operand, read off the affine indices.
+#include "base/check.h"
+#include "core/rewrite.h"
+#include "lower/lowering.h"
+
+namespace ein::lower {
+
+using core::ExprId;
+
+void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x) {
+  const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
+  // The elements from one cell to the next along each coordinate of a family.
+  auto strides = [&](core::FamilyId family) {
+    const core::Family f = m[family];
+    std::vector<ExprId> out(f.rank());
+    ExprId step = core::int_lit(m, 1);
+    for (size_t k = f.rank(); k-- > 0;) {
+      out[k] = step;
+      step = core::mul(m, step, f.coords[k].extent);
+    }
+    return out;
+  };
+  auto range_of = [&](uint32_t slot) {
+    return slot < r.first ? clamped(id, c, slot) : r.over[slot - r.first];
+  };
+  // How far an access moves when `slot` does.
+  auto step_of = [&](core::FamilyId family, const std::vector<ExprId>& at, uint32_t slot) {
+    std::vector<ExprId> stride = strides(family);
+    ExprId sum = core::int_lit(m, 0), here = core::slot(m, slot);
+    for (size_t k = 0; k < at.size(); ++k) {
+      int64_t coef = core::coefficient(core::affine_form(m, at[k]), here);
+      sum = core::add(m, sum, core::mul(m, core::int_lit(m, coef), stride[k]));
+    }
+    return sum;
+  };
+
+  const core::Access a = std::get<core::Access>(m[x.a].node);
+  const core::Access b = std::get<core::Access>(m[x.b].node);
+  std::vector<ExprId> out_at;
+  for (uint32_t k = 0; k < m[id].rank(); ++k) out_at.push_back(core::slot(m, k));
+
+  loops::Contract out;
+  out.type = m[id].dtype;
+  auto add_set = [&](const std::vector<uint32_t>& from, std::vector<loops::Contract::Index>& into) {
+    for (uint32_t s : from) {
+      core::Range range = range_of(s);
+      loops::Contract::Index index;
+      ExprId extent = core::sub(m, range.hi, range.lo);
+      index.extent = bind(lower(extent), "n").expr;
+      auto step = [&](core::FamilyId family, const std::vector<ExprId>& at) -> loops::ExprId {
+        ExprId e = step_of(family, at, s);
+        if (core::const_int(m, e) == 0) return {};
+        return bind(lower(e), "step").expr;
+      };
+      index.a = step(a.family, a.at);
+      index.b = step(b.family, b.at);
+      index.out = step(id, out_at);
+      into.push_back(index);
+    }
+  };
+  add_set(x.batch, out.batch);
+  add_set(x.m, out.m);
+  add_set(x.n, out.n);
+  add_set(x.k, out.k);
+  // The operands where every index of the class is at the start of its range.
+  for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
+    for (uint32_t s : *set) slots[s] = bind(lower(range_of(s).lo), "lo");
+  }
+  auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {
+    loops::Contract::Operand o{buffers.at(family), {}};
+    for (ExprId e : at) o.at.push_back(bind(lower(e), "i").expr);
+    return o;
+  };
+  out.a = operand(a.family, a.at);
+  out.b = operand(b.family, b.at);
+  out.out = operand(id, out_at);
+  emit(top(), {std::move(out)});
+  for (uint32_t s : x.k) slots[s] = {};
+}
+
+}  // namespace ein::lower

@@ -1,0 +1,220 @@
+// Scalar expressions.
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/rewrite.h"
+#include "lower/lowering.h"
+#include "plan/total.h"
+
+namespace ein::lower {
+
+using core::ExprId;
+using core::Op;
+
+namespace {
+
+constexpr uint64_t kCheap = 24;  // operations worth more than a branch
+
+// What is evaluated whenever `e` is: everything not behind a lazy side or inside a loop.
+void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
+               std::vector<ExprId>& order) {
+  if (!out.insert(e).second) return;
+  match(
+      m[e].node, [](const core::FloatLit&) {}, [](const core::IntLit&) {},
+      [](const core::BoolLit&) {}, [](const core::Slot&) {}, [](const core::ParamRef&) {},
+      [&](const core::Affine& n) {
+        for (const auto& t : n.terms) evaluated(m, t.atom, out, order);
+      },
+      [&](const core::Apply& n) {
+        bool lazy = n.op == Op::Select || n.op == Op::And || n.op == Op::Or;
+        for (size_t i = 0; i < (lazy ? 1 : n.args.size()); ++i) evaluated(m, n.args[i], out, order);
+      },
+      [&](const core::Access& n) {
+        for (ExprId a : n.at) evaluated(m, a, out, order);
+      },
+      [&](const core::Reduce& n) {
+        evaluated(m, n.over[0].lo, out, order);
+        evaluated(m, n.over[0].hi, out, order);
+      },
+      [](const core::Request&) { EIN_UNREACHABLE("a request reached lowering"); });
+  order.push_back(e);
+}
+
+}  // namespace
+
+void Lowering::count_uses(ExprId body) {
+  uses.clear();
+  core::for_each_node(m, body, [&](ExprId e) {
+    core::for_each_child(m, e, [&](ExprId child) { ++uses[child]; });
+  });
+}
+
+Value Lowering::zero(DType type) {
+  if (is_float(type)) return {make(loops::FloatConst{0}, type), 0};
+  return integer(0, type);
+}
+
+Value Lowering::lower(ExprId e) {
+  if (const Value* v = known(e)) return *v;
+  const core::Expr expr = m[e];  // a copy: lowering adds nodes to the arena
+  Value v = match(
+      expr.node,
+      [&](const core::FloatLit& n) { return Value{make(loops::FloatConst{n.value}, expr.type), 0}; },
+      [&](const core::IntLit& n) { return integer(n.value, expr.type); },
+      [&](const core::BoolLit& n) { return integer(n.value ? 1 : 0, DType::Bool); },
+      [&](const core::Slot& n) {
+        EIN_CHECK(n.n < slots.size() && slots[n.n].expr, "a slot is not bound");
+        return slots[n.n];
+      },
+      [&](const core::ParamRef& n) { return Value{make(loops::Param{n.param.v}, DType::I64), 0}; },
+      [&](const core::Affine& n) { return affine(n); },
+      [&](const core::Apply& n) { return apply(e, n, expr.type); },
+      [&](const core::Access& n) { return access(e, n, expr.type); },
+      [&](const core::Reduce& n) { return reduce(e, n); },
+      [](const core::Request&) -> Value { EIN_UNREACHABLE("a request reached lowering"); });
+  if (uses[e] > 1) v = bind(v);
+  scopes[v.depth]->known[e] = v;
+  return v;
+}
+
+Value Lowering::affine(const core::Affine& n) {
+  struct Term { Value v; int64_t coef; };
+  std::vector<Term> terms;
+  for (const auto& t : n.terms) terms.push_back({lower(t.atom), t.coef});
+  // Outer scopes first, so that what does not change in an inner loop is added up outside it.
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const Term& a, const Term& b) { return a.v.depth < b.v.depth; });
+  std::optional<Value> sum;
+  if (n.constant != 0) sum = integer(n.constant);
+  for (const Term& t : terms) {
+    if (t.coef == -1 && sum) {
+      sum = op(Op::Sub, {*sum, t.v}, DType::I64);
+      continue;
+    }
+    Value v = t.coef == 1 ? t.v : op(Op::Mul, {t.v, integer(t.coef)}, DType::I64);
+    sum = sum ? op(Op::Add, {*sum, v}, DType::I64) : v;
+  }
+  return *sum;
+}
+
+Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
+  switch (n.op) {
+    case Op::Select:
+    case Op::And:
+    case Op::Or: return choose(e, n, type);
+    case Op::Div:
+    case Op::Mod:
+      if (is_int(type)) return divide(e, n, type);
+      break;
+    default: break;
+  }
+  std::vector<Value> args;
+  for (ExprId a : n.args) args.push_back(lower(a));
+  return op(n.op, std::move(args), type);
+}
+
+Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
+  Value a = lower(n.args[0]), b = lower(n.args[1]);
+  uint32_t depth = std::max(a.depth, b.depth);
+  auto safe = outermost(depth, [&](const core::Facts& f) { return plan::divides(m, n, f); });
+  if (!safe) {
+    b = bind(b);
+    loops::Site site{loops::Site::Kind::DivideByZero, {}, 0, m[e].span};
+    safe = check(compare(Op::Ne, b, integer(0, type)), std::move(site), {});
+  }
+  Value out = op(n.op, {bind(a), bind(b)}, type);
+  out.depth = std::max(out.depth, *safe);
+  return out;
+}
+
+bool Lowering::cheap(ExprId e, const core::Facts& facts) {
+  return plan::cost(m, e) <= kCheap && plan::total(m, e, facts);
+}
+
+Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
+  const core::Facts& here = scopes.back()->facts;
+  bool strict = true;
+  for (size_t i = 1; i < n.args.size(); ++i) strict = strict && cheap(n.args[i], here);
+  if (strict) {
+    std::vector<Value> args;
+    for (ExprId a : n.args) args.push_back(lower(a));
+    return op(n.op, std::move(args), type);
+  }
+  return at_scope(home(e), [&] {
+    switch (n.op) {
+      case Op::And: return branch(n.args[0], n.args[1], core::bool_lit(m, false), type);
+      case Op::Or: return branch(n.args[0], core::bool_lit(m, true), n.args[1], type);
+      default: return branch(n.args[0], n.args[1], n.args[2], type);
+    }
+  });
+}
+
+// What both sides evaluate is evaluated once, before the branch. Without this, code that is shared
+// between the sides of nested selections would double at every level.
+void Lowering::share(ExprId then, ExprId otherwise) {
+  std::unordered_set<ExprId> in_then, in_otherwise;
+  std::vector<ExprId> order, ignored;
+  evaluated(m, then, in_then, order);
+  evaluated(m, otherwise, in_otherwise, ignored);
+  for (ExprId e : order) {
+    const core::Node& n = m[e].node;
+    bool work = std::holds_alternative<core::Apply>(n) || std::holds_alternative<core::Access>(n) ||
+                std::holds_alternative<core::Reduce>(n);
+    if (work && in_otherwise.contains(e)) {
+      uses[e] = std::max(uses[e], 2u);
+      lower(e);
+    }
+  }
+}
+
+Value Lowering::branch(ExprId cond, ExprId then, ExprId otherwise, DType type) {
+  Value c = lower(cond);
+  if (c.depth < top()) c = bind(c);
+  share(then, otherwise);
+  loops::VarId result = variable("s", type);
+  emit(top(), {loops::Declare{result, zero(type).expr}});
+  auto side = [&](ExprId fact, ExprId value) {
+    core::assume(m, fact, push(Scope::Kind::Branch).facts);
+    Value v = lower(value);
+    emit(top(), {loops::Assign{result, v.expr}});
+    return std::move(pop()->block);
+  };
+  loops::If out{c.expr, {}, {}};
+  out.then = side(cond, then);
+  out.otherwise = side(core::negate(m, cond), otherwise);
+  emit(top(), {std::move(out)});
+  return get(result, top());
+}
+
+Value Lowering::access(ExprId e, const core::Access& n, DType type) {
+  std::vector<Value> at;
+  uint32_t depth = running.contains(n.family) ? clause_depth : 0;
+  for (ExprId a : n.at) {
+    at.push_back(lower(a));
+    depth = std::max(depth, at.back().depth);
+  }
+  for (uint32_t k = 0; k < n.at.size(); ++k) {
+    ExprId extent = m[n.family].coords[k].extent;
+    auto proven = outermost(at[k].depth, [&](const core::Facts& f) {
+      return core::proves_in_bounds(m, n.at[k], extent, f);
+    });
+    if (!proven) {
+      for (Value& v : at) v = bind(v, "i");
+      // Extents below zero count as zero, and no index is below zero then either.
+      Value ok = op(Op::And,
+                    {compare(Op::Ge, at[k], integer(0)), compare(Op::Lt, at[k], lower(extent))},
+                    DType::Bool);
+      loops::Site site{loops::Site::Kind::Bounds, text(m[n.family].name), k, m[e].span};
+      proven = check(ok, std::move(site), at);
+    }
+    depth = std::max(depth, *proven);
+  }
+  for (Value& v : at) {
+    if (v.depth < depth) v = bind(v, "i");
+  }
+  return {make(loops::Load{buffers.at(n.family), exprs_of(at)}, type), depth};
+}
+
+}  // namespace ein::lower

@@ -1,0 +1,167 @@
+// Reductions: an accumulator, loops over the binders, a fold.
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/rewrite.h"
+#include "lower/lowering.h"
+#include "plan/total.h"
+
+namespace ein::lower {
+
+using core::ExprId;
+using core::Op;
+using core::ReduceOp;
+
+namespace {
+
+// A bound on one binder that a condition states: lo ≤ binder or binder < hi.
+struct Bound {
+  ExprId lo, hi;  // one of them, or both for an equality
+};
+
+// cond as a bound on `slot`, whose other side does not mention slots from `slot` on.
+std::optional<Bound> as_bound(core::Module& m, ExprId cond, uint32_t slot) {
+  const auto* found = core::get_if<core::Apply>(m, cond);
+  if (!found || found->args.size() != 2 || m[found->args[0]].type != DType::I64) return {};
+  const core::Apply a = *found;
+  ExprId difference = core::sub(m, a.args[0], a.args[1]);  // cond is difference (op) 0
+  core::AffineForm form = core::affine_form(m, difference);
+  ExprId here = core::slot(m, slot);
+  int64_t c = core::coefficient(form, here);
+  if (c != 1 && c != -1) return {};
+  std::erase_if(form.terms, [&](const auto& t) { return t.atom == here; });
+  ExprId rest = core::from_form(m, form);
+  if ((m[rest].free >> slot) != 0) return {};
+  // c·slot + rest (op) 0, so slot (op) value or, turned round, value (op) slot.
+  ExprId value = c == 1 ? core::neg(m, rest) : rest;
+  ExprId next = core::add(m, value, core::int_lit(m, 1));
+  bool turned = c == -1;
+  switch (a.op) {
+    case Op::Lt: return turned ? Bound{next, {}} : Bound{{}, value};
+    case Op::Le: return turned ? Bound{value, {}} : Bound{{}, next};
+    case Op::Gt: return turned ? Bound{{}, value} : Bound{next, {}};
+    case Op::Ge: return turned ? Bound{{}, next} : Bound{value, {}};
+    case Op::Eq: return Bound{value, next};
+    default: return {};
+  }
+}
+
+// The gate in parts, in order, and how many of the first may be tested earlier than written: those
+// before the first that could stop the program.
+struct Parts {
+  std::vector<ExprId> all;
+  size_t movable = 0;
+};
+
+Parts parts_of(core::Module& m, const core::Reduce& r, const core::Facts& outside) {
+  Parts out;
+  core::conjuncts(m, r.gate, out.all);
+  core::Facts facts = outside;
+  core::enter(m, r, facts);
+  while (out.movable < out.all.size() && plan::total(m, out.all[out.movable], facts)) {
+    core::assume(m, out.all[out.movable], facts);
+    ++out.movable;
+  }
+  return out;
+}
+
+}  // namespace
+
+void Lowering::binders(const core::Reduce& r, uint32_t lanes,
+                       const std::vector<loops::VarId>& folds,
+                       const std::function<void(ExprId)>& body) {
+  Parts parts = parts_of(m, r, scopes.back()->facts);
+  std::vector<loops::VarId> vars;
+  for (uint32_t i = 0; i < r.over.size(); ++i) {
+    uint32_t slot = r.first + i;
+    core::Range range = r.over[i];
+    std::vector<ExprId> absorbed;
+    for (size_t k = 0; k < parts.movable; ++k) {
+      auto bound = as_bound(m, parts.all[k], slot);
+      // The other side is now evaluated once per run of the loop, whether that has cells or not.
+      if (!bound || !plan::total(m, parts.all[k], scopes.back()->facts)) continue;
+      if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});
+      if (bound->hi) range.hi = core::apply(m, Op::Min, {range.hi, bound->hi});
+      absorbed.push_back(parts.all[k]);
+    }
+    for (ExprId cond : absorbed) {
+      parts.movable -= 1;
+      std::erase(parts.all, cond);
+    }
+    Value lo = lower(range.lo), hi = lower(range.hi);
+    std::string name = r.names[i] ? text(r.names[i]) : "k";
+    vars.push_back(variable(name, DType::I64));
+    Scope& s = push(Scope::Kind::Loop);
+    s.lo = lo;
+    s.hi = hi;
+    s.facts.slots.resize(slot);
+    s.facts.slots.push_back(range);
+    for (ExprId cond : absorbed) core::assume(m, cond, s.facts);
+    slots[slot] = get(vars.back(), top());
+  }
+  body(core::all_of(m, parts.all));
+  for (size_t i = r.over.size(); i-- > 0;) {
+    slots[r.first + i] = {};
+    auto s = pop();
+    loops::Axis axis{loops::Axis::Kind::Reduce, i + 1 == r.over.size() ? lanes : 1};
+    if (folds.empty()) axis = {};
+    emit(top(), {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axis, false, folds,
+                             std::move(s->block)}});
+  }
+}
+
+Value Lowering::reduce(ExprId e, const core::Reduce& original) {
+  core::Reduce r = original;
+  // Where a routed sum is not the whole of a clause, a route is the condition it stands for.
+  for (const core::Route& route : r.routes) {
+    ExprId cond = core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)});
+    r.gate = core::both(m, r.gate, cond);
+  }
+  r.routes.clear();
+  bool arg = r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin;
+  bool logical = r.op == ReduceOp::All || r.op == ReduceOp::Any;
+  DType type = m[r.body].type;
+  return at_scope(home(e), [&] {
+    // all and any stop at the cell that decides, which matters when a later one could not be read.
+    bool stops = logical && !plan::total(m, e, scopes.back()->facts);
+    auto width = plan.reduce_widths.find(e);
+    uint32_t lanes = width == plan.reduce_widths.end() || stops ? 1 : width->second;
+    loops::VarId acc = variable(core::name_of(r.op), type), where;
+    ExprId start = arg ? core::number(m, 0, type) : core::identity(m, r.op, type);
+    emit(top(), {loops::Declare{acc, lower(start).expr}});
+    std::vector<loops::VarId> folds{acc};
+    if (arg) {
+      where = variable("at", DType::I32);
+      emit(top(), {loops::Declare{where, integer(-1, DType::I32).expr}});
+      folds.push_back(where);
+    }
+    binders(r, lanes, folds, [&](ExprId gate) {
+      std::vector<loops::ExprId> conds;
+      auto enter = [&](Value cond, ExprId fact) {
+        core::assume(m, fact, push(Scope::Kind::Branch).facts);
+        conds.push_back(cond.expr);
+      };
+      if (stops) {
+        Value now = get(acc, top());
+        enter(r.op == ReduceOp::All ? now : op(Op::Not, {now}, DType::Bool), {});
+      }
+      bool select = gate && !arg && cheap(r.body, scopes.back()->facts);
+      if (gate && !select) enter(lower(gate), gate);
+      Value v = lower(select ? core::apply(m, Op::Select, {gate, r.body, start}) : r.body);
+      loops::Fold fold{r.op, acc, v.expr, {}, {}};
+      if (arg) {
+        fold.arg = where;
+        fold.index = op(Op::Cast, {slots[r.first]}, DType::I32).expr;
+      }
+      emit(top(), {fold});
+      while (!conds.empty()) {
+        auto s = pop();
+        emit(top(), {loops::If{conds.back(), std::move(s->block), {}}});
+        conds.pop_back();
+      }
+    });
+    return get(arg ? where : acc, top());
+  });
+}
+
+}  // namespace ein::lower

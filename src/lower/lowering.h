@@ -1,0 +1,134 @@
+// Private to src/lower: the state of one lowering, and its functions across files. Scopes and
+// placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in lower_reduce.cc,
+// clauses and sequences in lower.cc, contractions in lower_contract.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "core/build.h"
+#include "core/core.h"
+#include "core/prove.h"
+#include "lower/loops.h"
+#include "plan/plan.h"
+
+namespace ein::lower {
+
+// A lowered value and the index of the scope from which on it may be used.
+struct Value {
+  loops::ExprId expr;
+  uint32_t depth = 0;
+};
+
+struct Scope {
+  enum class Kind : uint8_t {
+    Kernel,  // the outermost
+    Loop,
+    Guard,   // the part of a Sequence's steps in which a clause has cells
+    Branch,  // a side of a Select, or a reduction's gate
+  } kind = Kind::Kernel;
+  core::Facts facts;  // all that holds inside, outer scopes included
+  loops::Block block;
+  Value lo, hi;       // Loop
+  std::unordered_map<core::ExprId, Value> known;  // values that live in this scope
+};
+
+struct Lowering {
+  plan::Plan& plan;
+  core::Module& m;
+  loops::Program& p;
+  std::vector<std::unique_ptr<Scope>> scopes;
+  std::vector<Value> slots;  // by slot; an invalid expr where nothing is bound
+  std::unordered_map<core::FamilyId, loops::BufferId> buffers;
+  std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
+  std::set<core::FamilyId> running;                 // computed by a Sequence around
+  uint32_t clause_depth = 0;                        // the scope of the clause being lowered
+
+  // scope.cc
+  uint32_t top() const { return static_cast<uint32_t>(scopes.size() - 1); }
+  Scope& push(Scope::Kind kind);        // starts with the facts of the scope around
+  std::unique_ptr<Scope> pop();
+  void emit(uint32_t depth, loops::Stmt s);
+  loops::ExprId make(loops::Node node, DType type);
+  Value integer(int64_t value, DType type = DType::I64);
+  loops::VarId variable(const std::string& name, DType type);
+  Value get(loops::VarId v, uint32_t depth);
+  // An operation on lowered values; operands from outer scopes are computed there.
+  Value op(core::Op o, std::vector<Value> args, DType type);
+  Value compare(core::Op o, Value a, Value b);
+  Value bind(Value v, const std::string& name = "v");
+  bool atomic(Value v) const;  // a constant or a variable: never worth binding
+  const Value* known(core::ExprId e) const;
+  // The outermost scope, from `from` inward, in which `holds` is true of the facts.
+  template <class F>
+  std::optional<uint32_t> outermost(uint32_t from, F&& holds) {
+    for (uint32_t d = from; d <= top(); ++d) {
+      if (holds(scopes[d]->facts)) return d;
+    }
+    return std::nullopt;
+  }
+  // Where a value with branches or loops inside goes, and lowering it there.
+  uint32_t home(core::ExprId e);
+  template <class F>
+  Value at_scope(uint32_t depth, F&& lower_it) {
+    std::vector<std::unique_ptr<Scope>> inner;
+    while (top() > depth) {
+      inner.push_back(std::move(scopes.back()));
+      scopes.pop_back();
+    }
+    Value v = lower_it();
+    while (!inner.empty()) {
+      scopes.push_back(std::move(inner.back()));
+      inner.pop_back();
+    }
+    return v;
+  }
+  // Emits a check as far out as it may go; returns the scope it went to.
+  uint32_t check(Value ok, loops::Site site, const std::vector<Value>& values);
+
+  // lower_expr.cc
+  Value lower(core::ExprId e);
+  Value affine(const core::Affine& n);
+  Value apply(core::ExprId e, const core::Apply& n, DType type);
+  Value divide(core::ExprId e, const core::Apply& n, DType type);
+  Value choose(core::ExprId e, const core::Apply& n, DType type);
+  Value branch(core::ExprId cond, core::ExprId then, core::ExprId otherwise, DType type);
+  Value access(core::ExprId e, const core::Access& n, DType type);
+  void share(core::ExprId then, core::ExprId otherwise);
+  bool cheap(core::ExprId e, const core::Facts& facts);
+  void count_uses(core::ExprId body);
+  Value zero(DType type);
+
+  // lower_reduce.cc
+  Value reduce(core::ExprId e, const core::Reduce& r);
+  // Loops over the binders of `r` in the current scope, and in them `body` with what is left of the
+  // gate after affine conditions became loop bounds (invalid: nothing).
+  void binders(const core::Reduce& r, uint32_t lanes, const std::vector<loops::VarId>& folds,
+               const std::function<void(core::ExprId gate)>& body);
+
+  // lower.cc
+  using Fixed = std::unordered_map<core::FamilyId, std::vector<Value>>;  // steps, by coordinate
+  void steps(const std::vector<core::Step>& list, const Fixed& fixed);
+  void sequence(const core::Sequence& q, const Fixed& fixed);
+  void compute(core::FamilyId id, const Fixed& fixed);
+  void table(core::FamilyId id);
+  void clause(core::FamilyId id, size_t number, const std::vector<Value>& fixed);
+  Value inside(core::FamilyId id, const core::Clause& c, const std::vector<Value>& fixed);
+  core::Range clamped(core::FamilyId id, const core::Clause& c, uint32_t k);
+  void loops_over(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
+                  const std::vector<loops::Axis>& axes, const std::function<void()>& body);
+  void scatter(core::FamilyId id, const core::Clause& c, const core::Reduce& r,
+               const std::vector<uint32_t>& free);
+  void store(core::FamilyId id, Value value);
+
+  // lower_contract.cc
+  void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
+};
+
+std::vector<loops::ExprId> exprs_of(const std::vector<Value>& values);
+
+}  // namespace ein::lower

@@ -1,0 +1,165 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+// Lanes depend on the element size alone, never on the machine, so that sums have one shape.
+uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
+
+uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
+
+// Loops over an extent known to be short don't fill a vector.
+bool short_range(const Module& m, const Range& r, uint32_t lanes) {
+  auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
+  return lo && hi && *hi - *lo < lanes;
+}
+
+// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's length
+// depends on it, and at least one access moves.
+bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
+  bool ok = true, moves = store_moves;
+  for_each_node(m, e, [&](ExprId x) {
+    if (!mentions_slot(m, x, slot)) return;
+    if (const auto* a = get_if<Access>(m, x)) {
+      Step s = step_along(m, *a, slot);
+      moves |= s == Step::Unit;
+      ok &= s != Step::Other;
+    } else if (const auto* r = get_if<Reduce>(m, x)) {
+      for (const Range& range : r->over) {
+        ok &= !mentions_slot(m, range.lo, slot) && !mentions_slot(m, range.hi, slot);
+      }
+    }
+  });
+  return ok && moves;
+}
+
+uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free, uint32_t lanes) {
+  if (free == 0) return kMaxSlots;
+  uint32_t last = static_cast<uint32_t>(63 - std::countl_zero(free));
+  bool contiguous = last + 1 == clause.box.size();
+  if (!contiguous || short_range(m, clause.box[last], lanes)) return kMaxSlots;
+  return streams(m, clause.body, last, true) ? last : kMaxSlots;
+}
+
+bool scatters(const Module& m, const Clause& clause, uint64_t free) {
+  const auto* r = get_if<Reduce>(m, clause.body);
+  if (!r || r->routes.empty()) return false;
+  uint64_t routed = 0;
+  for (const Route& route : r->routes) routed |= bit(route.slot) & free;
+  if (routed == 0) return false;
+  // A range, gate, target or body that needs the routed coordinate itself cannot run before it
+  // is known.
+  uint64_t used = m[r->body].free | (r->gate ? m[r->gate].free : 0);
+  for (const Range& range : r->over) used |= m[range.lo].free | m[range.hi].free;
+  for (const Route& route : r->routes) used |= m[route.to].free;
+  return (used & routed) == 0;
+}
+
+struct Planner {
+  Plan& plan;
+  const Choices& choices;
+
+  void steps(const std::vector<core::Step>& list, const std::map<FamilyId, uint64_t>& fixed) {
+    for (const core::Step& s : list) {
+      if (const auto* c = std::get_if<Compute>(&s)) {
+        auto it = fixed.find(c->family);
+        family(c->family, it == fixed.end() ? 0 : it->second);
+      } else {
+        const auto& q = std::get<Sequence>(s);
+        std::map<FamilyId, uint64_t> inner = fixed;
+        for (const auto& member : q.members) inner[member.family] |= bit(member.position);
+        steps(q.body, inner);
+      }
+    }
+  }
+
+  void family(FamilyId id, uint64_t fixed) {
+    Module& m = plan.module;
+    const Family f = m[id];
+    FamilyPlan out;
+    out.wanted = std::find(plan.wanted.begin(), plan.wanted.end(), id) != plan.wanted.end();
+    uint64_t coords = f.rank() >= 64 ? ~0ull : bit(f.rank()) - 1;
+    for (size_t c = 0; c < f.clauses.size(); ++c) {
+      out.clauses.push_back(clause(id, c, f, coords & ~fixed));
+      reductions(f.clauses[c]);
+    }
+    for (ExprId cell : f.cells) reductions(Clause{{}, cell, {}});
+    plan.families[id] = std::move(out);
+  }
+
+  ClausePlan clause(FamilyId id, size_t number, const Family& f, uint64_t free) {
+    Module& m = plan.module;
+    const Clause& c = f.clauses[number];
+    ClausePlan out;
+    for (uint32_t k = 0; k < f.rank(); ++k) {
+      out.axes.push_back(free & bit(k) ? AxisKind::Parallel : AxisKind::Seq);
+    }
+    out.scatters = scatters(m, c, free);
+    if (out.scatters) return out;
+    if (choices.contractions) out.contraction = classify(m, c, free);
+    auto wish = choices.vector_axis ? choices.vector_axis(id, number) : std::nullopt;
+    uint32_t axis = wish ? *wish : choose_vector_axis(m, c, free, lanes_for(f.dtype));
+    if (axis < f.rank() && (free & bit(axis))) {
+      out.axes[axis] = AxisKind::Vector;
+      out.width = lanes_for(f.dtype);
+    }
+    return out;
+  }
+
+  void reductions(const Clause& c) {
+    const Module& m = plan.module;
+    for_each_node(m, c.body, [&](ExprId e) {
+      const auto* r = get_if<Reduce>(m, e);
+      if (!r || !lanes_legal(m, e)) return;
+      uint32_t last = r->first + static_cast<uint32_t>(r->over.size()) - 1;
+      uint32_t lanes = lanes_for(m[r->body].type);
+      auto wish = choices.reduce_width ? choices.reduce_width(e) : std::nullopt;
+      if (wish) {
+        if (*wish > 1) plan.reduce_widths[e] = *wish;
+      } else if (!short_range(m, r->over.back(), lanes) && streams(m, r->body, last, false)) {
+        plan.reduce_widths[e] = lanes;
+      }
+    });
+  }
+};
+
+}  // namespace
+
+const char* name_of(AxisKind kind) {
+  switch (kind) {
+    case AxisKind::Seq: return "seq";
+    case AxisKind::Parallel: return "parallel";
+    case AxisKind::Vector: return "vector";
+  }
+  EIN_UNREACHABLE("axis kind");
+}
+
+Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choices& choices) {
+  Plan plan;
+  plan.module = m;
+  plan.wanted = wanted;
+  plan.inlined = inline_families(plan.module, wanted, choices);
+  plan.schedule = schedule(plan.module, wanted);
+  if (plan.schedule.cycle) {
+    // Inlining merged reads into an expression whose order could not be proven any more.
+    plan.module = m;
+    plan.inlined.clear();
+    plan.schedule = schedule(plan.module, wanted);
+  }
+  EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
+  Planner{plan, choices}.steps(plan.schedule.steps, {});
+  return plan;
+}
+
+}  // namespace ein::plan

@@ -1,0 +1,93 @@
+// The plan: every decision about how a module is computed, in one printed table. Lowering decides
+// nothing, so any legal plan gives the same values (floating-point sums within tolerance), and a
+// test may draw plans at random through Choices.
+//
+// What is decided, family by family:
+// - inline or materialise. An inlined family has no buffer: each access becomes the body of the clause
+//   it falls into. Legal only where every access is proven to fall into one clause and that clause's
+//   body is total (total.h), has no reduction and does not read the family itself; otherwise a
+//   wish to inline is not granted. By default the trivial and the single-use are inlined.
+// - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it), parallel,
+//   or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate that is not
+//   seq, except in clauses that scatter (a routed sum adds to addresses that may collide).
+// - for every reduction, how many lanes run its innermost binder. Legal: any number for sums, products,
+//   all, any and integer max and min; 1 for the others, whose result would depend on the order
+//   of equal candidates.
+// - the contraction class of a clause whose body is a sum of products of two accesses: which indices
+//   are batch (in both operands and the result), m (first and result), n (second and result) and k (both,
+//   summed). Read off the coordinate sets, whatever the operation was called in the source.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/core.h"
+#include "core/groups.h"
+
+namespace ein::plan {
+
+enum class AxisKind : uint8_t { Seq, Parallel, Vector };
+const char* name_of(AxisKind kind);
+
+struct Contraction {
+  core::ExprId reduce;           // the clause's body
+  core::ExprId a, b;             // its two accesses
+  std::vector<uint32_t> batch, m, n, k;  // slots
+};
+
+struct ClausePlan {
+  std::vector<AxisKind> axes;  // one per coordinate
+  uint32_t width = 1;          // lanes of the vector axis
+  bool scatters = false;       // a routed sum, run as one pass over the binders
+  std::optional<Contraction> contraction;
+};
+
+struct FamilyPlan {
+  bool wanted = false;
+  std::vector<ClausePlan> clauses;
+};
+
+struct Plan {
+  core::Module module;  // what is lowered: the input with inlining applied
+  core::Schedule schedule;
+  std::vector<core::FamilyId> wanted;
+  std::vector<core::FamilyId> inlined;  // in the order in which they were
+  std::unordered_map<core::FamilyId, FamilyPlan> families;       // those that are scheduled
+  std::unordered_map<core::ExprId, uint32_t> reduce_widths;      // by Reduce node; absent: 1
+};
+
+// Overrides; an empty function or answer leaves the decision to the planner.
+struct Choices {
+  std::function<std::optional<bool>(core::FamilyId)> inlines;
+  // The vector axis of a clause (by family and clause number); kMaxSlots for none.
+  std::function<std::optional<uint32_t>(core::FamilyId, size_t)> vector_axis;
+  std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
+  bool contractions = true;  // use the contraction class at all
+};
+
+Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,
+               const Choices& choices = {});
+std::string print(const Plan& plan);
+
+// ---- the parts, one file each --------------------------------------------------------------------
+
+// Inlines in place; returns the families that no longer need a buffer (inline.cc).
+std::vector<core::FamilyId> inline_families(core::Module& m,
+                                            const std::vector<core::FamilyId>& wanted,
+                                            const Choices& choices);
+
+// The class of one clause, if it is a contraction of the free coordinates `free` (classify.cc).
+std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);
+
+// How an access moves when one slot moves by one: not at all, to the next element, or otherwise.
+enum class Step : uint8_t { None, Unit, Other };
+Step step_along(const core::Module& m, const core::Access& access, uint32_t slot);
+
+// May the innermost binder of this reduction run in lanes?
+bool lanes_legal(const core::Module& m, core::ExprId reduce);
+
+}  // namespace ein::plan

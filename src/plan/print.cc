@@ -1,0 +1,83 @@
+// The plan as a table: what --emit plan shows.
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "plan/plan.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+struct Printer {
+  const Plan& plan;
+  std::string out;
+
+  std::string coordinate(const Family& f, uint32_t slot) {
+    if (slot < f.rank() && f.coords[slot].name) return text(f.coords[slot].name);
+    return fmt::format("#{}", slot);
+  }
+
+  std::string set(const Family& f, const std::vector<uint32_t>& slots) {
+    std::string s;
+    for (uint32_t slot : slots) s += (s.empty() ? "" : " ") + coordinate(f, slot);
+    return "{" + s + "}";
+  }
+
+  void family(FamilyId id, int depth) {
+    const Family& f = plan.module[id];
+    const FamilyPlan& p = plan.families.at(id);
+    std::string indent(static_cast<size_t>(2 * depth), ' ');
+    const char* how = f.kind == Family::Kind::Input   ? "input"
+                      : f.kind == Family::Kind::Table ? "literal"
+                      : p.wanted                      ? "result"
+                                                      : "materialise";
+    out += fmt::format("{}{:<16} {:<12} {}, rank {}\n", indent, text(f.name), how, name_of(f.dtype),
+                       f.rank());
+    for (size_t c = 0; c < p.clauses.size(); ++c) {
+      const ClausePlan& cp = p.clauses[c];
+      std::string axes;
+      for (uint32_t k = 0; k < cp.axes.size(); ++k) {
+        axes += fmt::format(" {}:{}", coordinate(f, k), name_of(cp.axes[k]));
+        if (cp.axes[k] == AxisKind::Vector) axes += fmt::format("({})", cp.width);
+      }
+      out += fmt::format("{}  clause {}:{}{}\n", indent, c, axes.empty() ? " scalar" : axes,
+                         cp.scatters ? ", scatters" : "");
+      if (cp.contraction) {
+        const Contraction& x = *cp.contraction;
+        out += fmt::format("{}    contract batch {} m {} n {} k {}\n", indent, set(f, x.batch),
+                           set(f, x.m), set(f, x.n), set(f, x.k));
+      }
+    }
+  }
+
+  void steps(const std::vector<core::Step>& list, int depth) {
+    for (const core::Step& s : list) {
+      match(
+          s, [&](const Compute& c) { family(c.family, depth); },
+          [&](const Sequence& q) {
+            std::string members;
+            for (const auto& member : q.members) {
+              const Family& f = plan.module[member.family];
+              members += fmt::format(" {}.{}", text(f.name), coordinate(f, member.position));
+            }
+            out += fmt::format("{}sequence{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
+                               q.downward ? " downward" : "", members);
+            steps(q.body, depth + 1);
+          });
+    }
+  }
+};
+
+}  // namespace
+
+std::string print(const Plan& plan) {
+  Printer p{plan, {}};
+  p.steps(plan.schedule.steps, 0);
+  for (FamilyId id : plan.inlined) {
+    p.out += fmt::format("{:<16} inline\n", text(plan.module[id].name));
+  }
+  return p.out;
+}
+
+}  // namespace ein::plan

@@ -1,0 +1,153 @@
+#include "plan/total.h"
+
+#include <set>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+// Walks one context (a Facts value); conditions and binders open new ones.
+struct Walk {
+  Module& m;
+  const Facts& facts;
+  std::set<ExprId> seen;
+
+  bool under(ExprId cond, ExprId e) {
+    Facts inner = facts;
+    assume(m, cond, inner);
+    return Walk{m, inner, {}}.holds(e);
+  }
+
+  bool holds(ExprId e) {
+    if (!seen.insert(e).second) return true;  // a failure ends the walk, so seen means it held
+    const Node node = m[e].node;              // a copy: proofs add nodes to the arena
+    return match(
+        node, [](const FloatLit&) { return true; }, [](const IntLit&) { return true; },
+        [](const BoolLit&) { return true; }, [](const Slot&) { return true; },
+        [](const ParamRef&) { return true; },
+        [&](const Affine& n) {
+          for (const auto& t : n.terms) {
+            if (!holds(t.atom)) return false;
+          }
+          return true;
+        },
+        [&](const Apply& n) {
+          if (!holds(n.args[0])) return false;
+          switch (n.op) {
+            case Op::Select:
+              return under(n.args[0], n.args[1]) && under(negate(m, n.args[0]), n.args[2]);
+            case Op::And: return under(n.args[0], n.args[1]);
+            case Op::Or: return under(negate(m, n.args[0]), n.args[1]);
+            default: break;
+          }
+          for (size_t i = 1; i < n.args.size(); ++i) {
+            if (!holds(n.args[i])) return false;
+          }
+          return divides(m, n, facts);
+        },
+        [&](const Access& n) {
+          for (ExprId a : n.at) {
+            if (!holds(a)) return false;
+          }
+          return in_bounds(m, n, facts);
+        },
+        [&](const Reduce& n) { return reduce_holds(n); },
+        [](const Request&) -> bool { EIN_UNREACHABLE("a request reached planning"); });
+  }
+
+  bool reduce_holds(const Reduce& n) {
+    Facts inner = facts;
+    // Binder by binder: the range of one is evaluated before the next is bound.
+    inner.slots.resize(n.first);
+    for (const Range& range : n.over) {
+      Walk at{m, inner, {}};
+      if (!at.holds(range.lo) || !at.holds(range.hi)) return false;
+      inner.slots.push_back(range);
+    }
+    if (n.gate) {
+      if (!Walk{m, inner, {}}.holds(n.gate)) return false;
+      assume(m, n.gate, inner);
+    }
+    Walk body{m, inner, {}};
+    for (const Route& r : n.routes) {
+      if (!body.holds(r.to)) return false;
+    }
+    return body.holds(n.body);
+  }
+};
+
+uint64_t own_cost(const Module& m, ExprId e) {
+  constexpr uint64_t kCall = 12, kLoop = 1000;
+  return match(
+      m[e].node, [](const FloatLit&) -> uint64_t { return 0; },
+      [](const IntLit&) -> uint64_t { return 0; }, [](const BoolLit&) -> uint64_t { return 0; },
+      [](const Slot&) -> uint64_t { return 0; }, [](const ParamRef&) -> uint64_t { return 0; },
+      [](const Affine&) -> uint64_t { return 0; },
+      [&](const Apply& n) -> uint64_t {
+        switch (n.op) {
+          case Op::Exp:
+          case Op::Expm1:
+          case Op::Log:
+          case Op::Log1p:
+          case Op::Sin:
+          case Op::Cos:
+          case Op::Tan:
+          case Op::Sinh:
+          case Op::Cosh:
+          case Op::Tanh:
+          case Op::Asin:
+          case Op::Acos:
+          case Op::Atan:
+          case Op::Atan2:
+          case Op::Erf:
+          case Op::Pow: return kCall;
+          case Op::Div:
+          case Op::Mod:
+          case Op::Sqrt: return 4;
+          default: return 1;
+        }
+      },
+      [](const Access&) -> uint64_t { return 1; }, [](const Reduce&) { return kLoop; },
+      [](const Request&) -> uint64_t { EIN_UNREACHABLE("a request reached planning"); });
+}
+
+}  // namespace
+
+bool total(Module& m, ExprId e, const Facts& facts) { return Walk{m, facts, {}}.holds(e); }
+
+bool in_bounds(Module& m, const Access& access, const Facts& facts) {
+  for (size_t k = 0; k < access.at.size(); ++k) {
+    if (!proves_in_bounds(m, access.at[k], m[access.family].coords[k].extent, facts)) return false;
+  }
+  return true;
+}
+
+bool divides(Module& m, const Apply& apply, const Facts& facts) {
+  if (apply.op != Op::Div && apply.op != Op::Mod) return true;
+  DType type = m[apply.args[1]].type;
+  if (!is_int(type)) return true;
+  if (auto by = const_int(m, apply.args[1])) return *by != 0;
+  if (type != DType::I64) return false;
+  ExprId zero = int_lit(m, 0);
+  return proves_lt(m, zero, apply.args[1], facts) || proves_lt(m, apply.args[1], zero, facts);
+}
+
+uint64_t cost(const Module& m, ExprId e) {
+  uint64_t sum = 0;
+  for_each_node(m, e, [&](ExprId x) { sum += own_cost(m, x); });
+  return sum;
+}
+
+bool has_reduce(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
+  return found;
+}
+
+}  // namespace ein::plan

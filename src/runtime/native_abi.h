@@ -1,0 +1,34 @@
+// What generated code and its caller agree on: the context passed in, the record of a failure, and the
+// table of functions that generated code may call. Offsets are those of C; all pointers are 64 bits.
+#pragma once
+
+#include <cstdint>
+
+namespace ein {
+
+struct NativeFailure {
+  static constexpr int kMaxValues = 64;
+  int64_t site = -1;
+  int64_t values[kMaxValues] = {};
+};
+
+struct NativeContext {
+  void* const* buffers = nullptr;     // by buffer number
+  const int64_t* dims = nullptr;      // extents of all buffers, one after the other, none below 0
+  const int64_t* params = nullptr;    // symbolic extents
+  NativeFailure* failure = nullptr;
+  const void* const* functions = nullptr;
+};
+
+using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled
+
+enum class NativeFn : uint32_t {
+#define EIN_FN(name, address) name,
+#include "runtime/functions.def"
+#undef EIN_FN
+};
+const void* const* native_functions();
+
+int64_t int_power(int64_t base, int64_t exponent);  // wraps; negative exponents truncate toward 0
+
+}  // namespace ein
