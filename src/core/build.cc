@@ -107,6 +107,21 @@ ExprId fold_compare(Module& m, Op op, ExprId a, ExprId b) {
   }
 }
 
+// An index beside an integer value is compared as an index: `idx[k] == r` widens idx[k] instead of
+// narrowing r, which is exact for every r and lets gates be solved.
+bool widen_compare(Module& m, ExprId& a, ExprId& b) {
+  for (auto [index, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    const auto* c = get_if<Apply>(m, *index);
+    if (!c || c->op != Op::Cast || m[c->args[0]].type != DType::I64 || !is_int(m[*index].type)) {
+      continue;
+    }
+    *index = c->args[0];
+    *other = cast(m, *other, DType::I64);
+    return true;
+  }
+  return false;
+}
+
 ExprId fold_logic(Module& m, Op op, const std::vector<ExprId>& args) {
   const auto* a = get_if<BoolLit>(m, args[0]);
   if (op == Op::Not) {
@@ -203,6 +218,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       break;
     case OpClass::Compare:
       type = DType::Bool;
+      if (is_int(first) && first != DType::I64) widen_compare(m, args[0], args[1]);
       folded = fold_compare(m, op, args[0], args[1]);
       break;
     case OpClass::Logic: folded = fold_logic(m, op, args); break;

@@ -2,6 +2,7 @@
 // in scope and conditions known to hold. Sound, not complete: false means "not proven".
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/build.h"
@@ -21,7 +22,7 @@ Facts clause_facts(const Module& m, const Clause& clause);
 // Adds the binders of a Reduce (not its gate).
 void enter(const Module& m, const Reduce& r, Facts& facts);
 // Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing).
-void assume(Module& m, ExprId cond, Facts& facts);
+void assume(const Module& m, ExprId cond, Facts& facts);
 
 bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts);  // form ≥ 0
 bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts);               // a ≤ b
@@ -30,5 +31,17 @@ bool proves(Module& m, ExprId cond, const Facts& facts);    // cond holds
 bool refutes(Module& m, ExprId cond, const Facts& facts);   // cond cannot hold
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
+
+// The least closed expression (no slots) known to be ≥ e for every value of the slots in scope;
+// invalid when none is found.
+ExprId closed_upper(Module& m, ExprId e, const Facts& facts);
+
+// Calls `f` for every Access (and Request, Reduce …: every node for which `wanted` is true) in a
+// clause body together with what is known where it is evaluated: the box, the ranges and gates of
+// the reductions around it, the conditions of the Selects and short-circuit operators around it.
+// A node is visited once per distinct context.
+void for_each_with_facts(Module& m, const Clause& clause,
+                         const std::function<bool(const Node&)>& wanted,
+                         const std::function<void(ExprId, const Facts&)>& f);
 
 }  // namespace ein::core

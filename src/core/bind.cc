@@ -1,0 +1,98 @@
+// Entry of a program: extents from the shapes of inputs, and the checks made once before it runs.
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/eval.h"
+#include "core/scalar.h"
+
+namespace ein::core {
+namespace {
+
+std::string show(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// A closed integer or boolean expression over params.
+Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
+  const Expr& x = m[e];
+  if (const auto* n = std::get_if<IntLit>(&x.node)) return {.i = n->value};
+  if (const auto* n = std::get_if<BoolLit>(&x.node)) return {.i = n->value};
+  if (const auto* n = std::get_if<ParamRef>(&x.node)) return {.i = params[n->param.v]};
+  if (const auto* n = std::get_if<Affine>(&x.node)) {
+    int64_t sum = n->constant;
+    for (const auto& t : n->terms) {
+      int64_t product = 0;
+      if (__builtin_mul_overflow(t.coef, closed(m, t.atom, params).i, &product) ||
+          __builtin_add_overflow(sum, product, &sum)) {
+        throw RuntimeError{"an extent does not fit 64 bits"};
+      }
+    }
+    return {.i = sum};
+  }
+  const auto* n = std::get_if<Apply>(&x.node);
+  EIN_CHECK(n, "an extent reads a value");
+  Scalar a = closed(m, n->args[0], params);
+  if (n->op == Op::And) return a.i ? closed(m, n->args[1], params) : a;
+  if (n->op == Op::Or) return a.i ? a : closed(m, n->args[1], params);
+  if (n->op == Op::Select) return closed(m, n->args[a.i ? 1 : 2], params);
+  Scalar b = n->args.size() > 1 ? closed(m, n->args[1], params) : Scalar{.i = 0};
+  auto v = apply_scalar(n->op, m[n->args[0]].type, x.type, a, b);
+  if (!v) throw RuntimeError{"an extent divides by zero"};
+  return *v;
+}
+
+}  // namespace
+
+int64_t eval_extent(const Module& m, ExprId e, const std::vector<int64_t>& params) {
+  return closed(m, e, params).i;
+}
+
+std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, const Inputs& inputs,
+                                                             const std::vector<FamilyId>& needed) {
+  std::vector<int64_t> params(m.params.size(), -1);
+  for (FamilyId id : needed) {
+    const Family& f = m[id];
+    if (f.kind != Family::Kind::Input) continue;
+    const std::string& name = text(f.name);
+    auto it = inputs.find(name);
+    if (it == inputs.end()) return RuntimeError{"input `" + name + "` was not given a value"};
+    const Tensor& t = it->second;
+    if (t.rank() != f.coords.size()) {
+      return RuntimeError{fmt::format("input `{}` needs {} coordinates, its value has shape {}", name,
+                                      f.coords.size(), show(t.shape()))};
+    }
+    if (t.dtype() != f.dtype) {
+      return RuntimeError{fmt::format("input `{}` is declared {}, its value is {}", name,
+                                      name_of(f.dtype), name_of(t.dtype()))};
+    }
+    for (uint32_t p = 0; p < m.params.size(); ++p) {
+      const Param& param = m.params[ParamId(p)];
+      if (param.source == id) params[p] = t.shape()[param.axis];
+    }
+  }
+  try {
+    for (FamilyId id : needed) {
+      const Family& f = m[id];
+      if (f.kind != Family::Kind::Input) continue;
+      const Tensor& t = inputs.at(text(f.name));
+      for (size_t k = 0; k < f.coords.size(); ++k) {
+        int64_t want = eval_extent(m, f.coords[k].extent, params);
+        if (want == t.shape()[k]) continue;
+        return RuntimeError{fmt::format(
+            "input `{}` has extent {} along {}, but {} is needed there (shape {})", text(f.name),
+            t.shape()[k],
+            f.coords[k].name ? "`" + text(f.coords[k].name) + "`" : "coordinate " + std::to_string(k),
+            want, show(t.shape()))};
+      }
+    }
+    for (const Constraint& c : m.constraints) {
+      if (closed(m, c.cond, params).i == 0) return RuntimeError{c.message};
+    }
+  } catch (const RuntimeError& e) {
+    return e;
+  }
+  return params;
+}
+
+}  // namespace ein::core

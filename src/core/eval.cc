@@ -1,0 +1,343 @@
+#include "core/eval.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <new>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/build.h"
+#include "core/groups.h"
+#include "core/scalar.h"
+
+namespace ein::core {
+namespace {
+
+struct Fault {
+  RuntimeError error;
+};
+
+class Evaluator {
+ public:
+  Evaluator(Module& m, EvalResult& out)
+      : m_(m), out_(out), memo_(m.arena->size()), stamp_(m.arena->size(), 0) {}
+
+  void allocate(FamilyId id, const Inputs& inputs) {
+    const Family& f = m_[id];
+    if (f.kind == Family::Kind::Input) {
+      out_.values[id] = inputs.at(text(f.name));
+      return;
+    }
+    std::vector<int64_t> shape;
+    for (const Coord& c : f.coords) {
+      shape.push_back(std::max<int64_t>(0, eval_extent(m_, c.extent, out_.params)));
+    }
+    out_.values[id] = Tensor(f.dtype, std::move(shape));
+  }
+
+  void run(const std::vector<Step>& steps) {
+    for (const Step& s : steps) {
+      match(
+          s, [&](const Compute& c) { compute(c.family); },
+          [&](const Sequence& q) { sequence(q); });
+    }
+  }
+
+ private:
+  void sequence(const Sequence& q) {
+    int64_t steps = 0;
+    for (const auto& member : q.members) {
+      steps = std::max(steps, out_.values.at(member.family).shape()[member.position]);
+    }
+    for (int64_t k = 0; k < steps; ++k) {
+      int64_t t = q.downward ? steps - 1 - k : k;
+      for (const auto& member : q.members) fixed_[member.family][member.position] = t;
+      run(q.body);
+    }
+    for (const auto& member : q.members) fixed_[member.family].erase(member.position);
+  }
+
+  void compute(FamilyId id) {
+    const Family& f = m_[id];
+    if (f.kind == Family::Kind::Input) return;
+    Tensor& value = out_.values.at(id);
+    if (f.kind == Family::Kind::Table) {
+      forget(0);
+      for (size_t i = 0; i < f.cells.size(); ++i) {
+        store(value, static_cast<int64_t>(i), eval(f.cells[i]));
+      }
+      return;
+    }
+    for (const Clause& c : f.clauses) clause(id, c, value);
+  }
+
+  void clause(FamilyId id, const Clause& c, Tensor& value) {
+    std::vector<int64_t> lo, hi;
+    for (size_t k = 0; k < c.box.size(); ++k) {
+      lo.push_back(std::max<int64_t>(0, eval_extent(m_, c.box[k].lo, out_.params)));
+      hi.push_back(std::min(value.shape()[k], eval_extent(m_, c.box[k].hi, out_.params)));
+    }
+    for (auto [position, t] : fixed_[id]) {
+      lo[position] = std::max(lo[position], t);
+      hi[position] = std::min(hi[position], t + 1);
+    }
+    const auto* r = get_if<Reduce>(m_, c.body);
+    if (r && !r->routes.empty()) {
+      routed(*r, value, lo, hi);
+      return;
+    }
+    forget(0);
+    cells(lo, hi, 0, {}, [&] { store(value, address(value, lo.size()), eval(c.body)); });
+  }
+
+  // Sets slots `k`… to every address of the box in turn; slots in `skip` are left alone.
+  void cells(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi, uint32_t k,
+             const std::vector<bool>& skip, const std::function<void()>& body) {
+    if (k == lo.size()) return body();
+    if (k < skip.size() && skip[k]) return cells(lo, hi, k + 1, skip, body);
+    for (int64_t i = lo[k]; i < hi[k]; ++i) {
+      set(k, i);
+      cells(lo, hi, k + 1, skip, body);
+    }
+  }
+
+  int64_t address(const Tensor& value, size_t rank) const {
+    int64_t at = 0;
+    for (size_t k = 0; k < rank; ++k) at = at * value.shape()[k] + slots_[k];
+    return at;
+  }
+
+  // One pass over the binders; each body is added to the address its routes name.
+  void routed(const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
+              const std::vector<int64_t>& hi) {
+    forget(0);
+    cells(lo, hi, 0, {}, [&] { store(value, address(value, lo.size()), {.i = 0}); });
+    std::vector<bool> skip(lo.size(), false);
+    for (const Route& route : r.routes) skip[route.slot] = true;
+    cells(lo, hi, 0, skip, [&] {
+      binders(r, 0, [&] {
+        std::vector<int64_t> target;
+        for (const Route& route : r.routes) {
+          int64_t t = eval(route.to).i;
+          if (t < lo[route.slot] || t >= hi[route.slot]) return true;
+          target.push_back(t);
+        }
+        Scalar body = eval(r.body);
+        for (size_t k = 0; k < target.size(); ++k) slots_[r.routes[k].slot] = target[k];
+        int64_t at = address(value, lo.size());
+        store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
+        return true;
+      });
+    });
+  }
+
+  // Visits the cells where the gate holds; `body` returns false to stop early.
+  bool binders(const Reduce& r, size_t k, const std::function<bool()>& body) {
+    if (k == r.over.size()) {
+      ++out_.operations;
+      if (r.gate && eval(r.gate).i == 0) return true;
+      return body();
+    }
+    int64_t lo = eval(r.over[k].lo).i, hi = eval(r.over[k].hi).i;
+    for (int64_t i = lo; i < hi; ++i) {
+      set(r.first + static_cast<uint32_t>(k), i);
+      if (!binders(r, k + 1, body)) return false;
+    }
+    return true;
+  }
+
+  Scalar eval(ExprId e) {
+    const Expr& x = m_[e];
+    uint64_t now = version(x.level());
+    if (stamp_[e.v] == now) return memo_[e.v];
+    Scalar v = match(
+        x.node, [](const FloatLit& n) { return Scalar{.f = n.value}; },
+        [](const IntLit& n) { return Scalar{.i = n.value}; },
+        [](const BoolLit& n) { return Scalar{.i = n.value}; },
+        [&](const Slot& n) { return Scalar{.i = slots_[n.n]}; },
+        [&](const ParamRef& n) { return Scalar{.i = out_.params[n.param.v]}; },
+        [&](const Affine& n) {
+          auto sum = static_cast<uint64_t>(n.constant);
+          for (const auto& t : n.terms) {
+            sum += static_cast<uint64_t>(t.coef) * static_cast<uint64_t>(eval(t.atom).i);
+          }
+          return Scalar{.i = static_cast<int64_t>(sum)};
+        },
+        [&](const Apply& n) { return apply_node(n, x); },
+        [&](const Access& n) { return read(n); }, [&](const Reduce& n) { return reduce_node(n, x); },
+        [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); });
+    // Binders may have moved slots above this node's level, never those at or below it.
+    stamp_[e.v] = now;
+    memo_[e.v] = v;
+    return v;
+  }
+
+  Scalar apply_node(const Apply& n, const Expr& x) {
+    Scalar a = eval(n.args[0]);
+    switch (n.op) {
+      case Op::Select: return eval(n.args[a.i ? 1 : 2]);
+      case Op::And: return a.i ? eval(n.args[1]) : a;
+      case Op::Or: return a.i ? a : eval(n.args[1]);
+      default: break;
+    }
+    Scalar b = n.args.size() > 1 ? eval(n.args[1]) : Scalar{.i = 0};
+    DType type = m_[n.args[0]].type;
+    if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
+    auto v = apply_scalar(n.op, type, x.type, a, b);
+    if (!v) throw Fault{{"integer division by zero"}};
+    return *v;
+  }
+
+  Scalar read(const Access& n) {
+    const Tensor& t = out_.values.at(n.family);
+    int64_t at = 0;
+    for (size_t k = 0; k < n.at.size(); ++k) {
+      int64_t i = eval(n.at[k]).i;
+      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t);
+      at = at * t.shape()[k] + i;
+    }
+    return load(t, at);
+  }
+
+  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t) {
+    std::vector<int64_t> at;
+    for (ExprId e : n.at) at.push_back(eval(e).i);
+    throw Fault{{fmt::format("`{}` has no cell at [{}]: its extents are [{}]",
+                             text(m_[n.family].name), fmt::join(at, ", "),
+                             fmt::join(t.shape(), ", "))}};
+  }
+
+  Scalar reduce_node(const Reduce& r, const Expr& x) {
+    DType type = m_[r.body].type;
+    if (r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin) return select_index(r, type);
+    Scalar acc = eval(identity(m_, r.op, x.type));
+    bool first = true;
+    binders(r, 0, [&] {
+      for (const Route& route : r.routes) {
+        if (eval(route.to).i != slots_[route.slot]) return true;
+      }
+      Scalar v = eval(r.body);
+      bool selects = r.op == ReduceOp::Max || r.op == ReduceOp::Min;
+      acc = first && selects ? v : combine(r.op, type, acc, v);
+      first = false;
+      return r.op == ReduceOp::All ? acc.i != 0 : r.op == ReduceOp::Any ? acc.i == 0 : true;
+    });
+    return acc;
+  }
+
+  // First winner; NaN beats numbers; −1 when no cell is visited.
+  Scalar select_index(const Reduce& r, DType type) {
+    int64_t best = -1;
+    Scalar value{.i = 0};
+    binders(r, 0, [&] {
+      Scalar v = eval(r.body);
+      if (best < 0 || beats(r.op == ReduceOp::ArgMax, type, v, value)) {
+        best = slots_[r.first];
+        value = v;
+      }
+      return true;
+    });
+    return {.i = best};
+  }
+
+  static bool beats(bool max, DType type, Scalar challenger, Scalar holder) {
+    if (!is_float(type)) return max ? challenger.i > holder.i : challenger.i < holder.i;
+    if (std::isnan(holder.f)) return false;
+    if (std::isnan(challenger.f)) return true;
+    return max ? challenger.f > holder.f : challenger.f < holder.f;
+  }
+
+  static Scalar combine(ReduceOp op, DType type, Scalar a, Scalar b) {
+    switch (op) {
+      case ReduceOp::Sum: return *apply_scalar(Op::Add, type, type, a, b);
+      case ReduceOp::Prod: return *apply_scalar(Op::Mul, type, type, a, b);
+      case ReduceOp::Max: return beats(true, type, b, a) ? b : a;
+      case ReduceOp::Min: return beats(false, type, b, a) ? b : a;
+      case ReduceOp::All: return {.i = a.i && b.i};
+      case ReduceOp::Any: return {.i = a.i || b.i};
+      case ReduceOp::ArgMax:
+      case ReduceOp::ArgMin: break;
+    }
+    EIN_UNREACHABLE("argmax has no combination");
+  }
+
+  static Scalar load(const Tensor& t, int64_t at) {
+    if (is_float(t.dtype())) return {.f = t.get_float(at)};
+    return {.i = t.get_int(at)};
+  }
+  static void store(Tensor& t, int64_t at, Scalar v) {
+    if (is_float(t.dtype())) {
+      t.set_float(at, v.f);
+    } else {
+      t.set_int(at, v.i);
+    }
+  }
+
+  void set(uint32_t slot, int64_t value) {
+    slots_[slot] = value;
+    versions_[slot + 1] = ++clock_;
+  }
+  // Everything that mentions slot ≥ `from`, and closed nodes when `from` is 0, is computed anew.
+  void forget(uint32_t from) {
+    for (uint32_t s = from; s <= kMaxSlots; ++s) versions_[s] = ++clock_;
+  }
+  uint64_t version(int32_t level) const { return versions_[static_cast<size_t>(level + 1)]; }
+
+  Module& m_;
+  EvalResult& out_;
+  std::vector<Scalar> memo_;
+  std::vector<uint64_t> stamp_;
+  uint64_t clock_ = 0;
+  uint64_t versions_[kMaxSlots + 1] = {};
+  int64_t slots_[kMaxSlots] = {};
+  std::unordered_map<FamilyId, std::map<uint32_t, int64_t>> fixed_;
+};
+
+void families_of(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
+  for (const Step& s : steps) {
+    match(
+        s, [&](const Compute& c) { out.push_back(c.family); },
+        [&](const Sequence& q) { families_of(q.body, out); });
+  }
+}
+
+}  // namespace
+
+EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted) {
+  EvalResult out;
+  Schedule order = schedule(m, wanted);
+  EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
+  std::vector<FamilyId> needed;
+  families_of(order.steps, needed);
+  // Identities are made now: the evaluator's tables are as large as the arena.
+  for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min}) {
+    for (DType t : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::F16,
+                    DType::BF16, DType::F32, DType::F64}) {
+      identity(m, op, t);
+    }
+  }
+  identity(m, ReduceOp::All, DType::Bool);
+  identity(m, ReduceOp::Any, DType::Bool);
+  auto params = bind_params(m, inputs, needed);
+  if (auto* e = std::get_if<RuntimeError>(&params)) {
+    out.error = *e;
+    return out;
+  }
+  out.params = std::get<std::vector<int64_t>>(params);
+  try {
+    Evaluator evaluator(m, out);
+    for (FamilyId f : needed) evaluator.allocate(f, inputs);
+    evaluator.run(order.steps);
+  } catch (const Fault& fault) {
+    out.error = fault.error;
+  } catch (const RuntimeError& e) {
+    out.error = e;
+  } catch (const std::bad_alloc&) {
+    out.error = RuntimeError{"out of memory"};
+  }
+  return out;
+}
+
+}  // namespace ein::core

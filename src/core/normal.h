@@ -1,0 +1,32 @@
+// Moving a subexpression into a family of its own, and back. Both are definitions, not storage: what
+// is kept in memory is the plan's business.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/core.h"
+#include "core/prove.h"
+
+namespace ein::core {
+
+// Defines a generated family whose coordinates are the free slots of `e` (in slot order) and whose
+// cells are `e`, for the slot values that `facts.slots` allows and where `gate` (may be invalid)
+// holds; other cells are 0. `names` gives a name per slot. Returns the access that stands for `e`
+// where it stood; invalid when some slot's range has no closed bound.
+ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
+             const std::vector<Symbol>& names, Span span);
+
+// The name of each slot at an expression: coordinates of the family, then binders on the way.
+std::vector<Symbol> coordinate_names(const Family& family);
+
+// A routed Reduce runs as one pass only where it is the whole body of a clause: every other one gets
+// a family of its own. The evaluator does not need this; planning does.
+void isolate_routes(Module& m);
+
+// Removes generated families that nothing needs, and inlines generated families whose definition is
+// trivial, or that are read in one place and where inlining repeats no work. Derived gradients come
+// out as one line per parameter this way.
+void tidy(Module& m);
+
+}  // namespace ein::core

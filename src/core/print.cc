@@ -1,0 +1,388 @@
+#include "core/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+
+namespace ein::core {
+namespace {
+
+// Binding strength, loosest first; an operand is parenthesised when it binds looser than its place.
+enum Strength { kWhere, kOr, kAnd, kCompare, kRange, kSum, kProduct, kUnary, kPower, kCast, kPostfix };
+
+struct Text {
+  std::string s;
+  Strength strength;
+};
+
+std::string at_least(const Text& t, Strength s) {
+  return t.strength >= s ? t.s : "(" + t.s + ")";
+}
+
+std::string float_text(double v, DType type) {
+  if (std::isnan(v)) return "(0.0 / 0.0)";
+  if (std::isinf(v)) return v < 0 ? "(-1.0 / 0.0)" : "(1.0 / 0.0)";
+  std::string s = type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+  return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
+}
+
+bool is_zero(const Module& m, ExprId e) {
+  if (const auto* f = get_if<FloatLit>(m, e)) return f->value == 0 && !std::signbit(f->value);
+  const auto* i = get_if<IntLit>(m, e);
+  return i && i->value == 0;
+}
+
+// Nothing in the expression fixes its numeric type: literals, indices, extents.
+bool flexible(const Module& m, ExprId e) {
+  return match(
+      m[e].node, [](const FloatLit&) { return true; }, [](const IntLit&) { return true; },
+      [](const BoolLit&) { return false; }, [](const Slot&) { return true; },
+      [](const ParamRef&) { return true; },
+      [&](const Affine& n) {
+        return std::all_of(n.terms.begin(), n.terms.end(),
+                           [&](const Affine::Term& t) { return flexible(m, t.atom); });
+      },
+      [&](const Apply& n) {
+        OpClass cls = info(n.op).cls;
+        if (cls == OpClass::Cast || cls == OpClass::Compare || cls == OpClass::Logic) return false;
+        size_t first = n.op == Op::Select ? 1 : 0;
+        return std::all_of(n.args.begin() + static_cast<ptrdiff_t>(first), n.args.end(),
+                           [&](ExprId a) { return flexible(m, a); });
+      },
+      [](const Access&) { return false; }, [&](const Reduce& n) {
+        return n.op != ReduceOp::ArgMax && n.op != ReduceOp::ArgMin && flexible(m, n.body);
+      },
+      [](const Request&) { return false; });
+}
+
+class Printer {
+ public:
+  Printer(const Module& m, const Family& family) : m_(m) {
+    for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
+  }
+
+  const std::string& coordinate(size_t k) const { return names_[k]; }
+
+  std::string clause_body(ExprId body) {
+    if (const auto* a = get_if<Apply>(m_, body);
+        a && a->op == Op::Select && is_zero(m_, a->args[2])) {
+      Text value = expr(a->args[1]);
+      return at_least(value, kOr) + " where " + conditions(a->args[0]);
+    }
+    return expr(body).s;
+  }
+
+  Text expr(ExprId e) {
+    const Expr& x = m_[e];
+    return match(
+        x.node,
+        [&](const FloatLit& n) {
+          return Text{float_text(n.value, x.type), std::signbit(n.value) ? kUnary : kPostfix};
+        },
+        [&](const IntLit& n) {
+          return Text{std::to_string(n.value), n.value < 0 ? kUnary : kPostfix};
+        },
+        [&](const BoolLit& n) { return Text{n.value ? "true" : "false", kPostfix}; },
+        [&](const Slot& n) { return Text{names_.at(n.n), kPostfix}; },
+        [&](const ParamRef& n) { return Text{extent(n.param), kPostfix}; },
+        [&](const Affine& n) { return affine(n); }, [&](const Apply& n) { return apply_text(n, x); },
+        [&](const Access& n) { return Text{access_text(n.family, n.at), kPostfix}; },
+        [&](const Reduce& n) { return reduction(n); },
+        [&](const Request& n) {
+          return Text{"@" + access_text(n.num, n.num_at) + " / @" + access_text(n.den, n.den_at),
+                      kPostfix};
+        });
+  }
+
+  std::string range(const Range& r) {
+    return at_least(expr(r.lo), kSum) + ".." + at_least(expr(r.hi), kSum);
+  }
+
+ private:
+  // A symbolic extent by its name, unless an index of that name is in scope.
+  std::string extent(ParamId id) {
+    const Param& p = m_.params[id];
+    bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end();
+    if (p.name && !hidden) return text(p.name);
+    return fmt::format("extent({}, {})", text(m_[p.source].name), p.axis);
+  }
+
+  std::string access_text(FamilyId f, const std::vector<ExprId>& at) {
+    if (at.empty()) return text(m_[f].name);
+    std::vector<std::string> parts;
+    for (ExprId e : at) parts.push_back(index(e));
+    return fmt::format("{}[{}]", text(m_[f].name), fmt::join(parts, ", "));
+  }
+
+  // In an index slot an integer value needs no cast.
+  std::string index(ExprId e) {
+    if (const auto* a = get_if<Apply>(m_, e); a && a->op == Op::Cast && is_int(m_[a->args[0]].type)) {
+      return expr(a->args[0]).s;
+    }
+    return expr(e).s;
+  }
+
+  Text affine(const Affine& n) {
+    struct Part { bool negative; int rank; std::string s; };
+    std::vector<Part> parts;
+    for (const auto& t : n.terms) {
+      Text atom = expr(t.atom);
+      int64_t c = std::abs(t.coef);
+      std::string s = c == 1 ? at_least(atom, kProduct)
+                             : std::to_string(c) + " * " + at_least(atom, kUnary);
+      uint32_t slot = slot_of(m_, t.atom);
+      parts.push_back({t.coef < 0, slot == ~0u ? 1000 : static_cast<int>(slot), std::move(s)});
+    }
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+      return std::tie(a.negative, a.rank, a.s) < std::tie(b.negative, b.rank, b.s);
+    });
+    std::string out;
+    // A leading negative term would read `-k + 3`; the constant goes first instead.
+    bool constant_first = parts[0].negative && n.constant > 0;
+    if (constant_first) out = std::to_string(n.constant);
+    for (const Part& p : parts) {
+      if (out.empty()) {
+        out = p.negative ? "-" + p.s : p.s;
+      } else {
+        out += (p.negative ? " - " : " + ") + p.s;
+      }
+    }
+    if (n.constant != 0 && !constant_first) {
+      out += fmt::format(" {} {}", n.constant < 0 ? '-' : '+', std::abs(n.constant));
+    }
+    bool product = n.terms.size() == 1 && n.constant == 0;
+    return {out, product ? (n.terms[0].coef < 0 ? kUnary : kProduct) : kSum};
+  }
+
+  Text apply_text(const Apply& n, const Expr& x) {
+    std::string op = info(n.op).spelling;
+    auto binary = [&](Strength own, Strength left, Strength right) {
+      return Text{at_least(expr(n.args[0]), left) + " " + op + " " + at_least(expr(n.args[1]), right), own};
+    };
+    switch (n.op) {
+      case Op::Add:
+      case Op::Sub: return binary(kSum, kSum, kProduct);
+      case Op::Mul:
+      case Op::Div:
+      case Op::Mod: return binary(kProduct, kProduct, kUnary);
+      case Op::Pow: return binary(kPower, kCast, kPower);
+      case Op::Neg:
+      case Op::Not: return {op + at_least(expr(n.args[0]), kUnary), kUnary};
+      case Op::And: return binary(kAnd, kAnd, kCompare);
+      case Op::Or: return binary(kOr, kOr, kAnd);
+      case Op::Lt:
+      case Op::Le:
+      case Op::Gt:
+      case Op::Ge:
+      case Op::Eq:
+      case Op::Ne: return comparison(n);
+      case Op::Select:
+        return {fmt::format("if {} {{ {} }} else {{ {} }}", expr(n.args[0]).s, expr(n.args[1]).s,
+                            expr(n.args[2]).s),
+                kPostfix};
+      case Op::Cast:
+        return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
+      default: {
+        std::vector<std::string> args;
+        for (ExprId a : n.args) args.push_back(expr(a).s);
+        return {fmt::format("{}({})", op, fmt::join(args, ", ")), kPostfix};
+      }
+    }
+  }
+
+  // `idx[k] == r`: an integer value beside an index is compared as an index, without a cast.
+  Text comparison(const Apply& n) {
+    auto side = [&](ExprId a, ExprId other) {
+      const auto* c = get_if<Apply>(m_, a);
+      bool widened = c && c->op == Op::Cast && m_[a].type == DType::I64 &&
+                     is_int(m_[c->args[0]].type) && flexible(m_, other) && !get_if<IntLit>(m_, other);
+      return at_least(expr(widened ? c->args[0] : a), kSum);
+    };
+    return {side(n.args[0], n.args[1]) + " " + info(n.op).spelling + " " + side(n.args[1], n.args[0]),
+            kCompare};
+  }
+
+  std::string conditions(ExprId cond) {
+    std::vector<ExprId> parts;
+    conjuncts(m_, cond, parts);
+    std::vector<std::string> out;
+    for (ExprId p : parts) out.push_back(at_least(expr(p), kOr));
+    return fmt::format("{}", fmt::join(out, ", "));
+  }
+
+  Text reduction(const Reduce& n) {
+    EIN_CHECK(names_.size() == n.first, "binders are not numbered from the slots in scope");
+    std::vector<std::string> binders;
+    for (size_t k = 0; k < n.over.size(); ++k) {
+      std::string r = range(n.over[k]);  // its own name is not in scope yet
+      names_.push_back(unused(n.names[k] ? text(n.names[k]) : "k"));
+      binders.push_back(names_.back() + " in " + r);
+    }
+    std::string body = at_least(expr(n.body), kOr);
+    std::vector<std::string> gates;
+    if (n.gate) gates.push_back(conditions(n.gate));
+    for (const Route& r : n.routes) {
+      gates.push_back(at_least(route_value(r.to), kSum) + " == " + names_[r.slot]);
+    }
+    names_.resize(n.first);
+    std::string where = gates.empty() ? "" : fmt::format(" where {}", fmt::join(gates, ", "));
+    return {fmt::format("{}[{}]({}{})", name_of(n.op), fmt::join(binders, ", "), body, where), kPostfix};
+  }
+
+  Text route_value(ExprId to) {
+    const auto* c = get_if<Apply>(m_, to);
+    return expr(c && c->op == Op::Cast && is_int(m_[c->args[0]].type) ? c->args[0] : to);
+  }
+
+  // `base`, or `base_1` … where that name is in scope already.
+  std::string unused(const std::string& base) {
+    std::string name = base;
+    for (int n = 1; std::find(names_.begin(), names_.end(), name) != names_.end(); ++n) {
+      name = base + "_" + std::to_string(n);
+    }
+    return name;
+  }
+
+  const Module& m_;
+  std::vector<std::string> names_;  // by slot
+};
+
+std::string input_text(const Module& m, const Family& f) {
+  if (f.coords.empty()) return fmt::format("let {}: {};\n", text(f.name), name_of(f.dtype));
+  Printer p(m, Family{});
+  std::vector<std::string> dims;
+  for (const Coord& c : f.coords) {
+    const auto* ref = get_if<ParamRef>(m, c.extent);
+    dims.push_back(ref && !m.params[ref->param].name ? "?" : p.expr(c.extent).s);
+  }
+  return fmt::format("let {}: [{}; {}];\n", text(f.name), name_of(f.dtype), fmt::join(dims, ", "));
+}
+
+// The type must be said where nothing in the value fixes it.
+std::string annotation(const Module& m, const Family& f, ExprId body) {
+  if (!flexible(m, body)) return "";
+  bool by_default = f.dtype == DType::F32 ? is_float(m[body].type) : f.dtype == DType::I32;
+  return by_default ? "" : fmt::format(": {}", name_of(f.dtype));
+}
+
+std::string clause_text(Module& m, const Family& f, const Clause& c) {
+  Printer p(m, f);
+  std::vector<std::string> slots;
+  Printer outside(m, Family{});
+  for (size_t k = 0; k < c.box.size(); ++k) {
+    auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
+    bool point = lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k)) &&
+                 f.clauses.size() > 1;
+    slots.push_back(point ? std::to_string(*lo) : p.coordinate(k) + " in " + outside.range(c.box[k]));
+  }
+  std::string left = text(f.name);
+  if (!slots.empty()) left += fmt::format("[{}]", fmt::join(slots, ", "));
+  return fmt::format("let {}{} = {};\n", left, annotation(m, f, c.body), p.clause_body(c.body));
+}
+
+std::string table_text(const Module& m, const Family& f) {
+  Printer p(m, Family{});
+  size_t next = 0;
+  std::function<std::string(size_t)> level = [&](size_t k) {
+    if (k == f.coords.size()) return p.expr(f.cells[next++]).s;
+    std::vector<std::string> items;
+    int64_t n = const_int(m, f.coords[k].extent).value();
+    for (int64_t i = 0; i < n; ++i) items.push_back(level(k + 1));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  };
+  std::string type;
+  bool plain = std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId c) { return flexible(m, c); });
+  bool named = std::any_of(f.coords.begin(), f.coords.end(), [](const Coord& c) { return c.name.valid(); });
+  bool by_default = f.dtype == DType::F32 || f.dtype == DType::I32 || f.dtype == DType::Bool;
+  if (named || (plain && !by_default)) {
+    std::vector<std::string> dims;
+    for (const Coord& c : f.coords) dims.push_back(c.name ? text(c.name) : p.expr(c.extent).s);
+    type = fmt::format(": [{}; {}]", name_of(f.dtype), fmt::join(dims, ", "));
+  }
+  return fmt::format("let {}{} = {};\n", text(f.name), type, level(0));
+}
+
+std::string family_text(Module& m, FamilyId id) {
+  const Family& f = m[id];
+  switch (f.kind) {
+    case Family::Kind::Input: return input_text(m, f);
+    case Family::Kind::Table: return table_text(m, f);
+    case Family::Kind::Defined: break;
+  }
+  std::string out;
+  for (const Clause& c : f.clauses) out += clause_text(m, f, c);
+  return out;
+}
+
+std::string effect_text(const Module& m, const Effect& e) {
+  std::string line;
+  for (const Piece& p : e.pieces) {
+    for (char c : p.text) {
+      switch (c) {
+        case '\n': line += "\\n"; break;
+        case '\t': line += "\\t"; break;
+        case '"': line += "\\\""; break;
+        case '\\': line += "\\\\"; break;
+        case '{': line += "{{"; break;
+        case '}': line += "}}"; break;
+        default: line += c;
+      }
+    }
+    if (p.value) {
+      line += "{" + text(m[p.value].name) + (p.format.empty() ? "" : ":" + p.format) + "}";
+    }
+  }
+  if (e.kind == Effect::Kind::Print) return fmt::format("print(\"{}\");\n", line);
+  return fmt::format("assert({}, \"{}\");\n", text(m[e.cond].name), line);
+}
+
+// Families in the order of definition, each generated one just before its first reader.
+std::vector<FamilyId> reading_order(const Module& m, const std::vector<FamilyId>& wanted) {
+  std::vector<FamilyId> out;
+  std::set<FamilyId> done;
+  std::function<void(FamilyId)> place = [&](FamilyId id) {
+    if (!done.insert(id).second) return;
+    auto visit = [&](ExprId e) {
+      for_each_node(m, e, [&](ExprId x) {
+        if (const auto* a = get_if<Access>(m, x); a && m[a->family].generated) place(a->family);
+      });
+    };
+    for (const Clause& c : m[id].clauses) visit(c.body);
+    for (ExprId c : m[id].cells) visit(c);
+    out.push_back(id);
+  };
+  for (FamilyId id : wanted) {
+    if (!m[id].generated) place(id);
+  }
+  for (FamilyId id : wanted) place(id);
+  return out;
+}
+
+}  // namespace
+
+std::string print(Module& m, const PrintOptions& options) {
+  std::string out;
+  if (!options.only.empty()) {
+    for (FamilyId id : options.only) out += family_text(m, id);
+    return out;
+  }
+  std::vector<FamilyId> all;
+  for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
+  for (FamilyId id : reading_order(m, all)) out += family_text(m, id);
+  for (const Effect& e : m.effects) out += effect_text(m, e);
+  return out;
+}
+
+std::string print(const Module& m, FamilyId family, ExprId e) {
+  return Printer(m, m[family]).expr(e).s;
+}
+
+}  // namespace ein::core

@@ -1,0 +1,340 @@
+#include "core/prove.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/rewrite.h"
+
+namespace ein::core {
+namespace {
+
+// How many facts may be combined, and how many case splits made, in one proof.
+constexpr int kEffort = 6;
+
+AffineForm plus(const AffineForm& a, const AffineForm& b, int64_t scale = 1) {
+  std::map<ExprId, int64_t> terms;
+  for (const auto& t : a.terms) terms[t.atom] += t.coef;
+  for (const auto& t : b.terms) terms[t.atom] += scale * t.coef;
+  AffineForm out{{}, a.constant + scale * b.constant};
+  for (auto [atom, coef] : terms) {
+    if (coef != 0) out.terms.push_back({atom, coef});
+  }
+  return out;
+}
+
+AffineForm scaled(const AffineForm& a, int64_t by) { return plus({}, a, by); }
+
+// form with `coef·atom` taken out and `coef·value` put in.
+AffineForm replaced(const AffineForm& form, ExprId atom, const AffineForm& value) {
+  int64_t c = coefficient(form, atom);
+  AffineForm out = form;
+  std::erase_if(out.terms, [&](const Affine::Term& t) { return t.atom == atom; });
+  return plus(out, value, c);
+}
+
+bool small(const AffineForm& f) {
+  constexpr int64_t limit = int64_t{1} << 40;  // keeps every product below far from overflow
+  if (std::abs(f.constant) > limit) return false;
+  return std::all_of(f.terms.begin(), f.terms.end(),
+                     [](const Affine::Term& t) { return std::abs(t.coef) < limit; });
+}
+
+class Prover {
+ public:
+  Prover(Module& m, const Facts& facts) : m_(m), facts_(facts) {}
+
+  bool nonnegative(const AffineForm& form, int effort) {
+    if (!small(form)) return false;
+    if (form.constant >= 0 && std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& t) {
+          return t.coef > 0 && never_negative(t.atom, effort);
+        })) {
+      return true;
+    }
+    if (form.terms.empty() || effort == 0) return false;
+    return by_fact(form, effort) || by_slot(form, effort) || by_case(form, effort);
+  }
+
+ private:
+  // form = λ·fact + rest with rest ≥ 0. λ is chosen so that one negative term disappears.
+  bool by_fact(const AffineForm& form, int effort) {
+    for (const AffineForm& fact : facts_.nonnegative) {
+      for (const auto& t : form.terms) {
+        if (t.coef >= 0) continue;
+        int64_t c = coefficient(fact, t.atom);
+        if (c >= 0 || t.coef % c != 0) continue;
+        if (nonnegative(plus(form, fact, -(t.coef / c)), effort - 2)) return true;
+      }
+      // A constant that is too small may also be lifted by a fact with the same positive term.
+      if (form.constant < 0 && fact.constant < 0) {
+        for (const auto& t : form.terms) {
+          if (t.coef > 0 && coefficient(fact, t.atom) == t.coef &&
+              nonnegative(plus(form, fact, -1), effort - 2)) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  // Replaces the deepest slot by the end of its range that makes the form smallest.
+  bool by_slot(const AffineForm& form, int effort) {
+    ExprId deepest;
+    uint32_t number = 0;
+    for (const auto& t : form.terms) {
+      uint32_t n = slot_of(m_, t.atom);
+      if (n != ~0u && (!deepest || n > number)) {
+        deepest = t.atom;
+        number = n;
+      }
+    }
+    if (!deepest || number >= facts_.slots.size()) return false;
+    const Range& range = facts_.slots[number];
+    if (!range.lo || !range.hi) return false;
+    bool low = coefficient(form, deepest) > 0;
+    AffineForm end = affine_form(m_, low ? range.lo : range.hi);
+    if (!low) end.constant -= 1;
+    return nonnegative(replaced(form, deepest, end), effort);
+  }
+
+  // min, max, / and % by a constant, and products.
+  bool by_case(const AffineForm& form, int effort) {
+    for (const auto& t : form.terms) {
+      const auto* a = get_if<Apply>(m_, t.atom);
+      if (!a) continue;
+      if (a->op == Op::Min || a->op == Op::Max) {
+        AffineForm x = replaced(form, t.atom, affine_form(m_, a->args[0]));
+        AffineForm y = replaced(form, t.atom, affine_form(m_, a->args[1]));
+        // The form's least value takes the smaller candidate when it adds +min or −max (both must
+        // hold); it is above either candidate when it adds −min or +max (one suffices).
+        bool need_both = (a->op == Op::Min) == (t.coef > 0);
+        if (need_both) return nonnegative(x, effort - 1) && nonnegative(y, effort - 1);
+        return nonnegative(x, effort - 1) || nonnegative(y, effort - 1);
+      }
+      if (a->op != Op::Div && a->op != Op::Mod) continue;
+      auto by = const_int(m_, a->args[1]);
+      if (!by || *by <= 0 || *by > 1 << 20) continue;
+      AffineForm top = affine_form(m_, a->args[0]);
+      if (!nonnegative(top, effort - 1)) continue;
+      if (a->op == Op::Mod) {  // in 0..by
+        AffineForm end{{}, t.coef > 0 ? 0 : *by - 1};
+        return nonnegative(replaced(form, t.atom, end), effort - 1);
+      }
+      // by·(x / by) lies between x − (by − 1) and x.
+      if (t.coef > 0) top.constant -= *by - 1;
+      AffineForm rest = form;
+      std::erase_if(rest.terms, [&](const auto& u) { return u.atom == t.atom; });
+      return nonnegative(plus(scaled(rest, *by), top, t.coef), effort - 1);
+    }
+    return false;
+  }
+
+  bool never_negative(ExprId atom, int effort) {
+    if (get_if<ParamRef>(m_, atom)) return true;
+    if (effort == 0) return false;
+    const auto* a = get_if<Apply>(m_, atom);
+    if (!a) return false;
+    auto arg = [&](size_t i) { return nonnegative(affine_form(m_, a->args[i]), effort - 1); };
+    switch (a->op) {
+      case Op::Mul:
+      case Op::Min:
+      case Op::Div: return arg(0) && arg(1);
+      case Op::Max: return arg(0) || arg(1);
+      case Op::Mod: return arg(0);
+      default: return false;
+    }
+  }
+
+  Module& m_;
+  const Facts& facts_;
+};
+
+// cond as "form ≥ 0" (Eq as two of them); nothing for other conditions.
+std::vector<AffineForm> as_nonnegative(const Module& m, ExprId cond) {
+  const auto* a = get_if<Apply>(m, cond);
+  if (!a || a->args.size() != 2 || m[a->args[0]].type != DType::I64) return {};
+  AffineForm x = affine_form(m, a->args[0]), y = affine_form(m, a->args[1]);
+  AffineForm x_y = plus(x, y, -1), y_x = plus(y, x, -1);
+  auto strict = [](AffineForm f) {
+    f.constant -= 1;
+    return f;
+  };
+  switch (a->op) {
+    case Op::Lt: return {strict(y_x)};
+    case Op::Le: return {y_x};
+    case Op::Gt: return {strict(x_y)};
+    case Op::Ge: return {x_y};
+    case Op::Eq: return {x_y, y_x};
+    default: return {};
+  }
+}
+
+}  // namespace
+
+Facts clause_facts(const Module& m, const Clause& clause) {
+  Facts facts;
+  facts.slots = clause.box;
+  for (const Constraint& c : m.constraints) assume(m, c.cond, facts);
+  return facts;
+}
+
+void enter(const Module&, const Reduce& r, Facts& facts) {
+  facts.slots.resize(r.first);
+  facts.slots.insert(facts.slots.end(), r.over.begin(), r.over.end());
+}
+
+void assume(const Module& m, ExprId cond, Facts& facts) {
+  if (!cond) return;
+  std::vector<ExprId> parts;
+  conjuncts(m, cond, parts);
+  for (ExprId part : parts) {
+    for (AffineForm& f : as_nonnegative(m, part)) facts.nonnegative.push_back(std::move(f));
+  }
+}
+
+bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts) {
+  return Prover(m, facts).nonnegative(form, kEffort);
+}
+
+bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts) {
+  return proves_nonnegative(m, plus(affine_form(m, b), affine_form(m, a), -1), facts);
+}
+
+bool proves_lt(Module& m, ExprId a, ExprId b, const Facts& facts) {
+  AffineForm d = plus(affine_form(m, b), affine_form(m, a), -1);
+  d.constant -= 1;
+  return proves_nonnegative(m, d, facts);
+}
+
+bool proves(Module& m, ExprId cond, const Facts& facts) {
+  if (!cond) return true;
+  std::vector<ExprId> parts;
+  conjuncts(m, cond, parts);
+  return std::all_of(parts.begin(), parts.end(), [&](ExprId part) {
+    if (const auto* b = get_if<BoolLit>(m, part)) return b->value;
+    std::vector<AffineForm> forms = as_nonnegative(m, part);
+    if (forms.empty()) return false;
+    return std::all_of(forms.begin(), forms.end(),
+                       [&](const AffineForm& f) { return proves_nonnegative(m, f, facts); });
+  });
+}
+
+bool refutes(Module& m, ExprId cond, const Facts& facts) {
+  if (!cond) return false;
+  std::vector<ExprId> parts;
+  conjuncts(m, cond, parts);
+  return std::any_of(parts.begin(), parts.end(), [&](ExprId part) {
+    if (const auto* b = get_if<BoolLit>(m, part)) return !b->value;
+    for (const AffineForm& f : as_nonnegative(m, part)) {
+      AffineForm below = scaled(f, -1);  // f ≤ −1
+      below.constant -= 1;
+      if (proves_nonnegative(m, below, facts)) return true;
+    }
+    return false;
+  });
+}
+
+bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
+  return proves_nonnegative(m, affine_form(m, e), facts) && proves_lt(m, e, extent, facts);
+}
+
+namespace {
+
+// An end of e's values over the slots in scope: the upper one, or the lower one.
+ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
+  if (m[e].level() < 0) return e;
+  if (const auto* s = get_if<Slot>(m, e)) {
+    if (s->n >= facts.slots.size() || !facts.slots[s->n].lo) return {};
+    Range r = facts.slots[s->n];
+    return closed_end(m, upper ? sub(m, r.hi, int_lit(m, 1)) : r.lo, facts, upper);
+  }
+  if (const auto* a = get_if<Affine>(m, e)) {
+    Affine form = *a;
+    ExprId sum = int_lit(m, form.constant);
+    for (const auto& t : form.terms) {
+      ExprId end = closed_end(m, t.atom, facts, upper == (t.coef > 0));
+      if (!end) return {};
+      sum = add(m, sum, mul(m, int_lit(m, t.coef), end));
+    }
+    return sum;
+  }
+  if (const auto* a = get_if<Apply>(m, e)) {
+    Apply f = *a;
+    if (f.op == Op::Min || f.op == Op::Max) {
+      ExprId x = closed_end(m, f.args[0], facts, upper);
+      ExprId y = closed_end(m, f.args[1], facts, upper);
+      return x && y ? apply(m, f.op, {x, y}) : ExprId{};
+    }
+    auto by = f.args.size() == 2 ? const_int(m, f.args[1]) : std::nullopt;
+    if (by && *by > 0 && proves_nonnegative(m, affine_form(m, f.args[0]), facts)) {
+      if (f.op == Op::Mod) return int_lit(m, upper ? *by - 1 : 0);
+      if (f.op == Op::Div) {
+        ExprId x = closed_end(m, f.args[0], facts, upper);
+        return x ? apply(m, Op::Div, {x, f.args[1]}) : ExprId{};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ExprId closed_upper(Module& m, ExprId e, const Facts& facts) {
+  return closed_end(m, e, facts, true);
+}
+
+void for_each_with_facts(Module& m, const Clause& clause,
+                         const std::function<bool(const Node&)>& wanted,
+                         const std::function<void(ExprId, const Facts&)>& f) {
+  // A context is a Facts value with a number; the same (parent, condition) gives the same number,
+  // so a shared node is visited once per context however many paths lead to it.
+  std::vector<Facts> contexts{clause_facts(m, clause)};
+  std::map<std::pair<int, ExprId>, int> children;
+  std::set<std::pair<ExprId, int>> seen;
+
+  auto under = [&](int parent, ExprId key, const std::function<void(Facts&)>& change) {
+    auto [it, fresh] = children.try_emplace({parent, key}, static_cast<int>(contexts.size()));
+    if (fresh) {
+      Facts facts = contexts[static_cast<size_t>(parent)];
+      change(facts);
+      contexts.push_back(std::move(facts));
+    }
+    return it->second;
+  };
+  auto holding = [&](int parent, ExprId cond) {
+    return under(parent, cond, [&](Facts& facts) { assume(m, cond, facts); });
+  };
+
+  std::function<void(ExprId, int)> visit = [&](ExprId e, int context) {
+    if (!seen.insert({e, context}).second) return;
+    const Expr expr = m[e];
+    if (const auto* a = std::get_if<Apply>(&expr.node);
+        a && (a->op == Op::Select || a->op == Op::And || a->op == Op::Or)) {
+      visit(a->args[0], context);
+      ExprId no = negate(m, a->args[0]);
+      if (a->op == Op::Select) {
+        visit(a->args[1], holding(context, a->args[0]));
+        visit(a->args[2], holding(context, no));
+      } else {
+        visit(a->args[1], holding(context, a->op == Op::And ? a->args[0] : no));
+      }
+    } else if (const auto* r = std::get_if<Reduce>(&expr.node)) {
+      for (const Range& range : r->over) {
+        visit(range.lo, context);
+        visit(range.hi, context);
+      }
+      int inside = under(context, e, [&](Facts& facts) { enter(m, *r, facts); });
+      if (r->gate) visit(r->gate, inside);
+      int open = r->gate ? holding(inside, r->gate) : inside;
+      for (const Route& route : r->routes) visit(route.to, open);
+      visit(r->body, open);
+    } else {
+      for_each_child(m, e, [&](ExprId child) { visit(child, context); });
+    }
+    if (wanted(expr.node)) f(e, contexts[static_cast<size_t>(context)]);
+  };
+  visit(clause.body, 0);
+}
+
+}  // namespace ein::core

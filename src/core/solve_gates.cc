@@ -1,0 +1,346 @@
+#include "core/solve_gates.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+
+namespace ein::core {
+namespace {
+
+// ---- one reduction -----------------------------------------------------------------------------
+
+struct Work {
+  Reduce r;
+  std::vector<ExprId> gates;  // conjuncts of r.gate
+};
+
+// Removes binder `p` and puts `by` in its place. `by` is written in the old numbering and does not
+// mention p.
+void replace_binder(Module& m, Work& w, size_t p, ExprId by) {
+  uint32_t first = w.r.first;
+  auto n = static_cast<uint32_t>(w.r.over.size());
+  std::vector<ExprId> with(first + n);
+  uint32_t next = first;
+  for (uint32_t k = 0; k < n; ++k) {
+    if (k != p) with[first + k] = slot(m, next++);
+  }
+  with[first + p] = slot(m, first + static_cast<uint32_t>(p));  // `by` does not mention it
+  ExprId moved = substitute(m, by, with, first + n);
+  with[first + p] = moved;
+  auto put = [&](ExprId e) { return e ? substitute(m, e, with, first + n - 1) : e; };
+  w.r.over.erase(w.r.over.begin() + static_cast<ptrdiff_t>(p));
+  w.r.names.erase(w.r.names.begin() + static_cast<ptrdiff_t>(p));
+  for (Range& r : w.r.over) r = {put(r.lo), put(r.hi)};
+  for (Route& r : w.r.routes) r.to = put(r.to);
+  for (ExprId& g : w.gates) g = put(g);
+  w.r.body = put(w.r.body);
+}
+
+// Whether binder p may become `by`: ranges of other binders that depend on p must stay evaluable
+// before the binders `by` mentions.
+bool may_replace(const Module& m, const Work& w, size_t p, ExprId by) {
+  uint32_t self = w.r.first + static_cast<uint32_t>(p);
+  if (mentions_slot(m, by, self)) return false;
+  size_t last_used = 0;  // one past the last binder that `by` mentions
+  for (size_t k = 0; k < w.r.over.size(); ++k) {
+    if (mentions_slot(m, by, w.r.first + static_cast<uint32_t>(k))) last_used = k + 1;
+  }
+  for (size_t k = 0; k < w.r.over.size(); ++k) {
+    bool depends = mentions_slot(m, w.r.over[k].lo, self) || mentions_slot(m, w.r.over[k].hi, self);
+    if (depends && k < last_used) return false;
+  }
+  return true;
+}
+
+AffineForm without(const AffineForm& f, ExprId atom) {
+  AffineForm out = f;
+  std::erase_if(out.terms, [&](const Affine::Term& t) { return t.atom == atom; });
+  return out;
+}
+
+ExprId scaled(Module& m, const AffineForm& f, int64_t by) {
+  return mul(m, int_lit(m, by), from_form(m, f));
+}
+
+// coef·binder + rest == 0 with |coef| == 1: binder := −rest / coef.
+bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form) {
+  ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
+  int64_t c = coefficient(form, self);
+  ExprId by = scaled(m, without(form, self), -c);
+  if (!may_replace(m, w, p, by)) return false;
+  Range range = w.r.over[p];
+  w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+  // The range becomes two gates, in front so that later ones may rely on them.
+  w.gates.insert(w.gates.begin(), {apply(m, Op::Ge, {self, range.lo}), apply(m, Op::Lt, {self, range.hi})});
+  replace_binder(m, w, p, by);
+  return true;
+}
+
+// s·x + rest == 0 with |s| > 1. Let e = −rest (sign of s): s·x == e. With a partner q whose
+// coefficient in e is ±1, x ranges freely over q's residue class: q := ±(s·q' + e0 % s …). Here e0 is
+// e without q, and the partner is re-indexed so that every visited cell satisfies the equality.
+bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
+                       const Facts& facts) {
+  ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
+  int64_t c = coefficient(form, self);
+  int64_t s = std::abs(c);
+  AffineForm e = affine_form(m, scaled(m, without(form, self), c > 0 ? -1 : 1));  // s·x == e
+  for (size_t k = 0; k < w.r.over.size(); ++k) {
+    if (k == p) continue;
+    ExprId partner = slot(m, w.r.first + static_cast<uint32_t>(k));
+    // e = e0 − partner (the case that arises from s·x + q == ih), and partner starts at 0.
+    if (coefficient(e, partner) != -1 || const_int(m, w.r.over[k].lo) != 0) continue;
+    AffineForm e0_form = without(e, partner);
+    ExprId e0 = from_form(m, e0_form);
+    if (mentions_slot(m, e0, w.r.first + static_cast<uint32_t>(k))) continue;
+    // e0's binders must be bound before the partner: its new range mentions e0 % s.
+    bool ordered = true;
+    for (size_t j = k; j < w.r.over.size(); ++j) {
+      ordered &= !mentions_slot(m, e0, w.r.first + static_cast<uint32_t>(j));
+    }
+    Facts here = facts;
+    enter(m, w.r, here);
+    if (!ordered || mentions_slot(m, e0, w.r.first + static_cast<uint32_t>(p)) ||
+        !proves_nonnegative(m, e0_form, here)) {
+      continue;
+    }
+    bool used_in_range = false;  // a range that depends on either binder would change meaning
+    for (const Range& r : w.r.over) {
+      for (ExprId x : {self, partner}) {
+        uint32_t n = slot_of(m, x);
+        used_in_range |= mentions_slot(m, r.lo, n) || mentions_slot(m, r.hi, n);
+      }
+    }
+    if (used_in_range) continue;
+    // partner = s·q + e0 % s for q in 0..(hi − e0 % s + s − 1) / s; then x = e0 / s − q.
+    ExprId step = int_lit(m, s);
+    ExprId residue = apply(m, Op::Mod, {e0, step});
+    ExprId hi = w.r.over[k].hi;
+    ExprId count = apply(m, Op::Div, {add(m, sub(m, hi, residue), int_lit(m, s - 1)), step});
+    ExprId by = sub(m, apply(m, Op::Div, {e0, step}), partner);
+    if (!may_replace(m, w, p, by)) continue;
+    // First re-index the partner in everything but its own range, then replace x.
+    uint32_t n = slot_of(m, partner);
+    auto reindex = [&](ExprId x) {
+      return x ? substitute_slot(m, x, n, add(m, mul(m, step, partner), residue)) : x;
+    };
+    Range x_range = w.r.over[p];
+    w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+    for (ExprId& g : w.gates) g = reindex(g);
+    for (Route& r : w.r.routes) r.to = reindex(r.to);
+    w.r.body = reindex(w.r.body);
+    w.r.over[k] = {int_lit(m, 0), count};
+    w.gates.insert(w.gates.begin(), {apply(m, Op::Ge, {self, x_range.lo}), apply(m, Op::Lt, {self, x_range.hi})});
+    replace_binder(m, w, p, by);
+    return true;
+  }
+  return false;
+}
+
+// s·x == e with no partner: x := e / s where e % s == 0.
+bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form) {
+  ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
+  int64_t c = coefficient(form, self);
+  ExprId step = int_lit(m, std::abs(c));
+  ExprId e = scaled(m, without(form, self), c > 0 ? -1 : 1);
+  ExprId by = apply(m, Op::Div, {e, step});
+  if (!may_replace(m, w, p, by)) return false;
+  Range range = w.r.over[p];
+  w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+  w.gates.insert(w.gates.begin(),
+                 {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)}),
+                  apply(m, Op::Ge, {self, range.lo}), apply(m, Op::Lt, {self, range.hi})});
+  replace_binder(m, w, p, by);
+  return true;
+}
+
+// The equality `gate` of i64 values as a form that is zero where it holds.
+std::optional<AffineForm> equality(Module& m, ExprId gate) {
+  const auto* a = get_if<Apply>(m, gate);
+  if (!a || a->op != Op::Eq || m[a->args[0]].type != DType::I64) return std::nullopt;
+  return affine_form(m, sub(m, a->args[0], a->args[1]));
+}
+
+// The binder's only occurrence in the form is as an atom of its own.
+bool plain(const Module& m, const AffineForm& form, uint32_t binder) {
+  return std::all_of(form.terms.begin(), form.terms.end(), [&](const Affine::Term& t) {
+    return slot_of(m, t.atom) == binder || !mentions_slot(m, t.atom, binder);
+  });
+}
+
+bool eliminate(Module& m, Work& w, const Facts& facts) {
+  for (size_t g = 0; g < w.gates.size(); ++g) {
+    auto form = equality(m, w.gates[g]);
+    if (!form) continue;
+    for (size_t p = 0; p < w.r.over.size(); ++p) {
+      uint32_t binder = w.r.first + static_cast<uint32_t>(p);
+      int64_t c = coefficient(*form, slot(m, binder));
+      if (c == 0 || !plain(m, *form, binder)) continue;
+      if (std::abs(c) == 1 ? eliminate_unit(m, w, g, p, *form)
+                           : eliminate_residue(m, w, g, p, *form, facts) ||
+                                 eliminate_divisible(m, w, g, p, *form)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// e == r for a coordinate r of the family, e over binders: a route. Afterwards r is e inside.
+bool add_route(Module& m, Work& w, uint32_t rank) {
+  if (w.r.op != ReduceOp::Sum) return false;
+  for (size_t g = 0; g < w.gates.size(); ++g) {
+    auto form = equality(m, w.gates[g]);
+    if (!form) continue;
+    for (uint32_t r = 0; r < rank; ++r) {
+      ExprId self = slot(m, r);
+      int64_t c = coefficient(*form, self);
+      if (std::abs(c) != 1 || !plain(m, *form, r)) continue;
+      bool taken = std::any_of(w.r.routes.begin(), w.r.routes.end(),
+                               [&](const Route& x) { return x.slot == r; });
+      bool in_range = std::any_of(w.r.over.begin(), w.r.over.end(), [&](const Range& x) {
+        return mentions_slot(m, x.lo, r) || mentions_slot(m, x.hi, r);
+      });
+      ExprId to = scaled(m, without(*form, self), -c);
+      if (taken || in_range || m[to].level() < static_cast<int32_t>(w.r.first)) continue;
+      w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
+      auto inside = [&](ExprId e) { return e ? substitute_slot(m, e, r, to) : e; };
+      // Level of `to` is a binder of this reduction; reductions inside the body bind above it.
+      for (ExprId& x : w.gates) x = inside(x);
+      for (Route& x : w.r.routes) x.to = inside(x.to);
+      w.r.body = inside(w.r.body);
+      w.r.routes.push_back({r, to});
+      std::sort(w.r.routes.begin(), w.r.routes.end(),
+                [](const Route& a, const Route& b) { return a.slot < b.slot; });
+      return true;
+    }
+  }
+  return false;
+}
+
+// A binder whose range has exactly one value.
+bool collapse(Module& m, Work& w) {
+  if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
+  // A gated max over one cell would become a select with an infinite literal; it stays a max.
+  if ((w.r.op == ReduceOp::Max || w.r.op == ReduceOp::Min) && !w.gates.empty()) return false;
+  for (size_t p = 0; p < w.r.over.size(); ++p) {
+    const Range& range = w.r.over[p];
+    if (const_int(m, sub(m, range.hi, range.lo)) == 1 && may_replace(m, w, p, range.lo)) {
+      replace_binder(m, w, p, range.lo);
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- the walk ----------------------------------------------------------------------------------
+
+class Solver {
+ public:
+  Solver(Module& m, uint32_t rank) : m_(m), rank_(rank) {}
+
+  ExprId solve(ExprId e, const Facts& facts, int context) {
+    auto [it, fresh] = memo_.try_emplace({e, context}, ExprId{});
+    if (!fresh) return it->second;
+    ExprId out = visit(e, facts, context);
+    memo_[{e, context}] = out;
+    return out;
+  }
+
+ private:
+  ExprId visit(ExprId e, const Facts& facts, int context) {
+    const Expr expr = m_[e];
+    if (const auto* a = std::get_if<Apply>(&expr.node); a && a->op == Op::Select) {
+      ExprId cond = simplify_gate(solve(a->args[0], facts, context), facts);
+      if (!cond) return solve(a->args[1], facts, context);
+      if (refutes(m_, cond, facts)) return solve(a->args[2], facts, context);
+      ExprId yes = under(cond, a->args[1], facts, context);
+      ExprId no = under(negate(m_, cond), a->args[2], facts, context);
+      return apply(m_, Op::Select, {cond, yes, no}, expr.span);
+    }
+    if (const auto* r = std::get_if<Reduce>(&expr.node)) return reduction(*r, expr, facts, context);
+    return map_children(m_, e, [&](ExprId child) { return solve(child, facts, context); });
+  }
+
+  ExprId under(ExprId cond, ExprId e, const Facts& facts, int context) {
+    Facts inner = facts;
+    assume(m_, cond, inner);
+    return solve(e, inner, number(context, cond));
+  }
+
+  int number(int parent, ExprId key) {
+    return contexts_.try_emplace({parent, key}, static_cast<int>(contexts_.size()) + 1).first->second;
+  }
+
+  // Drops the conjuncts that the facts (and earlier conjuncts) imply; invalid when none is left.
+  ExprId simplify_gate(ExprId gate, const Facts& facts) {
+    std::vector<ExprId> parts, kept;
+    conjuncts(m_, gate, parts);
+    Facts known = facts;
+    for (ExprId part : parts) {
+      if (proves(m_, part, known)) continue;
+      assume(m_, part, known);
+      kept.push_back(part);
+    }
+    return all_of(m_, kept);
+  }
+
+  ExprId reduction(const Reduce& in, const Expr& expr, const Facts& facts, int context) {
+    Work w{in, {}};
+    for (Range& r : w.r.over) r = {solve(r.lo, facts, context), solve(r.hi, facts, context)};
+    conjuncts(m_, w.r.gate, w.gates);
+    while (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_)) {
+    }
+    w.r.gate = all_of(m_, w.gates);
+    Facts inner = facts;
+    for (const Range& r : w.r.over) {
+      if (const auto n = const_int(m_, sub(m_, r.hi, r.lo)); n && *n <= 0) {
+        return identity(m_, w.r.op, expr.type);
+      }
+    }
+    if (w.r.over.empty()) {
+      // Everything was solved: what is left is a gated value.
+      return solve(reduce(m_, w.r, expr.span), facts, context);
+    }
+    enter(m_, w.r, inner);
+    ExprId key = reduce(m_, w.r, expr.span);
+    int inside = number(context, key);
+    if (w.r.gate) {
+      w.r.gate = simplify_gate(solve(w.r.gate, inner, inside), inner);
+      if (w.r.gate && refutes(m_, w.r.gate, inner)) return identity(m_, w.r.op, expr.type);
+    }
+    Facts open = inner;
+    int open_context = inside;
+    if (w.r.gate) {
+      assume(m_, w.r.gate, open);
+      open_context = number(inside, w.r.gate);
+    }
+    for (Route& r : w.r.routes) r.to = solve(r.to, open, open_context);
+    w.r.body = solve(w.r.body, open, open_context);
+    return reduce(m_, w.r, expr.span);
+  }
+
+  Module& m_;
+  uint32_t rank_;
+  std::map<std::pair<ExprId, int>, ExprId> memo_;
+  std::map<std::pair<int, ExprId>, int> contexts_;
+};
+
+}  // namespace
+
+void solve_gates(Module& m, FamilyId id) {
+  uint32_t rank = m[id].rank();
+  for (Clause& c : m.families[id].clauses) {
+    c.body = Solver(m, rank).solve(c.body, clause_facts(m, c), 0);
+  }
+}
+
+void solve_gates(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) solve_gates(m, FamilyId(i));
+}
+
+}  // namespace ein::core

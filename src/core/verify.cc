@@ -1,0 +1,124 @@
+#include "core/verify.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <set>
+
+#include "base/match.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+
+namespace ein::core {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Module& m) : m_(m) {}
+
+  std::vector<std::string> run() {
+    std::set<Symbol> names;
+    for (uint32_t i = 0; i < m_.families.size(); ++i) {
+      const Family& f = m_[FamilyId(i)];
+      where_ = text(f.name);
+      expect(f.name.valid(), "a family without a name");
+      expect(names.insert(f.name).second, "two families of one name");
+      family(f);
+    }
+    where_ = "module";
+    for (const Constraint& c : m_.constraints) {
+      expect(m_[c.cond].type == DType::Bool && m_[c.cond].free == 0, "constraint is not closed bool");
+    }
+    for (const Effect& e : m_.effects) {
+      expect(!e.cond || e.cond.v < m_.families.size(), "effect on a missing family");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void family(const Family& f) {
+    for (const Coord& c : f.coords) closed(c.extent, "extent");
+    expect(f.kind == Family::Kind::Defined || f.clauses.empty(), "clauses on an input or table");
+    expect(f.kind != Family::Kind::Defined || !f.clauses.empty(), "no clauses");
+    for (const Clause& c : f.clauses) {
+      expect(c.box.size() == f.coords.size(), "box of another rank");
+      for (const Range& r : c.box) {
+        closed(r.lo, "box");
+        closed(r.hi, "box");
+      }
+      expect(m_[c.body].type == f.dtype, "clause of another type");
+      seen_.clear();
+      expr(c.body, f.rank(), c.body);
+    }
+    int64_t cells = 1;
+    for (const Coord& c : f.coords) cells *= const_int(m_, c.extent).value_or(-1);
+    if (f.kind == Family::Kind::Table) {
+      expect(cells == static_cast<int64_t>(f.cells.size()), "table of another size");
+    }
+    for (ExprId c : f.cells) {
+      expect(m_[c].type == f.dtype && m_[c].free == 0, "table cell");
+      seen_.clear();
+      expr(c, 0, c);
+    }
+  }
+
+  void closed(ExprId e, const char* what) {
+    expect(e.valid() && m_[e].type == DType::I64 && m_[e].free == 0,
+           std::string(what) + " is not a closed i64");
+  }
+
+  // `depth`: slots in scope.
+  void expr(ExprId e, uint32_t depth, ExprId root) {
+    if (!seen_.insert({e, depth}).second) return;
+    const Expr& x = m_[e];
+    expect(x.level() < static_cast<int32_t>(depth), "slot out of scope");
+    if (const auto* r = std::get_if<Reduce>(&x.node)) {
+      expect(r->first == depth, "binders not numbered from the slots in scope");
+      expect(r->names.size() == r->over.size() && !r->over.empty(), "binders");
+      expect(r->routes.empty() || r->op == ReduceOp::Sum, "routes on a reduction other than sum");
+      for (size_t k = 0; k < r->over.size(); ++k) {
+        auto scope = depth + static_cast<uint32_t>(k);
+        bool early = m_[r->over[k].lo].level() < static_cast<int32_t>(scope) &&
+                     m_[r->over[k].hi].level() < static_cast<int32_t>(scope);
+        expect(early, "range mentions a later binder");
+        expr(r->over[k].lo, scope, root);
+        expr(r->over[k].hi, scope, root);
+      }
+      uint32_t inside = depth + static_cast<uint32_t>(r->over.size());
+      if (r->gate) expr(r->gate, inside, root);
+      for (const Route& route : r->routes) expr(route.to, inside, root);
+      expr(r->body, inside, root);
+      return;
+    }
+    if (const auto* a = std::get_if<Affine>(&x.node)) {
+      expect(!a->terms.empty(), "affine without terms");
+      for (size_t k = 0; k < a->terms.size(); ++k) {
+        expect(a->terms[k].coef != 0, "zero coefficient");
+        expect(k == 0 || a->terms[k - 1].atom < a->terms[k].atom, "unsorted affine terms");
+        expect(!get_if<Affine>(m_, a->terms[k].atom) && !get_if<IntLit>(m_, a->terms[k].atom),
+               "affine atom is affine");
+      }
+    }
+    if (const auto* a = std::get_if<Access>(&x.node)) {
+      expect(a->family.v < m_.families.size(), "access to a missing family");
+      expect(a->at.size() == m_[a->family].coords.size(), "access of another rank");
+      expect(x.type == m_[a->family].dtype, "access of another type");
+    }
+    for_each_child(m_, e, [&](ExprId child) { expr(child, depth, root); });
+  }
+
+  void expect(bool ok, const std::string& what) {
+    if (!ok) out_.push_back(fmt::format("`{}`: {}", where_, what));
+  }
+
+  const Module& m_;
+  std::string where_;
+  std::vector<std::string> out_;
+  std::set<std::pair<ExprId, uint32_t>> seen_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const Module& m) { return Verifier(m).run(); }
+
+}  // namespace ein::core
