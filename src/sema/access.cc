@@ -87,9 +87,10 @@ Value extent_of_name(Sema& s, Env& env, TreeId e) {
 
 }  // namespace
 
-void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at, Span span) {
+void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
+              const std::vector<CoreId>& indices, Span span) {
   FamilyId family = whole_family(s, base);
-  if (family && env.site) env.site->uses.push_back({family, at, span});
+  if (family && env.site) env.site->uses.push_back({family, at, indices, span});
 }
 
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
@@ -120,7 +121,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     return {};
   }
   warn_swapped(s, base, index.at);
-  note_use(s, env, base, index.at, span);
+  note_use(s, env, base, index.at, at, span);
   size_t rest = base.coords.size() - at.size();
   auto inside = env.depth + static_cast<uint32_t>(rest);
   if (rest > 0) {  // reductions inside an index expression move above the remaining coordinates

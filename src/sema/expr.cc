@@ -106,9 +106,9 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
         return untyped_int(env, core::int_lit(s.m, static_cast<int64_t>(n.value)), span);
       },
       [&](const ast::FloatLit& n) {
-        Value v = data(env, DType::F64, core::float_lit(s.m, n.value, DType::F64), span);
-        v.typing = Typing::Float;
-        return v;
+        Value lit = data(env, DType::F64, core::float_lit(s.m, n.value, DType::F64), span);
+        lit.typing = Typing::Float;
+        return lit;
       },
       [&](const ast::BoolLit& n) {
         return data(env, DType::Bool, core::bool_lit(s.m, n.value), span);

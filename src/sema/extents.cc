@@ -26,14 +26,10 @@ void show_affine(const Sema& s, const core::Affine& a, std::string& out) {
       if (std::abs(t.coef) != 1) out += fmt::format("{} * ", std::abs(t.coef));
       show_into(s, t.atom, out, true);
     }
-    if (positive && a.constant > 0) {
-      sign(1);
-      out += std::to_string(a.constant);
-    }
   }
-  if (a.constant < 0) {
-    sign(-1);
-    out += std::to_string(-a.constant);
+  if (a.constant != 0) {
+    sign(a.constant);
+    out += std::to_string(std::abs(a.constant));
   }
 }
 

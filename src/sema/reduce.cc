@@ -10,6 +10,7 @@ namespace {
 
 struct Parts {
   std::vector<Index*> binders;
+  std::set<const Index*> in_gate;  // used by a condition
   Value body;
   Gate gate;
 };
@@ -124,7 +125,7 @@ bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector
           .help(fmt::format("index the operand: write `v[{}]`", text(index.name)));
       return false;
     }
-    if (!index.used && at == npos) {
+    if (!index.used && at == npos && !parts.in_gate.count(&index)) {
       auto& d = s.diags.error(Code::E0304,
                               fmt::format("{} does not occur in the body", quoted(index.name)));
       d.primary(index.span, "reduced here");
@@ -193,7 +194,13 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     conjoin(s, env, parts.gate, elaborate_items(s, env, inner, gate->where->items));
     std::erase(env.gates, gate);
   }
-  for (Index* index : parts.binders) index->used = index->in_brackets = false;
+  auto only_in_gate = [&] {
+    for (Index* index : parts.binders) {
+      if (index->used) parts.in_gate.insert(index);
+      index->used = index->in_brackets = false;
+    }
+  };
+  only_in_gate();
   if (const auto* w = std::get_if<ast::Where>(&s[body].node)) {
     if (w->otherwise) {
       s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a reduction")
@@ -204,11 +211,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     }
     conjoin(s, env, parts.gate, elaborate_items(s, env, inner, w->items));
     body = w->body;
-    // A binding may be the only place that uses the index; a condition is not.
-    bool bound = std::any_of(w->items.begin(), w->items.end(), [](const auto& i) { return i.bind; });
-    if (!bound) {
-      for (Index* index : parts.binders) index->used = index->in_brackets = false;
-    }
+    only_in_gate();
   }
   parts.body = as_data(s, env, elaborate(s, env, body));
   if (parts.body.poison() || parts.gate.poison) return {};

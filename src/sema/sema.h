@@ -71,6 +71,7 @@ struct Index {
   bool in_brackets = false;  // used inside an index slot
 };
 
+struct ClauseOut;
 struct Definition;
 struct Scope;
 struct Site;
@@ -95,6 +96,32 @@ struct Env {
   bool in_slot = false;
 };
 
+// One slot of a left side.
+struct Left {
+  Index* index = nullptr;  // null for a literal
+  Span span;
+};
+
+// A coordinate of the right side that a left index took over: it has that extent.
+struct Hint {
+  size_t left = 0;
+  CoreId extent;
+  Span span;
+};
+
+// One elaborated clause: every left slot and trailing coordinate is a slot of its body.
+struct ClauseOut {
+  bool bad = false;
+  std::vector<core::Coord> coords;  // own coordinates (without the enclosing prefix)
+  std::vector<core::Range> box;     // the same
+  std::vector<Left> left;           // what was written on the left
+  std::vector<Hint> hints;
+  Value body;                       // scalar
+  CoreId gate;
+  std::optional<Value> otherwise;
+  Span span;
+  Site* site = nullptr;
+};
 // Several clauses of one name in one scope.
 struct Definition {
   enum class State : uint8_t { Todo, Busy, Header, Done, Bad };
@@ -108,8 +135,10 @@ struct Definition {
   uint32_t prefix = 0;  // the first coordinates are the enclosing clause's slots
   std::optional<Value> inlined;     // a local that is not a family
   CoreId constant;                  // the i64 value, if it is an integer over literals and extents
-  std::vector<ParamId> extents;     // placeholders of the slots' extents
+  std::vector<CoreId> extents;      // placeholders of the slots' extents
   bool input = false;
+  bool finishing = false;
+  std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
 };
 
 struct ExtentName {
@@ -140,6 +169,7 @@ struct SiteSlot {
 struct Use {
   FamilyId family;
   std::vector<TreeId> at;
+  std::vector<CoreId> indices;  // the same, elaborated
   Span span;
 };
 
@@ -237,7 +267,7 @@ bool same_coords(Sema& s, const Env& env, std::vector<Value*> values, Span span,
 std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& values, size_t rank);
 // The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
 FamilyId whole_family(const Sema& s, const Value& v);
-// A family that holds the value; the name is made fresh.
+// A family that holds the value; the name is made fresh. Invalid after an error.
 FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
 Value read_family(Sema& s, const Env& env, FamilyId family, uint32_t prefix, Span span);
 std::string show_coords(const Sema& s, const std::vector<core::Coord>& coords);
@@ -316,7 +346,8 @@ Value zero_like(Sema& s, const Env& env, const Value& v);
 
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span);
 Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span);
-void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at, Span span);
+void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
+              const std::vector<CoreId>& indices, Span span);
 
 // ---- reduce.cc, gates.cc -----------------------------------------------------------------------
 
@@ -356,29 +387,19 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
 
 // ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
 
-// One elaborated clause: every left slot and trailing coordinate is a slot of its body.
-struct ClauseOut {
-  bool bad = false;
-  std::vector<core::Coord> coords;  // own coordinates (without the enclosing prefix)
-  std::vector<core::Range> box;     // the same
-  std::vector<bool> literal, inferred;
-  std::vector<Span> slot_spans;
-  size_t spelled = 0;               // slots written on the left
-  Value body;                       // scalar
-  CoreId gate;
-  std::optional<Value> otherwise;
-  Span span;
-  Site* site = nullptr;
-};
 void define(Sema& s, Definition& d);
 Value read_definition(Sema& s, Env& env, Definition& d, Span span);
-ClauseOut elaborate_clause(Sema& s, Definition& d, const ast::Let& let, Span span);
-void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback, uint32_t prefix);
-std::vector<core::Clause> disjoint(Sema& s, const Definition& d, std::vector<ClauseOut>& clauses,
+ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
+// Solves every unwritten range of the clause (decision 9). `fallback[p]` is the extent that other
+// clauses give left slot p, for an index that nothing in this clause bounds; invalid when unknown.
+void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback);
+
+using Box = std::vector<core::Range>;
+std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);
+bool provably_empty(Sema& s, const Box& box);
+// Clauses with disjoint boxes that cover the coordinates; holes are reported (decision 11).
+std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix,
                                    const std::vector<core::Coord>& coords, DType type);
-std::vector<std::vector<core::Range>> subtract(Sema& s, const std::vector<core::Range>& a,
-                                               const std::vector<core::Range>& b);
-bool provably_empty(Sema& s, const std::vector<core::Range>& box);
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
 Symbol fresh_family_name(Sema& s, const std::string& base);
 

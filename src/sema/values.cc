@@ -136,6 +136,22 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
   EIN_CHECK(v.kind == Value::Kind::Data && v.typing == Typing::Fixed, "family of an open value");
   size_t prefix = env.site ? env.site->slots.size() : 0;
   EIN_CHECK(env.depth == prefix, "family made under a binder");
+  Value inside = moved(s, v, env.depth);
+  // Reductions in the value get their ranges here, as in any other statement.
+  Site effect_site;
+  ClauseOut out;
+  out.site = env.site ? env.site : &effect_site;
+  out.span = v.span;
+  out.coords = v.coords;
+  CoreId none = core::int_lit(s.m, 0);
+  for (const core::Coord& c : v.coords) out.box.push_back({none, c.extent});
+  auto rank = env.depth + static_cast<uint32_t>(v.coords.size());
+  out.body = inside;
+  out.body.coords.clear();
+  out.body.depth = rank;
+  infer_ranges(s, out, {});
+  if (out.bad) return {};
+
   core::Family f;
   f.name = fresh_family_name(s, name);
   f.dtype = v.type;
@@ -148,28 +164,21 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
     f.coords.push_back({slot.name, slot.extent});
     clause.box.push_back(slot.range);
   }
-  CoreId none = core::int_lit(s.m, 0);
-  for (const core::Coord& c : v.coords) {
-    f.coords.push_back(c);
-    clause.box.push_back({none, c.extent});
-  }
-  Value inside = moved(s, v, env.depth);
+  f.coords.insert(f.coords.end(), out.coords.begin(), out.coords.end());
+  clause.box.insert(clause.box.end(), out.box.begin(), out.box.end());
   CoreId cond = core::all_of(s.m, env.conds);
-  if (cond && v.coords.size() > 0) {
-    cond = core::substitute(s.m, cond, std::vector<CoreId>(env.depth),
-                            env.depth + static_cast<uint32_t>(v.coords.size()));
-  }
   clause.body = inside.body;
   if (cond) {
+    cond = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), rank);
     clause.body = core::apply(s.m, core::Op::Select, {cond, clause.body, zero(s, v.type)});
   }
   f.clauses.push_back(clause);
   FamilyId id = s.m.families.add(std::move(f));
   s.made_at[id] = env.site;
   if (prefix > 0) {
+    env.site->lifted.push_back({id, clause});
     clause.box.resize(prefix);
     s.lifted.push_back({id, clause.box});
-    env.site->lifted.push_back({id, s.m[id].clauses[0]});
   }
   return id;
 }
