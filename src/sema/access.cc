@@ -114,7 +114,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
         base.scalar() ? name + " is a scalar and takes no index"
                       : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
                                     base.coords.size() == 1 ? "" : "s", at.size()));
-    d.primary(span, fmt::format("{} indices here", at.size()));
+    d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
     if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
       d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
     }
