@@ -51,7 +51,7 @@ class Prover {
         })) {
       return true;
     }
-    if (form.terms.empty() || effort == 0) return false;
+    if (form.terms.empty() || effort <= 0) return false;
     return by_fact(form, effort) || by_slot(form, effort) || by_case(form, effort);
   }
 
@@ -132,7 +132,7 @@ class Prover {
 
   bool never_negative(ExprId atom, int effort) {
     if (get_if<ParamRef>(m_, atom)) return true;
-    if (effort == 0) return false;
+    if (effort <= 0) return false;
     const auto* a = get_if<Apply>(m_, atom);
     if (!a) return false;
     auto arg = [&](size_t i) { return nonnegative(affine_form(m_, a->args[i]), effort - 1); };
