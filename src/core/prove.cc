@@ -11,6 +11,8 @@ namespace {
 
 // How many facts may be combined, and how many case splits made, in one proof.
 constexpr int kEffort = 6;
+// How many combinations of conditions are told apart in one clause.
+constexpr size_t kMaxContexts = 256;
 
 AffineForm plus(const AffineForm& a, const AffineForm& b, int64_t scale = 1) {
   std::map<ExprId, int64_t> terms;
@@ -51,7 +53,7 @@ class Prover {
         })) {
       return true;
     }
-    if (form.terms.empty() || effort == 0) return false;
+    if (form.terms.empty() || effort <= 0) return false;
     return by_fact(form, effort) || by_slot(form, effort) || by_case(form, effort);
   }
 
@@ -132,7 +134,7 @@ class Prover {
 
   bool never_negative(ExprId atom, int effort) {
     if (get_if<ParamRef>(m_, atom)) return true;
-    if (effort == 0) return false;
+    if (effort <= 0) return false;
     const auto* a = get_if<Apply>(m_, atom);
     if (!a) return false;
     auto arg = [&](size_t i) { return nonnegative(affine_form(m_, a->args[i]), effort - 1); };
@@ -303,6 +305,9 @@ void for_each_with_facts(Module& m, const Clause& clause,
     return it->second;
   };
   auto holding = [&](int parent, ExprId cond) {
+    // Selections nested in each other's shared arms have exponentially many contexts; knowing less
+    // is always sound.
+    if (contexts.size() >= kMaxContexts) return parent;
     return under(parent, cond, [&](Facts& facts) { assume(m, cond, facts); });
   };
 
