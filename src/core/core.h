@@ -41,6 +41,8 @@
 
 namespace ein::core {
 
+using ein::DType;
+
 using ExprId = Id<struct CoreExprTag>;
 using FamilyId = Id<struct FamilyTag>;
 using ParamId = Id<struct ParamTag>;

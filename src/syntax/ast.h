@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -192,6 +193,9 @@ struct Ast {
   Store<TypeId, Type> types;
   Store<StmtId, Stmt> stmts;
   std::vector<StmtId> items;  // top level, in source order
+  // Expressions written in parentheses (which their spans include). They mean the same without; the
+  // formatter keeps them.
+  std::unordered_set<ExprId> parenthesised;
 
   const Expr& operator[](ExprId id) const { return exprs[id]; }
   const Type& operator[](TypeId id) const { return types[id]; }

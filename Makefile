@@ -1,0 +1,36 @@
+# One command each: `make demo` shows what it is for, `make test` checks everything. Both install what is
+# missing (Debian packages) and build in ./build.
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: build setup configure demo test check-asan format clean
+
+build: configure
+	cmake --build $(BUILD) -j $(JOBS)
+
+setup:
+	tools/setup.sh
+
+configure: setup
+	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja
+
+demo: build
+	$(BUILD)/ein run examples/train.ein
+
+# ctest prints the seconds of every suite.
+test: build
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+# The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
+check-asan: setup
+	@test -f $(BUILD)-asan/build.ninja || cmake -S . -B $(BUILD)-asan -G Ninja -DEIN_SANITIZE=ON
+	cmake --build $(BUILD)-asan -j $(JOBS)
+	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error
+
+format:
+	tools/setup.sh clang-format
+	git ls-files 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' | grep -v '^src/syntax/ast.h$$' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan

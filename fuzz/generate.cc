@@ -1,0 +1,441 @@
+#include "generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+namespace ein::fuzz {
+namespace {
+
+// An extent: equal tokens are extents that the compiler can see to be equal.
+struct Extent {
+  int token;
+  int64_t size;
+};
+
+struct Value {
+  std::string name;
+  std::vector<Extent> coords;
+};
+
+struct Index {
+  std::string name;
+  Extent extent;
+};
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : rng_(seed) {}
+
+  Generated run() {
+    inputs();
+    int statements = pick(2, 6);
+    for (int k = 0; k < statements; ++k) statement();
+    loss();
+    return std::move(out_);
+  }
+
+ private:
+  int pick(int lo, int hi) {  // inclusive; not std::uniform_int_distribution, which varies by library
+    return lo + static_cast<int>(rng_() % static_cast<uint64_t>(hi - lo + 1));
+  }
+  bool chance(int percent) { return pick(1, 100) <= percent; }
+  double real(double lo, double hi) { return lo + (hi - lo) * static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  template <class T>
+  const T& any(const std::vector<T>& v) { return v[static_cast<size_t>(pick(0, static_cast<int>(v.size()) - 1))]; }
+  std::string fresh(const char* base) { return fmt::format("{}{}", base, counter_++); }
+  Extent new_extent(int64_t size) { return {counter_++, size}; }
+  std::string literal() { return fmt::format("{:.3f}", real(-1.5, 1.5)); }
+
+  void line(const std::string& s) { out_.source += s + "\n"; }
+
+  // ---- inputs ----------------------------------------------------------------------------------
+
+  void inputs() {
+    int extents = pick(1, 3);
+    for (int k = 0; k < extents; ++k) {
+      named_.push_back(new_extent(pick(2, 5)));
+      extent_names_.push_back(fmt::format("n{}", k));
+    }
+    int count = pick(2, 4);
+    for (int k = 0; k < count; ++k) {
+      Value v{fmt::format("x{}", k), {}};
+      // The first ones bring every extent into being.
+      if (k < extents) v.coords.push_back(named_[static_cast<size_t>(k)]);
+      int more = pick(0, k == 0 ? 1 : 2);
+      for (int r = 0; r < more && v.coords.size() < 3; ++r) v.coords.push_back(any(named_));
+      declare(v, DType::F64, [&] { return real(-1.2, 1.2); });
+      values_.push_back(v);
+      out_.differentiable.push_back(v.name);
+    }
+    for (int k = count; k < extents; ++k) {
+      Value v{fmt::format("x{}", k), {named_[static_cast<size_t>(k)]}};
+      declare(v, DType::F64, [&] { return real(-1.2, 1.2); });
+      values_.push_back(v);
+      out_.differentiable.push_back(v.name);
+    }
+    if (chance(50)) {
+      mask_ = Value{"mask", {any(named_)}};
+      declare(mask_, DType::Bool, [&] { return static_cast<double>(chance(60)); });
+    }
+    if (chance(60)) {
+      target_ = any(named_);
+      idx_ = Value{"idx", {any(named_)}};
+      declare(idx_, DType::I32, [&] { return static_cast<double>(pick(0, static_cast<int>(target_.size) - 1)); });
+    }
+  }
+
+  std::string extent_text(const Extent& e) {
+    for (size_t k = 0; k < named_.size(); ++k) {
+      if (named_[k].token == e.token) return extent_names_[k];
+    }
+    return std::to_string(e.size);
+  }
+
+  void declare(const Value& v, DType type, const std::function<double()>& cell) {
+    std::vector<std::string> dims;
+    std::vector<int64_t> shape;
+    for (const Extent& e : v.coords) {
+      dims.push_back(extent_text(e));
+      shape.push_back(e.size);
+    }
+    Tensor t(type, shape);
+    for (int64_t i = 0; i < t.size(); ++i) {
+      double c = cell();
+      if (type == DType::F64) {
+        t.set_float(i, c);
+      } else {
+        t.set_int(i, static_cast<int64_t>(c));
+      }
+    }
+    out_.inputs[v.name] = t;
+    if (dims.empty()) {
+      line(fmt::format("let {}: {};", v.name, name_of(type)));
+    } else {
+      line(fmt::format("let {}: [{}; {}];", v.name, name_of(type), fmt::join(dims, ", ")));
+    }
+  }
+
+  // ---- expressions -----------------------------------------------------------------------------
+
+  const Index* index_over(const std::vector<Index>& scope, const Extent& e) {
+    std::vector<const Index*> fits;
+    for (const Index& i : scope) {
+      if (i.extent.token == e.token) fits.push_back(&i);
+    }
+    return fits.empty() ? nullptr : any(fits);
+  }
+
+  // A read of some value whose coordinates all have an index in scope (or a gathered, constant or
+  // argmax address); empty when none fits.
+  std::string read(const std::vector<Index>& scope) {
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      const Value& v = any(values_);
+      std::vector<std::string> at;
+      bool ok = true;
+      for (const Extent& e : v.coords) {
+        const Index* i = index_over(scope, e);
+        bool gathers = !idx_.name.empty() && e.token == target_.token;
+        const Index* k = gathers ? index_over(scope, idx_.coords[0]) : nullptr;
+        if (k && (!i || chance(30))) {
+          at.push_back(fmt::format("idx[{}]", k->name));
+        } else if (i && !chance(4)) {
+          at.push_back(i->name);
+        } else if (chance(15)) {
+          at.push_back(std::to_string(pick(0, 1)));
+        } else {
+          ok = false;
+          break;
+        }
+      }
+      if (ok) return at.empty() ? v.name : fmt::format("{}[{}]", v.name, fmt::join(at, ", "));
+    }
+    return "";
+  }
+
+  std::string condition(const std::vector<Index>& scope) {
+    if (!mask_.name.empty() && chance(50)) {
+      if (const Index* i = index_over(scope, mask_.coords[0])) return fmt::format("mask[{}]", i->name);
+    }
+    if (!scope.empty() && chance(50)) {
+      const Index& i = any(scope);
+      return fmt::format("{} {} {}", i.name, chance(50) ? ">" : "!=", pick(0, 1));
+    }
+    std::string a = read(scope);
+    if (a.empty()) return "";
+    return fmt::format("{} > {}", a, literal());
+  }
+
+  std::string expr(const std::vector<Index>& scope, int depth) {
+    if (depth <= 0 || chance(15)) {
+      std::string r = read(scope);
+      return r.empty() || chance(12) ? literal() : r;
+    }
+    auto sub = [&] { return expr(scope, depth - 1); };
+    switch (pick(0, 15)) {
+      case 0:
+      case 1: return fmt::format("({} + {})", sub(), sub());
+      case 2: return fmt::format("({} - {})", sub(), sub());
+      case 3:
+      case 4:
+      case 5: return fmt::format("({} * {})", sub(), sub());
+      case 6: return fmt::format("tanh({})", sub());
+      case 7: return fmt::format("sin({})", sub());
+      case 8: return fmt::format("({} / ({} ** 2.0 + 1.5))", sub(), sub());
+      case 9: return fmt::format("exp(-({} ** 2.0))", sub());
+      case 10: return fmt::format("sqrt({} ** 2.0 + 0.5)", sub());
+      case 11: return fmt::format("(-{})", sub());
+      case 12: {
+        std::string c = condition(scope);
+        if (c.empty()) return sub();
+        return fmt::format("(if {} {{ {} }} else {{ {} }})", c, sub(), sub());
+      }
+      case 13: return reduction(scope, depth - 1);
+      case 14: return chance(50) ? fmt::format("max({}, {})", sub(), sub()) : fmt::format("abs({})", sub());
+      default: return fmt::format("log({} ** 2.0 + 1.0)", sub());
+    }
+  }
+
+  std::string reduction(const std::vector<Index>& scope, int depth) {
+    std::vector<Index> inner = scope;
+    std::vector<std::string> names;
+    int count = chance(25) ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      Index i{fresh("r"), any(named_)};
+      names.push_back(i.name);
+      inner.push_back(i);
+    }
+    // Every binder is grounded by a read of its own; the rest of the body is free.
+    std::string body;
+    for (int k = 0; k < count; ++k) {
+      const Index& i = inner[scope.size() + static_cast<size_t>(k)];
+      std::string ground = grounding(i, inner);
+      body = body.empty() ? ground : fmt::format("{} * {}", body, ground);
+    }
+    if (chance(60)) body = fmt::format("{} {} {}", body, chance(50) ? "*" : "+", expr(inner, depth));
+    const char* op = "sum";
+    int kind = pick(0, 9);
+    if (kind >= 6) op = "mean";
+    if (kind >= 8) op = "max";
+    std::string where;
+    if (chance(25) && std::string(op) != "max") {  // an empty max would be −inf
+      std::string c = condition(inner);
+      if (!c.empty() && std::string(op) == "sum") where = " where " + c;
+    }
+    return fmt::format("{}[{}]({}{})", op, fmt::join(names, ", "), body, where);
+  }
+
+  // A read of an input that has this extent, at this index, other coordinates at any legal address.
+  std::string grounding(const Index& i, const std::vector<Index>& scope) {
+    std::vector<std::pair<const Value*, size_t>> fits;
+    for (const Value& v : values_) {
+      for (size_t k = 0; k < v.coords.size(); ++k) {
+        if (v.coords[k].token == i.extent.token) fits.push_back({&v, k});
+      }
+    }
+    auto [v, position] = any(fits);
+    std::vector<std::string> at;
+    for (size_t k = 0; k < v->coords.size(); ++k) {
+      const Index* other = index_over(scope, v->coords[k]);
+      at.push_back(k == position ? i.name : other && chance(80) ? other->name : "0");
+    }
+    return fmt::format("{}[{}]", v->name, fmt::join(at, ", "));
+  }
+
+  // ---- statements ------------------------------------------------------------------------------
+
+  void add(Value v) {
+    out_.values.push_back(v.name);
+    values_.push_back(std::move(v));
+  }
+
+  std::vector<Index> left_side(int lo, int hi) {
+    std::vector<Index> scope;
+    int rank = pick(lo, hi);
+    for (int k = 0; k < rank; ++k) scope.push_back({fmt::format("i{}", k), any(named_)});
+    return scope;
+  }
+
+  std::string slots(const std::vector<Index>& scope) {
+    std::vector<std::string> parts;
+    for (const Index& i : scope) {
+      parts.push_back(fmt::format("{} in 0..{}", i.name, extent_text(i.extent)));
+    }
+    return parts.empty() ? "" : fmt::format("[{}]", fmt::join(parts, ", "));
+  }
+
+  std::vector<Extent> extents(const std::vector<Index>& scope) {
+    std::vector<Extent> out;
+    for (const Index& i : scope) out.push_back(i.extent);
+    return out;
+  }
+
+  void statement() {
+    switch (pick(0, 9)) {
+      case 0:
+      case 1:
+      case 2: return pointwise();
+      case 3:
+      case 4: return contraction();
+      case 5: return stencil();
+      case 6: return recurrence();
+      case 7: return coupled();
+      case 8: return function();
+      default: return selection();
+    }
+  }
+
+  void pointwise() {
+    std::vector<Index> scope = left_side(0, 2);
+    std::string name = fresh("v"), where;
+    if (chance(30)) {
+      std::string c = condition(scope);
+      if (!c.empty()) where = " where " + c + (chance(30) ? " else " + literal() : "");
+    }
+    line(fmt::format("let {}{}: f64 = {}{};", name, slots(scope), expr(scope, 3), where));
+    add({name, extents(scope)});
+  }
+
+  // Inferred ranges: every index stands alone in some slot.
+  void contraction() {
+    std::vector<Index> scope = left_side(0, 2);
+    Index k{fresh("k"), any(named_)};
+    std::vector<Index> inner = scope;
+    inner.push_back(k);
+    std::string name = fresh("v"), body = grounding(k, inner);
+    std::vector<std::string> left;
+    for (const Index& i : scope) {
+      left.push_back(i.name);
+      body += " * " + grounding(i, inner);
+    }
+    const char* op = chance(70) ? "sum" : "mean";
+    line(fmt::format("let {}{} = {}[{}]({});", name, left.empty() ? "" : fmt::format("[{}]", fmt::join(left, ", ")),
+                     op, k.name, body));
+    add({name, extents(scope)});
+  }
+
+  // x[s·i + k] · w[k]: valid, strided, or padded by a gate.
+  void stencil() {
+    std::vector<const Value*> signals;
+    for (const Value& v : values_) {
+      if (v.coords.size() == 1 && v.coords[0].size >= 2) signals.push_back(&v);
+    }
+    if (signals.empty()) return pointwise();
+    const Value x = *any(signals);
+    std::string name = fresh("v");
+    int64_t n = x.coords[0].size;
+    int taps = pick(2, 3), stride = pick(1, 2), pad = pick(0, 1);
+    std::string w = fresh("w");
+    std::vector<std::string> cells;
+    for (int k = 0; k < taps; ++k) cells.push_back(literal());
+    line(fmt::format("let {}: [f64; {}] = [{}];", w, taps, fmt::join(cells, ", ")));
+    if (n >= taps && chance(60) && is_named(x.coords[0])) {
+      // The extent is inferred: the largest box in which every read is in bounds.
+      line(fmt::format("let {}[o] = sum[k]({}[{} * o + k] * {}[k]);", name, x.name, stride, w));
+      add({name, {new_extent((n - taps) / stride + 1)}});
+      return;
+    }
+    line(fmt::format("let {}[o in 0..{}] = sum[k]({}[p] * {}[k] where p = {} * o + k - {}, p >= 0, p < {});", name, 3,
+                     x.name, w, stride, pad, extent_of(x)));
+    add({name, {new_extent(3)}});
+  }
+
+  bool is_named(const Extent& e) {
+    return std::any_of(named_.begin(), named_.end(), [&](const Extent& n) { return n.token == e.token; });
+  }
+  std::string extent_of(const Value& v) { return fmt::format("extent({}, 0)", v.name); }
+
+  void recurrence() {
+    std::string h = fresh("h");
+    std::vector<Index> rest = left_side(0, 1);
+    int steps = pick(2, 5);
+    bool down = chance(25);
+    std::vector<Index> scope = rest;
+    std::vector<std::string> here, before;
+    std::string tail = rest.empty() ? "" : fmt::format(", {} in 0..{}", rest[0].name, extent_text(rest[0].extent));
+    std::string read_tail = rest.empty() ? "" : ", " + rest[0].name;
+    line(fmt::format("let {}[{}{}]: f64 = {};", h, down ? steps - 1 : 0, tail, expr(rest, 1)));
+    std::string range = down ? fmt::format("0..{}", steps - 1) : fmt::format("1..{}", steps);
+    std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-", read_tail, expr(scope, 2));
+    if (chance(35)) {
+      // A block with a local in the step.
+      std::string u = fresh("u");
+      step = fmt::format("{{ let {} = {}; sin({}) + 0.3 * {} }}", u, step, u, u);
+    }
+    line(fmt::format("let {}[t in {}{}] = {};", h, range, tail, step));
+    std::vector<Extent> coords{new_extent(steps)};
+    for (const Index& i : rest) coords.push_back(i.extent);
+    add({h, coords});
+  }
+
+  void coupled() {
+    std::string a = fresh("a"), b = fresh("b");
+    int steps = pick(2, 5);
+    line(fmt::format("let {}[0]: f64 = {};", a, expr({}, 1)));
+    line(fmt::format("let {}[0]: f64 = {};", b, expr({}, 1)));
+    line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {});", a, steps, literal(), a, b, expr({}, 1)));
+    line(fmt::format("let {}[t in 1..{}] = 0.8 * {}[t - 1] + {} * {};", b, steps, b,
+                     chance(50) ? a + "[t]" : a + "[t - 1]", expr({}, 1)));
+    Extent e = new_extent(steps);
+    add({a, {e}});
+    add({b, {e}});
+  }
+
+  void function() {
+    std::string f = fresh("f"), name = fresh("v");
+    std::vector<Index> scope = left_side(0, 2);
+    line(fmt::format("fn {}(p, q) {{ if p > q {{ p * {} }} else {{ sin(q) + p }} }}", f, literal()));
+    line(fmt::format("let {}{}: f64 = {}({}, {});", name, slots(scope), f, expr(scope, 1), expr(scope, 1)));
+    add({name, extents(scope)});
+  }
+
+  // argmax as an address: control, so the gradient goes to the selected cell only.
+  void selection() {
+    std::vector<const Value*> rows;
+    for (const Value& v : values_) {
+      if (v.coords.size() == 1 && is_named(v.coords[0])) rows.push_back(&v);
+    }
+    if (rows.empty()) return pointwise();
+    const Value x = *any(rows);
+    std::string m = fresh("m"), name = fresh("v");
+    line(fmt::format("let {} = argmax[k]({}[k]);", m, x.name));
+    line(fmt::format("let {} = {}[{}] * {};", name, x.name, m, expr({}, 2)));
+    add({name, {}});
+  }
+
+  void loss() {
+    std::vector<std::string> terms;
+    int left = 4;
+    for (auto it = values_.rbegin(); it != values_.rend() && left > 0; ++it, --left) {
+      std::vector<std::string> names;
+      for (size_t k = 0; k < it->coords.size(); ++k) names.push_back(fmt::format("l{}", k));
+      std::string r = names.empty() ? it->name : fmt::format("{}[{}]", it->name, fmt::join(names, ", "));
+      std::string term = fmt::format("{} * sin({})", literal(), r);
+      if (!names.empty()) term = fmt::format("sum[{}]({})", fmt::join(names, ", "), term);
+      terms.push_back(term);
+    }
+    line(fmt::format("let loss: f64 = {};", fmt::join(terms, " + ")));
+    out_.values.push_back("loss");
+    for (const std::string& x : out_.differentiable) {
+      line(fmt::format("let d_{} = @loss / @{};", x, x));
+      out_.values.push_back("d_" + x);
+    }
+  }
+
+  std::mt19937_64 rng_;
+  Generated out_;
+  int counter_ = 0;
+  std::vector<Extent> named_;
+  std::vector<std::string> extent_names_;
+  std::vector<Value> values_;
+  Value mask_, idx_;
+  Extent target_{-1, 0};
+};
+
+}  // namespace
+
+Generated generate(uint64_t seed) { return Generator(seed).run(); }
+
+}  // namespace ein::fuzz

@@ -1,0 +1,309 @@
+#include "autodiff/differentiate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "autodiff/normal.h"
+#include "autodiff/transpose.h"
+#include "base/check.h"
+#include "base/match.h"
+#include "core/build.h"
+#include "core/groups.h"
+#include "core/normal.h"
+#include "core/rewrite.h"
+#include "core/simplify.h"
+#include "core/solve_gates.h"
+
+namespace ein::autodiff {
+
+using namespace core;
+
+namespace {
+
+struct Asked {
+  FamilyId in;  // the family whose definition contains the request
+  ExprId node;
+  Request request;
+  Span span;
+};
+
+void for_each_request(const Module& m, ExprId e, const std::function<void(ExprId, const Request&)>& f) {
+  for_each_node(m, e, [&](ExprId x) {
+    if (const auto* r = get_if<Request>(m, x)) f(x, *r);
+  });
+}
+
+std::vector<Asked> find_requests(const Module& m) {
+  std::vector<Asked> out;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    auto note = [&](ExprId body) {
+      for_each_request(m, body, [&](ExprId e, const Request& r) {
+        out.push_back({FamilyId(i), e, r, m[e].span});
+      });
+    };
+    for (const Clause& c : m[FamilyId(i)].clauses) note(c.body);
+    for (ExprId c : m[FamilyId(i)].cells) note(c);
+  }
+  return out;
+}
+
+bool contains_request(const Module& m, FamilyId id) {
+  bool found = false;
+  auto note = [&](ExprId body) {
+    for_each_request(m, body, [&](ExprId, const Request&) { found = true; });
+  };
+  for (const Clause& c : m[id].clauses) note(c.body);
+  for (ExprId c : m[id].cells) note(c);
+  return found;
+}
+
+// The sequences around a family, outermost first.
+using Chain = std::vector<const Sequence*>;
+
+void chains(const std::vector<Step>& steps, Chain& around, std::map<FamilyId, Chain>& out) {
+  for (const Step& s : steps) {
+    match(
+        s, [&](const Compute& c) { out[c.family] = around; },
+        [&](const Sequence& q) {
+          around.push_back(&q);
+          chains(q.body, around, out);
+          around.pop_back();
+        });
+  }
+}
+
+uint32_t position_in(const Sequence& q, FamilyId f) {
+  for (const auto& member : q.members) {
+    if (member.family == f) return member.position;
+  }
+  return ~0u;
+}
+
+// The coordinates that the request's numerator and denominator share as steps of the recurrence the
+// request stands in. Empty: none. `stuck`: it stands in their recurrence but asks across steps.
+Positions shared_steps(Module& m, const Asked& asked, bool& stuck) {
+  Schedule order = schedule(m, {});
+  std::map<FamilyId, Chain> around;
+  Chain none;
+  chains(order.steps, none, around);
+  const Request& r = asked.request;
+  const Chain &c = around[asked.in], &n = around[r.num], &d = around[r.den];
+  std::vector<const Sequence*> levels;
+  bool together = false;
+  for (size_t k = 0; k < std::min({c.size(), n.size(), d.size()}); ++k) {
+    if (c[k] != n[k] || c[k] != d[k]) break;
+    together = true;
+    uint32_t pn = position_in(*n[k], r.num), pd = position_in(*d[k], r.den);
+    if (r.num_at[pn] == r.den_at[pd]) levels.push_back(n[k]);
+  }
+  stuck = together && levels.empty();
+  Positions out;
+  if (levels.empty()) return out;
+  for (const auto& member : levels[0]->members) {
+    std::vector<uint32_t> positions;
+    for (const Sequence* q : levels) {
+      uint32_t p = position_in(*q, member.family);
+      if (p != ~0u) positions.push_back(p);
+    }
+    if (positions.size() == levels.size()) out[member.family] = positions;
+  }
+  return out;
+}
+
+// Every family, of any type, through which a value of a denominator reaches the numerator.
+std::set<FamilyId> value_path(const Module& m, FamilyId num, const std::set<FamilyId>& dens) {
+  std::map<FamilyId, std::set<FamilyId>> readers;
+  std::set<FamilyId> below{num};
+  std::vector<FamilyId> work{num};
+  for (size_t i = 0; i < work.size(); ++i) {
+    auto note = [&](ExprId body) {
+      for_each_value_read(m, body, [&](ExprId node) {
+        FamilyId read = get_if<Access>(m, node)->family;
+        readers[read].insert(work[i]);
+        if (below.insert(read).second) work.push_back(read);
+      });
+    };
+    const Family family = m[work[i]];
+    for (const Clause& c : family.clauses) note(c.body);
+    for (ExprId c : family.cells) note(c);
+  }
+  std::set<FamilyId> out;
+  std::vector<FamilyId> forward;
+  for (FamilyId den : dens) {
+    if (below.contains(den) && out.insert(den).second) forward.push_back(den);
+  }
+  for (size_t i = 0; i < forward.size(); ++i) {
+    for (FamilyId reader : readers[forward[i]]) {
+      if (out.insert(reader).second) forward.push_back(reader);
+    }
+  }
+  return out;
+}
+
+class Differentiator {
+ public:
+  Differentiator(Module& m, Diagnostics& diags) : m_(m), diags_(diags) {}
+
+  void run() {
+    for (std::vector<Asked> asked = find_requests(m_); !asked.empty(); asked = find_requests(m_)) {
+      for (const Asked& a : asked) touched_.insert(a.in);
+      if (!expand_one(asked)) give_up(asked);
+    }
+    auto first_generated = static_cast<uint32_t>(original_);
+    for (uint32_t i = first_generated; i < m_.families.size(); ++i) touched_.insert(FamilyId(i));
+    std::set<Symbol> names;
+    for (FamilyId id : touched_) names.insert(m_[id].name);
+    for (FamilyId id : touched_) simplify(m_, id);
+    tidy(m_);
+    for (uint32_t i = 0; i < m_.families.size(); ++i) {
+      if (names.contains(m_[FamilyId(i)].name)) simplify(m_, FamilyId(i));
+    }
+    tidy(m_);
+  }
+
+ private:
+  // Expands the first numerator whose path is free of other requests, with all its requests.
+  bool expand_one(const std::vector<Asked>& asked) {
+    for (const Asked& a : asked) {
+      bool stuck = false;
+      Sweep sweep{a.request.num, {}, shared_steps(m_, a, stuck)};
+      if (stuck) continue;
+      std::vector<const Asked*> together;
+      for (const Asked& other : asked) {
+        if (other.request.num != sweep.num) continue;
+        bool other_stuck = false;
+        if (&other != &a && shared_steps(m_, other, other_stuck) != sweep.local) continue;
+        sweep.dens.insert(other.request.den);
+        together.push_back(&other);
+      }
+      std::set<FamilyId> path = cone(m_, sweep);
+      bool blocked = std::any_of(path.begin(), path.end(), [&](FamilyId f) {
+        // A denominator's own definition is not on the path, unless it reads the path.
+        return contains_request(m_, f) && reads_any(f, path, sweep);
+      });
+      if (blocked) continue;
+      if (!check_types(sweep, together)) return true;
+      expand(sweep, a, together);
+      return true;
+    }
+    return false;
+  }
+
+  bool reads_any(FamilyId f, const std::set<FamilyId>& path, const Sweep& sweep) {
+    Sweep only{f, path, sweep.local};
+    std::set<FamilyId> inside = cone(m_, only);
+    inside.erase(f);
+    return !inside.empty() || f == sweep.num;
+  }
+
+  bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
+    for (FamilyId f : value_path(m_, sweep.num, sweep.dens)) {
+      if (is_float(m_[f].dtype)) continue;
+      const auto* r = m_[f].clauses.empty() ? nullptr : get_if<Reduce>(m_, m_[f].clauses[0].body);
+      bool selects = r && (r->op == ReduceOp::ArgMax || r->op == ReduceOp::ArgMin);
+      std::string what = selects ? fmt::format("gradient of `{}` is not defined", name_of(r->op))
+                                 : fmt::format("gradient of the {} value `{}` is not defined",
+                                               name_of(m_[f].dtype), text(m_[f].name));
+      auto& d = diags_.error(Code::E0601, what).primary(together[0]->span, "requested here");
+      Span culprit = selects ? m_[m_[f].clauses[0].body].span : m_[f].span;
+      if (culprit.valid()) d.label(culprit, "this has no derivative");
+      d.help("use a smooth stand-in (softmax with a temperature), or cut the path with `stop(…)`");
+      replace(together, [](const Asked&) { return ExprId{}; });
+      return false;
+    }
+    return true;
+  }
+
+  void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
+    for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
+    if (!sweep.local.empty()) {  // the new families run in step too
+      bool stuck = false;
+      sweep.local = shared_steps(m_, a, stuck);
+    }
+    Adjoints adjoints = transpose(m_, sweep);
+    if (adjoints.problem) {
+      report(*adjoints.problem, *together[0]);
+      replace(together, [](const Asked&) { return ExprId{}; });
+      return;
+    }
+    replace(together, [&](const Asked& x) {
+      ExprId d = derivative(m_, sweep, adjoints, x.request.den, x.request.num_at, x.request.den_at);
+      if (!d) {
+        diags_.warning(Code::W0601, fmt::format("`{}` does not depend on `{}`: the derivative is zero",
+                                                text(m_[sweep.num].name), text(m_[x.request.den].name)))
+            .primary(x.span, "requested here");
+      }
+      return d;
+    });
+  }
+
+  void report(const Problem& p, const Asked& asked) {
+    Code code = p.what.limitation ? Code::E0701 : Code::E0601;
+    std::string message = p.what.limitation
+                              ? fmt::format("the gradient of {} is not supported yet", p.what.what)
+                              : fmt::format("gradient of {} is not defined", p.what.what);
+    auto& d = diags_.error(code, message).primary(asked.span, "requested here");
+    Span culprit = p.what.span.valid() ? p.what.span : m_[p.family].span;
+    if (culprit.valid()) d.label(culprit, fmt::format("on the path, in `{}`", text(m_[p.family].name)));
+  }
+
+  void give_up(const std::vector<Asked>& asked) {
+    const Asked& a = asked[0];
+    diags_.error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
+                                          text(m_[a.request.num].name), text(m_[a.request.den].name)))
+        .primary(a.span, "this request stands on its own path")
+        .help("inside a recurrence, ask for the derivative at one step: give numerator and "
+              "denominator the same step index");
+    std::vector<const Asked*> all;
+    for (const Asked& x : asked) all.push_back(&x);
+    replace(all, [](const Asked&) { return ExprId{}; });
+  }
+
+  // Puts `by` (a zero when invalid) where each request stood.
+  void replace(const std::vector<const Asked*>& asked, const std::function<ExprId(const Asked&)>& by) {
+    std::map<ExprId, ExprId> with;
+    for (const Asked* a : asked) {
+      if (with.contains(a->node)) continue;
+      ExprId d = by(*a);
+      with[a->node] = d ? cast(m_, d, m_[a->node].type) : float_lit(m_, 0, m_[a->node].type);
+    }
+    std::set<FamilyId> holders;
+    for (const Asked* a : asked) holders.insert(a->in);
+    // Normal form may have moved a request into a generated family.
+    for (uint32_t i = 0; i < m_.families.size(); ++i) holders.insert(FamilyId(i));
+    for (FamilyId f : holders) {
+      if (!contains_request(m_, f)) continue;
+      rewrite_family(m_, f, [&](ExprId e) {
+        return rewrite(m_, e, [&](ExprId x) {
+          auto it = with.find(x);
+          return it == with.end() ? x : it->second;
+        });
+      });
+      touched_.insert(f);
+    }
+  }
+
+  Module& m_;
+  Diagnostics& diags_;
+  size_t original_ = m_.families.size();
+  std::set<FamilyId> touched_;
+};
+
+}  // namespace
+
+Module differentiate(const Module& in, Diagnostics& diags) {
+  Module m = in;
+  if (!find_requests(m).empty()) Differentiator(m, diags).run();
+  return m;
+}
+
+std::vector<Span> requests_left(const Module& m) {
+  std::vector<Span> out;
+  for (const Asked& a : find_requests(m)) out.push_back(a.span);
+  return out;
+}
+
+}  // namespace ein::autodiff

@@ -1,0 +1,260 @@
+#include "autodiff/linearise.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/normal.h"
+#include "core/rewrite.h"
+
+namespace ein::autodiff {
+
+using core::Access;
+using core::Apply;
+using core::DType;
+using core::FamilyId;
+using core::Op;
+using core::OpClass;
+using core::Reduce;
+using core::ReduceOp;
+
+namespace {
+
+// The operands through which a value, float or integer, reaches the result of a node.
+void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
+  if (const auto* a = core::get_if<Apply>(m, e)) {
+    OpClass cls = core::info(a->op).cls;
+    if (cls == OpClass::Compare || cls == OpClass::Logic) return;
+    for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f(a->args[k]);
+  } else if (const auto* r = core::get_if<Reduce>(m, e)) {
+    f(r->body);
+  } else if (const auto* n = core::get_if<core::Affine>(m, e)) {
+    for (const auto& t : n->terms) f(t.atom);
+  }
+}
+
+// Reverse accumulation over one scalar expression, a DAG: the coefficient of every active read, per
+// gate under which it is read.
+class Sweep {
+ public:
+  Sweep(Module& m, ExprId root, DType type, const Active& active)
+      : m_(m), root_(root), type_(type), active_(active) {}
+
+  std::vector<Term> terms;
+  std::optional<NotDifferentiable> problem;
+
+  void run() {
+    order(root_);
+    if (!live_[root_]) return;
+    entries_[root_][ExprId{}] = Coef{};
+    for (auto it = order_.rbegin(); it != order_.rend() && !problem; ++it) {
+      if (live_[*it] && entries_.contains(*it)) push(*it);
+    }
+  }
+
+ private:
+  // Children first; a node is live when some active read lies below it.
+  bool order(ExprId e) {
+    if (auto it = live_.find(e); it != live_.end()) return it->second;
+    live_[e] = false;
+    bool live = core::get_if<Access>(m_, e) && active_(e);
+    value_children(m_, e, [&](ExprId c) { live |= order(c); });
+    live_[e] = live;
+    order_.push_back(e);
+    return live;
+  }
+
+  void push(ExprId e) {
+    const core::Expr expr = m_[e];
+    std::map<ExprId, Coef> entries = std::move(entries_[e]);
+    if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
+    const auto* a = std::get_if<Apply>(&expr.node);
+    if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
+    for (const auto& [gate, coef] : entries) {
+      if (a->op == Op::Select) {
+        give(a->args[1], core::both(m_, gate, a->args[0]), coef);
+        give(a->args[2], core::both(m_, gate, core::negate(m_, a->args[0])), coef);
+      } else if (a->op == Op::Cast) {
+        if (!is_float(m_[a->args[0]].type)) {
+          return fail(expr, std::string("an integer or boolean that becomes ") + name_of(expr.type));
+        }
+        give(a->args[0], gate, coef);
+      } else {
+        for (size_t k = 0; k < a->args.size(); ++k) {
+          if (!live_[a->args[k]]) continue;
+          Partial p = partial(m_, a->op, a->args, e, k);
+          give(a->args[k], core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
+        }
+      }
+    }
+  }
+
+  // Below a cast the operands have another float type; coefficients all have the family's.
+  Coef typed(Coef c) {
+    if (c.num) c.num = core::cast(m_, c.num, type_);
+    if (c.den) c.den = core::cast(m_, c.den, type_);
+    return c;
+  }
+
+  void give(ExprId e, ExprId gate, const Coef& coef) {
+    if (coef.zero || !live_[e]) return;
+    auto [it, fresh] = entries_[e].try_emplace(gate, coef);
+    if (!fresh) it->second = plus(m_, it->second, coef, type_);
+  }
+
+  void read(ExprId e, const Access& a, std::map<ExprId, Coef> entries) {
+    merge_arms(entries);
+    for (const auto& [gate, coef] : entries) {
+      terms.push_back({{}, {}, gate, coef, a.family, a.at, m_[e].span});
+    }
+  }
+
+  // Read in both arms of one `if`: one term whose coefficient selects, instead of two gated ones.
+  void merge_arms(std::map<ExprId, Coef>& entries) {
+    for (bool again = true; again;) {
+      again = false;
+      for (auto i = entries.begin(); i != entries.end() && !again; ++i) {
+        std::vector<ExprId> parts;
+        core::conjuncts(m_, i->first, parts);
+        if (parts.empty()) continue;
+        ExprId last = parts.back();
+        parts.back() = core::negate(m_, last);
+        auto j = entries.find(core::all_of(m_, parts));
+        if (j == entries.end() || j == i) continue;
+        parts.pop_back();
+        ExprId outer = core::all_of(m_, parts);
+        // The arm whose condition is written without a negation comes first.
+        const auto* n = core::get_if<Apply>(m_, last);
+        bool swapped = n && n->op == Op::Not;
+        auto yes = swapped ? j : i, no = swapped ? i : j;
+        ExprId cond = swapped ? core::negate(m_, last) : last;
+        Coef merged{.num = core::apply(m_, Op::Select, {cond, value(m_, yes->second, type_),
+                                                        value(m_, no->second, type_)})};
+        ExprId first = i->first, second = j->first;
+        entries.erase(first);
+        entries.erase(second);
+        auto [k, fresh] = entries.try_emplace(outer, merged);
+        if (!fresh) k->second = plus(m_, k->second, merged, type_);
+        again = true;
+      }
+    }
+  }
+
+  void fail(const core::Expr& expr, std::string what, bool limitation = false) {
+    if (!problem) problem = NotDifferentiable{std::move(what), expr.span, limitation};
+  }
+
+  Module& m_;
+  ExprId root_;
+  DType type_;
+  const Active& active_;
+  std::unordered_map<ExprId, bool> live_;
+  std::vector<ExprId> order_;
+  std::unordered_map<ExprId, std::map<ExprId, Coef>> entries_;
+};
+
+bool has_active_read(const Module& m, ExprId body, const Active& active) {
+  bool found = false;
+  for_each_value_read(m, body, [&](ExprId e) { found |= active(e); });
+  return found;
+}
+
+Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
+                       const Active& active) {
+  Linear out;
+  switch (r.op) {
+    case ReduceOp::Sum:
+    case ReduceOp::Max:
+    case ReduceOp::Min: break;
+    case ReduceOp::Prod:
+      if (has_active_read(m, r.body, active)) {
+        out.problem = NotDifferentiable{"`prod`", m[clause.body].span, true};
+      }
+      return out;
+    case ReduceOp::All:
+    case ReduceOp::Any:
+    case ReduceOp::ArgMax:
+    case ReduceOp::ArgMin:
+      if (has_active_read(m, r.body, active)) {
+        out.problem = NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
+      }
+      return out;
+  }
+  Sweep sweep(m, r.body, m[r.body].type, active);
+  sweep.run();
+  out.problem = sweep.problem;
+  if (sweep.terms.empty() || out.problem) return out;
+  ExprId gate = r.gate;
+  for (const core::Route& route : r.routes) {
+    gate = core::both(m, gate, core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)}));
+  }
+  if (r.op != ReduceOp::Sum) {
+    // The tangent is the winner's: only the binder value that argmax names passes.
+    EIN_CHECK(r.over.size() == 1, "max over several binders is split by the normal form");
+    Reduce winner = r;
+    winner.op = r.op == ReduceOp::Max ? ReduceOp::ArgMax : ReduceOp::ArgMin;
+    ExprId arg = core::reduce(m, winner, m[clause.body].span);
+    const core::Family family = m[id];
+    ExprId read = core::hoist(m, text(family.name) + "_" + core::name_of(winner.op), arg, {},
+                              core::clause_facts(m, clause), core::coordinate_names(family),
+                              m[clause.body].span);
+    EIN_CHECK(read.valid(), "argmax over a clause without closed bounds");
+    ExprId is_winner = core::apply(m, Op::Eq, {core::slot(m, r.first), core::cast(m, read, DType::I64)});
+    gate = core::both(m, gate, is_winner);
+  }
+  for (Term& t : sweep.terms) {
+    t.over = r.over;
+    t.names = r.names;
+    t.gate = core::both(m, gate, t.gate);
+    out.terms.push_back(std::move(t));
+  }
+  return out;
+}
+
+}  // namespace
+
+void for_each_value_read(const Module& m, ExprId body, const std::function<void(ExprId)>& f) {
+  std::unordered_map<ExprId, bool> seen;
+  std::function<void(ExprId)> visit = [&](ExprId e) {
+    if (seen[e]) return;
+    seen[e] = true;
+    if (core::get_if<Access>(m, e)) f(e);
+    value_children(m, e, visit);
+  };
+  visit(body);
+}
+
+Linear linearise(Module& m, FamilyId id, size_t index, const Active& active) {
+  const core::Clause clause = m[id].clauses[index];
+  if (const auto* r = core::get_if<Reduce>(m, clause.body)) {
+    Reduce copy = *r;
+    return reduction_terms(m, id, clause, copy, active);
+  }
+  Sweep sweep(m, clause.body, m[id].dtype, active);
+  sweep.run();
+  Linear out{std::move(sweep.terms), sweep.problem};
+  // Where a coefficient needs the value of the whole body, that is the family itself.
+  std::vector<ExprId> here;
+  for (uint32_t k = 0; k < m[id].rank(); ++k) here.push_back(core::slot(m, k));
+  if (core::get_if<Apply>(m, clause.body)) {
+    ExprId self = core::access(m, id, here);
+    auto reuse = [&](ExprId e) {
+      return e ? core::rewrite(m, e, [&](ExprId x) { return x == clause.body ? self : x; }) : e;
+    };
+    for (Term& t : out.terms) {
+      t.coef.num = reuse(t.coef.num);
+      t.coef.den = reuse(t.coef.den);
+    }
+  }
+  return out;
+}
+
+Linear linearise_cell(Module& m, FamilyId id, size_t cell, const Active& active) {
+  Sweep sweep(m, m[id].cells[cell], m[id].dtype, active);
+  sweep.run();
+  return {std::move(sweep.terms), sweep.problem};
+}
+
+}  // namespace ein::autodiff

@@ -1,0 +1,142 @@
+#include "autodiff/rules.h"
+
+#include "base/check.h"
+#include "core/build.h"
+
+namespace ein::autodiff {
+
+using core::apply;
+using core::DType;
+using core::Op;
+
+namespace {
+
+constexpr double kTwoOverSqrtPi = 1.1283791670955126;
+
+// Exponent: n·x^(n−1), where a literal n keeps it short and n = 0 gives zero even at x = 0.
+Coef power_base(Module& m, ExprId x, ExprId n, DType t) {
+  if (const auto* lit = core::get_if<core::FloatLit>(m, n)) {
+    double v = lit->value;
+    if (v == 0) return {.zero = true};
+    if (v == 1) return {};
+    if (v == 2) return {.num = core::mul(m, n, x)};
+    return {.num = core::mul(m, n, apply(m, Op::Pow, {x, core::float_lit(m, v - 1, t)}))};
+  }
+  ExprId zero = core::float_lit(m, 0, t), one = core::float_lit(m, 1, t);
+  ExprId slope = core::mul(m, n, apply(m, Op::Pow, {x, core::sub(m, n, one)}));
+  return {.num = apply(m, Op::Select, {apply(m, Op::Eq, {n, zero}), zero, slope})};
+}
+
+}  // namespace
+
+Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, size_t k) {
+  ExprId a = args[0], b = args.size() > 1 ? args[1] : ExprId{};
+  DType t = m[a].type;
+  bool left = k == 0;
+  auto lit = [&](double v) { return core::float_lit(m, v, t); };
+  auto f = [&](Op o, ExprId x) { return apply(m, o, {x}); };
+  auto mul = [&](ExprId x, ExprId y) { return core::mul(m, x, y); };
+  auto add = [&](ExprId x, ExprId y) { return core::add(m, x, y); };
+  auto sub = [&](ExprId x, ExprId y) { return core::sub(m, x, y); };
+  auto by = [](ExprId num) { return Partial{{.num = num}, {}}; };
+  auto over = [](ExprId den) { return Partial{{.den = den}, {}}; };
+  auto minus = [](Partial p) {
+    p.coef.negative = !p.coef.negative;
+    return p;
+  };
+  const Partial one{}, zero{{.zero = true}, {}};
+  switch (op) {
+    case Op::Add: return one;
+    case Op::Sub: return left ? one : minus(one);
+    case Op::Mul: return by(left ? b : a);
+    case Op::Div: return left ? over(b) : Partial{{.negative = true, .num = r, .den = b}, {}};
+    case Op::Neg: return minus(one);
+    case Op::Pow:
+      if (left) return {power_base(m, a, b, t), {}};
+      // x^n·log x; at x = 0 the value does not change with n > 0.
+      return by(apply(m, Op::Select, {apply(m, Op::Eq, {a, lit(0)}), lit(0), mul(r, f(Op::Log, a))}));
+    case Op::Mod: {  // a − b·trunc(a/b)
+      if (left) return one;
+      ExprId q = apply(m, Op::Div, {a, b});
+      ExprId below = apply(m, Op::Lt, {q, lit(0)});
+      return minus(by(apply(m, Op::Select, {below, f(Op::Ceil, q), f(Op::Floor, q)})));
+    }
+    case Op::Max: {  // the first winner on ties
+      ExprId second = apply(m, Op::Gt, {b, a});
+      return {{}, left ? core::negate(m, second) : second};
+    }
+    case Op::Min: {
+      ExprId second = apply(m, Op::Lt, {b, a});
+      return {{}, left ? core::negate(m, second) : second};
+    }
+    case Op::Abs: return by(f(Op::Sign, a));
+    case Op::Sign:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Round: return zero;
+    case Op::Exp: return by(r);
+    case Op::Expm1: return by(add(r, lit(1)));
+    case Op::Log: return over(a);
+    case Op::Log1p: return over(add(lit(1), a));
+    case Op::Sqrt: return over(mul(lit(2), r));
+    case Op::Sin: return by(f(Op::Cos, a));
+    case Op::Cos: return minus(by(f(Op::Sin, a)));
+    case Op::Tan: return by(add(lit(1), mul(r, r)));
+    case Op::Sinh: return by(f(Op::Cosh, a));
+    case Op::Cosh: return by(f(Op::Sinh, a));
+    case Op::Tanh: return by(sub(lit(1), mul(r, r)));
+    case Op::Asin: return over(f(Op::Sqrt, sub(lit(1), mul(a, a))));
+    case Op::Acos: return minus(over(f(Op::Sqrt, sub(lit(1), mul(a, a)))));
+    case Op::Atan: return over(add(lit(1), mul(a, a)));
+    case Op::Atan2: {
+      ExprId norm = add(mul(a, a), mul(b, b));
+      return {{.negative = !left, .num = left ? b : a, .den = norm}, {}};
+    }
+    case Op::Erf: return by(mul(lit(kTwoOverSqrtPi), f(Op::Exp, core::neg(m, mul(a, a)))));
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
+    case Op::Select:
+    case Op::Cast: break;
+  }
+  EIN_UNREACHABLE("control has no partial derivative");
+}
+
+Coef times(Module& m, const Coef& a, const Coef& b) {
+  auto join = [&](ExprId x, ExprId y) { return !x ? y : !y ? x : core::mul(m, x, y); };
+  if (a.zero || b.zero) return {.zero = true};
+  return {false, a.negative != b.negative, join(a.num, b.num), join(a.den, b.den)};
+}
+
+ExprId value(Module& m, const Coef& c, DType type) {
+  if (c.zero) return core::float_lit(m, 0, type);
+  ExprId v = c.num ? c.num : core::float_lit(m, 1, type);
+  if (c.den) v = apply(m, Op::Div, {v, c.den});
+  return c.negative ? core::neg(m, v) : v;
+}
+
+Coef plus(Module& m, const Coef& a, const Coef& b, DType type) {
+  if (a.zero) return b;
+  if (b.zero) return a;
+  if (a.num == b.num && a.den == b.den && a.negative == b.negative) {
+    Coef two{.num = core::float_lit(m, 2, type)};
+    return times(m, two, a);
+  }
+  Coef x = a, y = b;
+  bool flip = x.negative;  // −(x' ∓ y')
+  x.negative = false;
+  y.negative = b.negative != flip;
+  ExprId left = value(m, x, type);
+  bool minus = y.negative;
+  y.negative = false;
+  ExprId sum = apply(m, minus ? Op::Sub : Op::Add, {left, value(m, y, type)});
+  return {.negative = flip, .num = sum};
+}
+
+}  // namespace ein::autodiff

@@ -1,0 +1,293 @@
+#include "autodiff/transpose.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+#include "core/solve_gates.h"
+
+namespace ein::autodiff {
+
+using namespace core;
+
+namespace {
+
+// A read that can carry a tangent in this sweep: of a float family, at the same step.
+bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node) {
+  const auto& a = *get_if<Access>(m, node);
+  if (!is_float(m[a.family].dtype)) return false;
+  if (sweep.local.empty()) return true;
+  auto r = sweep.local.find(reader), f = sweep.local.find(a.family);
+  if (r == sweep.local.end() || f == sweep.local.end()) return false;
+  for (size_t level = 0; level < r->second.size(); ++level) {
+    if (slot_of(m, a.at[f->second[level]]) != r->second[level]) return false;
+  }
+  return true;
+}
+
+void for_each_body(const Module& m, FamilyId id, const std::function<void(ExprId)>& f) {
+  for (const Clause& c : m[id].clauses) f(c.body);
+  for (ExprId c : m[id].cells) f(c);
+}
+
+// The numerator's coordinates that every adjoint carries in front.
+std::vector<uint32_t> carried(const Module& m, const Sweep& sweep) {
+  std::vector<uint32_t> out;
+  auto it = sweep.local.find(sweep.num);
+  for (uint32_t k = 0; k < m[sweep.num].rank(); ++k) {
+    bool local = it != sweep.local.end() &&
+                 std::find(it->second.begin(), it->second.end(), k) != it->second.end();
+    if (!local) out.push_back(k);
+  }
+  return out;
+}
+
+struct Contribution {
+  bool negative;
+  bool seed;  // straight from the numerator
+  ExprId value;
+};
+
+// The factors of a product, in source order.
+void factors(const Module& m, ExprId e, std::vector<ExprId>& out) {
+  if (const auto* a = get_if<Apply>(m, e); a && a->op == Op::Mul) {
+    factors(m, a->args[0], out);
+    factors(m, a->args[1], out);
+    return;
+  }
+  out.push_back(e);
+}
+
+class Transposer {
+ public:
+  Transposer(Module& m, const Sweep& sweep, Adjoints& out)
+      : m_(m), sweep_(sweep), out_(out), carried_(carried(m, sweep)) {}
+
+  void run() {
+    std::set<FamilyId> members = cone(m_, sweep_);
+    for (FamilyId id : members) collect(id, members);
+    if (out_.problem) return;
+    // Only now is it known which adjoints exist; a family read by nobody on the path has none.
+    for (FamilyId id : members) {
+      if (incoming_.contains(id)) out_.family[id] = declare(id);
+    }
+    for (auto& [id, terms] : incoming_) define(id);
+    out_.reached = members;
+  }
+
+ private:
+  struct Incoming {
+    FamilyId reader;
+    std::vector<Range> box;
+    Term term;
+  };
+
+  void collect(FamilyId id, const std::set<FamilyId>& members) {
+    Active active = [&](ExprId node) {
+      return members.contains(get_if<Access>(m_, node)->family) && follows(m_, sweep_, id, node);
+    };
+    auto take = [&](Linear linear, const std::vector<Range>& box) {
+      if (linear.problem && !out_.problem) out_.problem = Problem{id, *linear.problem};
+      for (Term& t : linear.terms) incoming_[t.family].push_back({id, box, std::move(t)});
+    };
+    for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
+      take(linearise(m_, id, c, active), m_[id].clauses[c].box);
+    }
+    for (size_t c = 0; c < m_[id].cells.size(); ++c) {
+      std::vector<Range> cell;
+      auto rest = static_cast<int64_t>(c);
+      for (size_t k = m_[id].coords.size(); k-- > 0;) {
+        int64_t n = const_int(m_, m_[id].coords[k].extent).value();
+        cell.insert(cell.begin(), {int_lit(m_, rest % n), int_lit(m_, rest % n + 1)});
+        rest /= n;
+      }
+      // A cell is a closed expression: it has no slots, its address is the point `cell`.
+      take(linearise_cell(m_, id, c, active), cell);
+    }
+  }
+
+  FamilyId declare(FamilyId id) {
+    Family f;
+    f.name = fresh_name(m_, "d_" + text(m_[sweep_.num].name) + "_d_" + text(m_[id].name));
+    f.dtype = m_[id].dtype;
+    f.generated = true;
+    f.span = m_[id].span;
+    std::set<Symbol> own;
+    for (const Coord& c : m_[id].coords) own.insert(c.name);
+    for (uint32_t k : carried_) {
+      Coord c = m_[sweep_.num].coords[k];
+      if (own.contains(c.name)) c.name = intern("p_" + text(c.name));
+      f.coords.push_back(c);
+    }
+    for (const Coord& c : m_[id].coords) f.coords.push_back(c);
+    return m_.families.add(std::move(f));
+  }
+
+  // Readers first (but for cycles), so that it is known where their adjoints are gated.
+  void define(FamilyId id) {
+    if (!incoming_.contains(id) || !visited_.insert(id).second) return;
+    const std::vector<Incoming>& terms = incoming_[id];
+    for (const Incoming& in : terms) define(in.reader);
+    FamilyId adjoint = out_.family[id];
+    std::vector<Contribution> parts;
+    for (const Incoming& in : terms) {
+      if (in.reader == sweep_.num) parts.push_back(contribution(id, in, true));
+      if (out_.family.contains(in.reader)) parts.push_back(contribution(id, in, false));
+    }
+    ExprId body = sum(parts, m_[id].dtype);
+    Clause clause;
+    for (const Coord& c : m_[adjoint].coords) clause.box.push_back({int_lit(m_, 0), c.extent});
+    clause.body = body;
+    clause.span = m_[id].span;
+    m_.families[adjoint].clauses.push_back(std::move(clause));
+    solve_gates(m_, adjoint);
+    ExprId solved = m_[adjoint].clauses[0].body;
+    if (const auto* a = get_if<Apply>(m_, solved); a && a->op == Op::Select) {
+      const auto* zero = get_if<FloatLit>(m_, a->args[2]);
+      if (zero && zero->value == 0) support_[id] = a->args[0];
+    }
+  }
+
+  // What `in` adds to the adjoint of `id`; as_seed: with the reader's adjoint being the numerator's
+  // own seed (one where the addresses agree) instead of a family.
+  Contribution contribution(FamilyId id, const Incoming& in, bool as_seed) {
+    const Family reader = m_[in.reader];
+    auto front = static_cast<uint32_t>(carried_.size());
+    uint32_t first = front + m_[id].rank();
+    auto inner = static_cast<uint32_t>(in.term.over.size());
+    std::vector<ExprId> with;
+    for (uint32_t k = 0; k < reader.rank() + inner; ++k) with.push_back(slot(m_, first + k));
+    auto put = [&](ExprId e) { return e ? substitute(m_, e, with, first + reader.rank() + inner) : e; };
+
+    Reduce r{ReduceOp::Sum, first, {}, {}, {}, {}, {}};
+    for (uint32_t k = 0; k < reader.rank(); ++k) {
+      r.over.push_back(in.box[k]);
+      r.names.push_back(reader.coords[k].name);
+    }
+    for (uint32_t k = 0; k < inner; ++k) {
+      r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
+      r.names.push_back(in.term.names[k]);
+    }
+    std::vector<ExprId> gates;
+    for (size_t k = 0; k < in.term.at.size(); ++k) {
+      gates.push_back(apply(m_, Op::Eq, {put(in.term.at[k]), slot(m_, front + static_cast<uint32_t>(k))}));
+    }
+    if (as_seed) {
+      for (uint32_t k = 0; k < front; ++k) {
+        gates.push_back(apply(m_, Op::Eq, {slot(m_, k), slot(m_, first + carried_[k])}));
+      }
+    }
+    if (in.term.gate) gates.push_back(put(in.term.gate));
+    // Where the reader's adjoint is gated out, so is what it passes on: 0 · inf never arises.
+    if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
+      std::vector<ExprId> adjoint_at = reader_address(front, first, reader.rank());
+      gates.push_back(substitute(m_, it->second, adjoint_at, first + reader.rank() + inner));
+    }
+    r.gate = all_of(m_, gates);
+
+    Coef coef = in.term.coef;
+    bool negative = coef.negative;
+    DType type = reader.dtype;
+    ExprId num = put(coef.num), den = put(coef.den);
+    ExprId value;
+    if (!as_seed) {
+      value = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
+    }
+    if (num) {  // g * a * b reads better than g * (a * b)
+      std::vector<ExprId> parts;
+      factors(m_, num, parts);
+      for (ExprId f : parts) value = value ? mul(m_, value, f) : f;
+    }
+    if (!value) value = float_lit(m_, 1, type);
+    if (den) value = apply(m_, Op::Div, {value, den});
+    r.body = cast(m_, value, m_[id].dtype);
+    return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
+  }
+
+  // Where the reader's adjoint stands for the binders of a contribution.
+  std::vector<ExprId> reader_address(uint32_t front, uint32_t first, uint32_t rank) {
+    std::vector<ExprId> at;
+    for (uint32_t k = 0; k < front; ++k) at.push_back(slot(m_, k));
+    for (uint32_t k = 0; k < rank; ++k) at.push_back(slot(m_, first + k));
+    return at;
+  }
+
+  ExprId sum(std::vector<Contribution> parts, DType type) {
+    if (parts.empty()) return float_lit(m_, 0, type);
+    // The direct response first, then what comes back through other values; among these a positive
+    // one first, so that the sum reads `a - b` rather than `-b + a`.
+    std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return c.seed; });
+    std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return !c.negative; });
+    ExprId total = parts[0].negative ? neg(m_, parts[0].value) : parts[0].value;
+    for (size_t k = 1; k < parts.size(); ++k) {
+      total = apply(m_, parts[k].negative ? Op::Sub : Op::Add, {total, parts[k].value});
+    }
+    return total;
+  }
+
+  Module& m_;
+  const Sweep& sweep_;
+  Adjoints& out_;
+  std::vector<uint32_t> carried_;
+  std::map<FamilyId, std::vector<Incoming>> incoming_;  // by the family that is read
+  std::map<FamilyId, ExprId> support_;  // where a family's adjoint is not gated out
+  std::set<FamilyId> visited_;
+};
+
+}  // namespace
+
+std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
+  // Backward from the numerator, remembering who reads what; then forward from the denominators.
+  std::map<FamilyId, std::set<FamilyId>> readers;
+  std::set<FamilyId> below{sweep.num};
+  std::vector<FamilyId> work{sweep.num};
+  for (size_t i = 0; i < work.size(); ++i) {
+    FamilyId reader = work[i];
+    for_each_body(m, reader, [&](ExprId body) {
+      for_each_value_read(m, body, [&](ExprId node) {
+        if (!follows(m, sweep, reader, node)) return;
+        FamilyId read = get_if<Access>(m, node)->family;
+        readers[read].insert(reader);
+        if (below.insert(read).second) work.push_back(read);
+      });
+    });
+  }
+  std::set<FamilyId> out;
+  std::vector<FamilyId> forward;
+  for (FamilyId den : sweep.dens) {
+    if (below.contains(den) && out.insert(den).second) forward.push_back(den);
+  }
+  for (size_t i = 0; i < forward.size(); ++i) {
+    for (FamilyId reader : readers[forward[i]]) {
+      if (out.insert(reader).second) forward.push_back(reader);
+    }
+  }
+  return out;
+}
+
+Adjoints transpose(Module& m, const Sweep& sweep) {
+  Adjoints out;
+  Transposer(m, sweep, out).run();
+  return out;
+}
+
+ExprId derivative(Module& m, const Sweep& sweep, const Adjoints& adjoints, FamilyId den,
+                  const std::vector<ExprId>& num_at, const std::vector<ExprId>& den_at) {
+  ExprId total;
+  if (auto it = adjoints.family.find(den); it != adjoints.family.end()) {
+    std::vector<ExprId> at;
+    for (uint32_t k : carried(m, sweep)) at.push_back(num_at[k]);
+    at.insert(at.end(), den_at.begin(), den_at.end());
+    total = access(m, it->second, std::move(at));
+  }
+  if (den == sweep.num) {  // a value with respect to itself: one where the addresses agree
+    std::vector<ExprId> same;
+    for (uint32_t k : carried(m, sweep)) same.push_back(apply(m, Op::Eq, {num_at[k], den_at[k]}));
+    ExprId one = gated(m, all_of(m, same), float_lit(m, 1, m[den].dtype));
+    total = total ? add(m, one, total) : one;
+  }
+  return total;
+}
+
+}  // namespace ein::autodiff

@@ -1,0 +1,56 @@
+// One reverse sweep: from the linear terms of every family on the path, one adjoint family each.
+//
+// A term  coef · dX[at]  of G[i…] (with binders k…, gate g) contributes to the adjoint of X
+//
+//   X̄[a…]  +=  Σ over i…, k… where g and at == a…   Ḡ[i…] · coef
+//
+// which is coordinate accounting: what X does not have is summed, what it has survives. The
+// equalities are solved by core::solve_gates, so a bare index is substituted, `oh + kh` becomes
+// `ih - kh`, and a gathered address becomes a route. Adjoints are ordinary families, so time needs no
+// rule of its own: the adjoint of a recurrence is the recurrence that reads t + 1.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "autodiff/linearise.h"
+#include "core/core.h"
+
+namespace ein::autodiff {
+
+// Coordinates along which numerator and denominator are taken at the same step of a recurrence.
+// Reads at another step are held: by causality no path from den[s] to num[s] uses them.
+using Positions = std::map<core::FamilyId, std::vector<uint32_t>>;  // one position per shared level
+
+struct Sweep {
+  core::FamilyId num;
+  std::set<core::FamilyId> dens;
+  Positions local;  // empty: nothing is shared
+};
+
+struct Problem {
+  core::FamilyId family;  // whose definition cannot be differentiated
+  NotDifferentiable what;
+};
+
+struct Adjoints {
+  // Adjoint families. Their coordinates: those of the numerator that are not local, then the
+  // family's own. A family without an entry has a zero adjoint (the numerator's seed apart).
+  std::map<core::FamilyId, core::FamilyId> family;
+  std::set<core::FamilyId> reached;  // families with a path to the numerator (itself included)
+  std::optional<Problem> problem;
+};
+
+// Families on a path from some denominator to the numerator.
+std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
+
+// The cone's families must be in normal form.
+Adjoints transpose(Module& m, const Sweep& sweep);
+
+// d num[num_at] / d den[den_at] as an expression; invalid when it is structurally zero.
+ExprId derivative(Module& m, const Sweep& sweep, const Adjoints& adjoints, core::FamilyId den,
+                  const std::vector<ExprId>& num_at, const std::vector<ExprId>& den_at);
+
+}  // namespace ein::autodiff

@@ -1,0 +1,139 @@
+#include "driver/run.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "cli/cli.h"
+#include "runtime/npy.h"
+#include "runtime/show.h"
+
+namespace ein::cli {
+namespace {
+
+struct Pair {
+  std::string name, value;
+};
+
+std::optional<Pair> split(const std::string& text) {
+  size_t at = text.find('=');
+  if (at == std::string::npos || at == 0) return std::nullopt;
+  return Pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem) {
+  core::FamilyId id = m.find(intern(name));
+  if (id) return id;
+  std::vector<std::string> known;
+  for (const core::Family& f : m.families) {
+    if (!f.generated) known.push_back(text(f.name));
+  }
+  std::string near = did_you_mean(name, known);
+  problem = fmt::format("the program defines no value `{}`{}", name,
+                        near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
+  return {};
+}
+
+std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
+  Tensor t(dtype, {});
+  if (dtype == DType::Bool) {
+    if (text != "true" && text != "false") return std::nullopt;
+    t.set_int(0, text == "true");
+    return t;
+  }
+  const char* end = text.data() + text.size();
+  if (is_float(dtype)) {
+    double v = 0;
+    auto [stop, error] = std::from_chars(text.data(), end, v);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+    t.set_float(0, v);
+    return t;
+  }
+  int64_t v = 0;
+  auto [stop, error] = std::from_chars(text.data(), end, v);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  t.set_int(0, v);
+  if (t.get_int(0) != v) return std::nullopt;
+  return t;
+}
+
+// Fills `inputs` from --in and --set; the exit status when something is wrong.
+std::optional<int> read_inputs(const RunCommand& command, const core::Module& m, core::Inputs& inputs) {
+  for (bool from_file : {true, false}) {
+    for (const std::string& given : from_file ? command.in : command.set) {
+      const char* option = from_file ? "--in" : "--set";
+      auto pair = split(given);
+      if (!pair) return usage_error(fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
+      std::string problem;
+      core::FamilyId id = find_value(m, pair->name, problem);
+      if (!id) return usage_error(problem);
+      const core::Family& f = m[id];
+      if (f.kind != core::Family::Kind::Input) {
+        return usage_error(fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied", pair->name, pair->name));
+      }
+      if (from_file) {
+        auto read = read_npy(pair->value);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(e->message);
+        inputs[pair->name] = std::get<Tensor>(read);
+        continue;
+      }
+      if (!f.coords.empty()) return usage_error(fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
+      auto value = parse_scalar(pair->value, f.dtype);
+      if (!value) return usage_error(fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
+      inputs[pair->name] = *value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_verb(const RunCommand& command) {
+  Program p = load(command.common);
+  if (p.status != kFine) return p.status;
+  core::Module& m = p.compiled.module;
+
+  RunOptions options;
+  options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
+  options.opt_level = command.opt_level;
+  options.show = command.show;
+  std::vector<Pair> outputs;
+  for (const std::string& given : command.out) {
+    auto pair = split(given);
+    if (!pair) return usage_error(fmt::format("--out needs NAME=FILE, got `{}`", given));
+    outputs.push_back(*pair);
+    options.show.push_back(pair->name);
+  }
+  for (const std::string& name : options.show) {
+    std::string problem;
+    if (!find_value(m, name, problem)) return usage_error(problem);
+  }
+  core::Inputs inputs;
+  if (auto status = read_inputs(command, m, inputs)) return *status;
+
+  RunResult result = run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  if (!result.fallback.empty()) {
+    fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
+  }
+  if (result.error) return runtime_error(result.error->message);
+  for (const Pair& o : outputs) {
+    auto written = write_npy(o.value, result.values.at(o.name));
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(e->message);
+  }
+  if (command.show.empty()) return kFine;
+  std::vector<std::string> items;
+  for (const std::string& name : command.show) {
+    const Tensor& t = result.values.at(name);
+    std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
+    if (command.format == "json") {
+      items.push_back(fmt::format("\"{}\": {}", name, show_json(t, coords)));
+    } else {
+      fmt::print("{} = {}\n", name, show(t, coords));
+    }
+  }
+  if (command.format == "json") fmt::print("{{{}}}\n", fmt::join(items, ", "));
+  return kFine;
+}
+
+}  // namespace ein::cli

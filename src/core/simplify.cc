@@ -1,0 +1,134 @@
+#include "core/simplify.h"
+
+#include <vector>
+
+#include "core/build.h"
+#include "core/rewrite.h"
+#include "core/solve_gates.h"
+
+namespace ein::core {
+namespace {
+
+// e = gate ? value : 0, with the zero written as a literal.
+struct Gated {
+  ExprId gate, value;
+};
+
+bool as_gated(const Module& m, ExprId e, Gated& out) {
+  const auto* a = get_if<Apply>(m, e);
+  if (!a || a->op != Op::Select || !is_float(m[e].type)) return false;
+  const auto* zero = get_if<FloatLit>(m, a->args[2]);
+  if (!zero || zero->value != 0) return false;
+  out = {a->args[0], a->args[1]};
+  return true;
+}
+
+// A product as ± num… / den…, in source order.
+struct Product {
+  bool negative = false;
+  std::vector<ExprId> num, den;
+};
+
+void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
+  const auto* a = get_if<Apply>(m, e);
+  if (a && a->op == Op::Neg) {
+    out.negative = !out.negative;
+    return flatten(m, a->args[0], inverse, out);
+  }
+  if (a && (a->op == Op::Mul || (a->op == Op::Div && !inverse))) {
+    flatten(m, a->args[0], inverse, out);
+    return flatten(m, a->args[1], inverse != (a->op == Op::Div), out);
+  }
+  (inverse ? out.den : out.num).push_back(e);
+}
+
+ExprId product(Module& m, const std::vector<ExprId>& num, const std::vector<ExprId>& den, DType type) {
+  ExprId v;
+  for (ExprId e : num) v = v ? mul(m, v, e) : e;
+  if (!v) v = float_lit(m, 1, type);
+  for (ExprId e : den) v = apply(m, Op::Div, {v, e});
+  return v;
+}
+
+ExprId pull_factors(Module& m, ExprId e) {
+  const auto* in = get_if<Reduce>(m, e);
+  if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type)) return e;
+  Reduce r = *in;
+  Product p;
+  flatten(m, r.body, false, p);
+  uint64_t binders = 0;
+  for (size_t k = 0; k < r.over.size(); ++k) binders |= uint64_t{1} << (r.first + k);
+  Product outer, inner;
+  for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
+  for (ExprId x : p.den) ((m[x].free & binders) ? inner : outer).den.push_back(x);
+  if (outer.num.empty() && outer.den.empty() && !p.negative) return e;
+  // A sum of nothing but the factor itself stays a sum: its value is a count of cells.
+  if (inner.num.empty() && inner.den.empty() && !p.negative) return e;
+  // A factor that itself reduces was numbered below this sum's binders: it moves out only when its
+  // own binders can be renumbered, which `substitute` does.
+  auto lift = [&](ExprId x) {
+    std::vector<ExprId> with(r.first + r.over.size());
+    return substitute(m, x, with, r.first);
+  };
+  for (ExprId& x : outer.num) x = lift(x);
+  for (ExprId& x : outer.den) x = lift(x);
+  DType type = m[e].type;
+  r.body = product(m, inner.num, inner.den, type);
+  ExprId sum = reduce(m, r, m[e].span);
+  outer.num.push_back(sum);
+  ExprId v = product(m, outer.num, outer.den, type);
+  return p.negative ? neg(m, v) : v;
+}
+
+ExprId step(Module& m, ExprId e) {
+  const Expr expr = m[e];
+  Gated g;
+  if (const auto* a = std::get_if<Apply>(&expr.node)) {
+    if (a->op == Op::Mul || a->op == Op::Div) {
+      for (size_t k = 0; k < (a->op == Op::Mul ? 2u : 1u); ++k) {
+        if (!as_gated(m, a->args[k], g)) continue;
+        std::vector<ExprId> args = a->args;
+        args[k] = g.value;
+        return gated(m, g.gate, step(m, apply(m, a->op, args, expr.span)));
+      }
+    }
+    if (a->op == Op::Neg && as_gated(m, a->args[0], g)) return gated(m, g.gate, neg(m, g.value));
+    Gated other;
+    if ((a->op == Op::Add || a->op == Op::Sub) && as_gated(m, a->args[0], g) &&
+        as_gated(m, a->args[1], other) && g.gate == other.gate) {
+      return gated(m, g.gate, apply(m, a->op, {g.value, other.value}, expr.span));
+    }
+    if (a->op == Op::Add && as_gated(m, a->args[1], g)) {  // (x + gated) + gated
+      const auto* left = get_if<Apply>(m, a->args[0]);
+      if (left && left->op == Op::Add && as_gated(m, left->args[1], other) && g.gate == other.gate) {
+        return add(m, left->args[0], gated(m, g.gate, add(m, other.value, g.value)), expr.span);
+      }
+    }
+    Gated outer;
+    if (as_gated(m, e, outer) && as_gated(m, outer.value, g)) {
+      return gated(m, both(m, outer.gate, g.gate), g.value);
+    }
+  }
+  if (const auto* r = std::get_if<Reduce>(&expr.node);
+      r && r->op == ReduceOp::Sum && as_gated(m, r->body, g)) {
+    Reduce out = *r;
+    out.gate = both(m, r->gate, g.gate);
+    out.body = g.value;
+    return reduce(m, std::move(out), expr.span);
+  }
+  return pull_factors(m, e);
+}
+
+}  // namespace
+
+void simplify(Module& m, FamilyId id) {
+  for (Clause& c : m.families[id].clauses) {
+    for (ExprId before; before != c.body;) {
+      before = c.body;
+      c.body = rewrite(m, c.body, [&](ExprId e) { return step(m, e); });
+    }
+  }
+  solve_gates(m, id);
+}
+
+}  // namespace ein::core

@@ -1,0 +1,130 @@
+#include "driver/compile.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "autodiff/differentiate.h"
+#include "base/check.h"
+#include "core/build.h"
+#include "core/groups.h"
+#include "core/print.h"
+#include "core/solve_gates.h"
+#include "core/verify.h"
+#include "sema/elaborate.h"
+#include "syntax/dump.h"
+#include "syntax/parser.h"
+
+namespace ein {
+namespace {
+
+class Pipeline {
+ public:
+  Pipeline(const CompileOptions& options, Compiled& out) : options_(options), out_(out) {}
+
+  template <class F>
+  auto run(const char* pass, const F& body) {
+    auto begin = std::chrono::steady_clock::now();
+    auto result = body();
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+    out_.times.push_back({pass, spent.count()});
+    return result;
+  }
+
+  // A pass that yields Core: verified and dumped here.
+  template <class F>
+  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
+    core::Module m = run(pass, body);
+    if (!diags.has_errors()) {
+      std::vector<std::string> wrong = core::verify(m);
+      EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
+    }
+    if (options_.dump_after == pass) out_.dump = core::print(m);
+    return m;
+  }
+
+ private:
+  const CompileOptions& options_;
+  Compiled& out_;
+};
+
+// Adds `d_<of>_d_<wrt>` as if the program had asked for it.
+void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags) {
+  auto find = [&](const std::string& name) {
+    core::FamilyId id = m.find(intern(name));
+    if (id) return id;
+    std::vector<std::string> known;
+    for (const core::Family& f : m.families) known.push_back(text(f.name));
+    std::string near = did_you_mean(name, known);
+    auto& d = diags.error(Code::E0201, fmt::format("the program defines no value `{}`", name));
+    if (!near.empty()) d.help(fmt::format("did you mean `{}`?", near));
+    return id;
+  };
+  core::FamilyId num = find(extra.of);
+  for (const std::string& name : extra.wrt) {
+    core::FamilyId den = find(name);
+    if (!num || !den) continue;
+    for (core::FamilyId f : {num, den}) {
+      if (is_float(m[f].dtype)) continue;
+      diags.error(Code::E0602, fmt::format("`{}` is {}: only floats have derivatives", text(m[f].name),
+                                           name_of(m[f].dtype)))
+          .primary(m[f].span, "defined here");
+      return;
+    }
+    core::Family f;
+    f.name = core::fresh_name(m, fmt::format("d_{}_d_{}", extra.of, name));
+    f.dtype = m[num].dtype;
+    core::Request r{num, {}, den, {}};
+    core::Clause clause;
+    auto carry = [&](const core::Family& from, std::vector<core::ExprId>& at) {
+      for (core::Coord c : from.coords) {
+        for (const core::Coord& taken : f.coords) {
+          if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
+        }
+        at.push_back(core::slot(m, static_cast<uint32_t>(f.coords.size())));
+        f.coords.push_back(c);
+        clause.box.push_back({core::int_lit(m, 0), c.extent});
+      }
+    };
+    carry(m[num], r.num_at);
+    carry(m[den], r.den_at);
+    clause.body = core::request(m, r, m[num].span);
+    clause.span = m[num].span;
+    f.clauses.push_back(clause);
+    m.families.add(std::move(f));
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names{"parse", "sema", "solve-gates", "autodiff"};
+  return names;
+}
+
+Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options, Diagnostics& diags) {
+  Compiled out;
+  Pipeline pipeline(options, out);
+  out.ast = pipeline.run("parse", [&] { return ast::parse(file, sources, diags); });
+  if (options.dump_after == "parse") out.dump = ast::dump(out.ast);
+  core::Module m = pipeline.core("sema", diags, [&] {
+    core::Module elaborated = sema::elaborate(out.ast, diags);
+    if (!options.extra.of.empty() && !diags.has_errors()) add_request(elaborated, options.extra, diags);
+    return elaborated;
+  });
+  if (diags.has_errors()) return out;
+  out.elaborated = m;
+  m = pipeline.core("solve-gates", diags, [&] {
+    core::solve_gates(m);
+    return m;
+  });
+  m = pipeline.core("autodiff", diags, [&] { return autodiff::differentiate(m, diags); });
+  if (diags.has_errors()) return out;
+  EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
+  EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+  out.module = std::move(m);
+  out.ok = true;
+  return out;
+}
+
+}  // namespace ein

@@ -1,0 +1,46 @@
+// The pipeline: source → Ast → Core → Core without requests. One place orders the passes, and dump,
+// timing and verification come from it alone. Nothing here reads files or prints.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/diag.h"
+#include "base/source.h"
+#include "core/core.h"
+#include "syntax/ast.h"
+
+namespace ein {
+
+struct PassTime {
+  std::string pass;
+  double milliseconds;
+};
+
+// A derivative asked for on the command line: `ein grad --of loss --wrt W,b`.
+struct ExtraRequest {
+  std::string of;
+  std::vector<std::string> wrt;
+};
+
+struct CompileOptions {
+  std::string dump_after;  // a pass name; its result is left in Compiled::dump
+  ExtraRequest extra;
+};
+
+struct Compiled {
+  ast::Ast ast;
+  core::Module elaborated;  // as sema left it: requests still stand
+  core::Module module;      // ready to run
+  bool ok = false;          // no errors; otherwise `module` is not to be used
+  std::string dump;
+  std::vector<PassTime> times;
+};
+
+// The passes in order, for `--dump-after` and `--help`.
+const std::vector<std::string>& pass_names();
+
+Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options, Diagnostics& diags);
+
+}  // namespace ein

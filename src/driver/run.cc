@@ -1,0 +1,91 @@
+#include "driver/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "codegen/native.h"
+#include "runtime/show.h"
+
+namespace ein {
+namespace {
+
+using core::FamilyId;
+using Values = std::unordered_map<FamilyId, Tensor>;
+
+std::string line_of(const core::Module& m, const core::Effect& e, const Values& values) {
+  std::string out;
+  for (const core::Piece& p : e.pieces) {
+    out += p.text;
+    if (p.value) out += show(values.at(p.value), coordinate_texts(m[p.value]), p.format);
+  }
+  return out;
+}
+
+bool holds(const Tensor& t) {
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (t.get_int(i) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> coordinate_texts(const core::Family& family) {
+  std::vector<std::string> out;
+  for (const core::Coord& c : family.coords) out.push_back(text(c.name));
+  return out;
+}
+
+RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
+              const std::function<void(const std::string&)>& write) {
+  RunResult out;
+  std::vector<FamilyId> wanted;
+  auto want = [&](FamilyId f) {
+    if (f && std::find(wanted.begin(), wanted.end(), f) == wanted.end()) wanted.push_back(f);
+  };
+  for (const core::Effect& e : m.effects) {
+    want(e.cond);
+    for (const core::Piece& p : e.pieces) want(p.value);
+  }
+  for (const std::string& name : options.show) want(m.find(intern(name)));
+
+  Values values;
+  if (!wanted.empty()) {
+    bool native = options.backend == Backend::Native;
+    if (native) {
+      NativeOptions native_options;
+      native_options.opt_level = options.opt_level;
+      auto compiled = compile_native(m, wanted, native_options);
+      if (auto* why = std::get_if<std::string>(&compiled)) {
+        out.fallback = *why;
+        native = false;
+      } else {
+        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
+        values = std::move(result.values);
+        out.error = result.error;
+      }
+    }
+    if (!native) {
+      core::EvalResult result = core::evaluate(m, inputs, wanted);
+      values = std::move(result.values);
+      out.error = result.error;
+      out.operations = result.operations;
+    }
+  }
+  if (out.error) return out;
+  for (const core::Effect& e : m.effects) {
+    if (e.kind == core::Effect::Kind::Print) {
+      write(line_of(m, e, values) + "\n");
+    } else if (!holds(values.at(e.cond))) {
+      std::string message = line_of(m, e, values);
+      out.error = RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
+      return out;
+    }
+  }
+  for (const std::string& name : options.show) out.values[name] = values.at(m.find(intern(name)));
+  return out;
+}
+
+}  // namespace ein

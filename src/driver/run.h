@@ -1,0 +1,39 @@
+// Running a compiled program: which values are needed, on which back end, and its effects in order.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/core.h"
+#include "core/eval.h"
+#include "runtime/tensor.h"
+
+namespace ein {
+
+enum class Backend { Native, Reference };
+
+struct RunOptions {
+  Backend backend = Backend::Native;
+  int opt_level = 2;
+  std::vector<std::string> show;  // values asked for besides what effects need
+};
+
+struct RunResult {
+  std::map<std::string, Tensor> values;  // of `show`
+  std::optional<RuntimeError> error;
+  std::string fallback;     // why the reference evaluator ran although native was asked for
+  uint64_t operations = 0;  // counted by the reference evaluator
+};
+
+// `write` receives what the program prints.
+RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
+              const std::function<void(const std::string&)>& write);
+
+// The coordinate names of a family, empty where there is none.
+std::vector<std::string> coordinate_texts(const core::Family& family);
+
+}  // namespace ein

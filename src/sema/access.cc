@@ -1,0 +1,174 @@
+// Indexing: `x[i, 2*j]`, gathers, partial indexing; `extent`, `shape`, `len`.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// The indexed value. A name in front of brackets is never an index.
+Value elaborate_base(Sema& s, Env& env, TreeId base) {
+  bool shadow = env.shadow_ok, slot = env.in_slot;
+  env.shadow_ok = env.in_slot = false;
+  Value v;
+  if (const ast::Path* path = as_path(s, base)) {
+    Found found = lookup(s, env, path->parts[0], true);
+    if (found.kind == Found::Kind::None) report_unknown(s, env, path->parts[0]);
+    v = std::move(found.value);
+  } else {
+    v = elaborate(s, env, base);
+  }
+  env.shadow_ok = shadow;
+  env.in_slot = slot;
+  return as_data(s, env, std::move(v));
+}
+
+// `logits[class, b]` for a `logits[b, class]`.
+void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
+  for (size_t p = 0; p < at.size(); ++p) {
+    Symbol name = path_name(s, at[p]);
+    if (!name || base.coords[p].name == name) continue;
+    for (size_t q = 0; q < base.coords.size(); ++q) {
+      if (base.coords[q].name != name) continue;
+      auto& d = s.diags.warning(
+          Code::W0301, fmt::format("index {} stands at coordinate {}, but {} is coordinate {}",
+                                   quoted(name), p, quoted(name), q));
+      d.primary(s[at[p]].span, base.coords[p].name
+                                   ? "this coordinate is " + quoted(base.coords[p].name)
+                                   : "this coordinate has no name");
+      d.help("the value is over " + show_coords(s, base.coords) +
+             "; rename the index if this is meant");
+      return;
+    }
+  }
+}
+
+std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    if (v.coords[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
+  if (const auto* lit = std::get_if<ast::IntLit>(&s[e].node)) {
+    if (lit->value < v.coords.size()) return static_cast<size_t>(lit->value);
+  } else if (Symbol name = path_name(s, e)) {
+    if (auto at = coordinate_named(v, name)) return at;
+  }
+  auto& d = s.diags.error(Code::E0305, "the value has no such coordinate");
+  d.primary(s[e].span, "").label(v.span, "this is over " + show_coords(s, v.coords));
+  if (Symbol name = path_name(s, e)) {
+    std::vector<std::string> names;
+    for (const core::Coord& c : v.coords) names.push_back(text(c.name));
+    std::string near = did_you_mean(text(name), names);
+    if (!near.empty()) d.help("did you mean " + quoted(near) + "?");
+  }
+  return std::nullopt;
+}
+
+// extent(c): the size that a shape name or an index in scope stands for.
+Value extent_of_name(Sema& s, Env& env, TreeId e) {
+  if (Symbol name = path_name(s, e)) {
+    if (Index* index = find_index(env, name)) {
+      return untyped_int(env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
+    }
+    if (auto extent = find_extent(s, env, name)) return untyped_int(env, *extent, s[e].span);
+    if (!value_exists(env, name)) {
+      report_unknown(s, env, as_path(s, e)->parts[0]);
+      return {};
+    }
+  }
+  s.diags.error(Code::E0305, "`extent` of a value needs a coordinate")
+      .primary(s[e].span, "")
+      .help("write `extent(x, c)` or `extent(x, 0)`");
+  return {};
+}
+
+}  // namespace
+
+void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
+              const std::vector<CoreId>& indices, Span span) {
+  FamilyId family = whole_family(s, base);
+  if (family && env.site) env.site->uses.push_back({family, at, indices, span});
+}
+
+Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
+  Value base = elaborate_base(s, env, index.base);
+  std::vector<CoreId> at;
+  bool ok = !base.poison();
+  for (TreeId e : index.at) {
+    if (std::holds_alternative<ast::PackRef>(s[e].node)) {
+      unsupported(s, s[e].span, "packs");
+      return {};
+    }
+    CoreId i = elaborate_index(s, env, e);
+    ok &= i.valid();
+    at.push_back(i);
+  }
+  if (!ok) return {};
+  if (at.size() > base.coords.size()) {
+    std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
+    auto& d = s.diags.error(
+        Code::E0310,
+        base.scalar() ? name + " is a scalar and takes no index"
+                      : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
+                                    base.coords.size() == 1 ? "" : "s", at.size()));
+    d.primary(span, fmt::format("{} indices here", at.size()));
+    if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
+      d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
+    }
+    return {};
+  }
+  warn_swapped(s, base, index.at);
+  note_use(s, env, base, index.at, at, span);
+  size_t rest = base.coords.size() - at.size();
+  auto inside = env.depth + static_cast<uint32_t>(rest);
+  if (rest > 0) {  // reductions inside an index expression move above the remaining coordinates
+    for (CoreId& i : at) i = core::substitute(s.m, i, std::vector<CoreId>(env.depth), inside);
+  }
+  size_t spelled = at.size();
+  for (size_t i = 0; i < rest; ++i) {
+    at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
+  }
+  Value out = base;
+  out.body = cell(s, base, at, inside);
+  out.coords.erase(out.coords.begin(), out.coords.begin() + static_cast<ptrdiff_t>(spelled));
+  out.depth = env.depth;
+  return out;
+}
+
+Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span) {
+  const std::string& name = text(path_name(s, call.callee));
+  size_t most = name == "extent" ? 2 : 1;
+  if (call.args.empty() || call.args.size() > most) {
+    s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name,
+                                           most == 2 ? "one or two" : "one", most == 2 ? "s" : "",
+                                           call.args.size()))
+        .primary(span, "");
+    return {};
+  }
+  if (name == "extent" && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
+  Value v = elaborate(s, env, call.args[0]);
+  if (v.poison()) return {};
+  if (name == "extent") {
+    auto at = coordinate_argument(s, v, call.args[1]);
+    return at ? untyped_int(env, v.coords[*at].extent, span) : Value{};
+  }
+  if (v.scalar()) {
+    s.diags.error(Code::E0502, fmt::format("`{}` of a scalar", name)).primary(span, "");
+    return {};
+  }
+  if (name == "len") return untyped_int(env, v.coords[0].extent, span);
+  Value shape;  // shape(x): a table of its extents
+  shape.kind = Value::Kind::Table;
+  shape.type = DType::I64;
+  shape.typing = Typing::Int;
+  shape.depth = env.depth;
+  shape.span = span;
+  for (const core::Coord& c : v.coords) shape.cells.push_back(c.extent);
+  shape.coords.push_back({{}, core::int_lit(s.m, static_cast<int64_t>(v.coords.size()))});
+  return shape;
+}
+
+}  // namespace ein::sema

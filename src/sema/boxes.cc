@@ -1,0 +1,156 @@
+// Boxes of clauses: later clauses win, the rest is made disjoint, and together they must cover the
+// family (decision 11).
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// A part of the family and the clauses that claim it, the last one on top.
+struct Piece {
+  Box box;
+  std::vector<const ClauseOut*> layers;
+};
+
+bool empty_range(Sema& s, const core::Range& r, const core::Facts& facts) {
+  return core::proves_le(s.m, r.hi, r.lo, facts);
+}
+
+Box intersect(Sema& s, const Box& a, const Box& b) {
+  Box out;
+  for (size_t i = 0; i < a.size(); ++i) {
+    out.push_back({greatest(s, a[i].lo, b[i].lo), least(s, a[i].hi, b[i].hi)});
+  }
+  return out;
+}
+
+std::string show_box(const Sema& s, const Box& box, const std::vector<core::Coord>& coords) {
+  std::string out;
+  for (size_t i = 0; i < box.size(); ++i) {
+    out += out.empty() ? "[" : ", ";
+    auto lo = core::const_int(s.m, box[i].lo), hi = core::const_int(s.m, box[i].hi);
+    if (lo && hi && *hi == *lo + 1) {
+      out += std::to_string(*lo);
+    } else {
+      if (coords[i].name) out += text(coords[i].name) + " in ";
+      out += show(s, box[i].lo) + ".." + show(s, box[i].hi);
+    }
+  }
+  return out + "]";
+}
+
+// The expression of one piece: the topmost clause whose gate holds; else the topmost `else`, or 0.
+CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type) {
+  const ClauseOut* top = layers.back();
+  CoreId out;
+  if (top->gate) {
+    for (auto it = layers.rbegin(); it != layers.rend() && !out; ++it) {
+      if (!(*it)->gate) out = (*it)->body.body;  // an ungated clause claims what is left
+    }
+    if (!out) out = top->otherwise ? top->otherwise->body : zero(s, type);
+  }
+  size_t first = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i]->gate) first = i;
+  }
+  for (size_t i = first; i < layers.size(); ++i) {
+    const ClauseOut& c = *layers[i];
+    out = c.gate ? core::apply(s.m, core::Op::Select, {c.gate, c.body.body, out}) : c.body.body;
+  }
+  return out;
+}
+
+void check_cover(Sema& s, const Definition& d, const std::vector<Piece>& pieces,
+                 const std::vector<core::Coord>& coords) {
+  std::vector<Box> left(1);
+  for (const core::Coord& c : coords) left[0].push_back({core::int_lit(s.m, 0), c.extent});
+  for (const Piece& p : pieces) {
+    std::vector<Box> next;
+    for (const Box& b : left) {
+      for (Box& rest : subtract(s, b, p.box)) next.push_back(std::move(rest));
+    }
+    left = std::move(next);
+  }
+  if (left.empty()) return;
+  auto& e = s.diags.error(Code::E0401, fmt::format("{} has a hole: nothing defines {}{}",
+                                                   quoted(d.name.symbol), text(d.name.symbol),
+                                                   show_box(s, left[0], coords)));
+  bool first = true;
+  for (const auto& out : d.outs) {
+    std::string says = "defines " + text(d.name.symbol) + show_box(s, out->box, coords);
+    if (first) {
+      e.primary(out->site->span, says);
+    } else {
+      e.label(out->site->span, says);
+    }
+    first = false;
+  }
+  e.help("add a clause for the missing cells, or gate an access instead of narrowing the range");
+}
+
+}  // namespace
+
+bool provably_empty(Sema& s, const Box& box) {
+  core::Facts facts = entry_facts(s);
+  for (const core::Range& r : box) {
+    if (empty_range(s, r, facts)) return true;
+  }
+  return false;
+}
+
+std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
+  if (provably_empty(s, a)) return {};
+  if (provably_empty(s, intersect(s, a, b))) return {a};
+  std::vector<Box> out;
+  Box rest = a;
+  for (size_t i = 0; i < a.size(); ++i) {
+    Box below = rest, above = rest;
+    below[i].hi = least(s, rest[i].hi, b[i].lo);
+    above[i].lo = greatest(s, rest[i].lo, b[i].hi);
+    for (Box& part : {std::ref(below), std::ref(above)}) {
+      if (!provably_empty(s, part)) out.push_back(part);
+    }
+    rest[i] = {greatest(s, rest[i].lo, b[i].lo), least(s, rest[i].hi, b[i].hi)};
+  }
+  return out;
+}
+
+std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix,
+                                   const std::vector<core::Coord>& coords, DType type) {
+  std::vector<Piece> pieces;
+  for (const auto& out : d.outs) {
+    std::vector<Piece> next;
+    std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one
+    for (Piece& p : pieces) {
+      for (Box& rest : subtract(s, p.box, out->box)) next.push_back({std::move(rest), p.layers});
+      if (!out->gate) continue;
+      Box both = intersect(s, p.box, out->box);
+      if (provably_empty(s, both)) continue;
+      Piece over{both, p.layers};
+      over.layers.push_back(&*out);
+      next.push_back(std::move(over));
+      std::vector<Box> less;
+      for (const Box& b : fresh) {
+        for (Box& rest : subtract(s, b, p.box)) less.push_back(std::move(rest));
+      }
+      fresh = std::move(less);
+    }
+    for (Box& b : fresh) next.push_back({std::move(b), {&*out}});
+    pieces = std::move(next);
+  }
+  check_cover(s, d, pieces, coords);
+  std::vector<core::Clause> clauses;
+  for (const Piece& p : pieces) {
+    core::Clause c;
+    const Site& site = *p.layers.back()->site;
+    for (uint32_t i = 0; i < prefix; ++i) c.box.push_back(site.slots[i].range);
+    c.box.insert(c.box.end(), p.box.begin(), p.box.end());
+    c.body = layered(s, p.layers, type);
+    c.span = p.layers.back()->span;
+    clauses.push_back(std::move(c));
+  }
+  return clauses;
+}
+
+}  // namespace ein::sema

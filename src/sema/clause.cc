@@ -1,0 +1,277 @@
+// One clause: its left side, its right side, and how the two meet (decision 3).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+struct Source {  // a `let` or a `const`
+  const std::vector<ast::Slot>* slots;
+  TreeId value;
+};
+
+Source source_of(const Sema& s, ast::StmtId stmt) {
+  static const std::vector<ast::Slot> none;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) return {&l->slots, l->value};
+  return {&none, std::get<ast::Const>(s.ast[stmt].node).value};
+}
+
+bool closed(Sema& s, CoreId e) {
+  if (s.m[e].free != 0) return false;
+  bool data = false;
+  core::for_each_node(s.m, e, [&](CoreId x) {
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+  });
+  return !data;
+}
+
+// A written range or literal of a left slot must be an extent: known before any cell is.
+bool check_closed(Sema& s, CoreId e, Span span) {
+  if (closed(s, e)) return true;
+  s.diags.error(Code::E0309, "left range depends on values")
+      .primary(span, "")
+      .help("a left range is made of literals and extents; use a gate for the rest");
+  return false;
+}
+
+// `let y[i, j in 0..i]`
+bool check_independent(Sema& s, const std::vector<ast::Slot>& slots, const ast::Slot& slot) {
+  for (Symbol name : free_names(s.ast, slot.range)) {
+    for (const ast::Slot& other : slots) {
+      if (other.kind != ast::Slot::Kind::Index || other.name.symbol != name) continue;
+      s.diags
+          .error(Code::E0309, fmt::format("range of {} depends on left index {}",
+                                          quoted(slot.name.symbol), quoted(name)))
+          .primary(s[slot.range].span, "")
+          .label(other.span, "the left index")
+          .help("a family is a box: give the full range and gate it, as in `… where j < i`");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& slots,
+               ClauseOut& out) {
+  std::set<Symbol> names;
+  for (const ast::Slot& slot : slots) {
+    if (slot.kind == ast::Slot::Kind::Pack) {
+      unsupported(s, slot.span, "packs on a left side");
+      return false;
+    }
+    core::Range range;
+    Index* index = nullptr;
+    if (slot.kind == ast::Slot::Kind::Literal) {
+      range.lo = elaborate_index(s, env, slot.at);
+      if (!range.lo || !check_closed(s, range.lo, slot.span)) return false;
+      if (auto c = core::const_int(s.m, range.lo); c && *c < 0) {
+        s.diags.error(Code::E0306, fmt::format("there is no address {}", *c))
+            .primary(slot.span, "addresses start at 0");
+        return false;
+      }
+      range.hi = core::add(s.m, range.lo, core::int_lit(s.m, 1));
+    } else {
+      if (!names.insert(slot.name.symbol).second) {
+        s.diags.error(Code::E0202, quoted(slot.name.symbol) + " stands twice on the left")
+            .primary(slot.span, "");
+        return false;
+      }
+      index = &s.indices.emplace_back();
+      index->name = slot.name.symbol;
+      index->span = slot.name.span;
+      index->slot = env.depth + static_cast<uint32_t>(out.box.size());
+      index->left = true;
+      index->inferred = !slot.range;
+      if (slot.range) {
+        if (!check_independent(s, slots, slot)) return false;
+        if (!elaborate_range(s, env, slot.range, range)) return false;
+        if (!check_closed(s, range.lo, s[slot.range].span)) return false;
+        if (!check_closed(s, range.hi, s[slot.range].span)) return false;
+        if (auto c = core::const_int(s.m, range.lo); c && *c < 0) {
+          s.diags.error(Code::E0306, fmt::format("there is no address {}", *c))
+              .primary(s[slot.range].span, "addresses start at 0");
+          return false;
+        }
+      } else {
+        range = unknown_range(s, slot.name, true);
+      }
+      index->range = range;
+      frame.indices.push_back(index);
+    }
+    out.box.push_back(range);
+    out.coords.push_back({index ? index->name : Symbol{}, range.hi});
+    out.left.push_back({index, slot.span});
+  }
+  return true;
+}
+
+bool one_access_call_or_block(const Sema& s, TreeId e) {
+  if (const auto* w = std::get_if<ast::Where>(&s[e].node)) e = w->body;
+  const ast::ExprNode& n = s[e].node;
+  return std::holds_alternative<ast::Index>(n) || std::holds_alternative<ast::Call>(n) ||
+         std::holds_alternative<ast::Block>(n) || std::holds_alternative<ast::Path>(n) ||
+         std::holds_alternative<ast::Request>(n);
+}
+
+// Which left slot takes each carried coordinate; npos: it is appended.
+bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& out,
+                   const std::vector<core::Coord>& carried, std::vector<size_t>& takes) {
+  constexpr size_t npos = static_cast<size_t>(-1);
+  std::vector<size_t> open;
+  bool all_given = true;
+  for (size_t i = 0; i < out.left.size(); ++i) {
+    const Index* index = out.left[i].index;
+    if (index && !index->used) open.push_back(i);
+    all_given &= !index || !index->inferred;
+  }
+  auto own = [&](Symbol name) {
+    return std::any_of(carried.begin(), carried.end(),
+                       [&](const core::Coord& c) { return c.name == name; });
+  };
+  for (size_t c = 0; c < carried.size(); ++c) {
+    size_t left = c < open.size() ? open[c] : npos;
+    if (left != npos) {
+      const Index& index = *out.left[left].index;
+      if (own(index.name) && carried[c].name != index.name) {
+        auto& e = s.diags.error(Code::E0404, fmt::format("{} would not meet itself",
+                                                         quoted(index.name)));
+        e.primary(index.span, "this takes coordinate " +
+                                  (carried[c].name ? quoted(carried[c].name) : std::to_string(c)));
+        e.label(s[value].span, "this is over " + show_coords(s, carried));
+        std::string name = path_name(s, value) ? text(path_name(s, value)) : "the value";
+        e.help("write `" + name + show_coords(s, carried) + "`");
+        return false;
+      }
+    }
+    takes.push_back(left);
+  }
+  size_t appended = carried.size() > open.size() ? carried.size() - open.size() : 0;
+  if (appended == 0) return true;
+  std::vector<core::Coord> rest(carried.end() - static_cast<ptrdiff_t>(appended), carried.end());
+  if (!all_given && !one_access_call_or_block(s, value)) {
+    auto& e = s.diags.error(Code::E0404, "the right side still carries " + show_coords(s, rest));
+    e.primary(s[value].span, "this is over " + show_coords(s, carried));
+    e.label(d.name.span, "the left side does not name it");
+    e.help("spell the coordinate out on both sides");
+    return false;
+  }
+  for (size_t i = 0; i < rest.size(); ++i) {
+    bool taken = std::any_of(out.coords.begin(), out.coords.end(),
+                             [&](const core::Coord& c) { return c.name == rest[i].name; });
+    for (size_t j = 0; j < i; ++j) taken |= rest[j].name == rest[i].name;
+    if (!taken || !rest[i].name) continue;
+    s.diags
+        .error(Code::E0404, fmt::format("the result would have two coordinates {}",
+                                        quoted(rest[i].name)))
+        .primary(s[value].span, "this is over " + show_coords(s, carried))
+        .label(d.name.span, "defined here")
+        .help("spell the coordinates out on both sides, with distinct names");
+    return false;
+  }
+  return true;
+}
+
+// Puts the carried coordinates of body, gate and `else` into their places.
+bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+  std::vector<Value> parts{g.body};
+  if (g.gate) parts.push_back(*g.gate);
+  if (g.otherwise) parts.push_back(*g.otherwise);
+  std::vector<Value*> list;
+  for (Value& v : parts) {
+    if (v.poison()) return false;
+    list.push_back(&v);
+  }
+  std::vector<core::Coord> carried;
+  if (!same_coords(s, env, list, s[value].span, carried)) return false;
+  std::vector<size_t> takes;
+  if (!match_carried(s, d, value, out, carried, takes)) return false;
+  std::vector<CoreId> cells = aligned(s, env, parts, carried.size());
+  std::vector<CoreId> with(env.depth + carried.size());
+  uint32_t next = env.depth;
+  CoreId zero = core::int_lit(s.m, 0);
+  for (size_t c = 0; c < carried.size(); ++c) {
+    if (takes[c] != static_cast<size_t>(-1)) {
+      with[env.depth + c] = core::slot(s.m, out.left[takes[c]].index->slot);
+      out.hints.push_back({takes[c], carried[c].extent, s[value].span});
+      continue;
+    }
+    with[env.depth + c] = core::slot(s.m, next++);
+    out.coords.push_back(carried[c]);
+    out.box.push_back({zero, carried[c].extent});
+  }
+  for (CoreId& e : cells) e = core::substitute(s.m, e, with, next);
+  auto scalar = [&](const Value& v, CoreId body) {
+    Value x = v;
+    x.coords.clear();
+    x.body = body;
+    x.depth = next;
+    return x;
+  };
+  out.body = scalar(parts[0], cells[0]);
+  size_t at = 1;
+  if (g.gate) out.gate = cells[at++];
+  if (g.otherwise) out.otherwise = scalar(parts[at], cells[at]);
+  return true;
+}
+
+}  // namespace
+
+ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
+  ClauseOut out;
+  out.span = s.ast[stmt].span;
+  out.bad = true;
+  Env env = d.scope->env;
+  Source source = source_of(s, stmt);
+  Site& site = s.sites.emplace_back();
+  site.outer = env.site;
+  site.definition = &d;
+  site.name = env.site ? env.site->name + "_" + text(d.name.symbol) : text(d.name.symbol);
+  if (env.site) site.slots = env.site->slots;
+  site.span = d.name.span;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
+    site.span = l->names[0].span;
+    for (const ast::Slot& slot : l->slots) site.span = join(site.span, slot.span);
+  }
+  TreeId bare = source.value;
+  if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;
+  site.value = s[bare].span;
+  out.site = &site;
+  bool under_binder = env.depth != site.slots.size();
+  env.site = &site;
+
+  Frame frame;
+  frame.up = env.frame;
+  if (!bind_left(s, env, frame, *source.slots, out)) return out;
+  if (!under_binder) {
+    for (size_t i = 0; i < out.box.size(); ++i) {
+      site.slots.push_back({out.coords[i].name, out.box[i], d.extents[i]});
+    }
+  }
+  env.frame = &frame;
+  env.depth += static_cast<uint32_t>(out.box.size());
+
+  Gated g = split_gate(s, env, source.value);
+  if (g.body.poison()) return out;
+  // A plain array literal keeps its cells: the definition becomes the table.
+  bool table = g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate;
+  if (table) {
+    out.body = g.body;
+    out.coords = g.body.coords;
+    CoreId zero = core::int_lit(s.m, 0);
+    for (const core::Coord& c : out.coords) out.box.push_back({zero, c.extent});
+    out.bad = false;
+    return out;
+  }
+  g.body = as_data(s, env, g.body);
+  if (g.otherwise) {
+    *g.otherwise = as_data(s, env, *g.otherwise);
+    if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return out;
+  }
+  out.bad = !close(s, env, d, source.value, std::move(g), out);
+  return out;
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,84 @@
+// Effects: `print` and `assert`, in source order.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// A family to show: the one that was named, or a generated one.
+FamilyId shown(Sema& s, Env& env, TreeId e, const char* name) {
+  Value v = settle(s, env, elaborate(s, env, e));
+  if (v.poison()) return {};
+  FamilyId family = whole_family(s, v);
+  if (family) return family;
+  return family_of(s, env, v, name);
+}
+
+bool add_string(Sema& s, Env& env, const ast::StrLit& str, std::vector<core::Piece>& out) {
+  bool ok = true;
+  for (const ast::StrPiece& p : str.pieces) {
+    core::Piece piece{p.text, {}, p.format};
+    if (p.value) {
+      piece.value = shown(s, env, p.value, "shown");
+      ok &= piece.value.valid();
+    }
+    out.push_back(std::move(piece));
+  }
+  return ok;
+}
+
+}  // namespace
+
+bool is_effect(Symbol name) {
+  const std::string& n = text(name);
+  return n == "print" || n == "assert";
+}
+
+void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
+  Env env = outer;
+  core::Effect effect;
+  effect.span = span;
+  const std::string& name = text(path_name(s, call.callee));
+  auto add = [&](TreeId e) {
+    if (const auto* str = std::get_if<ast::StrLit>(&s[e].node)) {
+      return add_string(s, env, *str, effect.pieces);
+    }
+    FamilyId family = shown(s, env, e, "shown");
+    effect.pieces.push_back({{}, family, {}});
+    return family.valid();
+  };
+  bool ok = true;
+  if (name == "print") {
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      if (i > 0) effect.pieces.push_back({" ", {}, {}});
+      ok &= add(call.args[i]);
+    }
+  } else {
+    if (call.args.empty() || call.args.size() > 2) {
+      s.diags
+          .error(Code::E0205, fmt::format("`assert` takes one or two arguments, not {}",
+                                          call.args.size()))
+          .primary(span, "");
+      return;
+    }
+    effect.kind = core::Effect::Kind::Assert;
+    Value cond = condition(s, env, call.args[0]);
+    if (cond.poison()) return;
+    effect.cond = whole_family(s, cond);
+    if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
+    if (!effect.cond) return;
+    if (call.args.size() == 2) {
+      const auto* str = std::get_if<ast::StrLit>(&s[call.args[1]].node);
+      if (!str) {
+        s.diags.error(Code::E0502, "the message of `assert` is a string")
+            .primary(s[call.args[1]].span, "");
+        return;
+      }
+      ok = add_string(s, env, *str, effect.pieces);
+    }
+  }
+  if (ok) s.m.effects.push_back(std::move(effect));
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,22 @@
+// Ast → Core: what every name means, which coordinates a value carries, how far every index runs,
+// and every error about it. The result satisfies the invariants of core.h when no error was
+// reported; after an error it holds whatever made sense and is good for tools only.
+//
+// How it works, in one paragraph. The tree is evaluated abstractly: an expression becomes a Value,
+// a scalar Core expression in which the coordinates that the value still carries are slots above
+// the indices in scope (sema.h). Calls are inlined by evaluating the body with parameters bound to
+// Values. Ranges that are not written are placeholders until the statement is complete; then all
+// accesses of its Core body are collected and the largest box in which each is in bounds replaces
+// them (ranges.h). Definitions are elaborated on demand, so the order of statements is free;
+// families that read each other agree on a header first (define.cc).
+#pragma once
+
+#include "base/diag.h"
+#include "core/core.h"
+#include "syntax/ast.h"
+
+namespace ein::sema {
+
+core::Module elaborate(const ast::Ast& ast, Diagnostics& diags);
+
+}  // namespace ein::sema

@@ -1,0 +1,156 @@
+// Symbolic extents while they are being found: placeholders, comparisons, entry constraints.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// Placeholders are params that the module does not know; none is left when elaboration ends.
+constexpr uint32_t kFirstPlaceholder = 1u << 30;
+
+void show_into(const Sema& s, CoreId e, std::string& out, bool nested);
+
+void show_affine(const Sema& s, const core::Affine& a, std::string& out) {
+  bool first = true;
+  auto sign = [&](int64_t value) {
+    if (!first) out += value < 0 ? " - " : " + ";
+    if (first && value < 0) out += "-";
+    first = false;
+  };
+  // Positive terms first, so that `n - 1` does not read `-1 + n`.
+  for (bool positive : {true, false}) {
+    for (const auto& t : a.terms) {
+      if ((t.coef > 0) != positive) continue;
+      sign(t.coef);
+      if (std::abs(t.coef) != 1) out += fmt::format("{} * ", std::abs(t.coef));
+      show_into(s, t.atom, out, true);
+    }
+  }
+  if (a.constant != 0) {
+    sign(a.constant);
+    out += std::to_string(std::abs(a.constant));
+  }
+}
+
+void show_into(const Sema& s, CoreId e, std::string& out, bool nested) {
+  if (!e) {
+    out += "?";
+    return;
+  }
+  const core::Expr& x = s.m[e];
+  if (const auto* i = std::get_if<core::IntLit>(&x.node)) {
+    out += std::to_string(i->value);
+  } else if (const auto* p = std::get_if<core::ParamRef>(&x.node)) {
+    if (is_placeholder(p->param)) {
+      out += "?";
+    } else if (const core::Param& param = s.m.params[p->param]; param.name) {
+      out += text(param.name);
+    } else {
+      out += fmt::format("extent({}, {})", text(s.m[param.source].name), param.axis);
+    }
+  } else if (const auto* a = std::get_if<core::Affine>(&x.node)) {
+    if (nested) out += "(";
+    show_affine(s, *a, out);
+    if (nested) out += ")";
+  } else if (const auto* f = std::get_if<core::Apply>(&x.node); f && f->args.size() == 2) {
+    const core::OpInfo& op = core::info(f->op);
+    bool named = f->op == core::Op::Min || f->op == core::Op::Max;
+    if (named) out += std::string(op.spelling) + "(";
+    show_into(s, f->args[0], out, !named);
+    out += named ? ", " : fmt::format(" {} ", op.spelling);
+    show_into(s, f->args[1], out, !named);
+    if (named) out += ")";
+  } else {
+    out += "…";
+  }
+}
+
+}  // namespace
+
+CoreId placeholder(Sema& s) {
+  return core::param(s.m, ParamId(kFirstPlaceholder + s.placeholders++));
+}
+
+bool is_placeholder(ParamId p) { return p.v >= kFirstPlaceholder; }
+
+core::Range unknown_range(Sema& s, ast::Name name, bool left) {
+  CoreId lo = placeholder(s), hi = placeholder(s);
+  auto id = [&](CoreId e) { return core::get_if<core::ParamRef>(s.m, e)->param; };
+  s.unknowns.push_back({id(lo), id(hi), name.symbol, name.span, left});
+  return {lo, hi};
+}
+
+bool has_unsolved(const Sema& s, CoreId e) {
+  bool found = false;
+  core::for_each_node(s.m, e, [&](CoreId x) {
+    if (const auto* p = core::get_if<core::ParamRef>(s.m, x)) found |= is_placeholder(p->param);
+  });
+  return found;
+}
+
+CoreId resolve(Sema& s, CoreId e) {
+  if (!e) return e;
+  while (has_unsolved(s, e)) {
+    CoreId next = core::substitute_params(s.m, e, s.solved);
+    if (next == e) break;
+    e = next;
+  }
+  return e;
+}
+
+core::Range resolve(Sema& s, core::Range r) { return {resolve(s, r.lo), resolve(s, r.hi)}; }
+
+core::Facts entry_facts(const Sema& s) {
+  core::Facts facts;
+  for (const core::Constraint& c : s.m.constraints) core::assume(s.m, c.cond, facts);
+  return facts;
+}
+
+Truth equal(Sema& s, CoreId a, CoreId b) {
+  a = resolve(s, a);
+  b = resolve(s, b);
+  if (a == b) return Truth::Yes;
+  if (has_unsolved(s, a) || has_unsolved(s, b)) return Truth::Open;
+  core::Facts facts = entry_facts(s);
+  bool le = core::proves_le(s.m, a, b, facts), ge = core::proves_le(s.m, b, a, facts);
+  if (le && ge) return Truth::Yes;
+  if (le && core::proves_lt(s.m, a, b, facts)) return Truth::No;
+  if (ge && core::proves_lt(s.m, b, a, facts)) return Truth::No;
+  return Truth::Open;
+}
+
+void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second) {
+  cond = resolve(s, cond);
+  if (const auto* b = core::get_if<core::BoolLit>(s.m, cond); b && b->value) return;
+  for (const core::Constraint& c : s.m.constraints) {
+    if (c.cond == cond) return;
+  }
+  s.m.constraints.push_back({cond, std::move(message), first, second});
+}
+
+CoreId least(Sema& s, CoreId a, CoreId b) {
+  if (!a) return b;
+  if (!b) return a;
+  core::Facts facts = entry_facts(s);
+  if (core::proves_le(s.m, a, b, facts)) return a;
+  if (core::proves_le(s.m, b, a, facts)) return b;
+  return core::apply(s.m, core::Op::Min, {a, b});
+}
+
+CoreId greatest(Sema& s, CoreId a, CoreId b) {
+  if (!a) return b;
+  if (!b) return a;
+  core::Facts facts = entry_facts(s);
+  if (core::proves_le(s.m, b, a, facts)) return a;
+  if (core::proves_le(s.m, a, b, facts)) return b;
+  return core::apply(s.m, core::Op::Max, {a, b});
+}
+
+std::string show(const Sema& s, CoreId extent) {
+  std::string out;
+  show_into(s, extent, out, false);
+  return out;
+}
+
+}  // namespace ein::sema

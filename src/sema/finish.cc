@@ -1,0 +1,186 @@
+// The end of elaboration: placeholders are replaced everywhere, lifted locals get their zero clauses,
+// and the checks that need the whole module run: bounds and the order of recurrences.
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "core/groups.h"
+#include "sema/ranges.h"
+
+namespace ein::sema {
+namespace {
+
+void add_zero_clauses(Sema& s, const Lifted& l) {
+  core::Family& f = s.m.families[l.family];
+  Box all, made;
+  for (size_t i = 0; i < l.prefix.size(); ++i) {
+    all.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
+    made.push_back(resolve(s, l.prefix[i]));
+  }
+  for (Box& rest : subtract(s, all, made)) {
+    core::Clause c;
+    c.box = std::move(rest);
+    for (size_t i = l.prefix.size(); i < f.coords.size(); ++i) {
+      c.box.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
+    }
+    c.body = zero(s, f.dtype);
+    c.span = f.span;
+    f.clauses.push_back(std::move(c));
+  }
+}
+
+void check_constraints(Sema& s) {
+  std::vector<core::Constraint> kept;
+  for (core::Constraint& c : s.m.constraints) {
+    const auto* b = core::get_if<core::BoolLit>(s.m, c.cond);
+    if (!b) {
+      kept.push_back(std::move(c));
+    } else if (!b->value) {
+      auto& d = s.diags.error(Code::E0404, c.message);
+      d.primary(c.first, "");
+      if (c.second.valid() && !(c.second == c.first)) d.label(c.second, "and here");
+    }
+  }
+  s.m.constraints = std::move(kept);
+}
+
+// The least and greatest value of an index expression over the ranges around it, when affine.
+std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool greatest) {
+  core::AffineForm form = core::affine_form(s.m, e);
+  for (;;) {
+    ExprOrNone deepest;
+    for (const auto& t : form.terms) {
+      uint32_t n = core::slot_of(s.m, t.atom);
+      if (n == ~0u && s.m[t.atom].free != 0) return std::nullopt;
+      if (n != ~0u && (!deepest.atom || n > deepest.slot)) deepest = {t.atom, n};
+    }
+    if (!deepest.atom) break;
+    if (deepest.slot >= facts.slots.size()) return std::nullopt;
+    const core::Range& r = facts.slots[deepest.slot];
+    // An empty range reads nothing.
+    if (!core::proves_lt(s.m, r.lo, r.hi, facts) && core::const_int(s.m, r.lo) &&
+        core::const_int(s.m, r.hi)) {
+      return std::nullopt;
+    }
+    int64_t c = core::coefficient(form, deepest.atom);
+    CoreId coef = core::int_lit(s.m, c);
+    CoreId end = (c > 0) == greatest ? core::sub(s.m, r.hi, core::int_lit(s.m, 1)) : r.lo;
+    CoreId rest =
+        core::sub(s.m, core::from_form(s.m, form), core::mul(s.m, coef, deepest.atom));
+    form = core::affine_form(s.m, core::add(s.m, rest, core::mul(s.m, coef, end)));
+  }
+  CoreId out = core::from_form(s.m, form);
+  bool data = false;
+  core::for_each_node(s.m, out, [&](CoreId x) {
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+  });
+  if (data) return std::nullopt;
+  return out;
+}
+
+void check_slot(Sema& s, const Site* site, FamilyId family, size_t position, CoreId e,
+                CoreId access, const core::Facts& facts, size_t entry,
+                std::set<std::pair<uint32_t, uint32_t>>& reported) {
+  CoreId extent = s.m[family].coords[position].extent;
+  if (core::proves_in_bounds(s.m, e, extent, facts)) return;
+  CoreId zero = core::int_lit(s.m, 0);
+  std::string why;
+  bool guarded = facts.nonnegative.size() > entry;
+  if (guarded) {
+    // Under a condition only a read that is wrong wherever it happens is an error.
+    if (core::proves_lt(s.m, e, zero, facts)) why = "it is always below 0";
+    if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";
+  } else {
+    auto low = extreme(s, e, facts, false), high = extreme(s, e, facts, true);
+    if (low && core::proves_lt(s.m, *low, zero, facts)) {
+      why = "it goes down to " + show(s, *low);
+    } else if (high && core::proves_le(s.m, extent, *high, facts)) {
+      why = "it goes up to " + show(s, *high);
+    }
+  }
+  if (why.empty()) return;
+  const core::Family& f = s.m[family];
+  Span at = place_of(s, site, family, position, access);
+  if (!reported.insert({at.begin, at.end}).second) return;
+  std::string which = f.coords[position].name ? quoted(f.coords[position].name)
+                                              : std::to_string(position);
+  auto& d = s.diags.error(Code::E0306, fmt::format("access to `{}` is out of bounds", text(f.name)));
+  d.primary(at, why);
+  if (f.span.valid()) {
+    d.label(f.span, fmt::format("coordinate {} has extent {}", which, show(s, extent)));
+  }
+  d.help("narrow the range, or guard the access with `where` or `if`");
+}
+
+void check_bounds(Sema& s) {
+  auto wanted = [](const core::Node& n) {
+    return std::holds_alternative<core::Access>(n) || std::holds_alternative<core::Request>(n);
+  };
+  std::set<std::pair<uint32_t, uint32_t>> reported;
+  size_t entry = entry_facts(s).nonnegative.size();
+  for (uint32_t i = 0; i < s.m.families.size(); ++i) {
+    const Site* site = s.made_at.count(FamilyId(i)) ? s.made_at[FamilyId(i)] : nullptr;
+    const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
+    for (const core::Clause& c : clauses) {
+      if (provably_empty(s, c.box)) continue;
+      core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
+        const core::Node node = s.m[e].node;
+        auto each = [&](FamilyId family, const std::vector<CoreId>& at) {
+          for (size_t p = 0; p < at.size(); ++p) {
+            check_slot(s, site, family, p, at[p], e, facts, entry, reported);
+          }
+        };
+        if (const auto* a = std::get_if<core::Access>(&node)) each(a->family, a->at);
+        if (const auto* r = std::get_if<core::Request>(&node)) {
+          each(r->num, r->num_at);
+          each(r->den, r->den_at);
+        }
+      });
+    }
+  }
+}
+
+void check_order(Sema& s) {
+  core::Schedule schedule = core::schedule(s.m, {});
+  if (!schedule.cycle) return;
+  const core::Cycle& c = *schedule.cycle;
+  std::string name = c.families.empty() ? "a family" : quoted(s.m[c.families[0]].name);
+  auto& d = s.diags.error(Code::E0402, "no order of computation exists for " + name);
+  bool first = true;
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (CoreId read : c.reads) {
+    Span span = s.m[read].span;
+    if (!span.valid() || !seen.insert({span.begin, span.end}).second) continue;
+    if (first) d.primary(span, "this read");
+    else d.label(span, "conflicts with this one");
+    first = false;
+  }
+  if (first && !c.families.empty()) d.primary(s.m[c.families[0]].span, "");
+  for (FamilyId f : c.families) {
+    if (s.m[f].span.valid()) d.label(s.m[f].span, "needs a cell that needs it");
+  }
+  d.note("a cell may read cells of an earlier step along one coordinate and direction");
+}
+
+}  // namespace
+
+void finish(Sema& s) {
+  auto known = [&](CoreId e) { return resolve(s, e); };
+  core::rewrite_all(s.m, known);
+  check_constraints(s);
+  for (const Lifted& l : s.lifted) {
+    if (s.m[l.family].kind == core::Family::Kind::Defined) add_zero_clauses(s, l);
+  }
+  if (s.diags.has_errors()) return;
+  for (const core::Family& f : s.m.families) {
+    for (const core::Coord& c : f.coords) {
+      EIN_CHECK(!has_unsolved(s, c.extent), "extent of `" + text(f.name) + "` was never found");
+    }
+    for (const core::Clause& c : f.clauses) {
+      EIN_CHECK(!has_unsolved(s, c.body), "a range in `" + text(f.name) + "` was never found");
+    }
+  }
+  check_bounds(s);
+  if (!s.diags.has_errors()) check_order(s);
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,339 @@
+// Free names of trees, and the groups of definitions that read each other.
+#include <algorithm>
+#include <functional>
+
+#include "base/match.h"
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+struct Walker {
+  const ast::Ast& ast;
+  std::set<Symbol>& values;
+  std::set<Symbol>& calls;
+
+  void type(ast::TypeId id, const std::set<Symbol>& bound) {
+    if (!id) return;
+    match(
+        ast[id].node, [](const ast::NamedType&) {},
+        [&](const ast::TensorType& t) {
+          for (const ast::Dim& d : t.dims) expr(d.extent, bound);
+        },
+        [&](const ast::TupleType& t) {
+          for (ast::TypeId i : t.items) type(i, bound);
+        },
+        [](const ast::FnType&) {}, [](const ast::ErrorType&) {});
+  }
+
+  void let(const ast::Let& l, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (const ast::Slot& slot : l.slots) {
+      expr(slot.range, bound);
+      expr(slot.at, bound);
+      if (slot.kind == ast::Slot::Kind::Index) inside.insert(slot.name.symbol);
+    }
+    type(l.type, bound);
+    expr(l.value, inside);
+  }
+
+  void stmt(ast::StmtId id, const std::set<Symbol>& bound) {
+    match(
+        ast[id].node, [&](const ast::Let& l) { let(l, bound); },
+        [&](const ast::Const& c) { expr(c.value, bound); },
+        [&](const ast::Fn& f) { function(f, bound); }, [](const ast::Use&) {},
+        [](const ast::Mod&) {}, [&](const ast::ExprStmt& e) { expr(e.value, bound); },
+        [&](const ast::Test& t) { expr(t.body, bound); }, [](const ast::ErrorStmt&) {});
+  }
+
+  void function(const ast::Fn& f, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (const ast::Param& p : f.params) {
+      inside.insert(p.name.symbol);
+      if (const auto* dims = p.type ? std::get_if<ast::TensorType>(&ast[p.type].node) : nullptr) {
+        for (const ast::Dim& d : dims->dims) {  // shape names are bound by the call
+          std::set<Symbol> names, ignored;
+          Walker{ast, names, ignored}.expr(d.extent, {});
+          inside.insert(names.begin(), names.end());
+        }
+      }
+    }
+    for (const ast::FnCoord& c : f.coords) inside.insert(c.name.symbol);
+    expr(f.body, inside);
+  }
+
+  void block(const ast::Block& b, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (ast::StmtId id : b.stmts) {
+      if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) {
+        for (const ast::Name& n : l->names) inside.insert(n.symbol);
+      }
+    }
+    for (ast::StmtId id : b.stmts) stmt(id, inside);
+    expr(b.value, inside);
+  }
+
+  void call(const ast::Call& c, const std::set<Symbol>& bound) {
+    if (const auto* p = std::get_if<ast::Path>(&ast[c.callee].node); p && p->parts.size() == 1) {
+      calls.insert(p->parts[0].symbol);
+    } else {
+      expr(c.callee, bound);
+    }
+    std::set<Symbol> inside = bound;
+    for (const ast::Bracket& b : c.brackets) {
+      expr(b.range, inside);
+      if (b.name.symbol) inside.insert(b.name.symbol);
+      for (const ast::Name& n : b.group) inside.insert(n.symbol);
+    }
+    for (TreeId a : c.args) expr(a, inside);
+  }
+
+  void expr(TreeId id, const std::set<Symbol>& bound) {
+    if (!id) return;
+    auto each = [&](const std::vector<TreeId>& list) {
+      for (TreeId e : list) expr(e, bound);
+    };
+    match(
+        ast[id].node, [](const ast::IntLit&) {}, [](const ast::FloatLit&) {},
+        [](const ast::BoolLit&) {},
+        [&](const ast::StrLit& n) {
+          for (const ast::StrPiece& p : n.pieces) expr(p.value, bound);
+        },
+        [&](const ast::Path& n) {
+          if (n.parts.size() == 1 && !bound.count(n.parts[0].symbol)) {
+            values.insert(n.parts[0].symbol);
+          }
+        },
+        [](const ast::PackRef&) {},
+        [&](const ast::Index& n) {
+          expr(n.base, bound);
+          each(n.at);
+        },
+        [&](const ast::Call& n) { call(n, bound); },
+        [&](const ast::Unary& n) { expr(n.arg, bound); },
+        [&](const ast::Binary& n) {
+          expr(n.lhs, bound);
+          expr(n.rhs, bound);
+        },
+        [&](const ast::Cast& n) {
+          expr(n.arg, bound);
+          type(n.type, bound);
+        },
+        [&](const ast::Range& n) {
+          expr(n.lo, bound);
+          expr(n.hi, bound);
+        },
+        [&](const ast::If& n) {
+          expr(n.cond, bound);
+          expr(n.then_block, bound);
+          expr(n.else_block, bound);
+        },
+        [&](const ast::Block& n) { block(n, bound); },
+        [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Field& n) { expr(n.base, bound); },
+        [&](const ast::Lambda& n) {
+          std::set<Symbol> inside = bound;
+          for (const ast::LambdaParam& p : n.params) inside.insert(p.name.symbol);
+          expr(n.body, inside);
+        },
+        [&](const ast::Match& n) {
+          expr(n.subject, bound);
+          for (const ast::MatchArm& arm : n.arms) {
+            std::set<Symbol> names, ignored, inside = bound;
+            Walker{ast, names, ignored}.expr(arm.pattern, {});
+            inside.insert(names.begin(), names.end());
+            expr(arm.guard, inside);
+            expr(arm.body, inside);
+          }
+        },
+        [&](const ast::Where& n) {
+          std::set<Symbol> inside = bound;
+          for (const ast::WhereItem& item : n.items) {
+            expr(item.value, inside);
+            if (item.bind) inside.insert(item.bind->symbol);
+          }
+          expr(n.body, inside);
+          expr(n.otherwise, bound);
+        },
+        [&](const ast::Request& n) {
+          expr(n.num, bound);
+          expr(n.den, bound);
+        },
+        [](const ast::Error&) {});
+  }
+};
+
+// Every node below `e`, blocks included; used for questions that do not depend on scopes.
+void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeId)>& f) {
+  if (!e) return;
+  f(e);
+  auto go = [&](TreeId child) { for_each_tree(ast, child, f); };
+  auto each = [&](const std::vector<TreeId>& list) {
+    for (TreeId child : list) go(child);
+  };
+  match(
+      ast[e].node, [](const ast::IntLit&) {}, [](const ast::FloatLit&) {},
+      [](const ast::BoolLit&) {},
+      [&](const ast::StrLit& n) {
+        for (const ast::StrPiece& p : n.pieces) go(p.value);
+      },
+      [](const ast::Path&) {}, [](const ast::PackRef&) {},
+      [&](const ast::Index& n) {
+        go(n.base);
+        each(n.at);
+      },
+      [&](const ast::Call& n) { each(n.args); }, [&](const ast::Unary& n) { go(n.arg); },
+      [&](const ast::Binary& n) {
+        go(n.lhs);
+        go(n.rhs);
+      },
+      [&](const ast::Cast& n) { go(n.arg); },
+      [&](const ast::Range& n) {
+        go(n.lo);
+        go(n.hi);
+      },
+      [&](const ast::If& n) {
+        go(n.cond);
+        go(n.then_block);
+        go(n.else_block);
+      },
+      [&](const ast::Block& n) {
+        for (ast::StmtId id : n.stmts) {
+          if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) go(l->value);
+          if (const auto* x = std::get_if<ast::ExprStmt>(&ast[id].node)) go(x->value);
+        }
+        go(n.value);
+      },
+      [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+      [&](const ast::Field& n) { go(n.base); }, [&](const ast::Lambda& n) { go(n.body); },
+      [&](const ast::Match& n) {
+        go(n.subject);
+        for (const ast::MatchArm& arm : n.arms) {
+          go(arm.guard);
+          go(arm.body);
+        }
+      },
+      [&](const ast::Where& n) {
+        for (const ast::WhereItem& item : n.items) go(item.value);
+        go(n.body);
+        go(n.otherwise);
+      },
+      [&](const ast::Request& n) {
+        go(n.num);
+        go(n.den);
+      },
+      [](const ast::Error&) {});
+}
+
+// Names of `scope` that a function reads, its callees included.
+const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::StmtId id) {
+  auto [it, fresh] = s.function_names.try_emplace(id);
+  if (!fresh) return it->second;  // also ends the recursion of recursive functions
+  std::set<Symbol> values, calls;
+  Walker{s.ast, values, calls}.stmt(id, {});
+  for (Symbol callee : calls) {
+    auto f = scope.functions.find(callee);
+    if (f == scope.functions.end()) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    values.insert(more.begin(), more.end());
+  }
+  return s.function_names[id] = std::move(values);
+}
+
+}  // namespace
+
+std::set<Symbol> free_names(const ast::Ast& ast, TreeId e) {
+  std::set<Symbol> values, calls;
+  Walker{ast, values, calls}.expr(e, {});
+  return values;
+}
+
+std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt) {
+  std::set<Symbol> values, calls;
+  Walker walker{s.ast, values, calls};
+  if (const auto* l = std::get_if<ast::Let>(&stmt.node)) walker.let(*l, {});
+  if (const auto* c = std::get_if<ast::Const>(&stmt.node)) walker.expr(c->value, {});
+  for (Symbol callee : calls) {
+    auto f = scope.functions.find(callee);
+    if (f == scope.functions.end()) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    values.insert(more.begin(), more.end());
+  }
+  return values;
+}
+
+std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e) {
+  std::set<Symbol> out;
+  for_each_tree(ast, e, [&](TreeId x) {
+    const auto* call = std::get_if<ast::Call>(&ast[x].node);
+    if (!call || !call->has_brackets) return;
+    for (const ast::Bracket& b : call->brackets) {
+      if (b.name.symbol) out.insert(b.name.symbol);
+    }
+  });
+  return out;
+}
+
+std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
+  std::set<Symbol> out;
+  for_each_tree(ast, e, [&](TreeId x) {
+    const auto* request = std::get_if<ast::Request>(&ast[x].node);
+    if (!request) return;
+    for (TreeId operand : {request->num, request->den}) {
+      if (!operand) continue;
+      if (const auto* index = std::get_if<ast::Index>(&ast[operand].node)) operand = index->base;
+      if (const auto* path = std::get_if<ast::Path>(&ast[operand].node)) {
+        if (path->parts.size() == 1) out.insert(path->parts[0].symbol);
+      }
+    }
+  });
+  return out;
+}
+
+// Tarjan's components of "reads", over the definitions of one scope.
+void find_groups(Sema& s, Scope& scope) {
+  std::map<Definition*, std::vector<Definition*>> reads;
+  for (Definition& d : scope.definitions) {
+    for (ast::StmtId id : d.clauses) {
+      for (Symbol name : clause_names(s, scope, s.ast[id])) {
+        auto it = scope.values.find(name);
+        if (it == scope.values.end()) continue;
+        reads[&d].push_back(it->second);
+        if (it->second == &d) d.recurrent = true;
+      }
+    }
+  }
+  std::map<Definition*, int> number, low;
+  std::vector<Definition*> stack;
+  int next = 0;
+  std::function<void(Definition*)> visit = [&](Definition* d) {
+    number[d] = low[d] = ++next;
+    stack.push_back(d);
+    for (Definition* r : reads[d]) {
+      if (!number.count(r)) {
+        visit(r);
+        low[d] = std::min(low[d], low[r]);
+      } else if (r->group < 0) {
+        low[d] = std::min(low[d], number[r]);
+      }
+    }
+    if (low[d] != number[d]) return;
+    int group = s.groups++;
+    std::vector<Definition*> members;
+    Definition* member = nullptr;
+    do {
+      member = stack.back();
+      stack.pop_back();
+      member->group = group;
+      members.push_back(member);
+    } while (member != d);
+    if (members.size() > 1) {
+      for (Definition* x : members) x->recurrent = true;
+    }
+  };
+  for (Definition& d : scope.definitions) {
+    if (!number.count(&d)) visit(&d);
+  }
+}
+
+}  // namespace ein::sema

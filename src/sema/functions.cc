@@ -1,0 +1,247 @@
+// Calls: scalar primitives, reductions, and functions, which are inlined at every call.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+std::optional<core::Op> primitive_named(Symbol name) {
+  static const std::map<std::string, core::Op> table = [] {
+    std::map<std::string, core::Op> t;
+#define EIN_OP(op, spelling, arity, cls)                                               \
+  if (core::OpClass::cls == core::OpClass::Arith || core::OpClass::cls == core::OpClass::Real) { \
+    if (std::isalpha(static_cast<unsigned char>(spelling[0]))) t[spelling] = core::Op::op;       \
+  }
+#include "core/ops.def"
+#undef EIN_OP
+    return t;
+  }();
+  auto it = table.find(text(name));
+  if (it == table.end()) return std::nullopt;
+  return it->second;
+}
+
+Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span) {
+  s.diags
+      .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
+                                      want == 1 ? "" : "s", got))
+      .primary(span, "");
+  return {};
+}
+
+Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
+  if (value_exists(env, name.symbol) || find_index(env, name.symbol)) {
+    s.diags.error(Code::E0206, quoted(name.symbol) + " is not a function")
+        .primary(name.span, "")
+        .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
+    return {};
+  }
+  static const std::set<std::string> later = {"load",   "save",    "normal", "uniform",
+                                              "stop",   "typeof",  "eprint"};
+  if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
+  auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
+  d.primary(name.span, "");
+  std::vector<std::string> names = function_names(env);
+  for (const char* r : {"sum", "prod", "max", "min", "mean", "all", "any", "argmax", "argmin",
+                        "extent", "shape", "len", "print", "assert"}) {
+    names.push_back(r);
+  }
+#define EIN_OP(op, spelling, arity, cls) names.push_back(spelling);
+#include "core/ops.def"
+#undef EIN_OP
+  std::string near = did_you_mean(text(name.symbol), names);
+  if (near.empty()) return {};
+  d.help("did you mean " + quoted(near) + "?");
+  d.fix({"use " + quoted(near), {{name.span, near}}, false});
+  return {};
+}
+
+struct Renaming {
+  std::map<Symbol, Symbol> back;  // shape name of the callee → coordinate name of the caller
+  std::set<Symbol> callers;       // names that came in with untyped arguments
+};
+
+// One argument against its parameter's type.
+bool bind_parameter(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const ast::Param& param,
+                    Value& arg, Renaming& names) {
+  if (!param.type) {
+    for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
+    return true;
+  }
+  auto type = element_type(s, param.type);
+  if (!type) return false;
+  std::string what = fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
+  if (!fits(arg, *type)) {
+    s.diags
+        .error(Code::E0501, fmt::format("{} is `{}`, found {}", what, name_of(*type),
+                                        show_value(s, arg)))
+        .primary(arg.span, "this is " + show_value(s, arg))
+        .label(param.name.span, "declared here");
+    return false;
+  }
+  arg = as_data(s, env, adapt(s, env, std::move(arg), *type));
+  if (arg.poison()) return false;
+  const auto* dims = dims_of(s, param.type);
+  if (!dims) {
+    for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
+    return true;  // a scalar function maps over whole values
+  }
+  std::vector<core::Coord> coords = arg.coords;
+  for (core::Coord& c : coords) c.name = {};
+  Env inside = env;
+  inside.frame = &scope.frame;
+  if (!annotate(s, inside, scope, coords, param.type, arg.span, what)) return false;
+  for (size_t i = 0; i < coords.size(); ++i) {
+    if (coords[i].name) names.back.try_emplace(coords[i].name, arg.coords[i].name);
+  }
+  arg.coords = std::move(coords);
+  return true;
+}
+
+bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) {
+  if (!fn.result) return true;
+  auto type = element_type(s, fn.result);
+  if (!type) return false;
+  std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
+  if (!fits(v, *type)) {
+    s.diags
+        .error(Code::E0501, fmt::format("{} is `{}`, found {}", what, name_of(*type),
+                                        show_value(s, v)))
+        .primary(v.span, "this is " + show_value(s, v))
+        .label(s.ast[fn.result].span, "declared here");
+    return false;
+  }
+  v = as_data(s, env, adapt(s, env, std::move(v), *type));
+  if (v.poison()) return false;
+  const auto* dims = dims_of(s, fn.result);
+  // A scalar result type on a mapped call: the coordinates are the arguments'.
+  if (!dims) return true;
+  Env inside = env;
+  inside.frame = &scope.frame;
+  return annotate(s, inside, scope, v.coords, fn.result, v.span, what);
+}
+
+}  // namespace
+
+Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+                    std::vector<Value> args, Span span) {
+  if (!fn.coords.empty()) return unsupported(s, span, "functions with coordinate parameters");
+  if (args.size() != fn.params.size()) {
+    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span);
+  }
+  if (std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+    return unsupported(s, span, "recursive functions",
+                       quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
+  }
+  Scope& scope = s.scopes.emplace_back();
+  scope.frame.up = &home.frame;
+  scope.frame.function = true;
+  scope.frame.scope = &scope;
+  scope.env = env;
+  std::set<Symbol> requested = requested_names(s.ast, fn.body);
+  bool under_binder = env.depth != (env.site ? env.site->slots.size() : 0);
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    Value arg = as_data(s, env, std::move(args[i]));
+    if (arg.poison() || !bind_parameter(s, env, scope, fn, param, arg, names)) return {};
+    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
+      if (under_binder) return unsupported(s, span, "requests in functions called inside a reduction");
+      arg = settle(s, env, std::move(arg));
+      std::string base = (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") +
+                         text(param.name.symbol);
+      FamilyId family = family_of(s, env, arg, base);
+      if (!family) return {};
+      arg = read_family(s, env, family, env.depth, arg.span);
+    }
+    scope.frame.values.push_back({param.name, std::move(arg)});
+  }
+  Env inside = env;
+  inside.frame = &scope.frame;
+  inside.gates.clear();
+  inside.shadow_ok = inside.in_slot = false;
+  s.calls.push_back(stmt);
+  Value v = elaborate(s, inside, fn.body);
+  s.calls.pop_back();
+  if (v.poison() || !check_result(s, env, scope, fn, v)) return {};
+  v = as_data(s, env, std::move(v));
+  for (core::Coord& c : v.coords) {  // a callee's names never appear in a caller's type
+    auto it = names.back.find(c.name);
+    if (it != names.back.end()) {
+      c.name = it->second;
+    } else if (!names.callers.count(c.name)) {
+      c.name = {};
+    }
+  }
+  v.span = span;
+  return v;
+}
+
+Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
+  const ast::Path* path = as_path(s, call.callee);
+  if (!path) return unsupported(s, s[call.callee].span, "calls of anything but a name");
+  const ast::Name& name = path->parts[0];
+  const std::string& spelled = text(name.symbol);
+  ast::StmtId stmt;
+  Scope* home = nullptr;
+  const ast::Fn* fn = find_function(s, env, name.symbol, &stmt, &home);
+  auto arguments = [&](bool& ok) {
+    bool shadow = env.shadow_ok, slot = env.in_slot;
+    env.shadow_ok = false;
+    std::vector<Value> args;
+    for (TreeId e : call.args) {
+      args.push_back(elaborate(s, env, e));
+      ok &= !args.back().poison();
+    }
+    env.shadow_ok = shadow;
+    env.in_slot = slot;
+    return args;
+  };
+  if (!fn) {
+    auto reduction = reduction_named(name.symbol);
+    if (reduction && call.has_brackets) {
+      return elaborate_reduction(s, env, *reduction, call, span);
+    }
+    if (call.has_brackets) {
+      if (primitive_named(name.symbol)) {
+        s.diags.error(Code::E0206, quoted(spelled) + " takes no coordinates").primary(span, "");
+        return {};
+      }
+      return unknown_function(s, env, name);
+    }
+    if (spelled == "extent" || spelled == "shape" || spelled == "len") {
+      return elaborate_extent(s, env, call, span);
+    }
+    if (is_effect(name.symbol)) {
+      s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
+          .primary(span, "")
+          .help("effects stand at the top level");
+      return {};
+    }
+    auto op = primitive_named(name.symbol);
+    if (!op && reduction) {
+      s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
+          .primary(span, "")
+          .help(fmt::format("write `{}[i](…)`", spelled));
+      return {};
+    }
+    if (!op) return unknown_function(s, env, name);
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    if (args.size() != core::info(*op).arity) {
+      return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
+    }
+    if (!ok) return {};
+    return apply_pointwise(s, env, *op, std::move(args), span);
+  }
+  if (call.has_brackets) return unsupported(s, span, "functions with coordinate parameters");
+  bool ok = true;
+  std::vector<Value> args = arguments(ok);
+  if (!ok) return {};
+  return call_function(s, env, *fn, stmt, *home, std::move(args), span);
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,147 @@
+// Gates: `where` with conditions and bindings, inside and outside of reductions (decisions 10, 16, 18).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+const ast::Where* as_where(const Sema& s, TreeId e) { return std::get_if<ast::Where>(&s[e].node); }
+
+// Names in the conditions that a reduction inside the body binds.
+std::set<Symbol> names_to_place(Sema& s, const ast::Where& w) {
+  std::set<Symbol> reduced = reduced_names(s.ast, w.body), used, bound;
+  for (const ast::WhereItem& item : w.items) {
+    for (Symbol name : free_names(s.ast, item.value)) {
+      if (reduced.count(name) && !bound.count(name)) used.insert(name);
+    }
+    if (item.bind) bound.insert(item.bind->symbol);
+  }
+  return used;
+}
+
+bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& names) {
+  for (Symbol name : names) {
+    Index* index = find_index(env, name);
+    if (!index) continue;
+    s.diags
+        .error(Code::E0308,
+               fmt::format("{} in this gate is both a left index and a reduced one", quoted(name)))
+        .primary(w.where_span, "which of the two is gated?")
+        .label(index->span, "bound here and again by a reduction")
+        .help("rename the reduced index, or put the gate inside the reduction's parentheses");
+    return true;
+  }
+  return false;
+}
+
+// An outside gate that belongs to reductions inside the body.
+Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> names, Span span) {
+  if (ambiguous(s, env, w, names)) return {};
+  if (w.otherwise) {
+    s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a reduction")
+        .primary(s[w.otherwise].span, "")
+        .label(w.where_span, "this gate names a reduced index");
+    return {};
+  }
+  PendingGate gate{&w, std::move(names), false};
+  size_t gates = env.gates.size();
+  env.gates.push_back(&gate);
+  Value v = elaborate(s, env, w.body);
+  env.gates.resize(gates);
+  if (gate.placed || v.poison()) return v;
+  std::string list;
+  for (Symbol name : gate.names) list += (list.empty() ? "" : ", ") + quoted(name);
+  s.diags
+      .error(Code::E0308, fmt::format("no single reduction binds {} for this gate", list))
+      .primary(w.where_span, "")
+      .label(span, "the reductions are in here")
+      .help("put the gate inside the parentheses of the reduction it is meant for");
+  return {};
+}
+
+}  // namespace
+
+Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::WhereItem>& items) {
+  Gate gate;
+  for (const ast::WhereItem& item : items) {
+    if (item.bind) {
+      if (find_index(env, item.bind->symbol) || value_exists(env, item.bind->symbol)) {
+        auto& d = s.diags.error(Code::E0209,
+                                quoted(item.bind->symbol) + " exists already and cannot be bound");
+        d.primary(item.bind->span, "").help("to compare, write `==`");
+        Span after{item.bind->span.file, item.bind->span.end, s[item.value].span.begin};
+        d.fix({"compare instead", {{after, " == "}}, false});
+        gate.poison = true;
+        continue;
+      }
+      // The value is an index expression as often as a number; either way it is substituted.
+      bool shadow = env.shadow_ok;
+      env.shadow_ok = true;
+      Value v = elaborate(s, env, item.value);
+      env.shadow_ok = shadow;
+      gate.poison |= v.poison();
+      frame.values.push_back({*item.bind, std::move(v)});
+      continue;
+    }
+    Value v = condition(s, env, item.value);
+    if (v.poison()) {
+      gate.poison = true;
+      continue;
+    }
+    if (v.scalar() && !gate.whole) {
+      gate.cond = core::both(s.m, gate.cond, v.body);
+      env.conds.push_back(v.body);
+      continue;
+    }
+    Value left = gate.whole ? *gate.whole
+                            : data(env, DType::Bool,
+                                   gate.cond ? gate.cond : core::bool_lit(s.m, true), v.span);
+    gate.whole = apply_binary(s, env, core::Op::And, std::move(left), std::move(v), v.span, {});
+    if (gate.whole->poison()) gate.poison = true;
+    gate.cond = {};
+  }
+  return gate;
+}
+
+Gated split_gate(Sema& s, Env& env, TreeId e) {
+  Gated out;
+  const ast::Where* w = as_where(s, e);
+  if (!w) {
+    out.body = elaborate(s, env, e);
+    return out;
+  }
+  std::set<Symbol> names = names_to_place(s, *w);
+  if (!names.empty()) {
+    out.body = place_inside(s, env, *w, std::move(names), s[w->body].span);
+    return out;
+  }
+  Frame frame;
+  frame.up = env.frame;
+  const Frame* before = env.frame;
+  size_t conds = env.conds.size();
+  env.frame = &frame;
+  Gate gate = elaborate_items(s, env, frame, w->items);
+  out.body = elaborate(s, env, w->body);
+  env.conds.resize(conds);
+  env.frame = before;
+  if (w->otherwise) out.otherwise = elaborate(s, env, w->otherwise);
+  if (gate.poison || (out.otherwise && out.otherwise->poison())) out.body = {};
+  if (gate.whole) {
+    out.gate = gate.whole;
+  } else if (gate.cond) {
+    out.gate = data(env, DType::Bool, gate.cond, w->where_span);
+  }
+  return out;
+}
+
+Value elaborate_where(Sema& s, Env& env, TreeId e) {
+  Gated g = split_gate(s, env, e);
+  if (g.body.poison() || !g.gate) return g.body;
+  Value no = g.otherwise ? *g.otherwise : zero_like(s, env, g.body);
+  return select(s, env, *g.gate, g.body, no, s[e].span);
+}
+
+}  // namespace ein::sema

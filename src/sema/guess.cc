@@ -1,0 +1,126 @@
+// The element type of an expression from its tree alone. Only asked for recurrences that start from
+// bare literals (`let h[0] = 0; let h[t in 1..T] = h[t-1] + x[t];`), where elaboration needs the
+// answer before it can begin. A wrong or missing guess costs an error message, never a wrong result.
+#include "base/match.h"
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+std::optional<Guess> join(std::optional<Guess> a, std::optional<Guess> b) {
+  if (!a) return b;
+  if (!b) return a;
+  if (a->typing == Typing::Fixed) return a;
+  if (b->typing == Typing::Fixed) return b;
+  return a->typing == Typing::Float ? a : b;
+}
+
+using Locals = std::map<Symbol, TreeId>;
+
+struct Guesser {
+  Sema& s;
+  Env& env;
+  const Definition* self;
+
+  std::optional<Guess> name(Symbol symbol, const Locals& locals, int depth) {
+    if (auto it = locals.find(symbol); it != locals.end()) {
+      return it->second ? expr(it->second, locals, depth) : std::nullopt;
+    }
+    Definition* d = find_definition(env, symbol);
+    if (!d || d == self) return std::nullopt;
+    if (d->group == self->group && d->scope == self->scope) {
+      // Another member: its own clauses say, unless it is already known.
+      if (d->family) return Guess{Typing::Fixed, s.m[d->family].dtype};
+      std::optional<Guess> out;
+      for (ast::StmtId id : d->clauses) {
+        const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
+        if (l && l->value) out = join(out, expr(l->value, {}, depth));
+      }
+      return out;
+    }
+    define(s, *d);
+    if (d->inlined) return Guess{d->inlined->typing, d->inlined->type};
+    if (!d->family) return std::nullopt;
+    return Guess{Typing::Fixed, s.m[d->family].dtype};
+  }
+
+  std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
+    Symbol callee = path_name(s, c.callee);
+    if (!callee) return std::nullopt;
+    const std::string& n = text(callee);
+    if (n == "argmax" || n == "argmin") return Guess{Typing::Fixed, DType::I32};
+    if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
+    if (n == "extent" || n == "len") return Guess{};
+    ast::StmtId stmt;
+    Scope* home = nullptr;
+    const ast::Fn* fn = find_function(s, env, callee, &stmt, &home);
+    if (fn && fn->result) {
+      auto type = element_type(s, fn->result);
+      return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
+    }
+    std::optional<Guess> out;
+    for (TreeId a : c.args) out = join(out, expr(a, locals, depth));
+    return out;
+  }
+
+  std::optional<Guess> expr(TreeId id, const Locals& locals, int depth) {
+    if (!id || depth > 40) return std::nullopt;
+    auto go = [&](TreeId e) { return expr(e, locals, depth + 1); };
+    const ast::ExprNode& node = s[id].node;
+    if (std::holds_alternative<ast::IntLit>(node)) return Guess{};
+    if (std::holds_alternative<ast::FloatLit>(node)) return Guess{Typing::Float, DType::F32};
+    if (std::holds_alternative<ast::BoolLit>(node)) return Guess{Typing::Fixed, DType::Bool};
+    if (const auto* n = std::get_if<ast::Path>(&node)) {
+      return n->parts.size() == 1 ? name(n->parts[0].symbol, locals, depth + 1) : std::nullopt;
+    }
+    if (const auto* n = std::get_if<ast::Index>(&node)) return go(n->base);
+    if (const auto* n = std::get_if<ast::Call>(&node)) return call(*n, locals, depth + 1);
+    if (const auto* n = std::get_if<ast::Unary>(&node)) return go(n->arg);
+    if (const auto* n = std::get_if<ast::Binary>(&node)) {
+      switch (n->op) {
+        case ast::BinaryOp::Add:
+        case ast::BinaryOp::Sub:
+        case ast::BinaryOp::Mul:
+        case ast::BinaryOp::Div:
+        case ast::BinaryOp::Mod: return join(go(n->lhs), go(n->rhs));
+        case ast::BinaryOp::Pow: return go(n->lhs);
+        case ast::BinaryOp::Lt:
+        case ast::BinaryOp::Le:
+        case ast::BinaryOp::Gt:
+        case ast::BinaryOp::Ge:
+        case ast::BinaryOp::Eq:
+        case ast::BinaryOp::Ne:
+        case ast::BinaryOp::And:
+        case ast::BinaryOp::Or: return Guess{Typing::Fixed, DType::Bool};
+      }
+    }
+    if (const auto* n = std::get_if<ast::Cast>(&node)) {
+      auto type = element_type(s, n->type);
+      return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
+    }
+    if (const auto* n = std::get_if<ast::If>(&node)) return join(go(n->then_block), go(n->else_block));
+    if (const auto* n = std::get_if<ast::Block>(&node)) {
+      Locals inside = locals;
+      for (ast::StmtId stmt : n->stmts) {
+        if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
+          for (const ast::Name& x : l->names) inside[x.symbol] = l->tuple ? TreeId{} : l->value;
+        }
+      }
+      return expr(n->value, inside, depth + 1);
+    }
+    if (const auto* n = std::get_if<ast::Array>(&node)) {
+      return n->items.empty() ? std::nullopt : go(n->items[0]);
+    }
+    if (const auto* n = std::get_if<ast::Where>(&node)) return go(n->body);
+    if (const auto* n = std::get_if<ast::Request>(&node)) return go(n->num);
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::optional<Guess> guess_type(Sema& s, Env& env, TreeId e, const Definition* self) {
+  return Guesser{s, env, self}.expr(e, {}, 0);
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,84 @@
+// Program inputs: `let x: [f32; b, in];`. Shape names become params, shared by all inputs.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+CoreId new_param(Sema& s, Symbol name, FamilyId source, size_t axis) {
+  ParamId p = s.m.params.add({name, source, static_cast<uint32_t>(axis)});
+  return core::param(s.m, p);
+}
+
+bool constant_in_scope(Scope& scope, Symbol name) {
+  auto it = scope.values.find(name);
+  return it != scope.values.end() && !it->second->input;
+}
+
+}  // namespace
+
+void declare_inputs(Sema& s, Scope& scope) {
+  // Names alone in a dimension first, so that arithmetic on them is known afterwards.
+  for (Definition& d : scope.definitions) {
+    if (!d.input || d.state != Definition::State::Todo) continue;
+    const auto& let = std::get<ast::Let>(s.ast[d.clauses[0]].node);
+    auto type = element_type(s, let.type);
+    d.state = Definition::State::Bad;
+    if (let.has_slots) {
+      s.diags.error(Code::E0405, "an input has no index on the left")
+          .primary(d.name.span, "")
+          .help("its type names the coordinates: `let x: [f32; b, in];`");
+      continue;
+    }
+    if (!type) continue;
+    core::Family f;
+    f.name = d.name.symbol;
+    f.kind = core::Family::Kind::Input;
+    f.dtype = *type;
+    f.span = d.name.span;
+    const auto* dims = dims_of(s, let.type);
+    if (dims) f.coords.resize(dims->size());
+    d.family = s.m.families.add(std::move(f));
+    s.owner[d.family] = &d;
+    d.state = Definition::State::Header;
+    for (size_t i = 0; dims && i < dims->size(); ++i) {
+      const ast::Dim& dim = (*dims)[i];
+      core::Coord& coord = s.m.families[d.family].coords[i];
+      coord.name = dim_name(s, dim);
+      if (dim.kind == ast::Dim::Kind::Unknown) coord.extent = new_param(s, {}, d.family, i);
+      if (!coord.name || constant_in_scope(scope, coord.name)) continue;
+      auto [it, fresh] = scope.extents.try_emplace(coord.name);
+      if (fresh) it->second = {new_param(s, coord.name, d.family, i), dim.span};
+      coord.extent = it->second.extent;
+    }
+  }
+  for (Definition& d : scope.definitions) {
+    if (!d.input || d.state != Definition::State::Header) continue;
+    const auto& let = std::get<ast::Let>(s.ast[d.clauses[0]].node);
+    const auto* dims = dims_of(s, let.type);
+    d.state = Definition::State::Done;
+    for (size_t i = 0; dims && i < dims->size(); ++i) {
+      core::Coord& coord = s.m.families[d.family].coords[i];
+      if (coord.extent) continue;
+      const ast::Dim& dim = (*dims)[i];
+      bool known = true;  // n + 1 with a new n is solved for n from the actual extent
+      for (Symbol name : free_names(s.ast, dim.extent)) {
+        known &= scope.extents.count(name) > 0 || constant_in_scope(scope, name);
+      }
+      CoreId actual = known ? CoreId{} : new_param(s, {}, d.family, i);
+      coord.extent = dim_extent(s, scope.env, scope, dim, actual);
+      if (!coord.extent) {
+        coord.extent = core::int_lit(s.m, 0);
+        d.state = Definition::State::Bad;
+        break;
+      }
+      if (auto c = core::const_int(s.m, coord.extent); c && *c < 0) {
+        s.diags.error(Code::E0405, fmt::format("extent {} is negative", *c)).primary(dim.span, "");
+        d.state = Definition::State::Bad;
+      }
+    }
+  }
+}
+
+}  // namespace ein::sema

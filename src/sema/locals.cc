@@ -1,0 +1,68 @@
+// Blocks. A local is a definition like any other; inside a clause it becomes a family that carries
+// the clause's coordinates, so that recurrences and requests see it (define.cc decides).
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
+  const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
+  if (call && is_effect(path_name(s, call->callee))) {
+    s.diags
+        .error(Code::E0207, "`" + text(path_name(s, call->callee)) + "` is not allowed in a block")
+        .primary(s[stmt.value].span, "")
+        .help("effects stand at the top level");
+    return;
+  }
+  elaborate(s, env, stmt.value);
+}
+
+}  // namespace
+
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
+  if (block.stmts.empty()) {
+    if (block.value) return elaborate(s, env, block.value);
+  }
+  Scope& scope = s.scopes.emplace_back();
+  scope.frame.up = env.frame;
+  scope.frame.scope = &scope;
+  scope.env = env;
+  scope.env.frame = &scope.frame;
+  scope.env.shadow_ok = scope.env.in_slot = false;
+  scope.env.gates.clear();
+  for (const Site* site = env.site; site; site = site->outer) {
+    scope.families |= site->definition && site->definition->recurrent;
+  }
+  std::set<Symbol> requested = requested_names(s.ast, block.value);
+  for (ast::StmtId id : block.stmts) {
+    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) {
+      requested.merge(requested_names(s.ast, l->value));
+    }
+  }
+  declare(s, scope, block.stmts);
+  for (const Definition& d : scope.definitions) scope.families |= requested.count(d.name.symbol) > 0;
+  for (Definition& d : scope.definitions) {
+    if (d.input) {
+      s.diags.error(Code::E0210, "an input cannot stand in a block")
+          .primary(d.name.span, "no value")
+          .help("inputs stand at the top level of the program");
+      d.state = Definition::State::Bad;
+      continue;
+    }
+    define(s, d);
+  }
+  Env inside = scope.env;
+  for (ast::StmtId id : block.stmts) {
+    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node)) reject_statement(s, inside, *e);
+  }
+  if (!block.value) {
+    s.diags.error(Code::E0502, "block has no value")
+        .primary(span, "")
+        .help("end it with an expression");
+    return {};
+  }
+  inside.gates = env.gates;
+  return elaborate(s, inside, block.value);
+}
+
+}  // namespace ein::sema

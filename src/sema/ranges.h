@@ -1,0 +1,71 @@
+// Range inference, shared by its two files: ranges.cc finds the ranges, range_report.cc says what is
+// wrong with them and records the solution.
+#pragma once
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+
+// An index that stands alone on a coordinate of this extent.
+struct Bare {
+  CoreId extent;
+  FamilyId family;  // invalid when a whole value was taken over from the right side
+  size_t position = 0;
+  CoreId access;
+  bool weak = false;  // a condition around it guarantees the bound: it need not agree
+};
+
+// form ≥ 0 must hold for an access to be in bounds.
+struct Need {
+  core::AffineForm form;
+  core::Facts facts;
+  std::vector<uint32_t> slots;  // of the indices in the slot
+  FamilyId family;
+  size_t position = 0;
+  CoreId access;
+};
+
+struct Variable {
+  Unknown unknown;
+  bool left = false;
+  bool present = false;  // occurs in this clause
+  std::vector<Bare> bares;
+  core::Range bare_range;
+  core::Range now;
+  std::vector<const Need*> narrowed_by;
+
+  bool bared() const { return !bares.empty(); }
+};
+
+struct Problem {
+  Sema& s;
+  ClauseOut& clause;
+  std::map<ParamId, Variable> variables;  // by the placeholder of the lower end
+  std::vector<Need> needs;
+  const Need* ambiguous = nullptr;
+  uint32_t prefix = 0;  // slots below belong to enclosing clauses
+
+  Variable* variable(const core::Facts& facts, uint32_t slot);  // null when it is not unknown
+  core::Range range(const core::Facts& facts, uint32_t slot);   // invalid ends when not known
+  Variable* left_variable(const Index& index) {
+    return &variables.at(core::get_if<core::ParamRef>(s.m, index.range.lo)->param);
+  }
+  bool own_group(FamilyId family) const {
+    const Definition* d = clause.site->definition;
+    auto it = s.owner.find(family);
+    return d && it != s.owner.end() && d->recurrent && it->second->scope == d->scope &&
+           it->second->group == d->group;
+  }
+};
+
+struct ExprOrNone {
+  CoreId atom;
+  uint32_t slot = 0;
+};
+
+// Reports conflicts and missing ranges; puts what was found into s.solved.
+void report_and_record(Problem& p);
+// Where this clause reads that coordinate with that index, for a label.
+Span place_of(const Sema& s, const Site* site, FamilyId family, size_t position, CoreId access);
+
+}  // namespace ein::sema

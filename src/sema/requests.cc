@@ -1,0 +1,149 @@
+// Requests: `@num / @den` becomes one scalar derivative per cell of numerator and denominator.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+struct Operand {
+  FamilyId family;
+  std::vector<CoreId> at;           // what is given, the enclosing slots first
+  std::vector<core::Coord> rest;    // coordinates that remain
+  Span span;
+};
+
+// A name with or without indices, as the binding it is.
+std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const char* role) {
+  Env plain = env;
+  plain.shadow_ok = plain.in_slot = false;
+  const ast::Path* path = as_path(s, name);
+  Found found = lookup(s, plain, path->parts[0], true);
+  if (found.kind == Found::Kind::None) {
+    report_unknown(s, plain, path->parts[0]);
+    return std::nullopt;
+  }
+  if (found.value.poison()) return std::nullopt;
+  FamilyId family = whole_family(s, found.value);
+  if (!family) {
+    s.diags.error(Code::E0603, fmt::format("{} of this request is not a binding", role))
+        .primary(s[e].span, "")
+        .help("give the value a name with `let` and use that");
+    return std::nullopt;
+  }
+  Operand out{family, {}, found.value.coords, s[e].span};
+  const auto* access = core::get_if<core::Access>(s.m, found.value.body);
+  size_t prefix = access->at.size() - found.value.coords.size();
+  out.at.assign(access->at.begin(), access->at.begin() + static_cast<ptrdiff_t>(prefix));
+  const auto* index = std::get_if<ast::Index>(&s[e].node);
+  if (!index) return out;
+  if (index->at.size() > out.rest.size()) {
+    s.diags
+        .error(Code::E0310, fmt::format("{} has {} coordinates, not {}",
+                                        quoted(path->parts[0].symbol), out.rest.size(),
+                                        index->at.size()))
+        .primary(s[e].span, "");
+    return std::nullopt;
+  }
+  std::vector<CoreId> given;
+  for (TreeId i : index->at) {
+    given.push_back(elaborate_index(s, env, i));
+    if (!given.back()) return std::nullopt;
+  }
+  note_use(s, env, found.value, index->at, given, s[e].span);
+  out.at.insert(out.at.end(), given.begin(), given.end());
+  out.rest.erase(out.rest.begin(), out.rest.begin() + static_cast<ptrdiff_t>(index->at.size()));
+  return out;
+}
+
+TreeId named_base(const Sema& s, TreeId e) {
+  if (const auto* index = std::get_if<ast::Index>(&s[e].node)) e = index->base;
+  return as_path(s, e) ? e : TreeId{};
+}
+
+// An anonymous numerator gets a family of its own.
+std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
+  if (TreeId name = named_base(s, e)) {
+    Symbol symbol = path_name(s, name);
+    if (find_definition(env, symbol) || value_exists(env, symbol)) {
+      Env probe = env;
+      probe.shadow_ok = probe.in_slot = false;
+      Value v = lookup(s, probe, as_path(s, name)->parts[0], true).value;
+      if (v.poison()) return std::nullopt;
+      if (whole_family(s, v)) return binding(s, env, e, name, "numerator");
+    }
+  }
+  if (env.depth != (env.site ? env.site->slots.size() : 0)) {
+    unsupported(s, s[e].span, "anonymous numerators inside a reduction",
+                "give the numerator a name with `let`");
+    return std::nullopt;
+  }
+  Env plain = env;
+  plain.shadow_ok = plain.in_slot = false;
+  Value v = settle(s, plain, elaborate(s, plain, e));
+  if (v.poison()) return std::nullopt;
+  std::string base = env.site ? env.site->name + "_of" : "of";
+  FamilyId family = whole_family(s, v);
+  size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : env.depth;
+  if (!family || prefix != env.depth) {
+    family = family_of(s, plain, v, base);
+    if (!family) return std::nullopt;
+    prefix = env.depth;
+  }
+  Operand out{family, {}, v.coords, s[e].span};
+  for (uint32_t i = 0; i < prefix; ++i) out.at.push_back(core::slot(s.m, i));
+  return out;
+}
+
+bool check_float(Sema& s, const Operand& o, const char* role) {
+  DType type = s.m[o.family].dtype;
+  if (is_float(type)) return true;
+  auto& d = s.diags.error(Code::E0602, fmt::format("{} of a request is `{}`, not a float", role,
+                                                   name_of(type)));
+  d.primary(o.span, "");
+  if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
+  return false;
+}
+
+}  // namespace
+
+Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
+  if (!request.den) return unsupported(s, span, "lone `@x`");
+  TreeId name = named_base(s, request.den);
+  if (!name) {
+    s.diags.error(Code::E0603, "the denominator of a request is a name")
+        .primary(s[request.den].span, "")
+        .help("give the value a name with `let` and use that");
+    return {};
+  }
+  auto num = numerator(s, env, request.num);
+  auto den = binding(s, env, request.den, name, "denominator");
+  if (!num || !den) return {};
+  if (!check_float(s, *num, "numerator") || !check_float(s, *den, "denominator")) return {};
+  if (s.m[num->family].dtype != s.m[den->family].dtype) {
+    s.diags.error(Code::E0501, "numerator and denominator of a request have different types")
+        .primary(num->span, fmt::format("`{}`", name_of(s.m[num->family].dtype)))
+        .label(den->span, fmt::format("`{}`", name_of(s.m[den->family].dtype)));
+    return {};
+  }
+  Value out = data(env, s.m[num->family].dtype, {}, span);
+  out.coords = num->rest;
+  for (core::Coord c : den->rest) {
+    for (const core::Coord& taken : num->rest) {
+      if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
+    }
+    out.coords.push_back(c);
+  }
+  core::Request r{num->family, num->at, den->family, den->at};
+  uint32_t hole = env.depth;
+  auto inside = env.depth + static_cast<uint32_t>(out.coords.size());
+  for (auto* list : {&r.num_at, &r.den_at}) {
+    for (CoreId& e : *list) e = core::substitute(s.m, e, std::vector<CoreId>(env.depth), inside);
+  }
+  for (size_t i = 0; i < num->rest.size(); ++i) r.num_at.push_back(core::slot(s.m, hole++));
+  for (size_t i = 0; i < den->rest.size(); ++i) r.den_at.push_back(core::slot(s.m, hole++));
+  out.body = core::request(s.m, std::move(r), span);
+  return out;
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,421 @@
+// The state of elaboration and the vocabulary of its files. Everything is a free function over Sema;
+// each file below owns one concern.
+//
+// Depth. `env.depth` is the first free slot: the coordinates of the enclosing clause and the binders
+// of the reductions around the current place are numbered below it. A Value made at depth d that
+// carries n coordinates has them as slots d … d+n-1 ("holes"), and reductions inside it bind slots
+// from d+n on, so core::substitute can put index expressions into the holes and move the value to
+// any other depth.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/diag.h"
+#include "core/build.h"
+#include "core/core.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+#include "syntax/ast.h"
+
+namespace ein::sema {
+
+using CoreId = core::ExprId;
+using TreeId = ast::ExprId;
+using core::FamilyId;
+using core::ParamId;
+
+// ---- values ------------------------------------------------------------------------------------
+
+// A literal, an index or an extent has no type of its own: it adapts to the type it meets (decisions
+// 19, 20). While it adapts, its body is computed in i64 or f64.
+enum class Typing : uint8_t { Fixed, Int, Float };
+
+struct Value {
+  enum class Kind : uint8_t {
+    Poison,  // an error was reported; everything made from it is silent
+    Data,
+    Table,  // an array literal whose cells have not become a family yet
+  };
+  Kind kind = Kind::Poison;
+  DType type = DType::F32;
+  Typing typing = Typing::Fixed;
+  std::vector<core::Coord> coords;  // carried, in order
+  CoreId body;                      // Data
+  uint32_t depth = 0;
+  std::vector<CoreId> cells;  // Table: row-major
+  Span span;
+  Span division;  // where two integer literals were divided, if the value is made of that
+
+  bool poison() const { return kind == Kind::Poison; }
+  bool scalar() const { return coords.empty(); }
+};
+
+// ---- names -------------------------------------------------------------------------------------
+
+// An index in scope. Its range holds placeholders until the statement is complete, if not written.
+struct Index {
+  Symbol name;
+  Span span;
+  uint32_t slot = 0;
+  core::Range range;
+  bool inferred = false;
+  bool left = false;  // a coordinate of the left side; otherwise bound by a reduction
+  bool used = false;
+  bool in_brackets = false;  // used inside an index slot
+};
+
+struct ClauseOut;
+struct Definition;
+struct Scope;
+struct Site;
+struct PendingGate;
+
+// A link of the lexical chain, innermost first.
+struct Frame {
+  const Frame* up = nullptr;
+  bool function = false;  // indices further out belong to the caller
+  std::vector<Index*> indices;
+  std::vector<std::pair<ast::Name, Value>> values;  // parameters and `where` bindings
+  Scope* scope = nullptr;
+};
+
+struct Env {
+  const Frame* frame = nullptr;
+  uint32_t depth = 0;
+  Site* site = nullptr;
+  std::vector<CoreId> conds;          // what holds here: gates and `if` conditions around
+  std::vector<PendingGate*> gates;    // outside gates looking for their reduction
+  bool shadow_ok = false;             // in an index slot or a comparison (decision 2)
+  bool in_slot = false;
+};
+
+// One slot of a left side.
+struct Left {
+  Index* index = nullptr;  // null for a literal
+  Span span;
+};
+
+// A coordinate of the right side that a left index took over: it has that extent.
+struct Hint {
+  size_t left = 0;
+  CoreId extent;
+  Span span;
+};
+
+// One elaborated clause: every left slot and trailing coordinate is a slot of its body.
+struct ClauseOut {
+  bool bad = false;
+  std::vector<core::Coord> coords;  // own coordinates (without the enclosing prefix)
+  std::vector<core::Range> box;     // the same
+  std::vector<Left> left;           // what was written on the left
+  std::vector<Hint> hints;
+  Value body;                       // scalar
+  CoreId gate;
+  std::optional<Value> otherwise;
+  Span span;
+  Site* site = nullptr;
+};
+// Several clauses of one name in one scope.
+struct Definition {
+  enum class State : uint8_t { Todo, Busy, Header, Done, Bad };
+  ast::Name name;
+  std::vector<ast::StmtId> clauses;
+  Scope* scope = nullptr;
+  State state = State::Todo;
+  int group = -1;       // definitions with the same number read each other
+  bool recurrent = false;
+  FamilyId family;
+  uint32_t prefix = 0;  // the first coordinates are the enclosing clause's slots
+  std::optional<Value> inlined;     // a local that is not a family
+  CoreId constant;                  // the i64 value, if it is an integer over literals and extents
+  std::vector<CoreId> extents;      // placeholders of the slots' extents
+  bool input = false;
+  bool finishing = false;
+  std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
+};
+
+struct ExtentName {
+  CoreId extent;
+  Span span;
+};
+
+// What a module, a block or a function body defines. Names are looked up on demand.
+struct Scope {
+  Env env;  // where its definitions are elaborated
+  Frame frame;
+  std::deque<Definition> definitions;
+  std::map<Symbol, Definition*> values;
+  std::map<Symbol, ast::StmtId> functions;
+  std::map<Symbol, ExtentName> extents;              // from type annotations
+  std::map<Symbol, Definition*> extent_sources;      // annotations not looked at yet
+  bool families = false;  // locals must be families (a recurrence step, or a request names them)
+};
+
+// A coordinate of the clause being elaborated, its enclosing clauses' included.
+struct SiteSlot {
+  Symbol name;
+  core::Range range;  // of this clause
+  CoreId extent;      // of the family
+};
+
+// An access as written, for labels: Core nodes are shared and do not know all their places.
+struct Use {
+  FamilyId family;
+  std::vector<TreeId> at;
+  std::vector<CoreId> indices;  // the same, elaborated
+  Span span;
+};
+
+// The clause being elaborated.
+struct Site {
+  Site* outer = nullptr;
+  Definition* definition = nullptr;
+  std::string name;               // prefix of generated names
+  std::vector<SiteSlot> slots;    // slots 0 …
+  std::vector<Use> uses;
+  std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families
+  std::set<Symbol> reported;      // names already complained about
+  Span span;
+  Span value;                     // the right side, without its `where`
+};
+
+// ---- ranges ------------------------------------------------------------------------------------
+
+// A range to be inferred, known by its two placeholders.
+struct Unknown {
+  ParamId lo, hi;
+  Symbol name;
+  Span span;
+  bool left = false;
+};
+
+struct Lifted {
+  FamilyId family;
+  std::vector<core::Range> prefix;  // outside of these ranges the family is zero
+};
+
+struct Sema {
+  const ast::Ast& ast;
+  Diagnostics& diags;
+  core::Module m;
+
+  std::vector<Unknown> unknowns;                     // placeholder k belongs to unknowns[k / 2]
+  std::unordered_map<ParamId, CoreId> solved;        // placeholders that are known by now
+  uint32_t placeholders = 0;
+  std::deque<Scope> scopes;
+  std::deque<Index> indices;
+  std::deque<Site> sites;
+  std::deque<Frame> frames;
+  std::vector<Lifted> lifted;
+  std::vector<Definition*> busy;                     // being elaborated, outermost first
+  std::vector<ast::StmtId> calls;                    // functions being inlined
+  std::unordered_map<FamilyId, Definition*> owner;   // of families the user named
+  std::unordered_map<FamilyId, const Site*> made_at; // where a family's clauses were elaborated
+  std::set<Symbol> reserved;                         // names that generated ones must avoid
+  std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
+  int groups = 0;
+
+  const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
+};
+
+// ---- names.cc: scopes and lookup ---------------------------------------------------------------
+
+struct Found {
+  enum class Kind : uint8_t { None, Index, Value, Extent } kind = Kind::None;
+  Index* index = nullptr;
+  Value value;
+};
+void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts);
+Index* find_index(const Env& env, Symbol name);
+Definition* find_definition(const Env& env, Symbol name);
+const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt, Scope** scope);
+bool value_exists(const Env& env, Symbol name);
+Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices = false);
+std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name);
+std::vector<std::string> value_names(const Env& env);
+std::vector<std::string> function_names(const Env& env);
+void report_unknown(Sema& s, Env& env, ast::Name name);
+
+// ---- free.cc: free names of trees --------------------------------------------------------------
+
+std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
+// Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
+std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
+std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);  // bound by reductions inside
+std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
+void find_groups(Sema& s, Scope& scope);
+
+// ---- values.cc ---------------------------------------------------------------------------------
+
+Value data(const Env& env, DType type, CoreId body, Span span);
+Value untyped_int(const Env& env, CoreId body, Span span);
+// The scalar at the given indices, for use at `depth`.
+CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t depth);
+Value moved(Sema& s, const Value& v, uint32_t depth);
+// A common coordinate list for operands of a pointwise operation; reports and returns false when
+// they differ. Scalars fit everything.
+bool same_coords(Sema& s, const Env& env, std::vector<Value*> values, Span span,
+                 std::vector<core::Coord>& out);
+// Operands moved to one depth with one coordinate list, ready for a builder.
+std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& values, size_t rank);
+// The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
+FamilyId whole_family(const Sema& s, const Value& v);
+// A family that holds the value; the name is made fresh. Invalid after an error.
+FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
+Value read_family(Sema& s, const Env& env, FamilyId family, uint32_t prefix, Span span);
+std::string show_coords(const Sema& s, const std::vector<core::Coord>& coords);
+std::string show(const Sema& s, CoreId extent);
+std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class]"
+
+// ---- types.cc ----------------------------------------------------------------------------------
+
+std::optional<DType> scalar_type(Symbol name);
+DType default_type(const Value& v);
+// Converts or reports. `what` names the other side in messages.
+Value adapt(Sema& s, const Env& env, Value v, DType to);
+bool fits(const Value& v, DType to);  // without an error
+// Brings operands to one type; reports when they differ.
+bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
+Value settle(Sema& s, const Env& env, Value v);  // default type, tables become families
+Value as_data(Sema& s, const Env& env, Value v);  // tables become families
+Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
+CoreId zero(Sema& s, DType type);  // false for bool
+
+// ---- annotations.cc ----------------------------------------------------------------------------
+
+std::optional<DType> element_type(Sema& s, ast::TypeId type);  // reported when it is not a scalar
+const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type);  // null for a scalar type
+// The extent that one dimension of a type stands for. A name that is new in `scope` is bound to
+// `actual`; arithmetic is solved for one new name. Invalid after an error.
+CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual);
+Symbol dim_name(const Sema& s, const ast::Dim& dim);
+// Applies the dimensions of a type to coordinates, by position (decision 5); false after an error.
+bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
+              Span value, const std::string& what);
+
+// ---- guess.cc ----------------------------------------------------------------------------------
+
+// The element type of an expression without elaborating it; for recurrences that start from bare
+// literals. `self` is the definition whose type is wanted.
+struct Guess {
+  Typing typing = Typing::Int;
+  DType type = DType::I32;
+};
+std::optional<Guess> guess_type(Sema& s, Env& env, TreeId e, const Definition* self);
+
+// ---- extents.cc --------------------------------------------------------------------------------
+
+CoreId placeholder(Sema& s);
+core::Range unknown_range(Sema& s, ast::Name name, bool left);
+bool is_placeholder(ParamId p);
+bool has_unsolved(const Sema& s, CoreId e);
+CoreId resolve(Sema& s, CoreId e);
+core::Range resolve(Sema& s, core::Range r);
+core::Facts entry_facts(const Sema& s);
+enum class Truth : uint8_t { Yes, No, Open };
+Truth equal(Sema& s, CoreId a, CoreId b);
+void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second);
+CoreId least(Sema& s, CoreId a, CoreId b);
+CoreId greatest(Sema& s, CoreId a, CoreId b);
+
+// ---- expr.cc, operators.cc ---------------------------------------------------------------------
+
+Value elaborate(Sema& s, Env& env, TreeId e);
+Value elaborate_in_slot(Sema& s, Env& env, TreeId e);
+CoreId elaborate_index(Sema& s, Env& env, TreeId e);  // i64; invalid after an error
+CoreId as_index(Sema& s, const Env& env, const Value& v, TreeId e);
+bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out);
+Value condition(Sema& s, Env& env, TreeId e);         // bool, reported otherwise
+Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span);
+Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span);
+Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span);
+Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
+Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
+Value elaborate_array(Sema& s, Env& env, TreeId e);
+Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
+Value zero_like(Sema& s, const Env& env, const Value& v);
+
+// ---- access.cc ---------------------------------------------------------------------------------
+
+Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span);
+Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span);
+void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
+              const std::vector<CoreId>& indices, Span span);
+
+// ---- reduce.cc, gates.cc -----------------------------------------------------------------------
+
+struct Reduction {
+  core::ReduceOp op;
+  bool mean = false;
+};
+std::optional<Reduction> reduction_named(Symbol name);
+Value elaborate_reduction(Sema& s, Env& env, Reduction op, const ast::Call& call, Span span);
+
+// An outside gate whose names are bound by reductions further in (decision 16).
+struct PendingGate {
+  const ast::Where* where = nullptr;
+  std::set<Symbol> names;
+  bool placed = false;
+};
+struct Gate {
+  CoreId cond;             // invalid: none; scalar gates only
+  std::optional<Value> whole;  // a gate that carries coordinates itself
+  bool poison = false;
+};
+// Evaluates the items in order; bindings go to `frame`, which `env` must already point to.
+Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::WhereItem>& items);
+struct Gated {
+  Value body;
+  std::optional<Value> gate;
+  std::optional<Value> otherwise;
+};
+Gated split_gate(Sema& s, Env& env, TreeId e);  // the outermost `where` kept apart
+Value elaborate_where(Sema& s, Env& env, TreeId e);
+
+// ---- functions.cc ------------------------------------------------------------------------------
+
+Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
+Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+                    std::vector<Value> args, Span span);
+
+// ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
+
+void define(Sema& s, Definition& d);
+Value read_definition(Sema& s, Env& env, Definition& d, Span span);
+ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
+// Solves every unwritten range of the clause (decision 9). `fallback[p]` is the extent that other
+// clauses give left slot p, for an index that nothing in this clause bounds; invalid when unknown.
+void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback);
+
+using Box = std::vector<core::Range>;
+std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);
+bool provably_empty(Sema& s, const Box& box);
+// Clauses with disjoint boxes that cover the coordinates; holes are reported (decision 11).
+std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix,
+                                   const std::vector<core::Coord>& coords, DType type);
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
+Symbol fresh_family_name(Sema& s, const std::string& base);
+
+// ---- requests.cc, effects.cc, inputs.cc, finish.cc ---------------------------------------------
+
+Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span);
+bool is_effect(Symbol name);
+void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
+void declare_inputs(Sema& s, Scope& scope);
+void finish(Sema& s);
+
+// ---- small helpers -----------------------------------------------------------------------------
+
+inline std::string quoted(Symbol name) { return "`" + text(name) + "`"; }
+inline std::string quoted(const std::string& name) { return "`" + name + "`"; }
+const ast::Path* as_path(const Sema& s, TreeId e);  // a single name, or null
+Symbol path_name(const Sema& s, TreeId e);          // invalid when `e` is not a single name
+
+}  // namespace ein::sema

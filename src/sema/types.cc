@@ -1,0 +1,188 @@
+// Element types: literals that adapt, operands that must agree, tables.
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// A literal expression computed in f64, computed again in `to` (decision 20: it takes the context's
+// type as a whole).
+CoreId retype(Sema& s, CoreId e, DType to, std::unordered_map<CoreId, CoreId>& memo) {
+  if (s.m[e].type != DType::F64) return e;
+  if (auto it = memo.find(e); it != memo.end()) return it->second;
+  const core::Expr x = s.m[e];
+  CoreId out = e;
+  if (const auto* f = std::get_if<core::FloatLit>(&x.node)) {
+    out = core::float_lit(s.m, f->value, to, x.span);
+  } else if (const auto* a = std::get_if<core::Apply>(&x.node); a && a->op == core::Op::Cast) {
+    out = core::cast(s.m, a->args[0], to, x.span);
+  } else if (a) {
+    std::vector<CoreId> args;
+    for (CoreId arg : a->args) args.push_back(retype(s, arg, to, memo));
+    out = core::apply(s.m, a->op, std::move(args), x.span);
+  } else if (const auto* r = std::get_if<core::Reduce>(&x.node)) {
+    core::Reduce copy = *r;
+    copy.body = retype(s, r->body, to, memo);
+    out = core::reduce(s.m, std::move(copy), x.span);
+  } else {
+    EIN_UNREACHABLE("an untyped expression that reads a family");
+  }
+  return memo[e] = out;
+}
+
+bool holds(DType type, int64_t value) {
+  switch (type) {
+    case DType::I8: return value >= INT8_MIN && value <= INT8_MAX;
+    case DType::I16: return value >= INT16_MIN && value <= INT16_MAX;
+    case DType::I32: return value >= INT32_MIN && value <= INT32_MAX;
+    case DType::U8: return value >= 0 && value <= UINT8_MAX;
+    default: return true;
+  }
+}
+
+Value mismatch(Sema& s, const Value& v, DType to) {
+  auto& d = s.diags.error(Code::E0501, fmt::format("expected `{}`, found {}", name_of(to),
+                                                   show_value(s, v)));
+  d.primary(v.span, "");
+  if (v.typing == Typing::Float && is_int(to)) {
+    d.note("an integer literal may become a float, never the reverse");
+  } else if (to != DType::Bool && v.type != DType::Bool) {
+    d.help(fmt::format("convert explicitly: `… as {}`", name_of(to)));
+  }
+  return {};
+}
+
+// Converts one scalar expression of an adapting value.
+CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
+  if (v.typing == Typing::Float) {
+    std::unordered_map<CoreId, CoreId> memo;
+    return retype(s, e, to, memo);
+  }
+  if (auto c = core::const_int(s.m, e); c && !holds(to, *c)) {
+    s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", *c, name_of(to)))
+        .primary(v.span, "");
+    ok = false;
+    return e;
+  }
+  return core::cast(s.m, e, to, v.span);
+}
+
+}  // namespace
+
+std::optional<DType> scalar_type(Symbol name) {
+  static const std::map<std::string, DType> types = {
+      {"bool", DType::Bool}, {"i8", DType::I8},   {"i16", DType::I16},   {"i32", DType::I32},
+      {"i64", DType::I64},   {"u8", DType::U8},   {"f16", DType::F16},   {"bf16", DType::BF16},
+      {"f32", DType::F32},   {"f64", DType::F64}, {"str", DType::Str}};
+  auto it = types.find(text(name));
+  if (it == types.end()) return std::nullopt;
+  return it->second;
+}
+
+CoreId zero(Sema& s, DType type) {
+  return type == DType::Bool ? core::bool_lit(s.m, false) : core::number(s.m, 0, type);
+}
+
+DType default_type(const Value& v) {
+  switch (v.typing) {
+    case Typing::Fixed: return v.type;
+    case Typing::Int: return DType::I32;
+    case Typing::Float: return DType::F32;
+  }
+  EIN_UNREACHABLE("typing");
+}
+
+bool fits(const Value& v, DType to) {
+  switch (v.typing) {
+    case Typing::Fixed: return v.type == to;
+    case Typing::Int: return is_int(to) || is_float(to);
+    case Typing::Float: return is_float(to);
+  }
+  EIN_UNREACHABLE("typing");
+}
+
+Value adapt(Sema& s, const Env&, Value v, DType to) {
+  if (v.poison()) return v;
+  if (v.typing == Typing::Fixed && v.type == to) return v;
+  if (!fits(v, to)) return mismatch(s, v, to);
+  if (is_float(to) && v.division.valid()) {
+    s.diags.error(Code::E0502, "integer division where a float is expected")
+        .primary(v.division, "both operands are integer literals")
+        .help("write float literals, as in `1.0 / 2.0`");
+    return {};
+  }
+  bool ok = true;
+  if (v.kind == Value::Kind::Table) {
+    for (CoreId& c : v.cells) c = convert(s, v, c, to, ok);
+  } else {
+    v.body = convert(s, v, v.body, to, ok);
+  }
+  if (!ok) return {};
+  v.type = to;
+  v.typing = Typing::Fixed;
+  return v;
+}
+
+bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
+  const Value* fixed = nullptr;
+  bool open_float = false;
+  for (Value* v : values) {
+    if (v->poison()) return false;
+    if (v->typing == Typing::Float) open_float = true;
+    if (v->typing != Typing::Fixed) continue;
+    if (fixed && fixed->type != v->type) {
+      auto& d = s.diags.error(Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type),
+                                                       name_of(v->type)));
+      d.primary(span, "");
+      d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
+      d.label(v->span, fmt::format("this is `{}`", name_of(v->type)));
+      if (fixed->type != DType::Bool && v->type != DType::Bool) {
+        d.help(fmt::format("convert one side: `… as {}`", name_of(fixed->type)));
+      }
+      return false;
+    }
+    if (!fixed) fixed = v;
+  }
+  if (!fixed && !open_float) return true;  // all untyped integers
+  for (Value* v : values) {
+    if (v->typing == Typing::Fixed) continue;
+    if (!fixed && v->typing == Typing::Float) continue;
+    *v = adapt(s, env, *v, fixed ? fixed->type : DType::F64);
+    if (v->poison()) return false;
+    if (!fixed) v->typing = Typing::Float;
+  }
+  return true;
+}
+
+Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name) {
+  Value fixed = adapt(s, env, v, type);
+  if (fixed.poison()) return fixed;
+  core::Family f;
+  f.name = fresh_family_name(s, name);
+  f.kind = core::Family::Kind::Table;
+  f.dtype = type;
+  f.coords = fixed.coords;
+  f.cells = fixed.cells;
+  f.generated = true;
+  f.span = v.span;
+  return read_family(s, env, s.m.families.add(std::move(f)), 0, v.span);
+}
+
+Value as_data(Sema& s, const Env& env, Value v) {
+  if (v.kind != Value::Kind::Table) return v;
+  return table_as(s, env, v, default_type(v), "table");
+}
+
+Value settle(Sema& s, const Env& env, Value v) {
+  if (v.poison()) return v;
+  if (v.kind == Value::Kind::Table) return as_data(s, env, std::move(v));
+  DType type = default_type(v);
+  return adapt(s, env, std::move(v), type);
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,284 @@
+// Expressions with operators: gates, binary and unary operators, casts, and what follows a primary.
+// Chains are loops, never recursion: a sum of 100,000 terms is a flat thing to the one who wrote
+// it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "syntax/parser_impl.h"
+
+namespace ein::ast {
+
+namespace {
+
+struct Level {
+  int level;  // 0: not a binary operator
+  BinaryOp op;
+};
+
+constexpr int kCompare = 3, kRange = 4;
+
+Level level_of(Tok kind) {
+  switch (kind) {
+    case Tok::PipePipe:
+      return {1, BinaryOp::Or};
+    case Tok::AmpAmp:
+      return {2, BinaryOp::And};
+    case Tok::Lt:
+      return {kCompare, BinaryOp::Lt};
+    case Tok::LtEq:
+      return {kCompare, BinaryOp::Le};
+    case Tok::Gt:
+      return {kCompare, BinaryOp::Gt};
+    case Tok::GtEq:
+      return {kCompare, BinaryOp::Ge};
+    case Tok::EqEq:
+      return {kCompare, BinaryOp::Eq};
+    case Tok::BangEq:
+      return {kCompare, BinaryOp::Ne};
+    case Tok::DotDot:
+    case Tok::DotDotEq:
+      return {kRange, BinaryOp::Add};  // a Range node, not a Binary
+    case Tok::Plus:
+      return {5, BinaryOp::Add};
+    case Tok::Minus:
+      return {5, BinaryOp::Sub};
+    case Tok::Star:
+      return {6, BinaryOp::Mul};
+    case Tok::Slash:
+      return {6, BinaryOp::Div};
+    case Tok::Percent:
+      return {6, BinaryOp::Mod};
+    default:
+      return {0, BinaryOp::Add};
+  }
+}
+
+}  // namespace
+
+ExprId Parser::expr(WhereItems items) {
+  Nested nested(*this);
+  if (!nested.ok) return error_expr();
+  WhereItems outer = std::exchange(where_items, items);
+  size_t begin = at;
+  ExprId id = binary();
+  while (!panic && is(Tok::Where)) id = where(id, begin);
+  where_items = outer;
+  return id;
+}
+
+ExprId Parser::where(ExprId body, size_t begin) {
+  Where node;
+  node.body = body;
+  node.where_span = take().span;
+  do {
+    node.items.push_back(where_item());
+  } while (where_items == WhereItems::Many && accept(Tok::Comma));
+  if (accept(Tok::Else)) node.otherwise = binary();
+  return make(std::move(node), begin);
+}
+
+WhereItem Parser::where_item() {
+  if (is(Tok::Name) && is(Tok::Eq, 1)) {
+    Name bound = name_of(take());
+    take();
+    return {bound, binary()};
+  }
+  return {std::nullopt, binary()};
+}
+
+ExprId Parser::binary(int min_level) {
+  size_t begin = at;
+  ExprId lhs = unary();
+  while (!panic) {
+    auto [level, op] = level_of(peek().kind);
+    if (level == 0 || level < min_level) break;
+    const Token op_token = take();
+    ExprId rhs = binary(level + 1);
+    if (level == kRange) {
+      lhs = make(Range{lhs, rhs, op_token.kind == Tok::DotDotEq}, begin);
+    } else {
+      lhs = make(Binary{op, lhs, rhs, op_token.span}, begin);
+    }
+    if ((level == kCompare || level == kRange) && !panic && level_of(peek().kind).level == level) {
+      return binary_chained(begin, op_token);
+    }
+  }
+  return lhs;
+}
+
+// `a < b < c`: one message for the whole chain, with the conjunction spelled out.
+ExprId Parser::binary_chained(size_t begin, const Token& first_op) {
+  int level = level_of(first_op.kind).level;
+  const Token second_op = peek();
+  uint32_t middle_begin = first_op.span.end, middle_end = tokens[at - 1].span.end;
+  while (!panic && level_of(peek().kind).level == level) {
+    take();
+    binary(level + 1);
+  }
+  ExprId id = make(Error{}, begin);
+  if (panic) return id;  // the chain itself is broken, and that has been reported
+  if (level == kRange) {
+    fail(Code::E0101, "a range has two ends").primary(second_op.span, "a third one begins here");
+  } else {
+    std::string middle(sources.text({file, middle_begin, middle_end}));
+    middle.erase(0, middle.find_first_not_of(" \t\r\n"));
+    fail(Code::E0109, "comparisons are not chained")
+        .primary(second_op.span, "second comparison")
+        .label(first_op.span, "first comparison")
+        .help("compare twice and join with `&&`")
+        .fix({"compare twice",
+              {{{file, second_op.span.begin, second_op.span.begin},
+                fmt::format("&& {} ", middle)}}});
+  }
+  panic = false;  // the whole chain has been read
+  return id;
+}
+
+// Signs, `!` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)). Each
+// sign applies to the power that begins behind it, so the chain folds from the right.
+ExprId Parser::unary() {
+  struct Prefix {
+    UnaryOp op;
+    size_t begin;
+  };
+  struct Operand {
+    std::vector<Prefix> prefixes;
+    size_t begin;
+    ExprId value;
+    Span pow;  // the `**` behind it
+  };
+  std::vector<Operand> chain;
+  size_t links = 0;  // each one nests the tree a level deeper
+  do {
+    Operand& o = chain.emplace_back();
+    while (is(Tok::Minus) || is(Tok::Bang)) {
+      o.prefixes.push_back({is(Tok::Minus) ? UnaryOp::Neg : UnaryOp::Not, at});
+      take();
+    }
+    links += o.prefixes.size() + 1;
+    if (links > static_cast<size_t>(kMaxDepth)) {
+      fail(Code::E0111, "the program nests too deeply here")
+          .primary(peek().span, fmt::format("more than {} operators in a row", kMaxDepth))
+          .help("give the inner parts names with `let`");
+      return error_expr();
+    }
+    o.begin = at;
+    o.value = cast();
+    o.pow = peek().span;
+  } while (accept(Tok::StarStar));
+
+  ExprId id;
+  for (size_t i = chain.size(); i-- > 0;) {
+    const Operand& o = chain[i];
+    id = i + 1 == chain.size() ? o.value : make(Binary{BinaryOp::Pow, o.value, id, o.pow}, o.begin);
+    for (size_t k = o.prefixes.size(); k-- > 0;)
+      id = make(Unary{o.prefixes[k].op, id}, o.prefixes[k].begin);
+  }
+  return id;
+}
+
+ExprId Parser::cast() {
+  size_t begin = at;
+  ExprId id = postfix();
+  while (accept(Tok::As)) {
+    TypeId to = type();
+    id = make(Cast{id, to}, begin);
+  }
+  return id;
+}
+
+// `(` and `[` continue an expression only on its own line: on the next one they begin a statement.
+ExprId Parser::postfix() {
+  size_t begin = at;
+  ExprId id = primary();
+  bool is_request = std::holds_alternative<Request>(ast[id].node) && !ast.parenthesised.count(id);
+  if (is_block_like(ast, id) || is_request) return id;
+  while (!panic) {
+    bool lone_name = std::holds_alternative<Path>(ast[id].node) && !ast.parenthesised.count(id);
+    if (is(Tok::LParen) && same_line()) {
+      id = call(id, false, begin);
+    } else if (is(Tok::LBracket) && same_line()) {
+      const Token& open = peek();
+      const Token& behind = tokens[std::min<size_t>(open.close + 1, tokens.size() - 1)];
+      bool calls =
+          lone_name && !open.unclosed && behind.kind == Tok::LParen && !behind.newline_before;
+      id = calls ? call(id, true, begin) : index(id, begin);
+    } else if (is(Tok::Dot)) {
+      id = field(id, begin);
+    } else {
+      break;
+    }
+  }
+  return id;
+}
+
+ExprId Parser::index(ExprId base, size_t begin) {
+  Index node{base, {}};
+  list([&] { node.at.push_back(index_item()); });
+  return make(std::move(node), begin);
+}
+
+ExprId Parser::index_item() {
+  if (!is(Tok::DotDot)) return expr(WhereItems::One);
+  size_t begin = at;
+  take();
+  Name pack = name("the name of a pack");
+  return panic ? make(Error{}, begin) : make(PackRef{pack}, begin);
+}
+
+ExprId Parser::call(ExprId callee, bool brackets, size_t begin) {
+  Call node;
+  node.callee = callee;
+  node.has_brackets = brackets;
+  if (brackets) list([&] { node.brackets.push_back(bracket()); });
+  list([&] {
+    ExprId arg = expr(WhereItems::One);
+    node.args.push_back(arg);
+    bool gated = std::holds_alternative<Where>(ast[arg].node);
+    if (gated && !panic && is(Tok::Comma) && is(Tok::Name, 1) && is(Tok::Eq, 2)) {
+      take();
+      fail_expected("one condition")
+          .help(
+              "in an argument list a `where` takes one condition; put the `where` behind the `)`");
+    }
+  });
+  return make(std::move(node), begin);
+}
+
+Bracket Parser::bracket() {
+  size_t begin = at;
+  Bracket b;
+  if (accept(Tok::DotDot)) {
+    b.pack = true;
+    b.name = name("the name of a pack");
+  } else if (is(Tok::LParen)) {
+    list([&] { b.group.push_back(name("the name of a coordinate")); });
+  } else {
+    b.name = name("the name of a coordinate");
+    if (!panic && is_word("in")) {
+      take();
+      b.range = binary();
+    }
+  }
+  b.span = span_from(begin);
+  return b;
+}
+
+ExprId Parser::field(ExprId base, size_t begin) {
+  const Token dot = take();
+  if (is(Tok::Int)) {
+    const Token number = peek();
+    std::string digits(text(number));
+    if (digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string::npos) {
+      take();
+      return make(Field{base, static_cast<uint32_t>(std::stoul(digits))}, begin);
+    }
+  }
+  Diagnostic& d = fail(Code::E0101, fmt::format("expected a number after `.`, found {}", found()));
+  d.primary(join(dot.span, peek().span), "not a field of a tuple");
+  if (is(Tok::Name)) d.help(fmt::format("there are no methods: write `{}(…)`", text(peek())));
+  return make(Error{}, begin);
+}
+
+}  // namespace ein::ast

@@ -1,0 +1,293 @@
+// Expressions that stand by themselves: literals, names, parentheses, requests, lambdas, `if`,
+// `match`, blocks.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "syntax/parser_impl.h"
+
+namespace ein::ast {
+
+ExprId Parser::primary() {
+  size_t begin = at;
+  switch (peek().kind) {
+    case Tok::Name:
+      return path();
+    case Tok::Int:
+    case Tok::Float:
+      return number();
+    case Tok::Str:
+      return string();
+    case Tok::True:
+    case Tok::False: {
+      bool value = take().kind == Tok::True;
+      return make(BoolLit{value}, begin);
+    }
+    case Tok::LParen:
+      return parens();
+    case Tok::LBracket:
+      return array();
+    case Tok::LBrace:
+      return block();
+    case Tok::At:
+      return request();
+    case Tok::Pipe:
+    case Tok::PipePipe:
+      return lambda();
+    case Tok::If:
+      return if_expr();
+    case Tok::Match:
+      return match_expr();
+    case Tok::Bad:  // a literal that the lexer has reported
+      take();
+      return make(Error{}, begin);
+    default:
+      break;
+  }
+  fail_expected("an expression");
+  return error_expr();
+}
+
+ExprId Parser::path() {
+  size_t begin = at;
+  Path node{{name_of(take())}};
+  while (!panic && is(Tok::ColonColon)) {
+    take();
+    Name part = name("a name after `::`");
+    if (!panic) node.parts.push_back(part);
+  }
+  return make(std::move(node), begin);
+}
+
+ExprId Parser::number() {
+  size_t begin = at;
+  const Token token = take();
+  std::string digits;
+  for (char c : text(token)) {
+    if (c != '_') digits += c;
+  }
+  errno = 0;
+  if (token.kind == Tok::Float) {
+    double value = std::strtod(digits.c_str(), nullptr);
+    if (errno != ERANGE || value < 1.0) return make(FloatLit{value}, begin);  // underflow rounds
+  } else {
+    bool prefixed = digits.size() > 2 && (digits[1] == 'x' || digits[1] == 'b');
+    int base = !prefixed ? 10 : digits[1] == 'x' ? 16 : 2;
+    char* end = nullptr;
+    uint64_t value = std::strtoull(digits.c_str() + (prefixed ? 2 : 0), &end, base);
+    if (*end != '\0') {
+      diags.error(Code::E0107, "malformed number").primary(token.span, "a binary digit is 0 or 1");
+      return make(Error{}, begin);
+    }
+    if (errno != ERANGE) return make(IntLit{value}, begin);
+  }
+  diags.error(Code::E0107, "number is too large").primary(token.span, "does not fit 64 bits");
+  return make(Error{}, begin);
+}
+
+// `(x)`, `(a, b)`, `(a,)`, `()`. The span of `(x)` includes the parentheses.
+ExprId Parser::parens() {
+  size_t begin = at;
+  bool closed = !peek().unclosed;
+  Tuple tuple;
+  list([&] { tuple.items.push_back(expr(WhereItems::One)); });
+  bool comma = closed && at >= 2 && tokens[at - 2].kind == Tok::Comma;
+  if (tuple.items.size() != 1 || comma) return make(std::move(tuple), begin);
+  ExprId id = tuple.items[0];
+  ast.exprs[id].span = span_from(begin);
+  ast.parenthesised.insert(id);
+  return id;
+}
+
+ExprId Parser::array() {
+  size_t begin = at;
+  Array node;
+  list([&] {
+    node.items.push_back(expr(WhereItems::One));
+    if (!panic && at < limit && is(Tok::Semi)) {
+      fail_expected("`,` or `]`").help("a family repeats a value: `let z[i in 0..n] = 0.0;`");
+    }
+  });
+  return make(std::move(node), begin);
+}
+
+// '@' atom, or '@' atom '/' '@' atom.
+ExprId Parser::request() {
+  size_t begin = at;
+  take();
+  Request node;
+  node.num = request_atom();
+  if (!panic && is(Tok::Slash) && is(Tok::At, 1)) {
+    take();
+    take();
+    node.den = request_atom();
+  }
+  return make(node, begin);
+}
+
+// NAME index? | '(' expr ')'. More than that is read as the author meant it, after the message.
+ExprId Parser::request_atom() {
+  size_t begin = at;
+  if (!is(Tok::Name) && !is(Tok::LParen)) {
+    fail(Code::E0110, fmt::format("expected a name or `(` after `@`, found {}", found()))
+        .primary(peek().span)
+        .help("a request is `@loss / @W`, or `@(x * x) / @x`");
+    return error_expr();
+  }
+  ExprId id = postfix();
+  if (panic) return id;
+  auto is_name = [&](ExprId e) {
+    auto* p = std::get_if<Path>(&ast[e].node);
+    return p != nullptr && p->parts.size() == 1;
+  };
+  auto* access = std::get_if<Index>(&ast[id].node);
+  bool legal =
+      is_name(id) || ast.parenthesised.count(id) ||
+      (access != nullptr && is_name(access->base) && !ast.parenthesised.count(access->base));
+  if (legal) return id;
+  Span span = span_from(begin);
+  fail(Code::E0110, fmt::format("`@{}` needs parentheses", sources.text(span)))
+      .primary(span, "`@` takes a name, a name with indices, or an expression in parentheses")
+      .fix({fmt::format("write `@({})`", sources.text(span)),
+            {{{file, span.begin, span.begin}, "("}, {{file, span.end, span.end}, ")"}}});
+  panic = false;  // the operand has been read
+  return id;
+}
+
+// |x, y: f32| body. The body goes as far as it can.
+ExprId Parser::lambda() {
+  size_t begin = at;
+  Lambda node;
+  if (take().kind == Tok::Pipe) {
+    while (!panic && at < limit && !is(Tok::Pipe)) {
+      LambdaParam param{name("the name of a parameter"), {}};
+      if (accept(Tok::Colon)) param.type = type();
+      node.params.push_back(param);
+      if (!accept(Tok::Comma)) break;
+    }
+    if (!panic && is(Tok::PipePipe)) {  // `|x||y| …`: the first half closes, the second opens
+      tokens[at].kind = Tok::Pipe;
+      ++tokens[at].span.begin;
+    } else {
+      expect(Tok::Pipe, "after the parameters");
+    }
+  }
+  if (panic) return make(Error{}, begin);
+  node.body = expr(where_items);
+  return make(std::move(node), begin);
+}
+
+// A chain of `else if` is collected and folded from the back: it may be long.
+ExprId Parser::if_expr() {
+  struct Arm {
+    size_t begin;
+    ExprId cond, then_block;
+  };
+  std::vector<Arm> arms;
+  ExprId otherwise;
+  for (;;) {
+    Arm& arm = arms.emplace_back();
+    arm.begin = at;
+    take();
+    arm.cond = expr(WhereItems::Many);
+    if (panic) {  // go on at the block, if there is one
+      while (at < limit && !is(Tok::LBrace) && !is(Tok::Semi) && !begins_item()) ++at;
+      if (is(Tok::LBrace)) panic = false;
+    }
+    arm.then_block = block();
+    if (!accept(Tok::Else)) break;
+    if (is(Tok::If)) continue;
+    otherwise = block();
+    break;
+  }
+  for (size_t i = arms.size(); i-- > 0;) {
+    otherwise = make(If{arms[i].cond, arms[i].then_block, otherwise}, arms[i].begin);
+  }
+  return otherwise;
+}
+
+ExprId Parser::match_expr() {
+  size_t begin = at;
+  take();
+  Match node;
+  node.subject = expr(WhereItems::Many);
+  if (panic || !is(Tok::LBrace)) {
+    fail_expected("`{` and the arms of the `match`");
+    return make(Error{}, begin);
+  }
+  const Token open = take();
+  size_t outer = std::exchange(limit, open.close);
+  while (at < limit) {
+    node.arms.push_back(match_arm());
+    // Between arms a `,` may be left out after `}` and at the end of a line.
+    bool apart =
+        !panic && at < limit && (peek().newline_before || tokens[at - 1].kind == Tok::RBrace);
+    if (!apart || is(Tok::Comma)) after_item(open);
+  }
+  limit = outer;
+  if (!open.unclosed) take();
+  return make(std::move(node), begin);
+}
+
+MatchArm Parser::match_arm() {
+  MatchArm arm;
+  arm.pattern = pattern();
+  if (accept(Tok::If)) arm.guard = expr(WhereItems::One);
+  if (expect(Tok::FatArrow, "after the pattern")) arm.body = expr(WhereItems::One);
+  if (!arm.body.valid()) arm.body = error_expr();
+  return arm;
+}
+
+// A literal, a name, `_`, or a tuple of patterns.
+ExprId Parser::pattern() {
+  Nested nested(*this);
+  if (!nested.ok) return error_expr();
+  size_t begin = at;
+  if (is(Tok::LParen)) {
+    Tuple tuple;
+    list([&] { tuple.items.push_back(pattern()); });
+    if (tuple.items.size() == 1) return tuple.items[0];
+    return make(std::move(tuple), begin);
+  }
+  if (is(Tok::Minus) && (is(Tok::Int, 1) || is(Tok::Float, 1))) {
+    take();
+    ExprId value = number();
+    return make(Unary{UnaryOp::Neg, value}, begin);
+  }
+  switch (peek().kind) {
+    case Tok::Name:
+    case Tok::Int:
+    case Tok::Float:
+    case Tok::Str:
+    case Tok::True:
+    case Tok::False:
+    case Tok::Bad:
+      return primary();
+    default:
+      break;
+  }
+  fail(Code::E0113, fmt::format("expected a pattern, found {}", found()))
+      .primary(peek().span)
+      .help("a pattern is a literal, a name, `_`, or a tuple of patterns");
+  return error_expr();
+}
+
+ExprId Parser::block() {
+  size_t begin = at;
+  if (panic || !is(Tok::LBrace)) {
+    fail_expected("a block `{ … }`");
+    return error_expr();
+  }
+  Nested nested(*this);
+  if (!nested.ok) return error_expr();
+  const Token open = take();
+  size_t outer = std::exchange(limit, open.close);
+  Block node;
+  statements(node.stmts, &node.value);
+  limit = outer;
+  if (!open.unclosed) take();
+  return make(std::move(node), begin);
+}
+
+}  // namespace ein::ast

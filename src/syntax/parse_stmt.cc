@@ -1,0 +1,282 @@
+// Statements: where they end, `let`, expressions, attributes and doc comments.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "syntax/parser_impl.h"
+
+namespace ein::ast {
+
+// Up to `limit`. In a block (`value` given) a last expression without `;` is the block's value.
+void Parser::statements(std::vector<StmtId>& out, ExprId* value) {
+  const bool outer = quiet;
+  for (; at < limit; quiet = outer) {
+    if (is(Tok::Semi)) {
+      take();
+      continue;
+    }
+    size_t begin = at;
+    bool is_value = false;
+    Stmt stmt = statement(is_value);
+    if (panic) {
+      skip_to_statement();
+      panic = false;
+      if (at == begin) take();  // never twice at the same place
+    }
+    stmt.span = span_from(begin);
+    if (is_value && value != nullptr && stmt.attributes.empty()) {
+      *value = std::get<ExprStmt>(stmt.node).value;
+      quiet = outer;
+      return;
+    }
+    out.push_back(ast.stmts.add(std::move(stmt)));
+  }
+}
+
+Stmt Parser::statement(bool& is_value) {
+  Stmt stmt;
+  stmt.doc = doc();
+  stmt.attributes = attributes();
+  if (stmt.doc.empty()) stmt.doc = doc();  // between attributes and the definition
+  if (panic) {
+    stmt.node = ErrorStmt{};
+    return stmt;
+  }
+  if (at >= limit && !stmt.attributes.empty()) {
+    fail(Code::E0114, "attribute without a statement")
+        .primary(stmt.attributes.back().span, "nothing follows that it could apply to");
+    stmt.node = ErrorStmt{};
+    return stmt;
+  }
+  bool pub = false;
+  if (is(Tok::Pub)) {
+    const Token word = take();
+    pub = is(Tok::Fn) || is(Tok::Const);
+    if (!pub) {
+      fail(Code::E0114, "`pub` stands before `fn` or `const`")
+          .primary(word.span, "cannot be exported")
+          .fix({"leave out `pub`", {{{file, word.span.begin, peek().span.begin}, ""}}, false});
+      panic = false;  // what follows stands on its own
+    }
+  }
+  if (is(Tok::Let)) {
+    stmt.node = let();
+  } else if (is(Tok::Const)) {
+    stmt.node = const_stmt(pub);
+  } else if (is(Tok::Fn) || (is(Tok::At) && is(Tok::Fn, 1))) {
+    bool rule = accept(Tok::At);
+    stmt.node = fn(pub, rule);
+  } else if (is(Tok::Use)) {
+    stmt.node = use();
+  } else if (is_word("mod") && is(Tok::Name, 1) && same_line(1)) {
+    stmt.node = mod();
+  } else if (is_word("test") && is(Tok::Str, 1) && same_line(1)) {
+    stmt.node = test();
+  } else {
+    stmt.node = expr_stmt(is_value);
+  }
+  if (panic) stmt.node = ErrorStmt{};
+  return stmt;
+}
+
+// Tokens that only a statement begins with: the one before them needs no `;`.
+bool Parser::begins_item(size_t ahead) const {
+  switch (peek(ahead).kind) {
+    case Tok::Let:
+    case Tok::Const:
+    case Tok::Fn:
+    case Tok::Pub:
+    case Tok::Use:
+    case Tok::Hash:
+      return true;
+    case Tok::At:
+      return is(Tok::Fn, ahead + 1);
+    case Tok::Name:
+      return (is_word("mod", ahead) && is(Tok::Name, ahead + 1) && same_line(ahead + 1)) ||
+             (is_word("test", ahead) && is(Tok::Str, ahead + 1) && same_line(ahead + 1));
+    default:
+      return false;
+  }
+}
+
+bool Parser::ends_statement() {
+  if (accept(Tok::Semi)) return true;
+  return at >= limit || peek().newline_before || begins_item();
+}
+
+void Parser::end_statement(bool block_like) {
+  if (panic || ends_statement() || block_like) return;
+  if (is(Tok::Eq) || is(Tok::EqEq) || is(Tok::Bad) || is(Tok::Junk) || is(Tok::Else) ||
+      is(Tok::Comma) || is(Tok::Ellipsis)) {
+    fail_expected("`;` after the statement");
+    return;
+  }
+  Span behind = gap();
+  Diagnostic& d =
+      fail(Code::E0108, fmt::format("expected `;` after the statement, found {}", found()));
+  d.primary(peek().span, "not part of the statement before it");
+  if (const char* help = foreign_hint()) {
+    d.help(help);
+  } else {
+    d.fix({"end the statement", {{behind, ";"}}, false});
+  }
+}
+
+// let x: T = e; let C[i, j] = e; let (a, b)[t in 1..T] = e; let x: T;
+decltype(Stmt::node) Parser::let() {
+  const Token word = take();
+  Let node;
+  if (is(Tok::LParen)) {
+    node.tuple = true;
+    list([&] { node.names.push_back(name("a name")); });
+  } else if (is(Tok::Name) && !(is_word("mut") && is(Tok::Name, 1))) {
+    node.names.push_back(name_of(take()));
+  } else {
+    Diagnostic& d =
+        fail(Code::E0112, fmt::format("expected a name or `(` after `let`, found {}", found()));
+    d.primary(peek().span);
+    if (is_keyword(text(peek())))
+      d.help(fmt::format("`{}` is a keyword and cannot be a name", text(peek())));
+    if (is_word("mut")) d.help("values never change; leave out `mut`");
+    return ErrorStmt{};
+  }
+  if (!panic && is(Tok::LBracket)) {
+    node.has_slots = true;
+    node.slots = slots();
+  }
+  if (accept(Tok::Colon)) node.type = type();
+  if (panic) return ErrorStmt{};
+  if (!is(Tok::Eq)) {
+    bool over = is(Tok::Semi) || at >= limit || peek().newline_before || begins_item();
+    if (!over) {
+      expect(Tok::Eq, node.type.valid() ? "after the type" : "after the name");
+      return ErrorStmt{};
+    }
+    if (!node.type.valid()) {
+      fail(Code::E0115,
+           fmt::format("`{}` has neither a value nor a type",
+                       ein::text(node.names.empty() ? Symbol{} : node.names[0].symbol)))
+          .primary(join(word.span, tokens[at - 1].span))
+          .help("give it a value, `let x = …;`, or a type to make it an input, `let x: [f32; n];`");
+      accept(Tok::Semi);
+      return ErrorStmt{};
+    }
+    end_statement(false);
+    return node;
+  }
+  take();
+  node.value = expr(WhereItems::Many);
+  end_statement(is_block_like(ast, node.value));
+  return node;
+}
+
+std::vector<Slot> Parser::slots() {
+  std::vector<Slot> out;
+  list([&] { out.push_back(slot()); });
+  return out;
+}
+
+Slot Parser::slot() {
+  size_t begin = at;
+  Slot s{Slot::Kind::Index, {}, {}, {}, {}};
+  if (accept(Tok::DotDot)) {
+    s.kind = Slot::Kind::Pack;
+    s.name = name("the name of a pack");
+  } else if (is(Tok::Name) && is_word("in", 1)) {
+    s.name = name_of(take());
+    take();
+    s.range = binary();
+  } else if (is(Tok::Name) && (is(Tok::Comma, 1) || at + 1 >= limit)) {
+    s.name = name_of(take());
+  } else {
+    s.kind = Slot::Kind::Literal;
+    s.at = expr(WhereItems::One);
+    bool is_range = !panic && std::holds_alternative<Range>(ast[s.at].node);
+    if (is_range || (!panic && is(Tok::Eq))) {
+      Diagnostic& d = fail(Code::E0112, is_range ? "a range on the left needs a name"
+                                                 : "a slot on the left has no `=`");
+      d.primary(is_range ? span_from(begin) : peek().span)
+          .help("a slot is an index `i`, `t in 1..T`, a fixed address `0`, or a pack `..b`");
+    }
+  }
+  s.span = span_from(begin);
+  return s;
+}
+
+decltype(Stmt::node) Parser::expr_stmt(bool& is_value) {
+  size_t begin = at;
+  ExprId value = expr(WhereItems::Many);
+  if (panic) return ErrorStmt{};
+  if ((is(Tok::Eq) || is(Tok::AssignOp)) && at < limit) return assignment(value, begin);
+  bool closed = at < limit && is(Tok::Semi);
+  is_value = !closed && at >= limit;
+  end_statement(is_block_like(ast, value));
+  return ExprStmt{value};
+}
+
+// `C[i] = …` without `let`, or `x += 1`. The right side is read for its own mistakes.
+decltype(Stmt::node) Parser::assignment(ExprId target, size_t begin) {
+  const Token op = take();
+  const ExprNode& node = ast[target].node;
+  bool named = std::holds_alternative<Path>(node) || std::holds_alternative<Index>(node);
+  bool plain = op.kind == Tok::Eq;
+  Diagnostic& d =
+      fail(Code::E0116, plain ? "`=` without `let`" : fmt::format("`{}` does not exist", text(op)));
+  d.primary(op.span, "values are defined once, not assigned");
+  Span start{file, tokens[begin].span.begin, tokens[begin].span.begin};
+  if (plain && named) {
+    d.fix({"define it with `let`", {{start, "let "}}, false});
+  } else {
+    d.help("steps are a recurrence: `let x[t in 1..T] = x[t-1] + …;`");
+  }
+  panic = false;
+  expr(WhereItems::Many);
+  end_statement(false);
+  return ErrorStmt{};
+}
+
+std::vector<Attribute> Parser::attributes() {
+  std::vector<Attribute> out;
+  while (!panic && is(Tok::Hash)) {
+    size_t begin = at;
+    take();
+    if (!is(Tok::LBracket)) {
+      fail_expected("`[` after `#`").help("an attribute is `#[name]`");
+      break;
+    }
+    Attribute a;
+    bool first = true;
+    list([&] {
+      if (!first) {
+        fail_expected("`]` after the attribute");
+        return;
+      }
+      first = false;
+      a.name = name("the name of an attribute");
+      if (!panic && is(Tok::LParen)) list([&] { a.args.push_back(expr(WhereItems::One)); });
+    });
+    a.span = span_from(begin);
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
+std::string Parser::doc() {
+  auto token = static_cast<uint32_t>(at);
+  auto it = std::lower_bound(comments.begin(), comments.end(), token,
+                             [](const Comment& c, uint32_t t) { return c.token < t; });
+  std::string out;
+  bool any = false;
+  for (; it != comments.end() && it->token == token; ++it) {
+    if (!it->doc) continue;
+    doc_used[static_cast<size_t>(it - comments.begin())] = true;
+    std::string_view line = sources.text(it->span).substr(3);
+    if (!line.empty() && line[0] == ' ') line.remove_prefix(1);
+    if (any) out += '\n';
+    any = true;
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace ein::ast

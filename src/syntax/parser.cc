@@ -1,0 +1,185 @@
+#include "syntax/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "syntax/parser_impl.h"
+
+namespace ein::ast {
+
+namespace {
+
+// Words of other languages, for the help of an error that stands at or behind one.
+const char* foreign_help(std::string_view word) {
+  static constexpr struct {
+    std::string_view word;
+    const char* help;
+  } kWords[] = {
+      {"return", "the last expression of a function is its value; leave out `return`"},
+      {"for", "there are no loops: an index runs over its range, `let y[i in 0..n] = …`"},
+      {"while", "there are no loops: steps are a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
+      {"def", "a function is written `fn name(x) { … }`"},
+      {"func", "a function is written `fn name(x) { … }`"},
+      {"function", "a function is written `fn name(x) { … }`"},
+      {"lambda", "a lambda is written `|x| x * 2`"},
+      {"var", "a name is defined by `let` and never changes"},
+      {"mut", "values never change; steps are a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
+      {"import", "names of a module come in by `use path::name;`"},
+      {"from", "names of a module come in by `use path::name;`"},
+      {"and", "write `&&`"},
+      {"or", "write `||`"},
+      {"not", "write `!`"},
+      {"elif", "write `else if`"},
+      {"struct", "there are tuples: `let p = (x, y);`, `p.0`"},
+  };
+  for (const auto& entry : kWords) {
+    if (entry.word == word) return entry.help;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags) {
+  Ast ast;
+  ast.file = file;
+  Parser p(file, sources, diags, ast, lex(file, sources, diags));
+  p.statements(ast.items, nullptr);
+  for (size_t i = 0; i < p.comments.size(); ++i) {
+    if (!p.comments[i].doc || p.doc_used[i]) continue;
+    diags.warning(Code::W0101, "doc comment documents nothing")
+        .primary(p.comments[i].span, "no definition follows")
+        .help("begin an ordinary comment with `//`");
+  }
+  return ast;
+}
+
+const Token& Parser::peek(size_t ahead) const {
+  return tokens[std::min(at + ahead, tokens.size() - 1)];
+}
+
+bool Parser::is_word(std::string_view word, size_t ahead) const {
+  return is(Tok::Name, ahead) && text(peek(ahead)) == word;
+}
+
+Token Parser::take() {
+  const Token& t = peek();
+  if (at + 1 < tokens.size()) ++at;
+  return t;
+}
+
+bool Parser::accept(Tok kind) {
+  if (!is(kind) || panic) return false;
+  take();
+  return true;
+}
+
+bool Parser::expect(Tok kind, const char* after) {
+  if (accept(kind)) return true;
+  if (panic) return false;
+  Diagnostic& d = fail_expected(fmt::format("{} {}", describe(kind), after));
+  if (kind == Tok::Eq && is(Tok::EqEq)) d.fix({"write `=`", {{peek().span, "="}}});
+  return false;
+}
+
+Span Parser::span_from(size_t begin) const {
+  Span first = tokens[begin].span;
+  if (at == begin) return {file, first.begin, first.begin};
+  return join(first, tokens[at - 1].span);
+}
+
+Span Parser::gap() const {
+  uint32_t end = at == 0 ? peek().span.begin : tokens[at - 1].span.end;
+  return {file, end, end};
+}
+
+Diagnostic& Parser::fail(Code code, std::string message) {
+  Diagnostic& d = panic || quiet ? (scratch = {code, {}, {}, {}, {}, {}})
+                                 : diags.error(code, std::move(message));
+  panic = true;
+  return d;
+}
+
+std::string Parser::found() const {
+  const Token& t = peek();
+  if (t.kind == Tok::End) return describe(t.kind);
+  if (is_keyword(text(t))) return fmt::format("the keyword `{}`", text(t));
+  if (t.kind == Tok::Str) return "a string";
+  return fmt::format("`{}`", text(t));
+}
+
+Diagnostic& Parser::fail_expected(std::string_view what) {
+  const Token& t = peek();
+  if (t.kind == Tok::Bad || t.kind == Tok::Junk) panic = true;  // the lexer has reported it
+  Diagnostic& d = fail(Code::E0101, fmt::format("expected {}, found {}", what, found()));
+  bool behind = t.kind == Tok::End || t.newline_before;
+  d.primary(behind ? gap() : t.span, behind ? "expected here" : "not expected here");
+  if (t.kind == Tok::Eq) d.help("`==` compares; `=` stands after `let` and in `where`");
+  if (t.kind == Tok::Ellipsis) d.help("a pack is written `..name`");
+  if (const char* help = foreign_hint()) d.help(help);
+  return d;
+}
+
+const char* Parser::foreign_hint() const {
+  const char* help = foreign_help(text(peek()));
+  return help == nullptr && at > 0 ? foreign_help(text(tokens[at - 1])) : help;
+}
+
+void Parser::skip_to_separator() {
+  while (at < limit && !is(Tok::Comma)) {
+    const Token& t = peek();
+    bool opens = t.kind == Tok::LParen || t.kind == Tok::LBracket || t.kind == Tok::LBrace;
+    at = opens ? std::max<size_t>(t.close, at + 1) : at + 1;
+  }
+  at = std::min(at, limit);
+}
+
+void Parser::skip_to_statement() {
+  while (at < limit) {
+    if (begins_item() && peek().newline_before) return;
+    const Token& t = peek();
+    bool opens = t.kind == Tok::LParen || t.kind == Tok::LBracket || t.kind == Tok::LBrace;
+    if (opens) {
+      bool block = t.kind == Tok::LBrace;
+      at = std::max<size_t>(t.close, at + 1);
+      if (!t.unclosed && at < limit) ++at;
+      // What stands behind the block of a broken definition is the next statement.
+      if (block && at < limit && peek().newline_before) return;
+      continue;
+    }
+    ++at;
+    if (t.kind == Tok::Semi) return;
+  }
+}
+
+void Parser::after_item(const Token& open) {
+  if (!panic && at >= limit) return;
+  if (accept(Tok::Comma)) return;
+  if (!panic) {
+    Tok close = open.kind == Tok::LParen     ? Tok::RParen
+                : open.kind == Tok::LBracket ? Tok::RBracket
+                                             : Tok::RBrace;
+    fail_expected(fmt::format("`,` or {}", describe(close)));
+  }
+  skip_to_separator();
+  panic = false;
+  if (at < limit) take();
+}
+
+bool Parser::enter() {
+  if (++depth <= kMaxDepth) return true;
+  fail(Code::E0111, "the program nests too deeply here")
+      .primary(peek().span, fmt::format("more than {} levels", kMaxDepth))
+      .help("give the inner parts names with `let`");
+  return false;
+}
+
+bool is_block_like(const Ast& ast, ExprId id) {
+  const ExprNode& node = ast[id].node;
+  return !ast.parenthesised.count(id) &&
+         (std::holds_alternative<If>(node) || std::holds_alternative<Match>(node) ||
+          std::holds_alternative<Block>(node));
+}
+
+}  // namespace ein::ast

@@ -1,0 +1,172 @@
+// The parser's state and its functions, one per grammar rule; their bodies are in parse_*.cc.
+//
+// Recovery. `fail` reports and sets `panic`; while it is set nothing more is reported and every
+// rule returns as soon as it can. The innermost list, block or statement skips to where it can go
+// on (the lexer has paired all delimiters, so it knows) and clears it. A mistake is therefore
+// reported once and independent mistakes are all found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diag.h"
+#include "syntax/ast.h"
+#include "syntax/lexer.h"
+
+namespace ein::ast {
+
+// Inside a list a comma separates items, so a `where` there takes one condition.
+enum class WhereItems { One, Many };
+
+// Deepest nesting of brackets, blocks and lambdas. Chains (`a + b + …`, `else if`) do not nest. It
+// bounds the stack here and in every later phase that walks the tree.
+constexpr int kMaxDepth = 256;
+
+struct Parser {
+  Parser(FileId in, const SourceMap& map, Diagnostics& sink, Ast& out, Lexed lexed)
+      : file(in),
+        sources(map),
+        diags(sink),
+        ast(out),
+        tokens(std::move(lexed.tokens)),
+        comments(std::move(lexed.comments)),
+        doc_used(comments.size()),
+        limit(tokens.size() - 1) {}
+
+  FileId file;
+  const SourceMap& sources;
+  Diagnostics& diags;
+  Ast& ast;
+  std::vector<Token> tokens;
+  std::vector<Comment> comments;
+  std::vector<bool> doc_used;
+  size_t at = 0;
+  size_t limit;  // where the innermost open delimiter closes; the last token at top level
+  int depth = 0;
+  bool panic = false;
+  bool quiet =
+      false;  // behind an unclosed `(` or `[`: what else is wrong with the statement follows
+  WhereItems where_items = WhereItems::Many;
+  Diagnostic scratch{Code::E0101, {}, {}, {}, {}, {}};  // takes what is not reported
+
+  // -- tokens (parser.cc)
+  const Token& peek(size_t ahead = 0) const;
+  bool is(Tok kind, size_t ahead = 0) const { return peek(ahead).kind == kind; }
+  bool is_word(std::string_view word, size_t ahead = 0) const;  // a soft keyword
+  bool same_line(size_t ahead = 0) const { return !peek(ahead).newline_before; }
+  Token take();
+  bool accept(Tok kind);
+  bool expect(Tok kind, const char* after);  // "expected `=` after …"
+  std::string_view text(const Token& token) const { return sources.text(token.span); }
+  Span span_from(size_t begin) const;  // from a token up to the last one taken
+  Span gap() const;                    // directly behind the last token taken
+
+  // -- mistakes (parser.cc)
+  Diagnostic& fail(Code code, std::string message);
+  Diagnostic& fail_expected(std::string_view what);  // at the current token
+  std::string found() const;
+  const char* foreign_hint() const;  // help, if a word of another language stands here; or null
+  void skip_to_separator();          // to a `,` of this list, or its end
+  void skip_to_statement();          // behind the statement that went wrong
+
+  // Items up to the closing delimiter; the cursor is on the opening one. Takes both delimiters.
+  template <class Item>
+  void list(Item item);
+  void after_item(const Token& open);
+  bool enter();  // one level deeper; false, after a message, when too deep
+
+  // -- nodes
+  ExprId add(ExprNode node, Span span) { return ast.exprs.add({std::move(node), span}); }
+  ExprId make(ExprNode node, size_t begin) { return add(std::move(node), span_from(begin)); }
+  ExprId error_expr() { return add(Error{}, peek().span); }
+  TypeId make_type(decltype(Type::node) node, size_t begin) {
+    return ast.types.add({std::move(node), span_from(begin)});
+  }
+
+  // -- names and types (parse_type.cc)
+  Name name(const char* what);
+  Name name_of(const Token& token) const { return {intern(text(token)), token.span}; }
+  TypeId type();
+  TypeId tensor_type();
+  TypeId type_rule();
+  Dim dim();
+
+  // -- expressions (parse_expr.cc, parse_primary.cc, parse_string.cc)
+  ExprId expr(WhereItems items);
+  ExprId where(ExprId body, size_t begin);
+  WhereItem where_item();
+  ExprId binary(int min_level = 1);
+  ExprId binary_chained(size_t begin, const Token& first_op);
+  ExprId unary();
+  ExprId cast();
+  ExprId postfix();
+  ExprId index(ExprId base, size_t begin);
+  ExprId index_item();
+  ExprId call(ExprId callee, bool brackets, size_t begin);
+  Bracket bracket();
+  ExprId field(ExprId base, size_t begin);
+  ExprId primary();
+  ExprId path();
+  ExprId number();
+  ExprId parens();
+  ExprId array();
+  ExprId request();
+  ExprId request_atom();
+  ExprId lambda();
+  ExprId if_expr();
+  ExprId match_expr();
+  MatchArm match_arm();
+  ExprId pattern();
+  ExprId block();
+  ExprId string();
+  std::vector<StrPiece> string_pieces(const Token& token);
+  ExprId placeholder(uint32_t begin, uint32_t end, std::string& format);
+
+  // -- statements (parse_stmt.cc, parse_item.cc)
+  void statements(std::vector<StmtId>& out, ExprId* value);  // up to `limit`
+  Stmt statement(bool& is_value);
+  decltype(Stmt::node) let();
+  std::vector<Slot> slots();
+  Slot slot();
+  decltype(Stmt::node) expr_stmt(bool& is_value);
+  decltype(Stmt::node) assignment(ExprId target, size_t begin);
+  decltype(Stmt::node) const_stmt(bool pub);
+  decltype(Stmt::node) fn(bool pub, bool rule);
+  decltype(Stmt::node) use();
+  decltype(Stmt::node) mod();
+  decltype(Stmt::node) test();
+  bool ends_statement();  // takes a `;`, or sees that none is needed
+  void end_statement(bool block_like);
+  bool begins_item(size_t ahead = 0) const;
+  std::vector<Attribute> attributes();
+  std::string doc();
+};
+
+template <class Item>
+void Parser::list(Item item) {
+  const Token open = take();
+  size_t outer = std::exchange(limit, open.close);
+  if (open.unclosed) quiet = true;
+  while (at < limit) {
+    item();
+    after_item(open);
+  }
+  limit = outer;
+  if (!open.unclosed) take();
+}
+
+// Leaves the level when it goes out of scope.
+struct Nested {
+  Parser& parser;
+  bool ok;
+  explicit Nested(Parser& p) : parser(p), ok(p.enter()) {}
+  ~Nested() { --parser.depth; }
+  Nested(const Nested&) = delete;
+};
+
+// Whether the node ends in `}` and needs no `;` behind it.
+bool is_block_like(const Ast& ast, ExprId id);
+
+}  // namespace ein::ast

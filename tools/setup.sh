@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs what the build and the tests need, from Debian 12 packages. Does nothing when all of it is
+# there. Arguments are further packages to install.
+set -eu
+
+packages="
+  build-essential g++ cmake ninja-build ccache lld
+  llvm-19-dev zlib1g-dev libzstd-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+  python3 python3-numpy git ca-certificates
+"
+# lld gives g++ its -fuse-ld=lld. zlib and zstd are wanted by LLVM's static libraries, whose package
+# does not pull them in.
+
+missing=""
+for package in $packages "$@"; do
+  state=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || true)
+  case "$state" in
+    ii*) ;;
+    *) missing="$missing $package" ;;
+  esac
+done
+[ -z "$missing" ] && exit 0
+
+echo "setup: installing$missing"
+if [ "$(id -u)" = 0 ]; then
+  as_root=""
+elif command -v sudo >/dev/null; then
+  as_root="sudo"
+else
+  echo "setup: neither root nor sudo; as root run: apt-get install$missing" >&2
+  exit 1
+fi
+$as_root apt-get update -qq
+# shellcheck disable=SC2086  # the lists are words
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
