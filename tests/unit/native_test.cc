@@ -378,7 +378,8 @@ TEST(Native, ForwardRecurrence) {
                   {"h0", random_tensor(DType::F64, {n}, 2)},
                   {"w", random_tensor(DType::F64, {n, n}, 3)}};
   };
-  expect_same(p, {with(1, 4), with(9, 21), with(30, 3), with(0, 0)}, 1e-9);
+  // The last one is large enough for the contraction to be a call at every step.
+  expect_same(p, {with(1, 4), with(9, 21), with(30, 3), with(0, 0), with(4, 100)}, 1e-9);
 }
 
 TEST(Native, DownwardAndCoupledRecurrences) {
