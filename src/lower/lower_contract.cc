@@ -64,7 +64,10 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   add_set(x.k, out.k);
   // The operands where every index of the class is at the start of its range.
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
-    for (uint32_t s : *set) slots[s] = bind(lower(range_of(s).lo), "lo");
+    for (uint32_t s : *set) {
+      slots[s] = bind(lower(range_of(s).lo), "lo");
+      slots[s].depth = top();  // what is computed from it is good in this scope only
+    }
   }
   auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {
     loops::Contract::Operand o{buffers.at(family), {}};
