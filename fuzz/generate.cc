@@ -337,7 +337,7 @@ class Generator {
       add({name, {new_extent((n - taps) / stride + 1)}});
       return;
     }
-    line(fmt::format("let {}[o in 0..{}] = sum[k]({}[p] * {}[k] where p = {} * o + k - {}, p >= 0, p < {});", name, 3,
+    line(fmt::format("let {}[o in 0..{}] = sum[k]({}[p] * {}[k]) where p = {} * o + k - {}, p >= 0, p < {};", name, 3,
                      x.name, w, stride, pad, extent_of(x)));
     add({name, {new_extent(3)}});
   }

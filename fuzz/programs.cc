@@ -12,7 +12,7 @@
 
 namespace {
 
-using ein::fuzz::Generated;
+using namespace ein::fuzz;
 
 std::string without_requests(const std::string& source) {
   std::string out;

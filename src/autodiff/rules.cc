@@ -1,5 +1,7 @@
 #include "autodiff/rules.h"
 
+#include <cmath>
+
 #include "base/check.h"
 #include "core/build.h"
 
@@ -19,8 +21,8 @@ Coef power_base(Module& m, ExprId x, ExprId n, DType t) {
     double v = lit->value;
     if (v == 0) return {.zero = true};
     if (v == 1) return {};
-    if (v == 2) return {.num = core::mul(m, n, x)};
-    return {.num = core::mul(m, n, apply(m, Op::Pow, {x, core::float_lit(m, v - 1, t)}))};
+    if (v == 2) return {.scale = 2, .num = x};
+    return {.scale = v, .num = apply(m, Op::Pow, {x, core::float_lit(m, v - 1, t)})};
   }
   ExprId zero = core::float_lit(m, 0, t), one = core::float_lit(m, 1, t);
   ExprId slope = core::mul(m, n, apply(m, Op::Pow, {x, core::sub(m, n, one)}));
@@ -38,10 +40,13 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
   auto mul = [&](ExprId x, ExprId y) { return core::mul(m, x, y); };
   auto add = [&](ExprId x, ExprId y) { return core::add(m, x, y); };
   auto sub = [&](ExprId x, ExprId y) { return core::sub(m, x, y); };
-  auto by = [](ExprId num) { return Partial{{.num = num}, {}}; };
+  auto by = [&](ExprId num) {
+    if (const auto* l = core::get_if<core::FloatLit>(m, num)) return Partial{{.scale = l->value}, {}};
+    return Partial{{.num = num}, {}};
+  };
   auto over = [](ExprId den) { return Partial{{.den = den}, {}}; };
   auto minus = [](Partial p) {
-    p.coef.negative = !p.coef.negative;
+    p.coef.scale = -p.coef.scale;
     return p;
   };
   const Partial one{}, zero{{.zero = true}, {}};
@@ -49,7 +54,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Add: return one;
     case Op::Sub: return left ? one : minus(one);
     case Op::Mul: return by(left ? b : a);
-    case Op::Div: return left ? over(b) : Partial{{.negative = true, .num = r, .den = b}, {}};
+    case Op::Div: return left ? over(b) : minus({{.num = r, .den = b}, {}});
     case Op::Neg: return minus(one);
     case Op::Pow:
       if (left) return {power_base(m, a, b, t), {}};
@@ -78,7 +83,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Expm1: return by(add(r, lit(1)));
     case Op::Log: return over(a);
     case Op::Log1p: return over(add(lit(1), a));
-    case Op::Sqrt: return over(mul(lit(2), r));
+    case Op::Sqrt: return {{.scale = 0.5, .den = r}, {}};
     case Op::Sin: return by(f(Op::Cos, a));
     case Op::Cos: return minus(by(f(Op::Sin, a)));
     case Op::Tan: return by(add(lit(1), mul(r, r)));
@@ -90,9 +95,9 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Atan: return over(add(lit(1), mul(a, a)));
     case Op::Atan2: {
       ExprId norm = add(mul(a, a), mul(b, b));
-      return {{.negative = !left, .num = left ? b : a, .den = norm}, {}};
+      return {{.scale = left ? 1.0 : -1.0, .num = left ? b : a, .den = norm}, {}};
     }
-    case Op::Erf: return by(mul(lit(kTwoOverSqrtPi), f(Op::Exp, core::neg(m, mul(a, a)))));
+    case Op::Erf: return {{.scale = kTwoOverSqrtPi, .num = f(Op::Exp, core::neg(m, mul(a, a)))}, {}};
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
@@ -111,32 +116,35 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
 Coef times(Module& m, const Coef& a, const Coef& b) {
   auto join = [&](ExprId x, ExprId y) { return !x ? y : !y ? x : core::mul(m, x, y); };
   if (a.zero || b.zero) return {.zero = true};
-  return {false, a.negative != b.negative, join(a.num, b.num), join(a.den, b.den)};
+  return {false, a.scale * b.scale, join(a.num, b.num), join(a.den, b.den)};
 }
 
 ExprId value(Module& m, const Coef& c, DType type) {
   if (c.zero) return core::float_lit(m, 0, type);
-  ExprId v = c.num ? c.num : core::float_lit(m, 1, type);
+  double size = std::fabs(c.scale);
+  ExprId v = c.num;
+  if (!v || size != 1) {
+    ExprId scale = core::float_lit(m, size, type);
+    v = v ? core::mul(m, scale, v) : scale;
+  }
   if (c.den) v = apply(m, Op::Div, {v, c.den});
-  return c.negative ? core::neg(m, v) : v;
+  return std::signbit(c.scale) ? core::neg(m, v) : v;
 }
 
 Coef plus(Module& m, const Coef& a, const Coef& b, DType type) {
   if (a.zero) return b;
   if (b.zero) return a;
-  if (a.num == b.num && a.den == b.den && a.negative == b.negative) {
-    Coef two{.num = core::float_lit(m, 2, type)};
-    return times(m, two, a);
+  // c·x + d·x; c + d = 0 is left as it stands, because x may be infinite.
+  if (a.num == b.num && a.den == b.den && a.scale + b.scale != 0) {
+    return {false, a.scale + b.scale, a.num, a.den};
   }
   Coef x = a, y = b;
-  bool flip = x.negative;  // −(x' ∓ y')
-  x.negative = false;
-  y.negative = b.negative != flip;
-  ExprId left = value(m, x, type);
-  bool minus = y.negative;
-  y.negative = false;
-  ExprId sum = apply(m, minus ? Op::Sub : Op::Add, {left, value(m, y, type)});
-  return {.negative = flip, .num = sum};
+  bool flip = std::signbit(x.scale);  // −(x' ∓ y')
+  bool minus = std::signbit(y.scale) != flip;
+  x.scale = std::fabs(x.scale);
+  y.scale = std::fabs(y.scale);
+  ExprId sum = apply(m, minus ? Op::Sub : Op::Add, {value(m, x, type), value(m, y, type)});
+  return {.scale = flip ? -1.0 : 1.0, .num = sum};
 }
 
 }  // namespace ein::autodiff

@@ -10,12 +10,13 @@ namespace ein::autodiff {
 using core::ExprId;
 using core::Module;
 
-// How the tangent of one operand enters: ± num / den, all of one float type. An invalid num or den
-// is a structural one, `zero` a structural zero: neither is ever written as a literal, so terms
-// vanish by structure and never because a number happens to be 0.0 or 1.0.
+// How the tangent of one operand enters: scale · num / den, all of one float type. An invalid num or
+// den is a structural one, `zero` a structural zero: neither is ever written as a literal, so terms
+// vanish by structure and never because a number happens to be 0.0 or 1.0. Literal factors collect
+// in `scale`, so that y·y·y gives 3·y·y.
 struct Coef {
   bool zero = false;
-  bool negative = false;
+  double scale = 1;
   ExprId num, den;
 };
 
@@ -30,7 +31,7 @@ Partial partial(Module& m, core::Op op, const std::vector<ExprId>& args, ExprId 
 
 Coef times(Module& m, const Coef& a, const Coef& b);
 Coef plus(Module& m, const Coef& a, const Coef& b, core::DType type);
-// The coefficient as a value (its sign included).
+// The coefficient as a value.
 ExprId value(Module& m, const Coef& c, core::DType type);
 
 }  // namespace ein::autodiff

@@ -1,6 +1,7 @@
 #include "autodiff/transpose.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "core/build.h"
@@ -131,7 +132,9 @@ class Transposer {
     for (const Incoming& in : terms) define(in.reader);
     FamilyId adjoint = out_.family[id];
     std::vector<Contribution> parts;
-    for (const Incoming& in : terms) {
+    // Latest definition first: that is the order in which sensitivities come back.
+    for (auto it = terms.rbegin(); it != terms.rend(); ++it) {
+      const Incoming& in = *it;
       if (in.reader == sweep_.num) parts.push_back(contribution(id, in, true));
       if (out_.family.contains(in.reader)) parts.push_back(contribution(id, in, false));
     }
@@ -171,7 +174,9 @@ class Transposer {
     }
     std::vector<ExprId> gates;
     for (size_t k = 0; k < in.term.at.size(); ++k) {
-      gates.push_back(apply(m_, Op::Eq, {put(in.term.at[k]), slot(m_, front + static_cast<uint32_t>(k))}));
+      ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
+      if (m_[there].free == 0) std::swap(here, there);  // reads `s == 19`
+      gates.push_back(apply(m_, Op::Eq, {there, here}));
     }
     if (as_seed) {
       for (uint32_t k = 0; k < front; ++k) {
@@ -187,12 +192,14 @@ class Transposer {
     r.gate = all_of(m_, gates);
 
     Coef coef = in.term.coef;
-    bool negative = coef.negative;
+    bool negative = std::signbit(coef.scale);
     DType type = reader.dtype;
     ExprId num = put(coef.num), den = put(coef.den);
     ExprId value;
+    if (double size = std::fabs(coef.scale); size != 1) value = float_lit(m_, size, type);
     if (!as_seed) {
-      value = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
+      ExprId adjoint = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
+      value = value ? mul(m_, value, adjoint) : adjoint;
     }
     if (num) {  // g * a * b reads better than g * (a * b)
       std::vector<ExprId> parts;

@@ -392,7 +392,30 @@ AffineForm affine_form(const Module& m, ExprId e) {
   return {{{e, 1}}, 0};
 }
 
+namespace {
+
+// c·(e / c) + e % c is e: part of the normal form, so that residue classes cancel.
+std::optional<AffineForm> join_residue(const Module& m, const AffineForm& form) {
+  for (const auto& t : form.terms) {
+    const auto* mod = get_if<Apply>(m, t.atom);
+    if (!mod || mod->op != Op::Mod) continue;
+    auto by = const_int(m, mod->args[1]);
+    if (!by) continue;
+    for (const auto& u : form.terms) {
+      const auto* div = get_if<Apply>(m, u.atom);
+      if (!div || div->op != Op::Div || div->args != mod->args || u.coef != wrap_mul(t.coef, *by)) continue;
+      AffineForm rest = form;
+      std::erase_if(rest.terms, [&](const Affine::Term& x) { return x.atom == t.atom || x.atom == u.atom; });
+      return combine(rest, affine_form(m, mod->args[0]), t.coef);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 ExprId from_form(Module& m, const AffineForm& form) {
+  if (auto joined = join_residue(m, form)) return from_form(m, *joined);
   if (form.terms.empty()) return int_lit(m, form.constant);
   if (form.terms.size() == 1 && form.constant == 0 && form.terms[0].coef == 1) {
     return form.terms[0].atom;

@@ -150,7 +150,15 @@ class MeaningHash {
     const Family& f = m_[id];
     uint64_t h = mix(hash_text(text(f.name)), static_cast<uint64_t>(f.kind));
     h = mix(h, static_cast<uint64_t>(f.dtype));
-    for (const Coord& c : f.coords) h = mix(mix(h, hash_text(text(c.name))), expr(c.extent));
+    std::vector<std::string> names;  // a name used twice counts as the printer has to write it
+    for (const Coord& c : f.coords) {
+      std::string name = text(c.name);
+      for (int n = 1; c.name && std::find(names.begin(), names.end(), name) != names.end(); ++n) {
+        name = text(c.name) + "_" + std::to_string(n);
+      }
+      names.push_back(name);
+      h = mix(mix(h, hash_text(f.kind == Family::Kind::Input ? text(c.name) : name)), expr(c.extent));
+    }
     uint64_t clauses = 0;
     for (const Clause& c : f.clauses) {
       uint64_t k = 1;

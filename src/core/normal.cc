@@ -156,7 +156,7 @@ Sites find_sites(const Module& m) {
 }
 
 struct Shape {
-  bool reduces = false, routed = false, requests = false;
+  bool reads = false, reduces = false, routed = false, requests = false;
   size_t work = 0;  // operations on values
 };
 
@@ -168,6 +168,7 @@ Shape shape_of(const Module& m, ExprId body) {
       s.routed |= !r->routes.empty();
     }
     s.requests |= get_if<Request>(m, e) != nullptr;
+    s.reads |= get_if<Access>(m, e) != nullptr;
     if (const auto* a = get_if<Apply>(m, e)) s.work += a->op != Op::Cast && m[e].type != DType::I64;
   });
   return s;
@@ -183,10 +184,12 @@ bool is_whole(const Module& m, const Family& f) {
 }
 
 // Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest one
-// is mentioned, so nothing that the definition computes once is computed again.
-bool repeats_no_work(const Module& m, const Access& a) {
+// is mentioned, so nothing that the definition computes once is computed again. `whole`: every slot
+// in scope is mentioned, so not even an invariant of the reader's inner coordinates is moved in.
+bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   uint64_t used = 0;
-  for (ExprId e : a.at) used |= m[e].free;
+  for (ExprId e : get_if<Access>(m, s.node)->at) used |= m[e].free;
+  if (whole && used + 1 != uint64_t{1} << s.depth) return false;
   return (used & (used + 1)) == 0;
 }
 
@@ -198,11 +201,12 @@ bool may_inline(const Module& m, FamilyId id, const std::vector<Site>& sites) {
   for (const Site& s : sites) {
     if (s.reader == id) return false;
   }
-  if (!shape.reduces && shape.work == 0) return true;
+  bool constant = !shape.reads && m[f.clauses[0].body].free == 0;
+  if (!shape.reduces && (shape.work == 0 || constant)) return true;
   if (sites.size() != 1) return false;
   const Site& s = sites[0];
   const Access& a = *get_if<Access>(m, s.node);
-  if (s.clause == ~size_t{0} || !repeats_no_work(m, a)) return false;
+  if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
   const Family& reader = m[s.reader];
   if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by coordinate
     if (reader.clauses[s.clause].body != s.node || !is_whole(m, reader)) return false;

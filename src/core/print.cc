@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
+#include "core/groups.h"
 #include "core/rewrite.h"
 
 namespace ein::core {
@@ -227,13 +228,13 @@ class Printer {
       binders.push_back(names_.back() + " in " + r);
     }
     std::string body = at_least(expr(n.body), kOr);
-    std::vector<std::string> gates;
-    if (n.gate) gates.push_back(conditions(n.gate));
+    std::vector<std::string> gates;  // inside parentheses a `where` takes one condition
+    if (n.gate) gates.push_back(at_least(expr(n.gate), n.routes.empty() ? kOr : kAnd));
     for (const Route& r : n.routes) {
       gates.push_back(at_least(route_value(r.to), kSum) + " == " + names_[r.slot]);
     }
     names_.resize(n.first);
-    std::string where = gates.empty() ? "" : fmt::format(" where {}", fmt::join(gates, ", "));
+    std::string where = gates.empty() ? "" : fmt::format(" where {}", fmt::join(gates, " && "));
     return {fmt::format("{}[{}]({}{})", name_of(n.op), fmt::join(binders, ", "), body, where), kPostfix};
   }
 
@@ -266,14 +267,39 @@ std::string input_text(const Module& m, const Family& f) {
   return fmt::format("let {}: [{}; {}];\n", text(f.name), name_of(f.dtype), fmt::join(dims, ", "));
 }
 
+// Families of a recurrence in which every clause reads the recurrence: only a type can ground them.
+std::set<FamilyId> ungrounded(Module& m) {
+  std::set<FamilyId> out;
+  std::function<void(const Sequence&)> visit = [&](const Sequence& q) {
+    std::set<FamilyId> members;
+    for (const auto& member : q.members) members.insert(member.family);
+    for (FamilyId id : members) {
+      bool reads = std::all_of(m[id].clauses.begin(), m[id].clauses.end(), [&](const Clause& c) {
+        bool found = false;
+        for_each_node(m, c.body, [&](ExprId e) {
+          const auto* a = get_if<Access>(m, e);
+          found |= a && members.contains(a->family);
+        });
+        return found;
+      });
+      if (reads) out.insert(id);
+    }
+  };
+  for (const Step& s : schedule(m, {}).steps) {
+    if (const auto* q = std::get_if<Sequence>(&s)) visit(*q);
+  }
+  return out;
+}
+
 // The type must be said where nothing in the value fixes it.
-std::string annotation(const Module& m, const Family& f, ExprId body) {
+std::string annotation(const Module& m, const Family& f, ExprId body, bool grounded) {
+  if (!grounded) return fmt::format(": {}", name_of(f.dtype));
   if (!flexible(m, body)) return "";
   bool by_default = f.dtype == DType::F32 ? is_float(m[body].type) : f.dtype == DType::I32;
   return by_default ? "" : fmt::format(": {}", name_of(f.dtype));
 }
 
-std::string clause_text(Module& m, const Family& f, const Clause& c) {
+std::string clause_text(Module& m, const Family& f, const Clause& c, bool grounded) {
   Printer p(m, f);
   std::vector<std::string> slots;
   Printer outside(m, Family{});
@@ -285,7 +311,7 @@ std::string clause_text(Module& m, const Family& f, const Clause& c) {
   }
   std::string left = text(f.name);
   if (!slots.empty()) left += fmt::format("[{}]", fmt::join(slots, ", "));
-  return fmt::format("let {}{} = {};\n", left, annotation(m, f, c.body), p.clause_body(c.body));
+  return fmt::format("let {}{} = {};\n", left, annotation(m, f, c.body, grounded), p.clause_body(c.body));
 }
 
 std::string table_text(const Module& m, const Family& f) {
@@ -310,7 +336,7 @@ std::string table_text(const Module& m, const Family& f) {
   return fmt::format("let {}{} = {};\n", text(f.name), type, level(0));
 }
 
-std::string family_text(Module& m, FamilyId id) {
+std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) {
   const Family& f = m[id];
   switch (f.kind) {
     case Family::Kind::Input: return input_text(m, f);
@@ -318,7 +344,7 @@ std::string family_text(Module& m, FamilyId id) {
     case Family::Kind::Defined: break;
   }
   std::string out;
-  for (const Clause& c : f.clauses) out += clause_text(m, f, c);
+  for (const Clause& c : f.clauses) out += clause_text(m, f, c, !bare.contains(id));
   return out;
 }
 
@@ -370,13 +396,14 @@ std::vector<FamilyId> reading_order(const Module& m, const std::vector<FamilyId>
 
 std::string print(Module& m, const PrintOptions& options) {
   std::string out;
+  std::set<FamilyId> bare = ungrounded(m);
   if (!options.only.empty()) {
-    for (FamilyId id : options.only) out += family_text(m, id);
+    for (FamilyId id : options.only) out += family_text(m, id, bare);
     return out;
   }
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
-  for (FamilyId id : reading_order(m, all)) out += family_text(m, id);
+  for (FamilyId id : reading_order(m, all)) out += family_text(m, id, bare);
   for (const Effect& e : m.effects) out += effect_text(m, e);
   return out;
 }

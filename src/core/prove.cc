@@ -178,6 +178,7 @@ Facts clause_facts(const Module& m, const Clause& clause) {
   Facts facts;
   facts.slots = clause.box;
   for (const Constraint& c : m.constraints) assume(m, c.cond, facts);
+  facts.guarded = false;  // they hold everywhere
   return facts;
 }
 
@@ -190,13 +191,28 @@ void assume(const Module& m, ExprId cond, Facts& facts) {
   if (!cond) return;
   std::vector<ExprId> parts;
   conjuncts(m, cond, parts);
+  facts.guarded = true;
   for (ExprId part : parts) {
     for (AffineForm& f : as_nonnegative(m, part)) facts.nonnegative.push_back(std::move(f));
+    if (const auto* a = get_if<Apply>(m, part); a && a->op == Op::Ne && m[a->args[0]].type == DType::I64) {
+      facts.nonzero.push_back(plus(affine_form(m, a->args[0]), affine_form(m, a->args[1]), -1));
+    }
   }
 }
 
 bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts) {
-  return Prover(m, facts).nonnegative(form, kEffort);
+  if (facts.nonzero.empty()) return Prover(m, facts).nonnegative(form, kEffort);
+  // t ≥ 0 and t ≠ 0 give t ≥ 1: the else arm of `if t == 0`.
+  Facts more = facts;
+  for (const AffineForm& f : facts.nonzero) {
+    for (int64_t sign : {1, -1}) {
+      AffineForm side = scaled(f, sign);
+      if (!Prover(m, facts).nonnegative(side, kEffort)) continue;
+      side.constant -= 1;
+      more.nonnegative.push_back(std::move(side));
+    }
+  }
+  return Prover(m, more).nonnegative(form, kEffort);
 }
 
 bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts) {

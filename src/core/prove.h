@@ -15,6 +15,8 @@ namespace ein::core {
 struct Facts {
   std::vector<Range> slots;             // invalid lo/hi: unknown
   std::vector<AffineForm> nonnegative;  // each form ≥ 0
+  std::vector<AffineForm> nonzero;      // each form ≠ 0
+  bool guarded = false;                 // some condition holds here that may not be affine at all
 };
 
 // Facts at the top of a clause: its box.

@@ -50,28 +50,49 @@ ExprId product(Module& m, const std::vector<ExprId>& num, const std::vector<Expr
   return v;
 }
 
+uint64_t binders_of(const Reduce& r) {
+  uint64_t out = 0;
+  for (size_t k = 0; k < r.over.size(); ++k) out |= uint64_t{1} << (r.first + k);
+  return out;
+}
+
+// An expression that stood inside the reduction and mentions none of its binders, as it reads
+// outside: reductions in it are renumbered.
+ExprId lift(Module& m, const Reduce& r, ExprId e) {
+  std::vector<ExprId> with(r.first + r.over.size());
+  return substitute(m, e, with, r.first);
+}
+
+// sum[k](v where g, h) with g free of k: if g { sum[k](v where h) } else { 0 }. Only conditions in
+// front are lifted: each may rely on those before it.
+ExprId lift_gate(Module& m, ExprId e) {
+  const auto* in = get_if<Reduce>(m, e);
+  if (!in || in->op != ReduceOp::Sum || !in->gate || !is_float(m[e].type)) return e;
+  Reduce r = *in;
+  std::vector<ExprId> parts, outside;
+  conjuncts(m, r.gate, parts);
+  size_t k = 0;
+  while (k < parts.size() && (m[parts[k]].free & binders_of(r)) == 0) outside.push_back(lift(m, r, parts[k++]));
+  if (outside.empty()) return e;
+  r.gate = all_of(m, {parts.begin() + static_cast<ptrdiff_t>(k), parts.end()});
+  return gated(m, all_of(m, outside), reduce(m, r, m[e].span));
+}
+
 ExprId pull_factors(Module& m, ExprId e) {
   const auto* in = get_if<Reduce>(m, e);
   if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type)) return e;
   Reduce r = *in;
   Product p;
   flatten(m, r.body, false, p);
-  uint64_t binders = 0;
-  for (size_t k = 0; k < r.over.size(); ++k) binders |= uint64_t{1} << (r.first + k);
+  uint64_t binders = binders_of(r);
   Product outer, inner;
   for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
   for (ExprId x : p.den) ((m[x].free & binders) ? inner : outer).den.push_back(x);
   if (outer.num.empty() && outer.den.empty() && !p.negative) return e;
   // A sum of nothing but the factor itself stays a sum: its value is a count of cells.
   if (inner.num.empty() && inner.den.empty() && !p.negative) return e;
-  // A factor that itself reduces was numbered below this sum's binders: it moves out only when its
-  // own binders can be renumbered, which `substitute` does.
-  auto lift = [&](ExprId x) {
-    std::vector<ExprId> with(r.first + r.over.size());
-    return substitute(m, x, with, r.first);
-  };
-  for (ExprId& x : outer.num) x = lift(x);
-  for (ExprId& x : outer.den) x = lift(x);
+  for (ExprId& x : outer.num) x = lift(m, r, x);
+  for (ExprId& x : outer.den) x = lift(m, r, x);
   DType type = m[e].type;
   r.body = product(m, inner.num, inner.den, type);
   ExprId sum = reduce(m, r, m[e].span);
@@ -116,6 +137,7 @@ ExprId step(Module& m, ExprId e) {
     out.body = g.value;
     return reduce(m, std::move(out), expr.span);
   }
+  if (ExprId lifted = lift_gate(m, e); lifted != e) return lifted;
   return pull_factors(m, e);
 }
 

@@ -3,6 +3,7 @@
 //
 //   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -)
 //   sum[k](if g { v } else { 0 })        →  sum[k](v where g)
+//   sum[k](v where g, h), g free of k    →  if g { sum[k](v where h) } else { 0 }
 //   if g { if h { v } else { 0 } } else { 0 }  →  if g && h { v } else { 0 }
 //   (if g { v } else { 0 }) + (if g { w } else { 0 })  →  if g { v + w } else { 0 }
 //   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (the zero is structural here)

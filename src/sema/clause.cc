@@ -37,9 +37,12 @@ bool check_closed(Sema& s, CoreId e, Span span) {
   return false;
 }
 
-// `let y[i, j in 0..i]`
-bool check_independent(Sema& s, const std::vector<ast::Slot>& slots, const ast::Slot& slot) {
+// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here: left
+// indices are not in scope in left ranges.
+bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& slots,
+                       const ast::Slot& slot) {
   for (Symbol name : free_names(s.ast, slot.range)) {
+    if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) continue;
     for (const ast::Slot& other : slots) {
       if (other.kind != ast::Slot::Kind::Index || other.name.symbol != name) continue;
       s.diags
@@ -86,7 +89,7 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& sl
       index->left = true;
       index->inferred = !slot.range;
       if (slot.range) {
-        if (!check_independent(s, slots, slot)) return false;
+        if (!check_independent(s, env, slots, slot)) return false;
         if (!elaborate_range(s, env, slot.range, range)) return false;
         if (!check_closed(s, range.lo, s[slot.range].span)) return false;
         if (!check_closed(s, range.hi, s[slot.range].span)) return false;
@@ -99,11 +102,13 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& sl
         range = unknown_range(s, slot.name, true);
       }
       index->range = range;
-      frame.indices.push_back(index);
     }
     out.box.push_back(range);
     out.coords.push_back({index ? index->name : Symbol{}, range.hi});
     out.left.push_back({index, slot.span});
+  }
+  for (const auto& left : out.left) {
+    if (left.index) frame.indices.push_back(left.index);
   }
   return true;
 }
@@ -158,7 +163,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     e.help("spell the coordinate out on both sides");
     return false;
   }
-  for (size_t i = 0; i < rest.size(); ++i) {
+  // A plain `let` has the coordinates of its value, even where those share a name (decision 5).
+  for (size_t i = 0; i < rest.size() && !out.left.empty(); ++i) {
     bool taken = std::any_of(out.coords.begin(), out.coords.end(),
                              [&](const core::Coord& c) { return c.name == rest[i].name; });
     for (size_t j = 0; j < i; ++j) taken |= rest[j].name == rest[i].name;

@@ -205,8 +205,10 @@ void begin(Sema& s, Definition& d) {
     return;
   }
   if (slots == 0) return;  // `let x = x * 2`: found when it reads itself
-  bool base = std::any_of(d.outs.begin(), d.outs.end(), [](const auto& o) { return o.has_value(); });
-  if (!base && !type_of(s, d)) {
+  // Without a first clause the body must say its type without reading the group, as in
+  // `if t == 0 { 1.0 } else { x[t-1] + 1.0 }`.
+  auto type = decide_type(s, d);
+  if (!type && !type_of(s, d)) {
     auto& e = s.diags.error(Code::E0403,
                             fmt::format("every clause of {} reads its own recurrence, so its type "
                                         "is not known", quoted(d.name.symbol)));
@@ -215,7 +217,6 @@ void begin(Sema& s, Definition& d) {
     d.state = Definition::State::Bad;
     return;
   }
-  auto type = decide_type(s, d);
   std::vector<core::Coord> coords;
   if (!type || !merge_coords(s, d, coords)) {
     d.state = Definition::State::Bad;

@@ -78,14 +78,13 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
 }
 
 void check_slot(Sema& s, const Site* site, FamilyId family, size_t position, CoreId e,
-                CoreId access, const core::Facts& facts, size_t entry,
+                CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
   CoreId extent = s.m[family].coords[position].extent;
   if (core::proves_in_bounds(s.m, e, extent, facts)) return;
   CoreId zero = core::int_lit(s.m, 0);
   std::string why;
-  bool guarded = facts.nonnegative.size() > entry;
-  if (guarded) {
+  if (facts.guarded) {
     // Under a condition only a read that is wrong wherever it happens is an error.
     if (core::proves_lt(s.m, e, zero, facts)) why = "it is always below 0";
     if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";
@@ -116,7 +115,6 @@ void check_bounds(Sema& s) {
     return std::holds_alternative<core::Access>(n) || std::holds_alternative<core::Request>(n);
   };
   std::set<std::pair<uint32_t, uint32_t>> reported;
-  size_t entry = entry_facts(s).nonnegative.size();
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     const Site* site = s.made_at.count(FamilyId(i)) ? s.made_at[FamilyId(i)] : nullptr;
     const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
@@ -126,7 +124,7 @@ void check_bounds(Sema& s) {
         const core::Node node = s.m[e].node;
         auto each = [&](FamilyId family, const std::vector<CoreId>& at) {
           for (size_t p = 0; p < at.size(); ++p) {
-            check_slot(s, site, family, p, at[p], e, facts, entry, reported);
+            check_slot(s, site, family, p, at[p], e, facts, reported);
           }
         };
         if (const auto* a = std::get_if<core::Access>(&node)) each(a->family, a->at);

@@ -196,6 +196,7 @@ struct Ast {
   // Expressions written in parentheses (which their spans include). They mean the same without; the
   // formatter keeps them.
   std::unordered_set<ExprId> parenthesised;
+  bool complete = true;  // false when the parser reported an error: the tree may lack parts of the text
 
   const Expr& operator[](ExprId id) const { return exprs[id]; }
   const Type& operator[](TypeId id) const { return types[id]; }

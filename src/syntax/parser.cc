@@ -44,8 +44,10 @@ const char* foreign_help(std::string_view word) {
 Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags) {
   Ast ast;
   ast.file = file;
+  size_t errors_before = diags.errors();
   Parser p(file, sources, diags, ast, lex(file, sources, diags));
   p.statements(ast.items, nullptr);
+  ast.complete = diags.errors() == errors_before;
   for (size_t i = 0; i < p.comments.size(); ++i) {
     if (!p.comments[i].doc || p.doc_used[i]) continue;
     diags.warning(Code::W0101, "doc comment documents nothing")
