@@ -12,10 +12,9 @@
 #include "base/match.h"
 #include "core/build.h"
 #include "core/groups.h"
-#include "core/normal.h"
 #include "core/rewrite.h"
 #include "core/simplify.h"
-#include "core/solve_gates.h"
+#include "core/tidy.h"
 
 namespace ein::autodiff {
 

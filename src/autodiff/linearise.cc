@@ -161,6 +161,31 @@ bool has_active_read(const Module& m, ExprId body, const Active& active) {
   return found;
 }
 
+// What `body` is where `gate` holds: the arm that its conditions choose.
+ExprId value_under(Module& m, ExprId body, ExprId gate) {
+  std::vector<ExprId> known;
+  core::conjuncts(m, gate, known);
+  auto holds = [&](ExprId cond) {
+    std::vector<ExprId> parts;
+    core::conjuncts(m, cond, parts);
+    return std::all_of(parts.begin(), parts.end(), [&](ExprId p) {
+      return std::find(known.begin(), known.end(), p) != known.end();
+    });
+  };
+  for (;;) {
+    const auto* a = core::get_if<Apply>(m, body);
+    if (!a || a->op != Op::Select) return body;
+    Apply select = *a;
+    if (holds(select.args[0])) {
+      body = select.args[1];
+    } else if (holds(core::negate(m, select.args[0]))) {
+      body = select.args[2];
+    } else {
+      return body;
+    }
+  }
+}
+
 Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
                        const Active& active) {
   Linear out;
@@ -238,15 +263,15 @@ Linear linearise(Module& m, FamilyId id, size_t index, const Active& active) {
   // Where a coefficient needs the value of the whole body, that is the family itself.
   std::vector<ExprId> here;
   for (uint32_t k = 0; k < m[id].rank(); ++k) here.push_back(core::slot(m, k));
-  if (core::get_if<Apply>(m, clause.body)) {
+  for (Term& t : out.terms) {
+    ExprId whole = value_under(m, clause.body, t.gate);
+    if (!core::get_if<Apply>(m, whole)) continue;
     ExprId self = core::access(m, id, here);
     auto reuse = [&](ExprId e) {
-      return e ? core::rewrite(m, e, [&](ExprId x) { return x == clause.body ? self : x; }) : e;
+      return e ? core::rewrite(m, e, [&](ExprId x) { return x == whole ? self : x; }) : e;
     };
-    for (Term& t : out.terms) {
-      t.coef.num = reuse(t.coef.num);
-      t.coef.den = reuse(t.coef.den);
-    }
+    t.coef.num = reuse(t.coef.num);
+    t.coef.den = reuse(t.coef.den);
   }
   return out;
 }

@@ -182,11 +182,23 @@ class Transposer {
         gates.push_back(apply(m_, Op::Eq, {slot(m_, k), slot(m_, first + carried_[k])}));
       }
     }
-    if (in.term.gate) gates.push_back(put(in.term.gate));
-    // Where the reader's adjoint is gated out, so is what it passes on: 0 · inf never arises.
+    std::vector<ExprId> own, support;  // the term's gate; where the reader's adjoint is not gated out
+    conjuncts(m_, put(in.term.gate), own);
     if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
-      std::vector<ExprId> adjoint_at = reader_address(front, first, reader.rank());
-      gates.push_back(substitute(m_, it->second, adjoint_at, first + reader.rank() + inner));
+      std::vector<ExprId> at = reader_address(front, first, reader.rank());
+      conjuncts(m_, substitute(m_, it->second, at, first + reader.rank() + inner), support);
+    }
+    auto add_new = [&](const std::vector<ExprId>& conditions, const std::vector<ExprId>& but) {
+      for (ExprId c : conditions) {
+        if (std::find(but.begin(), but.end(), c) == but.end()) gates.push_back(c);
+      }
+    };
+    if (in.term.coef.num || in.term.coef.den) {
+      // Where the adjoint is gated out, so is what it passes on: 0 · inf never arises.
+      add_new(support, {});
+      add_new(own, support);
+    } else {
+      add_new(own, support);  // passed on as it is: its zeros are zeros
     }
     r.gate = all_of(m_, gates);
 

@@ -1,5 +1,5 @@
-// Moving a subexpression into a family of its own, and back. Both are definitions, not storage: what
-// is kept in memory is the plan's business.
+// Moving a subexpression into a family of its own: a definition, not storage (what is kept in memory
+// is the plan's business). tidy.h moves it back.
 #pragma once
 
 #include <string>
@@ -23,10 +23,5 @@ std::vector<Symbol> coordinate_names(const Family& family);
 // A routed Reduce runs as one pass only where it is the whole body of a clause: every other one gets
 // a family of its own. The evaluator does not need this; planning does.
 void isolate_routes(Module& m);
-
-// Removes generated families that nothing needs, and inlines generated families whose definition is
-// trivial, or that are read in one place and where inlining repeats no work. Derived gradients come
-// out as one line per parameter this way.
-void tidy(Module& m);
 
 }  // namespace ein::core

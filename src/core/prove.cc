@@ -193,6 +193,7 @@ void assume(const Module& m, ExprId cond, Facts& facts) {
   conjuncts(m, cond, parts);
   facts.guarded = true;
   for (ExprId part : parts) {
+    facts.holds.push_back(part);
     for (AffineForm& f : as_nonnegative(m, part)) facts.nonnegative.push_back(std::move(f));
     if (const auto* a = get_if<Apply>(m, part); a && a->op == Op::Ne && m[a->args[0]].type == DType::I64) {
       facts.nonzero.push_back(plus(affine_form(m, a->args[0]), affine_form(m, a->args[1]), -1));
@@ -231,6 +232,7 @@ bool proves(Module& m, ExprId cond, const Facts& facts) {
   conjuncts(m, cond, parts);
   return std::all_of(parts.begin(), parts.end(), [&](ExprId part) {
     if (const auto* b = get_if<BoolLit>(m, part)) return b->value;
+    if (std::find(facts.holds.begin(), facts.holds.end(), part) != facts.holds.end()) return true;
     std::vector<AffineForm> forms = as_nonnegative(m, part);
     if (forms.empty()) return false;
     return std::all_of(forms.begin(), forms.end(),
@@ -244,6 +246,8 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
   conjuncts(m, cond, parts);
   return std::any_of(parts.begin(), parts.end(), [&](ExprId part) {
     if (const auto* b = get_if<BoolLit>(m, part)) return !b->value;
+    ExprId opposite = negate(m, part);
+    if (std::find(facts.holds.begin(), facts.holds.end(), opposite) != facts.holds.end()) return true;
     for (const AffineForm& f : as_nonnegative(m, part)) {
       AffineForm below = scaled(f, -1);  // f ≤ −1
       below.constant -= 1;

@@ -16,6 +16,7 @@ struct Facts {
   std::vector<Range> slots;             // invalid lo/hi: unknown
   std::vector<AffineForm> nonnegative;  // each form ≥ 0
   std::vector<AffineForm> nonzero;      // each form ≠ 0
+  std::vector<ExprId> holds;            // conditions of any kind that hold, as they are written
   bool guarded = false;                 // some condition holds here that may not be affine at all
 };
 

@@ -1,0 +1,305 @@
+#include "core/tidy.h"
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "core/build.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+#include "core/solve_gates.h"
+
+namespace ein::core {
+namespace {
+
+struct Site {
+  FamilyId reader;
+  size_t clause;
+  ExprId node;     // the Access
+  uint32_t depth;  // slots in scope
+};
+
+using Sites = std::map<FamilyId, std::vector<Site>>;
+
+// Every access with the number of slots in scope where it stands; once per (node, depth).
+void sites_in(const Module& m, ExprId body, uint32_t rank,
+              const std::function<void(ExprId, uint32_t)>& f) {
+  std::set<std::pair<ExprId, uint32_t>> seen;
+  std::function<void(ExprId, uint32_t)> visit = [&](ExprId e, uint32_t depth) {
+    if (!seen.insert({e, depth}).second) return;
+    if (const auto* r = get_if<Reduce>(m, e)) {
+      for (const Range& range : r->over) {
+        visit(range.lo, depth);
+        visit(range.hi, depth);
+      }
+      uint32_t inside = r->first + static_cast<uint32_t>(r->over.size());
+      if (r->gate) visit(r->gate, inside);
+      for (const Route& route : r->routes) visit(route.to, inside);
+      visit(r->body, inside);
+      return;
+    }
+    if (get_if<Access>(m, e)) f(e, depth);
+    for_each_child(m, e, [&](ExprId child) { visit(child, depth); });
+  };
+  visit(body, rank);
+}
+
+Sites find_sites(const Module& m) {
+  Sites out;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    const Family& f = m[FamilyId(i)];
+    for (size_t c = 0; c < f.clauses.size(); ++c) {
+      sites_in(m, f.clauses[c].body, f.rank(), [&](ExprId e, uint32_t depth) {
+        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), c, e, depth});
+      });
+    }
+    for (ExprId cell : f.cells) {
+      sites_in(m, cell, 0, [&](ExprId e, uint32_t depth) {
+        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), ~size_t{0}, e, depth});
+      });
+    }
+  }
+  return out;
+}
+
+struct Shape {
+  bool reads = false, reduces = false, routed = false, requests = false;
+  size_t work = 0;  // operations on values
+};
+
+Shape shape_of(const Module& m, ExprId body) {
+  Shape s;
+  for_each_node(m, body, [&](ExprId e) {
+    if (const auto* r = get_if<Reduce>(m, e)) {
+      s.reduces = true;
+      s.routed |= !r->routes.empty();
+    }
+    s.requests |= get_if<Request>(m, e) != nullptr;
+    s.reads |= get_if<Access>(m, e) != nullptr;
+    if (const auto* a = get_if<Apply>(m, e)) s.work += a->op != Op::Cast && m[e].type != DType::I64;
+  });
+  return s;
+}
+
+// The clause of `f` that defines every cell read at `a` in a clause of the reader; null when that is
+// not known to be one clause.
+const Clause* read_clause(Module& m, const Family& f, const Clause& reader, ExprId node) {
+  if (f.kind != Family::Kind::Defined) return nullptr;
+  const Clause* found = nullptr;
+  bool one = true;
+  auto is_node = [&](const Node& n) { return std::holds_alternative<Access>(n); };
+  for_each_with_facts(m, reader, is_node, [&](ExprId e, const Facts& facts) {
+    if (e != node) return;
+    const Access a = *get_if<Access>(m, e);
+    const Clause* here = nullptr;
+    for (const Clause& c : f.clauses) {
+      bool inside = true;
+      for (size_t k = 0; k < c.box.size() && inside; ++k) {
+        inside = proves_le(m, c.box[k].lo, a.at[k], facts) && proves_lt(m, a.at[k], c.box[k].hi, facts);
+      }
+      if (inside) here = &c;
+    }
+    one &= here != nullptr && (!found || found == here);
+    found = here;
+  });
+  return one ? found : nullptr;
+}
+
+bool is_whole(const Module& m, const Family& f) {
+  if (f.kind != Family::Kind::Defined || f.clauses.size() != 1) return false;
+  for (size_t k = 0; k < f.coords.size(); ++k) {
+    const Range& r = f.clauses[0].box[k];
+    if (const_int(m, r.lo) != 0 || r.hi != f.coords[k].extent) return false;
+  }
+  return true;
+}
+
+// Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest one
+// is mentioned, so nothing that the definition computes once is computed again. `whole`: every slot
+// in scope is mentioned, so not even an invariant of the reader's inner coordinates is moved in.
+bool repeats_no_work(const Module& m, const Site& s, bool whole) {
+  uint64_t used = 0;
+  for (ExprId e : get_if<Access>(m, s.node)->at) used |= m[e].free;
+  if (whole && used + 1 != uint64_t{1} << s.depth) return false;
+  return (used & (used + 1)) == 0;
+}
+
+bool may_inline(const Module& m, const Family& f, const Clause& clause, const std::vector<Site>& sites) {
+  Shape shape = shape_of(m, clause.body);
+  if (shape.requests) return false;
+  bool constant = !shape.reads && m[clause.body].free == 0;
+  if (!shape.reduces && (shape.work == 0 || constant)) return true;
+  if (sites.size() != 1) return false;
+  const Site& s = sites[0];
+  const Access& a = *get_if<Access>(m, s.node);
+  if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
+  const Family& reader = m[s.reader];
+  if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by coordinate
+    if (reader.clauses[s.clause].body != s.node || !is_whole(m, reader)) return false;
+    for (uint32_t k = 0; k < a.at.size(); ++k) {
+      if (slot_of(m, a.at[k]) != k) return false;
+    }
+    return reader.rank() == f.rank();
+  }
+  return !shape.reduces || s.depth == reader.rank();
+}
+
+// The clause to put in place of each read of `id`; null when the family stays.
+const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
+  const Family& f = m[id];
+  if (!f.generated || sites.empty()) return nullptr;
+  for (const Site& s : sites) {
+    if (s.reader == id) return nullptr;
+  }
+  const Clause* clause = nullptr;
+  if (is_whole(m, f)) {
+    clause = &f.clauses[0];
+  } else {
+    for (const Site& s : sites) {
+      if (s.clause == ~size_t{0}) return nullptr;
+      const Clause* here = read_clause(m, f, m[s.reader].clauses[s.clause], s.node);
+      if (!here || (clause && clause != here)) return nullptr;
+      clause = here;
+    }
+  }
+  return clause && may_inline(m, f, *clause, sites) ? clause : nullptr;
+}
+
+ExprId inline_in(Module& m, ExprId body, uint32_t rank, FamilyId id, ExprId definition) {
+  std::map<std::pair<ExprId, uint32_t>, ExprId> memo;
+  std::function<ExprId(ExprId, uint32_t)> visit = [&](ExprId e, uint32_t depth) -> ExprId {
+    if (auto it = memo.find({e, depth}); it != memo.end()) return it->second;
+    ExprId out;
+    const Expr expr = m[e];
+    if (const auto* r = std::get_if<Reduce>(&expr.node)) {
+      Reduce copy = *r;
+      uint32_t inside = r->first + static_cast<uint32_t>(r->over.size());
+      for (Range& range : copy.over) range = {visit(range.lo, depth), visit(range.hi, depth)};
+      if (copy.gate) copy.gate = visit(copy.gate, inside);
+      for (Route& route : copy.routes) route.to = visit(route.to, inside);
+      copy.body = visit(copy.body, inside);
+      out = reduce(m, std::move(copy), expr.span);
+    } else {
+      out = map_children(m, e, [&](ExprId child) { return visit(child, depth); });
+      if (const auto* a = get_if<Access>(m, out); a && a->family == id) {
+        std::vector<ExprId> at = a->at;
+        out = substitute(m, definition, at, depth);
+      }
+    }
+    memo[{e, depth}] = out;
+    return out;
+  };
+  return visit(body, rank);
+}
+
+// The module with only the families in `keep`, renumbered.
+void compact(Module& m, const std::set<FamilyId>& keep) {
+  Module out;
+  out.arena = m.arena;
+  out.params = m.params;
+  out.constraints = m.constraints;
+  out.effects = m.effects;
+  std::map<FamilyId, FamilyId> to;
+  for (FamilyId id : keep) to[id] = out.families.add(m[id]);
+  std::map<ExprId, ExprId> memo;
+  std::function<ExprId(ExprId)> visit = [&](ExprId e) -> ExprId {
+    if (auto it = memo.find(e); it != memo.end()) return it->second;
+    const Expr expr = m[e];
+    ExprId moved;
+    auto list = [&](const std::vector<ExprId>& in) {
+      std::vector<ExprId> at;
+      for (ExprId x : in) at.push_back(visit(x));
+      return at;
+    };
+    if (const auto* a = std::get_if<Access>(&expr.node)) {
+      moved = access(out, to.at(a->family), list(a->at), expr.span);
+    } else if (const auto* r = std::get_if<Request>(&expr.node)) {
+      moved = request(out, {to.at(r->num), list(r->num_at), to.at(r->den), list(r->den_at)}, expr.span);
+    } else {
+      moved = map_children(out, e, visit);
+    }
+    memo[e] = moved;
+    return moved;
+  };
+  rewrite_all(out, visit);
+  for (uint32_t p = 0; p < out.params.size(); ++p) {
+    FamilyId& source = out.params[ParamId(p)].source;
+    if (source) source = to.at(source);
+  }
+  for (Effect& e : out.effects) {
+    if (e.cond) e.cond = to.at(e.cond);
+    for (Piece& p : e.pieces) {
+      if (p.value) p.value = to.at(p.value);
+    }
+  }
+  m = std::move(out);
+}
+
+std::set<FamilyId> needed(const Module& m) {
+  std::vector<FamilyId> work;
+  std::set<FamilyId> seen;
+  auto need = [&](FamilyId f) {
+    if (f && seen.insert(f).second) work.push_back(f);
+  };
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    if (!m[FamilyId(i)].generated) need(FamilyId(i));
+  }
+  for (uint32_t p = 0; p < m.params.size(); ++p) need(m.params[ParamId(p)].source);
+  for (const Effect& e : m.effects) {
+    need(e.cond);
+    for (const Piece& p : e.pieces) need(p.value);
+  }
+  for (size_t i = 0; i < work.size(); ++i) {
+    auto visit = [&](ExprId e) {
+      for_each_node(m, e, [&](ExprId x) {
+        if (const auto* a = get_if<Access>(m, x)) need(a->family);
+        if (const auto* r = get_if<Request>(m, x)) {
+          need(r->num);
+          need(r->den);
+        }
+      });
+    };
+    const Family& f = m[work[i]];
+    for (const Clause& c : f.clauses) visit(c.body);
+    for (ExprId c : f.cells) visit(c);
+  }
+  return seen;
+}
+
+}  // namespace
+
+void tidy(Module& m) {
+  auto drop_dead = [&] {
+    std::set<FamilyId> keep = needed(m);
+    if (keep.size() != m.families.size()) compact(m, keep);
+  };
+  drop_dead();
+  std::set<FamilyId> named;  // by effects: they print it, so it stays
+  for (bool changed = true; changed;) {
+    changed = false;
+    named.clear();
+    for (const Effect& e : m.effects) {
+      named.insert(e.cond);
+      for (const Piece& p : e.pieces) named.insert(p.value);
+    }
+    Sites sites = find_sites(m);
+    for (auto& [id, list] : sites) {
+      const Clause* clause = named.contains(id) ? nullptr : inlined(m, id, list);
+      if (!clause) continue;
+      ExprId definition = clause->body;
+      std::set<FamilyId> readers;
+      for (const Site& s : list) readers.insert(s.reader);
+      for (FamilyId reader : readers) {
+        Family& f = m.families[reader];
+        for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), id, definition);
+        for (ExprId& c : f.cells) c = inline_in(m, c, 0, id, definition);
+        solve_gates(m, reader);
+      }
+      changed = true;
+      break;  // other sites have moved
+    }
+    if (changed) drop_dead();
+  }
+}
+
+}  // namespace ein::core
