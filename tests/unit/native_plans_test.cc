@@ -27,7 +27,7 @@ std::string differs(core::Module& m, const core::Inputs& inputs, uint64_t seed,
                     const std::vector<core::FamilyId>& wanted) {
   core::EvalResult want = core::evaluate(m, inputs, wanted);
   std::mt19937 rng(static_cast<uint32_t>(seed));
-  for (int plan = 0; plan < 3; ++plan) {
+  for (int plan = 0; plan < 2; ++plan) {
     auto compiled = compile_native(m, wanted, random_options(rng));
     if (auto* why = std::get_if<std::string>(&compiled)) return *why;
     Native& native = *std::get<std::shared_ptr<Native>>(compiled);
@@ -48,7 +48,7 @@ std::string differs(core::Module& m, const core::Inputs& inputs, uint64_t seed,
 
 TEST(NativePlans, RandomPlansOfRandomProgramsAgree) {
   int checked = 0;
-  for (uint64_t seed = 1; seed <= 80; ++seed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
     fuzz::Generated g = fuzz::generate(seed);
     fuzz::Subject subject;
     if (!fuzz::compile_source(g.source, subject).empty()) continue;  // another test's business
@@ -58,7 +58,7 @@ TEST(NativePlans, RandomPlansOfRandomProgramsAgree) {
     ++checked;
     EXPECT_EQ(differs(m, g.inputs, seed, wanted), "") << "seed " << seed << "\n" << g.source;
   }
-  EXPECT_GT(checked, 20);
+  EXPECT_GT(checked, 10);
 }
 
 }  // namespace
