@@ -1,6 +1,8 @@
 // Indexing: `x[i, 2*j]`, gathers, partial indexing; `extent`, `shape`, `len`.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -114,7 +116,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
         base.scalar() ? name + " is a scalar and takes no index"
                       : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
                                     base.coords.size() == 1 ? "" : "s", at.size()));
-    d.primary(span, fmt::format("{} indices here", at.size()));
+    d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
     if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
       d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
     }
@@ -132,7 +134,13 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
   }
   Value out = base;
-  out.body = cell(s, base, at, inside);
+  if (FamilyId family = whole_family(s, base)) {  // so that the node knows the whole place
+    std::vector<CoreId> all = core::get_if<core::Access>(s.m, base.body)->at;
+    std::copy(at.begin(), at.end(), all.end() - static_cast<ptrdiff_t>(at.size()));
+    out.body = core::access(s.m, family, std::move(all), span);
+  } else {
+    out.body = cell(s, base, at, inside);
+  }
   out.coords.erase(out.coords.begin(), out.coords.begin() + static_cast<ptrdiff_t>(spelled));
   out.depth = env.depth;
   return out;

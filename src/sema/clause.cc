@@ -237,6 +237,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   site.name = env.site ? env.site->name + "_" + text(d.name.symbol) : text(d.name.symbol);
   if (env.site) site.slots = env.site->slots;
   site.span = d.name.span;
+  site.statement = out.span;
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
     site.span = l->names[0].span;
     for (const ast::Slot& slot : l->slots) site.span = join(site.span, slot.span);

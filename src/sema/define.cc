@@ -100,7 +100,8 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
 }
 
 // The extent of coordinate p: the highest end of any clause. Two ends that cannot be compared are
-// settled by an entry constraint when one is a literal clause (decision 13).
+// settled by an entry constraint when one is constant (decision 13: a literal clause
+// beside a range up to T asks for T >= 1).
 bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent) {
   struct End {
     CoreId hi;
@@ -124,7 +125,8 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
       best = end;
       continue;
     }
-    if (!end.literal && !best->literal) {
+    auto constant = [&](const End& e) { return e.literal || core::const_int(s.m, e.hi).has_value(); };
+    if (!constant(end) && !constant(*best)) {
       s.diags
           .error(Code::E0403, fmt::format("clauses of {} end at {} and {}, which cannot be compared",
                                           quoted(d.name.symbol), show(s, best->hi),
@@ -133,9 +135,9 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
           .label(best->span, "ends at " + show(s, best->hi));
       return false;
     }
-    if (best->literal) std::swap(*best, end);
+    if (constant(*best)) std::swap(*best, end);
     constrain(s, core::apply(s.m, core::Op::Le, {end.hi, best->hi}),
-              fmt::format("{} has a clause at {}, so {} must be at least {}",
+              fmt::format("{} has a clause that reaches {}, so {} must be at least {}",
                           quoted(d.name.symbol),
                           show(s, core::sub(s.m, end.hi, core::int_lit(s.m, 1))),
                           show(s, best->hi), show(s, end.hi)),
@@ -239,6 +241,16 @@ void begin(Sema& s, Definition& d) {
 bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::Coord>& coords,
                 DType type) {
   Env env = d.scope->env;
+  if (ast::TypeId written = type_of(s, d); written && !fits(out.body, type)) {
+    s.diags
+        .error(Code::E0405, fmt::format("{} is annotated `{}`, its value is {}",
+                                        quoted(d.name.symbol), name_of(type),
+                                        show_value(s, out.body)))
+        .primary(out.body.span, "this is " + show_value(s, out.body))
+        .label(s.ast[written].span, "annotated here")
+        .help(fmt::format("convert explicitly: `… as {}`", name_of(type)));
+    return false;
+  }
   if (!fits(out.body, type)) {
     s.diags
         .error(Code::E0403, fmt::format("{} is `{}`, this clause is {}", quoted(d.name.symbol),
@@ -403,7 +415,7 @@ bool finish_family(Sema& s, Definition& d) {
   }
   std::vector<core::Clause> clauses = disjoint(s, d, d.prefix, coords, *type);
   s.m.families[d.family].clauses = clauses;
-  s.made_at[d.family] = first.site;
+  for (const auto& out : d.outs) s.made_at[d.family].push_back(out->site);
   if (Site* outer = d.scope->env.site; outer && d.prefix > 0) {
     // Evaluated only where the enclosing gates and conditions hold.
     CoreId cond = core::all_of(s.m, d.scope->env.conds);

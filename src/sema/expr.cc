@@ -156,6 +156,17 @@ Value elaborate_in_slot(Sema& s, Env& env, TreeId e) {
 }
 
 CoreId elaborate_index(Sema& s, Env& env, TreeId e) {
+  // A shape name alone in a slot is a forgotten index: as an extent it would be out of bounds.
+  if (const ast::Path* path = as_path(s, e)) {
+    Symbol name = path->parts[0].symbol;
+    if (!find_index(env, name) && !value_exists(env, name) && find_extent(s, env, name)) {
+      bool slot = env.in_slot;
+      env.in_slot = true;
+      report_unknown(s, env, path->parts[0]);
+      env.in_slot = slot;
+      return {};
+    }
+  }
   Value v = elaborate_in_slot(s, env, e);
   return v.poison() ? CoreId{} : as_index(s, env, v, e);
 }

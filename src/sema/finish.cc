@@ -116,10 +116,14 @@ void check_bounds(Sema& s) {
   };
   std::set<std::pair<uint32_t, uint32_t>> reported;
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
-    const Site* site = s.made_at.count(FamilyId(i)) ? s.made_at[FamilyId(i)] : nullptr;
+    const std::vector<const Site*>& sites = s.made_at[FamilyId(i)];
     const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
     for (const core::Clause& c : clauses) {
       if (provably_empty(s, c.box)) continue;
+      const Site* site = sites.empty() ? nullptr : sites[0];
+      for (const Site* other : sites) {
+        if (other->statement == c.span) site = other;
+      }
       core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
         const core::Node node = s.m[e].node;
         auto each = [&](FamilyId family, const std::vector<CoreId>& at) {

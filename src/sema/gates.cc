@@ -68,9 +68,10 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
   Gate gate;
   for (const ast::WhereItem& item : items) {
     if (item.bind) {
-      if (find_index(env, item.bind->symbol) || value_exists(env, item.bind->symbol)) {
+      Symbol name = item.bind->symbol;
+      if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) {
         auto& d = s.diags.error(Code::E0209,
-                                quoted(item.bind->symbol) + " exists already and cannot be bound");
+                                quoted(name) + " exists already and cannot be bound");
         d.primary(item.bind->span, "").help("to compare, write `==`");
         Span after{item.bind->span.file, item.bind->span.end, s[item.value].span.begin};
         d.fix({"compare instead", {{after, " == "}}, false});

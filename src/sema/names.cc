@@ -215,10 +215,11 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
                             fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
     d.label(env.site->span, "the left side of this statement");
-    if (!near.empty() && near.size() > 1) d.note(fmt::format("did you mean `{}`?", near));
+    if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
     d.help(fmt::format("sum over it: `sum[{}](…)`, or add it to the left side", k));
     Span value = env.site->value;
-    if (value.valid()) {
+    bool inside = value.valid() && name.span.begin >= value.begin && name.span.end <= value.end;
+    if (inside) {
       Span front{value.file, value.begin, value.begin}, back{value.file, value.end, value.end};
       d.fix({fmt::format("sum over `{}`", k), {{front, "sum[" + k + "]("}, {back, ")"}}, false});
     }

@@ -49,7 +49,7 @@ bool check_agreement(Problem& p, const Variable& v) {
   return true;
 }
 
-void report_no_range(Problem& p, const Variable& v) {
+void report_no_range(Problem& p, const Variable& v) {  // once per cause
   Sema& s = p.s;
   Site* site = p.clause.site;
   if (!site->reported.insert(v.unknown.name).second) return;
@@ -58,6 +58,12 @@ void report_no_range(Problem& p, const Variable& v) {
   if (p.ambiguous) {
     d.label(place_of(s, site, p.ambiguous->family, p.ambiguous->position, p.ambiguous->access),
             "several indices without a range share this slot");
+    // They have one cause: a range for any of them would do.
+    for (uint32_t n : p.ambiguous->slots) {
+      if (const Variable* other = p.variable(p.ambiguous->facts, n)) {
+        site->reported.insert(other->unknown.name);
+      }
+    }
   }
   const std::string& name = text(v.unknown.name);
   d.help(v.left ? fmt::format("give one, as in `[{} in 0..n]`", name)
@@ -75,10 +81,20 @@ bool check_order(Problem& p, const Variable& v) {
     auto& d = s.diags.error(Code::E0307, fmt::format("no value of {} keeps every access in bounds",
                                                      quoted(v.unknown.name)));
     d.primary(v.unknown.span, fmt::format("would run {}..{}", show(s, v.now.lo), show(s, v.now.hi)));
+    std::set<uint32_t> labelled;
+    auto extent = [&](FamilyId family, size_t position, CoreId access) {
+      Span span = place_of(s, p.clause.site, family, position, access);
+      if (!family || !labelled.insert(span.begin).second) return;
+      d.label(span, fmt::format("{} has extent {}", coordinate(s, family, position),
+                                show(s, resolve(s, s.m[family].coords[position].extent))));
+    };
     for (const Need* n : v.narrowed_by) {
-      d.label(place_of(s, p.clause.site, n->family, n->position, n->access),
-              fmt::format("{} has extent {}", coordinate(s, n->family, n->position),
-                          show(s, resolve(s, s.m[n->family].coords[n->position].extent))));
+      extent(n->family, n->position, n->access);
+      for (uint32_t slot : n->slots) {
+        const Variable* other = p.variable(n->facts, slot);
+        if (!other || other == &v) continue;
+        for (const Bare& b : other->bares) extent(b.family, b.position, b.access);
+      }
     }
     return false;
   }
@@ -103,7 +119,8 @@ void warn_unread(Problem& p, const Variable& v) {
   if (form.terms.size() != 1 || form.terms[0].coef != 1 || form.constant <= 0) return;
   Span at = place_of(s, p.clause.site, need->family, need->position, need->access);
   s.diags
-      .warning(Code::W0302, fmt::format("`{}[0]` is never read", text(s.m[a->family].name)))
+      .warning(Code::W0302, fmt::format("the first cells along {} are never read",
+                                        coordinate(s, a->family, need->position)))
       .primary(at, fmt::format("{} starts at 0 here", quoted(v.unknown.name)))
       .help("give the index a range if this is meant");
 }

@@ -182,7 +182,8 @@ struct Site {
   std::vector<Use> uses;
   std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families
   std::set<Symbol> reported;      // names already complained about
-  Span span;
+  Span span;                      // the left side
+  Span statement;
   Span value;                     // the right side, without its `where`
 };
 
@@ -217,7 +218,8 @@ struct Sema {
   std::vector<Definition*> busy;                     // being elaborated, outermost first
   std::vector<ast::StmtId> calls;                    // functions being inlined
   std::unordered_map<FamilyId, Definition*> owner;   // of families the user named
-  std::unordered_map<FamilyId, const Site*> made_at; // where a family's clauses were elaborated
+  // Where a family's clauses were elaborated.
+  std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::set<Symbol> reserved;                         // names that generated ones must avoid
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   int groups = 0;

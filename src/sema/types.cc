@@ -69,6 +69,14 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
     ok = false;
     return e;
   }
+  // `if c { 1 } else { 0 }` takes the type in its arms, like the literals it is made of.
+  if (const core::Expr x = s.m[e]; const auto* a = std::get_if<core::Apply>(&x.node)) {
+    if (a->op == core::Op::Select) {
+      CoreId yes = convert(s, v, a->args[1], to, ok), no = convert(s, v, a->args[2], to, ok);
+      if (!ok) return e;
+      return core::apply(s.m, core::Op::Select, {a->args[0], yes, no}, x.span);
+    }
+  }
   return core::cast(s.m, e, to, v.span);
 }
 

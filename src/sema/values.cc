@@ -174,7 +174,7 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
   }
   f.clauses.push_back(clause);
   FamilyId id = s.m.families.add(std::move(f));
-  s.made_at[id] = env.site;
+  if (env.site) s.made_at[id].push_back(env.site);
   if (prefix > 0) {
     env.site->lifted.push_back({id, clause});
     clause.box.resize(prefix);
