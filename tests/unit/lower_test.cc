@@ -1,10 +1,11 @@
 // The plan and the loops themselves, where the values alone would not show a lost decision.
+#include "lower/lower.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/build.h"
 #include "lower/loops.h"
-#include "lower/lower.h"
 #include "native_harness.h"
 #include "plan/plan.h"
 
@@ -99,7 +100,8 @@ TEST(Lower, ProvenAccessesHaveNoChecks) {
 }
 
 // A loop over a buffer `out` of one dimension, with `body` inside.
-loops::Program one_loop(loops::Axis axis, const std::function<loops::Block(loops::Program&, loops::VarId)>& body) {
+loops::Program one_loop(loops::Axis axis,
+                        const std::function<loops::Block(loops::Program&, loops::VarId)>& body) {
   loops::Program p;
   p.buffers.add({"out", {}, DType::F32, {core::ExprId(0)}, loops::Buffer::Space::Output});
   loops::VarId i = p.vars.add({"i", DType::I64});

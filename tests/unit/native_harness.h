@@ -115,7 +115,8 @@ inline Tensor floats(DType type, const std::vector<double>& v) {
   return t;
 }
 
-inline void expect_equal(const Tensor& want, const Tensor& got, double tolerance, const std::string& what) {
+inline void expect_equal(const Tensor& want, const Tensor& got, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(want.dtype(), got.dtype()) << what;
   ASSERT_EQ(want.shape(), got.shape()) << what;
   for (int64_t i = 0; i < want.size(); ++i) {
@@ -126,9 +127,7 @@ inline void expect_equal(const Tensor& want, const Tensor& got, double tolerance
     double a = want.get_float(i), b = got.get_float(i);
     if (std::isnan(a) || std::isinf(a) || std::isnan(b) || std::isinf(b)) {
       ASSERT_EQ(std::isnan(a), std::isnan(b)) << what << " at " << i;
-      if (!std::isnan(a)) {
-        ASSERT_EQ(a, b) << what << " at " << i;
-      }
+      if (!std::isnan(a)) { ASSERT_EQ(a, b) << what << " at " << i; }
       continue;
     }
     ASSERT_LE(std::fabs(a - b), tolerance * (1 + std::fabs(a))) << what << " at " << i << ": " << a;
@@ -146,7 +145,8 @@ inline std::shared_ptr<Native> compiled(Program& p, const NativeOptions& options
   return std::get<std::shared_ptr<Native>>(out);
 }
 
-// The same values (or the same failure) from the reference and from native code, under several plans.
+// The same values (or the same failure) from the reference and from native code, under several
+// plans.
 inline void expect_same(Program& p, const std::vector<Inputs>& cases, double tolerance = 1e-5) {
   std::vector<NativeOptions> all(4);
   all[0].opt_level = 0;
@@ -177,7 +177,8 @@ inline void expect_same(Program& p, const std::vector<Inputs>& cases, double tol
       }
       for (FamilyId f : p.wanted) {
         ASSERT_TRUE(got.values.contains(f)) << what;
-        expect_equal(want.values.at(f), got.values.at(f), tolerance, what + ", " + text(p.m[f].name));
+        expect_equal(want.values.at(f), got.values.at(f), tolerance,
+                     what + ", " + text(p.m[f].name));
       }
     }
     EXPECT_EQ(before, native_compile_count()) << "a second shape compiled something";

@@ -24,8 +24,8 @@ TEST(NativeNumbers, SelectIsLazy) {
   FamilyId either = p.family("either", {N}, p.op(Op::Or, {negate(p.m, nonzero), even}));
   // log is not evaluated for effect: NaN must not leak out of the side not taken.
   ExprId xi = p.at(x, {p.s(0)});
-  FamilyId logs = p.family(
-      "logs", {N}, p.sel(p.op(Op::Gt, {xi, p.f(0)}), p.op(Op::Log, {xi}), p.f(0)));
+  FamilyId logs =
+      p.family("logs", {N}, p.sel(p.op(Op::Gt, {xi, p.f(0)}), p.op(Op::Log, {xi}), p.f(0)));
   p.wanted = {shift, ratio, divides, either, logs};
   std::vector<int64_t> by;
   for (int64_t i = 0; i < 40; ++i) by.push_back(i % 5 - 2);
@@ -72,9 +72,13 @@ TEST(NativeNumbers, SelectionWithNaNAndTies) {
       if (i % 5 == 0) columns.set_float(i + 37 * 2, columns.get_float(i + 37 * 4));
     }
     std::vector<Inputs> cases;
-    for (const std::vector<double>& v :
-         {std::vector<double>{1, 3, 3, 2}, {2, nan, 5, nan}, {nan}, {-inf, inf, inf}, {},
-          {-1, -5, -5, -2, 7}, {0, -0.0, 0}}) {
+    for (const std::vector<double>& v : {std::vector<double>{1, 3, 3, 2},
+                                         {2, nan, 5, nan},
+                                         {nan},
+                                         {-inf, inf, inf},
+                                         {},
+                                         {-1, -5, -5, -2, 7},
+                                         {0, -0.0, 0}}) {
       cases.push_back({{"x", floats(t, v)}, {"y", columns}});
     }
     cases.push_back({{"x", random_tensor(t, {1000}, 9)}, {"y", random_tensor(t, {0, 3}, 9)}});
@@ -149,7 +153,7 @@ TEST(NativeNumbers, FloatOperations) {
 }
 
 TEST(NativeNumbers, Casts) {
-  const DType types[] = {DType::Bool, DType::I8,  DType::I16, DType::I32,
+  const DType types[] = {DType::Bool, DType::I8, DType::I16, DType::I32,
                          DType::I64,  DType::U8, DType::F32, DType::F64};
   for (DType from : types) {
     Program p;
@@ -161,8 +165,8 @@ TEST(NativeNumbers, Casts) {
     }
     Tensor t = random_tensor(from, {40}, 3);
     if (is_float(from)) {
-      std::vector<double> v{0, -0.0, 0.4, -0.9, 1e30, -1e30, std::nan(""), INFINITY, 255.9, -128.5,
-                            3e9, 40000, 9.3e18};
+      std::vector<double> v{0,        -0.0,  0.4,    -0.9, 1e30,  -1e30, std::nan(""),
+                            INFINITY, 255.9, -128.5, 3e9,  40000, 9.3e18};
       for (size_t i = 0; i < v.size(); ++i) t.set_float(static_cast<int64_t>(i), v[i]);
     } else if (from == DType::I64) {
       t.set_int(0, (int64_t{1} << 60) + 1);
@@ -186,10 +190,11 @@ TEST(NativeNumbers, Booleans) {
               p.family("same", {N}, p.op(Op::Eq, {x, y})),
               p.family("all", {}, p.red(ReduceOp::All, 0, {{p.i(0), N}}, x)),
               p.family("any", {}, p.red(ReduceOp::Any, 0, {{p.i(0), N}}, x))};
-  expect_same(p, {{{"a", random_tensor(DType::Bool, {45}, 1)}, {"b", random_tensor(DType::Bool, {45}, 2)}},
-                  {{"a", ints(DType::Bool, std::vector<int64_t>(33, 1))},
-                   {"b", ints(DType::Bool, std::vector<int64_t>(33, 0))}},
-                  {{"a", Tensor(DType::Bool, {0})}, {"b", Tensor(DType::Bool, {0})}}});
+  expect_same(
+      p, {{{"a", random_tensor(DType::Bool, {45}, 1)}, {"b", random_tensor(DType::Bool, {45}, 2)}},
+          {{"a", ints(DType::Bool, std::vector<int64_t>(33, 1))},
+           {"b", ints(DType::Bool, std::vector<int64_t>(33, 0))}},
+          {{"a", Tensor(DType::Bool, {0})}, {"b", Tensor(DType::Bool, {0})}}});
 }
 
 TEST(NativeNumbers, AllAndAnyStopAtTheDecidingCell) {

@@ -8,7 +8,8 @@ TEST(Native, Elementwise) {
   Program p;
   FamilyId x = p.input("x", DType::F32, 1);
   ExprId v = p.at(x, {p.s(0)});
-  ExprId body = p.op(Op::Tanh, {p.add(p.mul(p.op(Op::Exp, {p.op(Op::Neg, {p.mul(v, v)})}), v), p.f(1))});
+  ExprId body =
+      p.op(Op::Tanh, {p.add(p.mul(p.op(Op::Exp, {p.op(Op::Neg, {p.mul(v, v)})}), v), p.f(1))});
   p.wanted = {p.family("y", {p.extent(x, 0)}, body)};
   expect_same(p, {{{"x", random_tensor(DType::F32, {17}, 1)}},
                   {{"x", random_tensor(DType::F32, {10000}, 2)}},
@@ -20,17 +21,18 @@ TEST(Native, MatrixProduct) {
   for (DType t : {DType::F32, DType::F64, DType::I32}) {
     Program p;
     FamilyId a = p.input("a", t, 2), b = p.input("b", t, 2);
-    p.m.constraints.push_back({p.op(Op::Eq, {p.extent(a, 1), p.extent(b, 0)}), "inner extents", {}, {}});
+    p.m.constraints.push_back(
+        {p.op(Op::Eq, {p.extent(a, 1), p.extent(b, 0)}), "inner extents", {}, {}});
     ExprId body = p.sum(2, {{p.i(0), p.extent(a, 1)}},
                         p.mul(p.at(a, {p.s(0), p.s(2)}), p.at(b, {p.s(2), p.s(1)})));
     p.wanted = {p.family("c", {p.extent(a, 0), p.extent(b, 1)}, body)};
     auto pair = [&](int64_t m, int64_t k, int64_t n) {
       return Inputs{{"a", random_tensor(t, {m, k}, 1)}, {"b", random_tensor(t, {k, n}, 2)}};
     };
-    expect_same(p, {pair(3, 4, 5), pair(17, 33, 65), pair(0, 4, 5), pair(2, 0, 3), pair(70, 300, 40)});
+    expect_same(p,
+                {pair(3, 4, 5), pair(17, 33, 65), pair(0, 4, 5), pair(2, 0, 3), pair(70, 300, 40)});
   }
 }
-
 
 TEST(Native, StridedConvolution) {
   Program p;
@@ -63,13 +65,13 @@ TEST(Native, PaddedConvolutionReadsNothingOutside) {
   FamilyId gated_sum =
       p.family("y", {p.extent(x, 0)}, p.sum(1, {{p.i(0), p.extent(w, 0)}}, product, gate));
   // The same with the gate as a selection inside.
-  FamilyId selected = p.family(
-      "z", {p.extent(x, 0)},
-      p.sum(1, {{p.i(0), p.extent(w, 0)}}, p.sel(gate, product, p.f(0))));
+  FamilyId selected = p.family("z", {p.extent(x, 0)},
+                               p.sum(1, {{p.i(0), p.extent(w, 0)}}, p.sel(gate, product, p.f(0))));
   p.wanted = {gated_sum, selected};
-  expect_same(p, {{{"x", random_tensor(DType::F32, {40}, 5)}, {"w", random_tensor(DType::F32, {3}, 6)}},
-                  {{"x", random_tensor(DType::F32, {1}, 5)}, {"w", random_tensor(DType::F32, {3}, 6)}},
-                  {{"x", random_tensor(DType::F32, {40}, 5)}, {"w", random_tensor(DType::F32, {33}, 6)}}});
+  expect_same(
+      p, {{{"x", random_tensor(DType::F32, {40}, 5)}, {"w", random_tensor(DType::F32, {3}, 6)}},
+          {{"x", random_tensor(DType::F32, {1}, 5)}, {"w", random_tensor(DType::F32, {3}, 6)}},
+          {{"x", random_tensor(DType::F32, {40}, 5)}, {"w", random_tensor(DType::F32, {33}, 6)}}});
 }
 
 TEST(Native, GatherChecksItsBounds) {
@@ -96,7 +98,8 @@ TEST(Native, GatherAlongTheVectorAxis) {
   bad[61] = 50;
   bad[80] = -4;
   Tensor t = random_tensor(DType::F64, {50}, 1);
-  expect_same(p, {{{"x", t}, {"idx", ints(DType::I64, good)}}, {{"x", t}, {"idx", ints(DType::I64, bad)}}});
+  expect_same(
+      p, {{{"x", t}, {"idx", ints(DType::I64, good)}}, {{"x", t}, {"idx", ints(DType::I64, bad)}}});
 }
 
 TEST(Native, RoutedSumWithCollisions) {
@@ -112,7 +115,8 @@ TEST(Native, RoutedSumWithCollisions) {
   r.routes = {{0, cast(p.m, p.at(idx, {p.s(2)}), DType::I64)}};
   r.body = p.at(g, {p.s(2), p.s(1)});
   p.m.constraints.push_back({p.op(Op::Eq, {p.extent(g, 0), p.extent(idx, 0)}), "rows", {}, {}});
-  p.m.constraints.push_back({p.op(Op::Eq, {p.extent(g, 1), p.extent(table, 1)}), "columns", {}, {}});
+  p.m.constraints.push_back(
+      {p.op(Op::Eq, {p.extent(g, 1), p.extent(table, 1)}), "columns", {}, {}});
   FamilyId d = p.define("d", DType::F32, {p.extent(table, 0), p.extent(table, 1)});
   p.clause(d, reduce(p.m, r));
   // And one that is not the whole of its clause.
@@ -166,7 +170,8 @@ TEST(Native, ContractionBesideOtherClausesOfAStep) {
   p.clause(pred, {rest, {p.i(0), N}},
            p.sum(2, {{p.i(0), M}}, p.mul(p.at(x, {p.s(1), p.s(2)}), p.at(w, {before, p.s(2)}))));
   p.clause(w, {first, {p.i(0), M}}, p.f(1, DType::F64));
-  ExprId slope = p.sum(2, {{p.i(0), N}}, p.mul(p.at(pred, {p.s(0), p.s(2)}), p.at(x, {p.s(2), p.s(1)})));
+  ExprId slope =
+      p.sum(2, {{p.i(0), N}}, p.mul(p.at(pred, {p.s(0), p.s(2)}), p.at(x, {p.s(2), p.s(1)})));
   p.clause(w, {rest, {p.i(0), M}},
            p.sub(p.at(w, {before, p.s(1)}), p.mul(p.f(0.001, DType::F64), slope)));
   p.wanted = {w, pred};
@@ -196,7 +201,8 @@ TEST(Native, DownwardAndCoupledRecurrences) {
   p.clause(b, {{p.i(0), p.i(1)}}, p.f(2, DType::F64));
   p.clause(c, p.mul(p.at(a, {p.s(0)}), p.at(b, {p.s(0)})));
   p.clause(a, {{p.i(1), T}}, p.add(p.mul(p.f(0.9, DType::F64), p.at(b, {before})), xt));
-  p.clause(b, {{p.i(1), T}}, p.sub(p.at(a, {p.s(0)}), p.mul(p.f(0.1, DType::F64), p.at(c, {before}))));
+  p.clause(b, {{p.i(1), T}},
+           p.sub(p.at(a, {p.s(0)}), p.mul(p.f(0.1, DType::F64), p.at(c, {before}))));
   p.wanted = {s, a, b, c};
   auto with = [&](int64_t t) { return Inputs{{"x", random_tensor(DType::F64, {t}, 7)}}; };
   expect_same(p, {with(1), with(2), with(17), with(1000)}, 1e-9);
@@ -235,7 +241,8 @@ TEST(Native, StencilOverTime) {
     ExprId inside = both(p.m, p.op(Op::Ge, {j, p.i(0)}), p.op(Op::Lt, {j, N}));
     return p.sel(inside, p.at(u, {before, j}), p.f(0));
   };
-  ExprId body = p.add(cell(0), p.mul(p.f(0.1), p.add(cell(-1), p.sub(cell(1), p.mul(p.f(2), cell(0))))));
+  ExprId body =
+      p.add(cell(0), p.mul(p.f(0.1), p.add(cell(-1), p.sub(cell(1), p.mul(p.f(2), cell(0))))));
   p.clause(u, {{p.i(1), T}, {p.i(0), N}}, body);
   p.wanted = {u};
   auto with = [&](int64_t t, int64_t n) {
@@ -254,11 +261,11 @@ TEST(Native, DependentRanges) {
   FamilyId from = p.family("suffix", {N}, p.sum(1, {{p.s(0), N}}, p.at(x, {p.s(1)})));
   // Two binders, the second bounded by the first.
   FamilyId pairs = p.family(
-      "pairs", {}, p.sum(0, {{p.i(0), N}, {p.i(0), p.s(0)}},
-                         p.mul(p.at(x, {p.s(0)}), p.at(x, {p.s(1)}))));
+      "pairs", {},
+      p.sum(0, {{p.i(0), N}, {p.i(0), p.s(0)}}, p.mul(p.at(x, {p.s(0)}), p.at(x, {p.s(1)}))));
   // x[i − 1] is in bounds only because the loop over k has cells; it must not be read earlier.
-  FamilyId pinned = p.family(
-      "pinned", {N}, p.sum(1, {{p.i(0), p.s(0)}}, p.at(x, {p.sub(p.s(0), p.i(1))})));
+  FamilyId pinned =
+      p.family("pinned", {N}, p.sum(1, {{p.i(0), p.s(0)}}, p.at(x, {p.sub(p.s(0), p.i(1))})));
   p.wanted = {prefix, from, pairs, pinned};
   auto with = [&](int64_t n) { return Inputs{{"x", random_tensor(DType::F64, {n}, 7)}}; };
   expect_same(p, {with(0), with(1), with(5), with(70)}, 1e-12);
@@ -311,10 +318,11 @@ TEST(Native, TablesAndScalars) {
   literal.name = intern("mixed");
   literal.cells = {p.f(1), p.at(total, {}), p.f(3), p.mul(p.at(total, {}), p.at(total, {}))};
   FamilyId u = p.m.families.add(literal);
-  FamilyId both_tables = p.family(
-      "both", {p.i(2), p.i(2)}, p.add(p.at(t, {p.s(0), p.s(1)}), p.at(u, {p.s(1), p.s(0)})));
+  FamilyId both_tables = p.family("both", {p.i(2), p.i(2)},
+                                  p.add(p.at(t, {p.s(0), p.s(1)}), p.at(u, {p.s(1), p.s(0)})));
   p.wanted = {both_tables, t, u, x};
-  expect_same(p, {{{"x", random_tensor(DType::F32, {50}, 1)}}, {{"x", random_tensor(DType::F32, {0}, 1)}}});
+  expect_same(
+      p, {{{"x", random_tensor(DType::F32, {50}, 1)}}, {{"x", random_tensor(DType::F32, {0}, 1)}}});
 }
 
 TEST(Native, InlinedChainsAndSharedWork) {
