@@ -27,8 +27,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   BasicBlock* failed = BasicBlock::Create(c, "failed", run);
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     Emitter e(p, mod, first_dim);
-    llvm::Function* f =
-        e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
+    llvm::Function* f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
     Value* status = b.CreateCall(f, {run->getArg(0)});
     BasicBlock* next = BasicBlock::Create(c, "next", run);
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
@@ -147,8 +146,8 @@ void Emitter::check(const loops::Check& s) {
   b.CreateCondBr(fails, stop, go_on, llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(stop);
   Value* record = b.CreateLoad(
-      b.getPtrTy(), b.CreateConstInBoundsGEP1_64(
-                        b.getPtrTy(), context, offsetof(NativeContext, failure) / sizeof(void*)));
+      b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), context,
+                                                 offsetof(NativeContext, failure) / sizeof(void*)));
   b.CreateStore(i64(s.site.v), record);
   EIN_CHECK(recorded.size() <= NativeFailure::kMaxValues, "too many values in a check");
   for (size_t k = 0; k < recorded.size(); ++k) {
@@ -160,8 +159,8 @@ void Emitter::check(const loops::Check& s) {
       }
       v = b.CreateExtractElement(lanes(recorded[k], DType::I64), lane);
     }
-    Value* at = b.CreateConstInBoundsGEP1_64(
-        b.getInt64Ty(), record, offsetof(NativeFailure, values) / sizeof(int64_t) + k);
+    Value* at = b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), record,
+                                             offsetof(NativeFailure, values) / sizeof(int64_t) + k);
     b.CreateStore(v, at);
   }
   b.CreateRet(b.getInt32(1));
@@ -171,14 +170,21 @@ void Emitter::check(const loops::Check& s) {
 Value* Emitter::combine(core::ReduceOp op, Value* acc, Value* v, DType type) {
   using R = core::ReduceOp;
   switch (op) {
-    case R::Sum: return apply(core::Op::Add, {acc, v}, type, type);
-    case R::Prod: return apply(core::Op::Mul, {acc, v}, type, type);
-    case R::Max: return b.CreateSelect(beats(true, v, acc, type), v, acc);
-    case R::Min: return b.CreateSelect(beats(false, v, acc, type), v, acc);
-    case R::All: return b.CreateAnd(acc, v);
-    case R::Any: return b.CreateOr(acc, v);
+    case R::Sum:
+      return apply(core::Op::Add, {acc, v}, type, type);
+    case R::Prod:
+      return apply(core::Op::Mul, {acc, v}, type, type);
+    case R::Max:
+      return b.CreateSelect(beats(true, v, acc, type), v, acc);
+    case R::Min:
+      return b.CreateSelect(beats(false, v, acc, type), v, acc);
+    case R::All:
+      return b.CreateAnd(acc, v);
+    case R::Any:
+      return b.CreateOr(acc, v);
     case R::ArgMax:
-    case R::ArgMin: break;
+    case R::ArgMin:
+      break;
   }
   EIN_UNREACHABLE("argmax has no combination");
 }

@@ -1,9 +1,10 @@
-// Private to src/codegen: Loops → LLVM IR. One LLVM function per kernel and one that runs them in order.
+// Private to src/codegen: Loops → LLVM IR. One LLVM function per kernel and one that runs them in
+// order.
 //
-// A vector loop is emitted twice: its body over `width` lanes, then the same body for one lane as the
-// tail. In lanes a value has one of three shapes: uniform (one scalar for all lanes), linear (an
-// index: base plus lane · step, both scalars, so that addresses stay scalar), or varying (a vector).
-// Where lanes disagree about a branch, the statements inside run under a mask.
+// A vector loop is emitted twice: its body over `width` lanes, then the same body for one lane as
+// the tail. In lanes a value has one of three shapes: uniform (one scalar for all lanes), linear
+// (an index: base plus lane · step, both scalars, so that addresses stay scalar), or varying (a
+// vector). Where lanes disagree about a branch, the statements inside run under a mask.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -43,9 +44,9 @@ struct Emitter {
   llvm::Function* fn = nullptr;
   llvm::Value* context = nullptr;
 
-  uint32_t width = 1;            // lanes of the code being emitted
-  llvm::Value* mask = nullptr;   // lanes that are active; null: all
-  struct Cell {                  // a variable that changes
+  uint32_t width = 1;           // lanes of the code being emitted
+  llvm::Value* mask = nullptr;  // lanes that are active; null: all
+  struct Cell {                 // a variable that changes
     llvm::AllocaInst* at = nullptr;
     bool lanes = false;
   };

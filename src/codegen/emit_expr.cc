@@ -119,8 +119,8 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   };
   const loops::Buffer& buffer = p.buffers[id];
   out.base = entry.CreateLoad(
-      b.getPtrTy(), entry.CreateConstInBoundsGEP1_64(
-                        b.getPtrTy(), field(offsetof(NativeContext, buffers)), id.v),
+      b.getPtrTy(),
+      entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), field(offsetof(NativeContext, buffers)), id.v),
       buffer.name);
   out.strides.resize(buffer.dims.size());
   Value* step = i64(1);
@@ -129,7 +129,8 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
     if (k == 0) break;
     Value* dims = field(offsetof(NativeContext, dims));
     Value* extent = entry.CreateLoad(
-        b.getInt64Ty(), entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, first_dim[id.v] + k));
+        b.getInt64Ty(),
+        entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, first_dim[id.v] + k));
     step = entry.CreateMul(step, extent, buffer.name + ".stride", true, true);
   }
   return out;

@@ -52,8 +52,8 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
   std::vector<std::pair<loops::VarId, Cell>> outer;
   for (loops::VarId v : s.folds) {
     outer.push_back({v, cells.at(v)});
-    auto* type = llvm::FixedVectorType::get(outer.back().second.at->getAllocatedType(),
-                                            s.axis.width);
+    auto* type =
+        llvm::FixedVectorType::get(outer.back().second.at->getAllocatedType(), s.axis.width);
     cells[v] = {entry.CreateAlloca(type), true};
   }
   // Which fold an accumulator takes part in decides its start and how lanes are combined.

@@ -56,15 +56,16 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
     llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
     for (const auto& f : found) {
       if (named && f.second) continue;
-      h.features += (h.features.empty() ? "" : ",") + std::string(f.second ? "+" : "-") +
-                    f.first().str();
+      h.features +=
+          (h.features.empty() ? "" : ",") + std::string(f.second ? "+" : "-") + f.first().str();
     }
     return h;
   }();
   auto level = opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions options;
-  auto* machine = host.target->createTargetMachine(host.triple, host.cpu, host.features, options,
-                                                   llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
+  auto* machine =
+      host.target->createTargetMachine(host.triple, host.cpu, host.features, options,
+                                       llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
   EIN_CHECK(machine, "no LLVM target machine");
   return std::unique_ptr<llvm::TargetMachine>(machine);
 }
@@ -96,8 +97,8 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
   return out;
 }
 
-// Only what the code generator itself may fall back to on old processors; generated calls go through
-// the context's table.
+// Only what the code generator itself may fall back to on old processors; generated calls go
+// through the context's table.
 class Symbols : public llvm::JITSymbolResolver {
  public:
   void lookup(const LookupSet& names, OnResolvedFunction done) override {
@@ -120,13 +121,17 @@ class Symbols : public llvm::JITSymbolResolver {
       const char* name;
       const void* at;
     };
-#define EIN_SYMBOL(f, type) Entry{#f, reinterpret_cast<const void*>(static_cast<type>(f))}
+#define EIN_SYMBOL(f, type) \
+  Entry { #f, reinterpret_cast < const void*>(static_cast <type>(f)) }
     using F = float (*)(float);
     using D = double (*)(double);
     static const Entry table[] = {
-        EIN_SYMBOL(floorf, F),     EIN_SYMBOL(ceilf, F),
-        EIN_SYMBOL(nearbyintf, F), EIN_SYMBOL(floor, D),
-        EIN_SYMBOL(ceil, D),       EIN_SYMBOL(nearbyint, D),
+        EIN_SYMBOL(floorf, F),
+        EIN_SYMBOL(ceilf, F),
+        EIN_SYMBOL(nearbyintf, F),
+        EIN_SYMBOL(floor, D),
+        EIN_SYMBOL(ceil, D),
+        EIN_SYMBOL(nearbyint, D),
         EIN_SYMBOL(memset, void* (*)(void*, int, size_t)),
         EIN_SYMBOL(memcpy, void* (*)(void*, const void*, size_t)),
     };

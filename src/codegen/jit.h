@@ -1,5 +1,5 @@
-// Private to src/codegen: LLVM IR → machine code in this process. No LLVM type appears here, so that
-// native.cc stays free of LLVM.
+// Private to src/codegen: LLVM IR → machine code in this process. No LLVM type appears here, so
+// that native.cc stays free of LLVM.
 #pragma once
 
 #include <cstdint>

@@ -43,8 +43,8 @@ std::string limitation(const plan::Plan& plan) {
   auto look = [&](core::FamilyId id, core::ExprId e) {
     core::for_each_node(m, e, [&](core::ExprId x) {
       if (!supported(m[x].type) && why.empty()) {
-        why = fmt::format("`{}` uses {}, which native code does not support yet",
-                          text(m[id].name), name_of(m[x].type));
+        why = fmt::format("`{}` uses {}, which native code does not support yet", text(m[id].name),
+                          name_of(m[x].type));
       }
     });
   };
@@ -77,8 +77,10 @@ std::string message(const Native& n, const NativeFailure& failure,
                     const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
-    case loops::Site::Kind::DivideByZero: return "integer division by zero";
-    case loops::Site::Kind::Bounds: break;
+    case loops::Site::Kind::DivideByZero:
+      return "integer division by zero";
+    case loops::Site::Kind::Bounds:
+      break;
   }
   uint32_t number = 0;
   for (const loops::Buffer& b : n.program.buffers) {
@@ -94,7 +96,8 @@ std::string message(const Native& n, const NativeFailure& failure,
 // Memory that nobody outside sees, not cleared.
 struct Scratch {
   void* at = nullptr;
-  explicit Scratch(size_t bytes) : at(std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) & ~size_t{63})) {
+  explicit Scratch(size_t bytes)
+      : at(std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) & ~size_t{63})) {
     if (!at) throw std::bad_alloc();
   }
   Scratch(Scratch&& other) noexcept : at(std::exchange(other.at, nullptr)) {}
@@ -105,7 +108,8 @@ struct Scratch {
 size_t bytes_of(const std::vector<int64_t>& shape, DType type) {
   size_t bytes = size_of(type);
   for (int64_t extent : shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes) || bytes > SIZE_MAX / 4) {
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes) ||
+        bytes > SIZE_MAX / 4) {
       throw std::bad_alloc();
     }
   }
@@ -152,9 +156,7 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
   }
   NativeFailure failure;
   NativeContext context{pointers.data(), dims.data(), params.data(), &failure, native_functions()};
-  if (n.code->entry(&context) != 0) {
-    out.error = RuntimeError{message(n, failure, shapes)};
-  }
+  if (n.code->entry(&context) != 0) { out.error = RuntimeError{message(n, failure, shapes)}; }
 }
 
 }  // namespace
@@ -184,9 +186,9 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   }
   codegen::JitTimes times;
   n.code = codegen::jit(n.program, {options.opt_level}, &times);
-  n.times = {{"plan", t1 - t0},         {"lower", t2 - t1},           {"target", times.target},
-             {"emit", times.emit},      {"optimise", times.optimise}, {"machine", times.machine},
-             {"link", times.link},      {"total", now_ms() - t0}};
+  n.times = {{"plan", t1 - t0},    {"lower", t2 - t1},           {"target", times.target},
+             {"emit", times.emit}, {"optimise", times.optimise}, {"machine", times.machine},
+             {"link", times.link}, {"total", now_ms() - t0}};
   return out;
 }
 
@@ -199,9 +201,7 @@ NativeResult run(Native& native, const core::Inputs& inputs) {
   }
   try {
     execute(native, inputs, std::get<std::vector<int64_t>>(params), out);
-  } catch (const RuntimeError& e) {
-    out.error = e;
-  } catch (const std::bad_alloc&) {
+  } catch (const RuntimeError& e) { out.error = e; } catch (const std::bad_alloc&) {
     out.error = RuntimeError{"out of memory"};
   }
   if (out.error) out.values.clear();
@@ -210,10 +210,14 @@ NativeResult run(Native& native, const core::Inputs& inputs) {
 
 std::string emit(Native& native, Emit what) {
   switch (what) {
-    case Emit::Plan: return plan::print(native.plan);
-    case Emit::Loops: return loops::print(native.program);
-    case Emit::Llvm: return codegen::llvm_text(native.program, {native.options.opt_level});
-    case Emit::Assembly: return codegen::assembly_text(native.program, {native.options.opt_level});
+    case Emit::Plan:
+      return plan::print(native.plan);
+    case Emit::Loops:
+      return loops::print(native.program);
+    case Emit::Llvm:
+      return codegen::llvm_text(native.program, {native.options.opt_level});
+    case Emit::Assembly:
+      return codegen::assembly_text(native.program, {native.options.opt_level});
   }
   EIN_UNREACHABLE("emit");
 }

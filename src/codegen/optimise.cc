@@ -1,7 +1,7 @@
-// The short pipeline. Vectors, hoisting and reductions are already as they should be, so what is left
-// for LLVM is: variables into registers, equal expressions once, simpler instructions and branches.
-// Analyses are registered one by one: PassBuilder would bring in every pass LLVM has, which costs
-// link size and start-up time.
+// The short pipeline. Vectors, hoisting and reductions are already as they should be, so what is
+// left for LLVM is: variables into registers, equal expressions once, simpler instructions and
+// branches. Analyses are registered one by one: PassBuilder would bring in every pass LLVM has,
+// which costs link size and start-up time.
 #include "codegen/optimise.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>

@@ -23,13 +23,15 @@ bool is_literal(const core::Module& m, ExprId e) {
 
 loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool wanted) {
   switch (f.kind) {
-    case core::Family::Kind::Input: return loops::Buffer::Space::Input;
+    case core::Family::Kind::Input:
+      return loops::Buffer::Space::Input;
     case core::Family::Kind::Table:
       if (std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId e) { return is_literal(m, e); })) {
         return loops::Buffer::Space::Constant;
       }
       break;
-    case core::Family::Kind::Defined: break;
+    case core::Family::Kind::Defined:
+      break;
   }
   return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
 }
@@ -216,8 +218,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
 }
 
 void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
-                          const std::vector<loops::Axis>& axes,
-                          const std::function<void()>& body) {
+                          const std::vector<loops::Axis>& axes, const std::function<void()>& body) {
   std::vector<loops::VarId> vars;
   for (uint32_t k : coords) {
     core::Range r = clamped(id, c, k);
@@ -234,8 +235,8 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
   for (size_t i = coords.size(); i-- > 0;) {
     slots[coords[i]] = {};
     auto s = pop();
-    emit(top(), {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axes[i], false, {},
-                             std::move(s->block)}});
+    emit(top(),
+         {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axes[i], false, {}, std::move(s->block)}});
   }
 }
 
@@ -244,9 +245,9 @@ void Lowering::store(FamilyId id, Value value) {
   emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
 }
 
-// A routed sum: zeros, then one pass over the coordinates that are not routed and the binders, adding
-// each body to the address it is routed to. The order of additions to one address is the order
-// of the binders, as in the reference.
+// A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
+// adding each body to the address it is routed to. The order of additions to one address is the
+// order of the binders, as in the reference.
 void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& original,
                        const std::vector<uint32_t>& free) {
   std::vector<uint32_t> open;
@@ -285,8 +286,7 @@ void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& o
         core::Range box = clamped(id, c, route.slot);
         Value to = bind(lower(route.to), "to");
         at[route.slot] = to;
-        enter(op(Op::And,
-                 {compare(Op::Ge, to, lower(box.lo)), compare(Op::Lt, to, lower(box.hi))},
+        enter(op(Op::And, {compare(Op::Ge, to, lower(box.lo)), compare(Op::Lt, to, lower(box.hi))},
                  DType::Bool));
       }
       Value v = lower(r.body);

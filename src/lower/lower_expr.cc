@@ -46,9 +46,8 @@ void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
 
 void Lowering::count_uses(ExprId body) {
   uses.clear();
-  core::for_each_node(m, body, [&](ExprId e) {
-    core::for_each_child(m, e, [&](ExprId child) { ++uses[child]; });
-  });
+  core::for_each_node(
+      m, body, [&](ExprId e) { core::for_each_child(m, e, [&](ExprId child) { ++uses[child]; }); });
 }
 
 Value Lowering::zero(DType type) {
@@ -61,14 +60,18 @@ Value Lowering::lower(ExprId e) {
   const core::Expr expr = m[e];  // a copy: lowering adds nodes to the arena
   Value v = match(
       expr.node,
-      [&](const core::FloatLit& n) { return Value{make(loops::FloatConst{n.value}, expr.type), 0}; },
+      [&](const core::FloatLit& n) {
+        return Value{make(loops::FloatConst{n.value}, expr.type), 0};
+      },
       [&](const core::IntLit& n) { return integer(n.value, expr.type); },
       [&](const core::BoolLit& n) { return integer(n.value ? 1 : 0, DType::Bool); },
       [&](const core::Slot& n) {
         EIN_CHECK(n.n < slots.size() && slots[n.n].expr, "a slot is not bound");
         return slots[n.n];
       },
-      [&](const core::ParamRef& n) { return Value{make(loops::Param{n.param.v}, DType::I64), 0}; },
+      [&](const core::ParamRef& n) {
+        return Value{make(loops::Param{n.param.v}, DType::I64), 0};
+      },
       [&](const core::Affine& n) { return affine(n); },
       [&](const core::Apply& n) { return apply(e, n, expr.type); },
       [&](const core::Access& n) { return access(e, n, expr.type); },
@@ -81,7 +84,10 @@ Value Lowering::lower(ExprId e) {
 }
 
 Value Lowering::affine(const core::Affine& n) {
-  struct Term { Value v; int64_t coef; };
+  struct Term {
+    Value v;
+    int64_t coef;
+  };
   std::vector<Term> terms;
   for (const auto& t : n.terms) terms.push_back({lower(t.atom), t.coef});
   // Outer scopes first, so that what does not change in an inner loop is added up outside it.
@@ -104,12 +110,14 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   switch (n.op) {
     case Op::Select:
     case Op::And:
-    case Op::Or: return choose(e, n, type);
+    case Op::Or:
+      return choose(e, n, type);
     case Op::Div:
     case Op::Mod:
       if (is_int(type)) return divide(e, n, type);
       break;
-    default: break;
+    default:
+      break;
   }
   std::vector<Value> args;
   for (ExprId a : n.args) args.push_back(lower(a));
@@ -145,9 +153,12 @@ Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   }
   return at_scope(home(e), [&] {
     switch (n.op) {
-      case Op::And: return branch(n.args[0], n.args[1], core::bool_lit(m, false), type);
-      case Op::Or: return branch(n.args[0], core::bool_lit(m, true), n.args[1], type);
-      default: return branch(n.args[0], n.args[1], n.args[2], type);
+      case Op::And:
+        return branch(n.args[0], n.args[1], core::bool_lit(m, false), type);
+      case Op::Or:
+        return branch(n.args[0], core::bool_lit(m, true), n.args[1], type);
+      default:
+        return branch(n.args[0], n.args[1], n.args[2], type);
     }
   });
 }
@@ -204,9 +215,9 @@ Value Lowering::access(ExprId e, const core::Access& n, DType type) {
     if (!proven) {
       for (Value& v : at) v = bind(v, "i");
       // Extents below zero count as zero, and no index is below zero then either.
-      Value ok = op(Op::And,
-                    {compare(Op::Ge, at[k], integer(0)), compare(Op::Lt, at[k], lower(extent))},
-                    DType::Bool);
+      Value ok =
+          op(Op::And, {compare(Op::Ge, at[k], integer(0)), compare(Op::Lt, at[k], lower(extent))},
+             DType::Bool);
       loops::Site site{loops::Site::Kind::Bounds, text(m[n.family].name), k, m[e].span};
       proven = check(ok, std::move(site), at);
     }

@@ -37,12 +37,18 @@ std::optional<Bound> as_bound(core::Module& m, ExprId cond, uint32_t slot) {
   ExprId next = core::add(m, value, core::int_lit(m, 1));
   bool turned = c == -1;
   switch (a.op) {
-    case Op::Lt: return turned ? Bound{next, {}} : Bound{{}, value};
-    case Op::Le: return turned ? Bound{value, {}} : Bound{{}, next};
-    case Op::Gt: return turned ? Bound{{}, value} : Bound{next, {}};
-    case Op::Ge: return turned ? Bound{{}, next} : Bound{value, {}};
-    case Op::Eq: return Bound{value, next};
-    default: return {};
+    case Op::Lt:
+      return turned ? Bound{next, {}} : Bound{{}, value};
+    case Op::Le:
+      return turned ? Bound{value, {}} : Bound{{}, next};
+    case Op::Gt:
+      return turned ? Bound{{}, value} : Bound{next, {}};
+    case Op::Ge:
+      return turned ? Bound{{}, next} : Bound{value, {}};
+    case Op::Eq:
+      return Bound{value, next};
+    default:
+      return {};
   }
 }
 
@@ -105,8 +111,8 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     auto s = pop();
     loops::Axis axis{loops::Axis::Kind::Reduce, i + 1 == r.over.size() ? lanes : 1};
     if (folds.empty()) axis = {};
-    emit(top(), {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axis, false, folds,
-                             std::move(s->block)}});
+    emit(top(),
+         {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axis, false, folds, std::move(s->block)}});
   }
 }
 

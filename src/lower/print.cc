@@ -65,8 +65,9 @@ struct Printer {
     auto operand = [&](const Contract::Operand& o) {
       return fmt::format("{}[{}]", p.buffers[o.buffer].name, list(o.at));
     };
-    line(fmt::format("{} = contract({}, {}; {} {} {} {})", operand(c.out), operand(c.a), operand(c.b),
-                     set("batch", c.batch), set("m", c.m), set("n", c.n), set("k", c.k)));
+    line(fmt::format("{} = contract({}, {}; {} {} {} {})", operand(c.out), operand(c.a),
+                     operand(c.b), set("batch", c.batch), set("m", c.m), set("n", c.n),
+                     set("k", c.k)));
   }
 
   void loop(const Loop& s) {
@@ -82,10 +83,10 @@ struct Printer {
 
   void stmt(const Stmt& s) {
     match(
-        s.node,
-        [&](const Let& n) { line(fmt::format("let {} = {}", var(n.var), expr(n.value))); },
+        s.node, [&](const Let& n) { line(fmt::format("let {} = {}", var(n.var), expr(n.value))); },
         [&](const Declare& n) {
-          line(fmt::format("var {}: {} = {}", var(n.var), name_of(p.vars[n.var].type), expr(n.init)));
+          line(fmt::format("var {}: {} = {}", var(n.var), name_of(p.vars[n.var].type),
+                           expr(n.init)));
         },
         [&](const Assign& n) { line(fmt::format("{} = {}", var(n.var), expr(n.value))); },
         [&](const Store& n) {
@@ -125,20 +126,28 @@ struct Printer {
 
 const char* name_of(Axis::Kind kind) {
   switch (kind) {
-    case Axis::Kind::Seq: return "seq";
-    case Axis::Kind::Parallel: return "parallel";
-    case Axis::Kind::Vector: return "vector";
-    case Axis::Kind::Reduce: return "reduce";
+    case Axis::Kind::Seq:
+      return "seq";
+    case Axis::Kind::Parallel:
+      return "parallel";
+    case Axis::Kind::Vector:
+      return "vector";
+    case Axis::Kind::Reduce:
+      return "reduce";
   }
   EIN_UNREACHABLE("axis kind");
 }
 
 const char* name_of(Buffer::Space space) {
   switch (space) {
-    case Buffer::Space::Input: return "input";
-    case Buffer::Space::Constant: return "constant";
-    case Buffer::Space::Output: return "output";
-    case Buffer::Space::Temp: return "temp";
+    case Buffer::Space::Input:
+      return "input";
+    case Buffer::Space::Constant:
+      return "constant";
+    case Buffer::Space::Output:
+      return "output";
+    case Buffer::Space::Temp:
+      return "temp";
   }
   EIN_UNREACHABLE("memory space");
 }

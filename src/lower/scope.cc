@@ -28,9 +28,7 @@ std::unique_ptr<Scope> Lowering::pop() {
   return s;
 }
 
-void Lowering::emit(uint32_t depth, loops::Stmt s) {
-  scopes[depth]->block.push_back(std::move(s));
-}
+void Lowering::emit(uint32_t depth, loops::Stmt s) { scopes[depth]->block.push_back(std::move(s)); }
 
 loops::ExprId Lowering::make(loops::Node node, DType type) {
   return p.exprs.add({std::move(node), type});
@@ -89,8 +87,8 @@ uint32_t Lowering::home(core::ExprId e) {
     const auto* a = core::get_if<core::Access>(m, x);
     if (a && running.contains(a->family)) least = std::max(least, clause_depth);
   });
-  // Leaving a branch is worth it only on the way out of a loop: then it is evaluated once instead of
-  // many times. At the innermost scope it need not be total: it stands where it is evaluated.
+  // Leaving a branch is worth it only on the way out of a loop: then it is evaluated once instead
+  // of many times. At the innermost scope it need not be total: it stands where it is evaluated.
   for (uint32_t d = least; d < top(); ++d) {
     bool leaves_loop = scopes[d + 1]->kind != Scope::Kind::Branch;
     if (leaves_loop && plan::total(m, e, scopes[d]->facts)) return d;

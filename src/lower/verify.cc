@@ -1,5 +1,5 @@
-// The rules of loops.h, checked: variables are visible where they are used, types agree, accumulators
-// and Updates stand only where their axis allows it.
+// The rules of loops.h, checked: variables are visible where they are used, types agree,
+// accumulators and Updates stand only where their axis allows it.
 #include <fmt/format.h>
 
 #include <optional>
@@ -15,9 +15,9 @@ struct Verifier {
   const Program& p;
   std::vector<std::string> errors;
   std::string where;
-  std::vector<VarId> visible;     // in order of binding; popped with the block
-  std::set<VarId> bound;          // as a set, for lookup
-  std::set<VarId> mutable_vars;   // bound by Declare
+  std::vector<VarId> visible;    // in order of binding; popped with the block
+  std::set<VarId> bound;         // as a set, for lookup
+  std::set<VarId> mutable_vars;  // bound by Declare
   // Variables declared outside the innermost vector loop may not be assigned inside it.
   std::set<VarId> frozen;
   bool vector = false, ordered = true;
@@ -60,11 +60,14 @@ struct Verifier {
       case core::OpClass::Logic:
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == type;
         break;
-      case core::OpClass::Compare: ok = type == DType::Bool && arg(0) == arg(1); break;
+      case core::OpClass::Compare:
+        ok = type == DType::Bool && arg(0) == arg(1);
+        break;
       case core::OpClass::Select:
         ok = arg(0) == DType::Bool && arg(1) == type && arg(2) == type;
         break;
-      case core::OpClass::Cast: break;
+      case core::OpClass::Cast:
+        break;
     }
     if (!ok) error(std::string("operand types of ") + o.name);
   }

@@ -1,7 +1,7 @@
-// Inlining, as a rewrite of Core: an access to an inlined family becomes the body of the clause that
-// the access is proven to fall into, with the family's coordinates replaced by the indices. One family
-// after the other, so a group of families that read each other always keeps at least one member: when
-// its turn comes, it reads itself.
+// Inlining, as a rewrite of Core: an access to an inlined family becomes the body of the clause
+// that the access is proven to fall into, with the family's coordinates replaced by the indices.
+// One family after the other, so a group of families that read each other always keeps at least one
+// member: when its turn comes, it reads itself.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,8 +25,8 @@ struct Use {
   FamilyId reader;
   size_t clause;
   ExprId access;
-  size_t in_clause;   // of the candidate
-  bool every_cell;    // read once per iteration of everything around it
+  size_t in_clause;  // of the candidate
+  bool every_cell;   // read once per iteration of everything around it
   bool feeds_contraction;
 };
 

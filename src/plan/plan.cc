@@ -25,8 +25,8 @@ bool short_range(const Module& m, const Range& r, uint32_t lanes) {
   return lo && hi && *hi - *lo < lanes;
 }
 
-// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's length
-// depends on it, and at least one access moves.
+// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
+// length depends on it, and at least one access moves.
 bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
   bool ok = true, moves = store_moves;
   for_each_node(m, e, [&](ExprId x) {
@@ -138,9 +138,12 @@ struct Planner {
 
 const char* name_of(AxisKind kind) {
   switch (kind) {
-    case AxisKind::Seq: return "seq";
-    case AxisKind::Parallel: return "parallel";
-    case AxisKind::Vector: return "vector";
+    case AxisKind::Seq:
+      return "seq";
+    case AxisKind::Parallel:
+      return "parallel";
+    case AxisKind::Vector:
+      return "vector";
   }
   EIN_UNREACHABLE("axis kind");
 }

@@ -1,5 +1,5 @@
-// Both operands are copied block by block into packed panels, which turns any layout into one, and a
-// register tile runs over the panels. The tile is written once, over the compiler's vector types,
+// Both operands are copied block by block into packed panels, which turns any layout into one, and
+// a register tile runs over the panels. The tile is written once, over the compiler's vector types,
 // and compiled for three instruction sets; which one runs is decided once per process.
 #include "runtime/contract.h"
 
@@ -11,8 +11,8 @@
 namespace ein {
 namespace {
 
-constexpr int64_t kRows = 6;      // rows of a tile
-constexpr int64_t kVectors = 2;   // vectors in a row of it
+constexpr int64_t kRows = 6;     // rows of a tile
+constexpr int64_t kVectors = 2;  // vectors in a row of it
 constexpr int64_t kBlockM = 96, kBlockK = 256, kBlockN = 1024;
 
 // Offsets of a set of indices in two operands, the last index fastest.
@@ -100,12 +100,12 @@ struct Kernel {
   int64_t cols;
 };
 
-#define EIN_TILES(suffix, bytes, ...)                                                           \
+#define EIN_TILES(suffix, bytes, ...)                                                            \
   __VA_ARGS__ void tile_f32_##suffix(const float* a, const float* b, int64_t k, float* acc) {    \
-    tile<float, bytes>(a, b, k, acc);                                                           \
-  }                                                                                             \
+    tile<float, bytes>(a, b, k, acc);                                                            \
+  }                                                                                              \
   __VA_ARGS__ void tile_f64_##suffix(const double* a, const double* b, int64_t k, double* acc) { \
-    tile<double, bytes>(a, b, k, acc);                                                          \
+    tile<double, bytes>(a, b, k, acc);                                                           \
   }
 EIN_TILES(avx512, 64, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
 EIN_TILES(avx2, 32, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
@@ -126,9 +126,12 @@ template <class T>
 Kernel<T> pick(Tile<T> plain, Tile<T> avx2, Tile<T> avx512) {
   constexpr auto size = static_cast<int64_t>(sizeof(T));
   switch (level()) {
-    case Level::Avx512: return {avx512, kVectors * 64 / size};
-    case Level::Avx2: return {avx2, kVectors * 32 / size};
-    case Level::Plain: break;
+    case Level::Avx512:
+      return {avx512, kVectors * 64 / size};
+    case Level::Avx2:
+      return {avx2, kVectors * 32 / size};
+    case Level::Plain:
+      break;
   }
   return {plain, kVectors * 16 / size};
 }
@@ -173,7 +176,8 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> ke
       int64_t nn = std::min(kBlockN, n.size() - jn);
       for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
         int64_t nk = std::min(kBlockK, k.size() - kk);
-        pack(pb.get(), b0, &n.x[static_cast<size_t>(jn)], nn, &k.y[static_cast<size_t>(kk)], nk, cols);
+        pack(pb.get(), b0, &n.x[static_cast<size_t>(jn)], nn, &k.y[static_cast<size_t>(kk)], nk,
+             cols);
         for (int64_t im = 0; im < m.size(); im += kBlockM) {
           int64_t nm = std::min(kBlockM, m.size() - im);
           pack(pa.get(), a0, &m.x[static_cast<size_t>(im)], nm, &k.x[static_cast<size_t>(kk)], nk,
@@ -181,7 +185,8 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> ke
           for (int64_t j = 0; j < nn; j += cols) {
             for (int64_t i = 0; i < nm; i += kRows) {
               kernel.run(pa.get() + i * nk, pb.get() + j * nk, nk, acc);
-              one_tile(c0, im + i, jn + j, std::min(kRows, nm - i), std::min(cols, nn - j), kk == 0);
+              one_tile(c0, im + i, jn + j, std::min(kRows, nm - i), std::min(cols, nn - j),
+                       kk == 0);
             }
           }
         }
