@@ -375,8 +375,9 @@ def main(argv):
                     print(f"updated {path}")
                 problems, _ = run_test(options.ein, path)
             failed += bool(problems)
-            for route, problem in problems:
-                print(f"FAILED {path} [{route}]\n{problem}\n")
+            for problem in dict.fromkeys(p for _, p in problems):
+                routes = ", ".join(r for r, p in problems if p == problem)
+                print(f"FAILED {path} [{routes}]\n{problem}\n")
     print(f"{len(files) - failed} passed, {failed} failed")
     return 1 if failed or not files else 0
 
