@@ -37,8 +37,8 @@ bool check_closed(Sema& s, CoreId e, Span span) {
   return false;
 }
 
-// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here: left
-// indices are not in scope in left ranges.
+// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here:
+// left indices are not in scope in left ranges.
 bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& slots,
                        const ast::Slot& slot) {
   for (Symbol name : free_names(s.ast, slot.range)) {
@@ -141,8 +141,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     if (left != npos) {
       const Index& index = *out.left[left].index;
       if (own(index.name) && carried[c].name != index.name) {
-        auto& e = s.diags.error(Code::E0404, fmt::format("{} would not meet itself",
-                                                         quoted(index.name)));
+        auto& e =
+            s.diags.error(Code::E0404, fmt::format("{} would not meet itself", quoted(index.name)));
         e.primary(index.span, "this takes coordinate " +
                                   (carried[c].name ? quoted(carried[c].name) : std::to_string(c)));
         e.label(s[value].span, "this is over " + show_coords(s, carried));
@@ -170,8 +170,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     for (size_t j = 0; j < i; ++j) taken |= rest[j].name == rest[i].name;
     if (!taken || !rest[i].name) continue;
     s.diags
-        .error(Code::E0404, fmt::format("the result would have two coordinates {}",
-                                        quoted(rest[i].name)))
+        .error(Code::E0404,
+               fmt::format("the result would have two coordinates {}", quoted(rest[i].name)))
         .primary(s[value].span, "this is over " + show_coords(s, carried))
         .label(d.name.span, "defined here")
         .help("spell the coordinates out on both sides, with distinct names");
@@ -246,13 +246,13 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;
   site.value = s[bare].span;
   out.site = &site;
-  bool under_binder = env.depth != site.slots.size();
+  bool inside_reduction = env.depth != site.slots.size();
   env.site = &site;
 
   Frame frame;
   frame.up = env.frame;
   if (!bind_left(s, env, frame, *source.slots, out)) return out;
-  if (!under_binder) {
+  if (!inside_reduction) {
     for (size_t i = 0; i < out.box.size(); ++i) {
       site.slots.push_back({out.coords[i].name, out.box[i], d.extents[i]});
     }

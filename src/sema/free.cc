@@ -128,8 +128,8 @@ struct Walker {
           expr(n.then_block, bound);
           expr(n.else_block, bound);
         },
-        [&](const ast::Block& n) { block(n, bound); },
-        [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
+        [&](const ast::Array& n) { each(n.items); },
         [&](const ast::Field& n) { expr(n.base, bound); },
         [&](const ast::Lambda& n) {
           std::set<Symbol> inside = bound;

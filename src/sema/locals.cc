@@ -40,7 +40,8 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
     }
   }
   declare(s, scope, block.stmts);
-  for (const Definition& d : scope.definitions) scope.families |= requested.count(d.name.symbol) > 0;
+  for (const Definition& d : scope.definitions)
+    scope.families |= requested.count(d.name.symbol) > 0;
   for (Definition& d : scope.definitions) {
     if (d.input) {
       s.diags.error(Code::E0210, "an input cannot stand in a block")
@@ -53,7 +54,8 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   }
   Env inside = scope.env;
   for (ast::StmtId id : block.stmts) {
-    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node)) reject_statement(s, inside, *e);
+    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
+      reject_statement(s, inside, *e);
   }
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")

@@ -57,7 +57,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           if (l.tuple) {
             unsupported(s, stmt.span, "tuple patterns");
             for (const ast::Name& n : l.names) {
-              declare_value(s, scope, n, id, false, false);
+              if (!scope.values.count(n.symbol)) declare_value(s, scope, n, id, true, false);
               scope.values[n.symbol]->state = Definition::State::Bad;
             }
             return;
@@ -80,8 +80,8 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           }
         },
         [&](const ast::Use&) { unsupported(s, stmt.span, "`use`"); },
-        [&](const ast::Mod&) { unsupported(s, stmt.span, "`mod`"); },
-        [](const ast::ExprStmt&) {}, [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
+        [&](const ast::Mod&) { unsupported(s, stmt.span, "`mod`"); }, [](const ast::ExprStmt&) {},
+        [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   find_groups(s, scope);
 }
@@ -157,8 +157,7 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     found.kind = Found::Kind::Index;
     found.index = index;
     if (!env.shadow_ok && value_exists(env, name.symbol)) {
-      s.diags
-          .error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
+      s.diags.error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
           .primary(name.span, "the index or the value?")
           .label(index->span, "the index")
           .help("rename the index; alone it may only stand in brackets and comparisons");
@@ -211,8 +210,8 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
   std::string near = did_you_mean(text(name.symbol), value_names(env));
   if (env.in_slot && env.site) {
     const std::string& k = text(name.symbol);
-    auto& d = s.diags.error(Code::E0303,
-                            fmt::format("index `{}` is neither on the left nor reduced", k));
+    auto& d =
+        s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
     d.label(env.site->span, "the left side of this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));

@@ -16,9 +16,8 @@ bool literal_int(const Sema& s, const Value& v) {
 
 Value wrong_operand(Sema& s, core::Op op, const Value& v, const char* wanted) {
   s.diags
-      .error(Code::E0502,
-             fmt::format("`{}` takes {}, not {}", core::info(op).spelling, wanted,
-                         show_value(s, v)))
+      .error(Code::E0502, fmt::format("`{}` takes {}, not {}", core::info(op).spelling, wanted,
+                                      show_value(s, v)))
       .primary(v.span, "this is " + show_value(s, v));
   return {};
 }
@@ -102,11 +101,13 @@ CoreId index_form(Sema& s, CoreId e) {
       case core::Op::Min:
       case core::Op::Max:
         return core::apply(s.m, a->op, {index_form(s, a->args[0]), index_form(s, a->args[1])});
-      case core::Op::Neg: return core::neg(s.m, index_form(s, a->args[0]));
+      case core::Op::Neg:
+        return core::neg(s.m, index_form(s, a->args[0]));
       case core::Op::Cast:
         if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return core::cast(s.m, e, DType::I64, x.span);
@@ -190,7 +191,8 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
       if (order && a.type == DType::Bool) return wrong_operand(s, op, a, "numbers");
       return build(s, env, op, {as_data(s, env, a), as_data(s, env, b)}, span);
     }
-    default: break;
+    default:
+      break;
   }
   bool literals = literal_int(s, a) && literal_int(s, b);
   bool divides = op == core::Op::Div || op == core::Op::Mod;

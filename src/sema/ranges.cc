@@ -6,8 +6,9 @@
 //   - a slot with one index narrows that index, or, when the index has a written range that depends
 //     on another one (`sum[k in 0..=i](x[k])`), the index its range depends on;
 //   - a slot with several narrows the one without a bare slot and without a written range.
-// What a gate or condition already guarantees narrows nothing. Reads of the family's own group never
-// bound a left index. Iterated until nothing changes, because a narrowed range may widen another.
+// What a gate or condition already guarantees narrows nothing. Reads of the family's own group
+// never bound a left index. Iterated until nothing changes, because a narrowed range may widen
+// another.
 #include "sema/ranges.h"
 
 #include <fmt/format.h>
@@ -68,8 +69,7 @@ std::optional<core::AffineForm> least_over(Problem& p, core::AffineForm form,
     if (!end) return std::nullopt;
     if (c < 0) end = core::sub(p.s.m, end, core::int_lit(p.s.m, 1));
     CoreId whole = core::from_form(p.s.m, form);
-    CoreId rest = core::sub(p.s.m, whole,
-                            core::mul(p.s.m, core::int_lit(p.s.m, c), deepest.atom));
+    CoreId rest = core::sub(p.s.m, whole, core::mul(p.s.m, core::int_lit(p.s.m, c), deepest.atom));
     form = core::affine_form(
         p.s.m, core::add(p.s.m, rest, core::mul(p.s.m, core::int_lit(p.s.m, c), end)));
   }
@@ -95,8 +95,7 @@ void narrow(Problem& p, Variable& v, const core::AffineForm& form, const core::F
   if (a > 0) {  // v ≥ ceil(-r / a)
     CoreId low = core::neg(s.m, r);
     if (a > 1) {
-      low = core::apply(s.m, core::Op::Div,
-                        {core::add(s.m, low, core::int_lit(s.m, a - 1)), step});
+      low = core::apply(s.m, core::Op::Div, {core::add(s.m, low, core::int_lit(s.m, a - 1)), step});
     }
     now.lo = greatest(s, now.lo, low);
   } else {  // v < floor(r / |a|) + 1

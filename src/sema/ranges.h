@@ -1,5 +1,5 @@
-// Range inference, shared by its two files: ranges.cc finds the ranges, range_report.cc says what is
-// wrong with them and records the solution.
+// Range inference, shared by its two files: ranges.cc finds the ranges, range_report.cc says what
+// is wrong with them and records the solution.
 #pragma once
 
 #include "sema/sema.h"

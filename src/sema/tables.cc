@@ -34,8 +34,8 @@ bool flatten(Sema& s, Env& env, TreeId e, size_t level, std::vector<int64_t>& sh
     shape.push_back(n);
   } else if (shape[level] != n) {
     s.diags
-        .error(Code::E0404, fmt::format("rows of an array literal have lengths {} and {}",
-                                        shape[level], n))
+        .error(Code::E0404,
+               fmt::format("rows of an array literal have lengths {} and {}", shape[level], n))
         .primary(s[e].span, fmt::format("{} items here", n));
     return false;
   }

@@ -158,7 +158,8 @@ TEST(SemaBlocks, UnderABinderTheyAreInlined) {
                    " let b[j] = x[j] * a; sum[j](b[j]) });",
                    "s"),
             V{18});
-  EXPECT_EQ(values("let w = { let q[0] = 1.0; let q[t in 1..5] = q[t-1] * 2.0; q[4] };", "w"), V{16});
+  EXPECT_EQ(values("let w = { let q[0] = 1.0; let q[t in 1..5] = q[t-1] * 2.0; q[4] };", "w"),
+            V{16});
 }
 
 TEST(SemaFunctions, InlinedAtEveryCall) {
@@ -235,19 +236,22 @@ TEST(SemaExtents, NamesAndQueries) {
 }
 
 TEST(SemaRequests, Forms) {
-  const std::string in = "let x: [f32; n]; let A: [f32; n, m]; let y[i] = x[i] * x[i];"
-                         "let loss = sum[i](y[i]);";
+  const std::string in =
+      "let x: [f32; n]; let A: [f32; n, m]; let y[i] = x[i] * x[i];"
+      "let loss = sum[i](y[i]);";
   EXPECT_EQ(definition(in + "let g = @loss / @x;", "g"), "let g[n in 0..n] = @loss / @x[n];\n");
   EXPECT_EQ(definition(in + "let g[p] = @loss / @x[p];", "g"),
             "let g[p in 0..n] = @loss / @x[p];\n");
   EXPECT_EQ(definition(in + "let g[i] = @y[i] / @x[i];", "g"),
             "let g[i in 0..n] = @y[i] / @x[i];\n");
-  EXPECT_EQ(definition(in + "let J = @y / @x;", "J"), "let J[i in 0..n, n in 0..n] = @y[i] / @x[n];\n");
+  EXPECT_EQ(definition(in + "let J = @y / @x;", "J"),
+            "let J[i in 0..n, n in 0..n] = @y[i] / @x[n];\n");
   EXPECT_EQ(definition(in + "let z = x * 2.0; let J = @z / @x;", "J"),
             "let J[n in 0..n, d_n in 0..n] = @z[n] / @x[d_n];\n");
   EXPECT_EQ(definition(in + "let g = @(sum[i](x[i] ** 3)) / @x;", "g_of"),
             "let g_of = sum[i in 0..n](x[i] ** 3.0);\n");
-  EXPECT_EQ(definition("let t = 2.0; let g = @(@(t * t) / @t) / @t;", "g"), "let g = @g_of_1 / @t;\n");
+  EXPECT_EQ(definition("let t = 2.0; let g = @(@(t * t) / @t) / @t;", "g"),
+            "let g = @g_of_1 / @t;\n");
   EXPECT_EQ(definition("fn slope(v) { @(v * v) / @v } let g = slope(3.0);", "g"),
             "let g = @g_of / @g_v;\n");
   EXPECT_EQ(definition("let x: [f32; n]; let W[0, i] = x[i];"
