@@ -144,7 +144,7 @@ class Generator {
         } else if (i && !chance(4)) {
           at.push_back(i->name);
         } else if (chance(15)) {
-          at.push_back(std::to_string(pick(0, 1)));
+          at.push_back(std::to_string(pick(0, e.size > 1 ? 1 : 0)));
         } else {
           ok = false;
           break;

@@ -50,6 +50,9 @@ std::string check_round_trip(core::Module& m) {
       out += fmt::format("differs: {}\n", text(m[core::FamilyId(i)].name));
     }
   }
+  for (const core::Module* x : {&m, &n}) {
+    for (const core::Constraint& c : x->constraints) out += fmt::format("constraint: {}\n", c.message);
+  }
   return out;
 }
 

@@ -152,8 +152,7 @@ class Differentiator {
       for (const Asked& a : asked) touched_.insert(a.in);
       if (!expand_one(asked)) give_up(asked);
     }
-    auto first_generated = static_cast<uint32_t>(original_);
-    for (uint32_t i = first_generated; i < m_.families.size(); ++i) touched_.insert(FamilyId(i));
+    // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
     for (FamilyId id : touched_) names.insert(m_[id].name);
     for (FamilyId id : touched_) simplify(m_, id);
@@ -224,6 +223,7 @@ class Differentiator {
       sweep.local = shared_steps(m_, a, stuck);
     }
     Adjoints adjoints = transpose(m_, sweep);
+    for (const auto& [of, adjoint] : adjoints.family) touched_.insert(adjoint);
     if (adjoints.problem) {
       report(*adjoints.problem, *together[0]);
       replace(together, [](const Asked&) { return ExprId{}; });
@@ -288,7 +288,6 @@ class Differentiator {
 
   Module& m_;
   Diagnostics& diags_;
-  size_t original_ = m_.families.size();
   std::set<FamilyId> touched_;
 };
 

@@ -146,6 +146,7 @@ class Transposer {
     m_.families[adjoint].clauses.push_back(std::move(clause));
     solve_gates(m_, adjoint);
     ExprId solved = m_[adjoint].clauses[0].body;
+    if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;
     if (const auto* a = get_if<Apply>(m_, solved); a && a->op == Op::Select) {
       const auto* zero = get_if<FloatLit>(m_, a->args[2]);
       if (zero && zero->value == 0) support_[id] = a->args[0];
@@ -192,12 +193,15 @@ class Transposer {
     r.gate = all_of(m_, gates);
 
     Coef coef = in.term.coef;
-    bool negative = std::signbit(coef.scale);
     DType type = reader.dtype;
     ExprId num = put(coef.num), den = put(coef.den);
     ExprId value;
+    auto constant = constant_.find(in.reader);
+    bool known = !as_seed && constant != constant_.end();  // a number, not worth a read
+    if (known) coef.scale *= constant->second;
+    bool negative = std::signbit(coef.scale);
     if (double size = std::fabs(coef.scale); size != 1) value = float_lit(m_, size, type);
-    if (!as_seed) {
+    if (!as_seed && !known) {
       ExprId adjoint = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
       value = value ? mul(m_, value, adjoint) : adjoint;
     }
@@ -239,6 +243,7 @@ class Transposer {
   std::vector<uint32_t> carried_;
   std::map<FamilyId, std::vector<Incoming>> incoming_;  // by the family that is read
   std::map<FamilyId, ExprId> support_;  // where a family's adjoint is not gated out
+  std::map<FamilyId, double> constant_;  // adjoints that are the same number everywhere
   std::set<FamilyId> visited_;
 };
 

@@ -49,8 +49,13 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
     h.target = llvm::TargetRegistry::lookupTarget(h.triple, error);
     EIN_CHECK(h.target, "no LLVM target for this machine: " + error);
     h.cpu = llvm::sys::getHostCPUName().str();
+    // The processor's name implies its features; what this machine lacks of them (a virtual one
+    // often does) is taken away. A processor without a name of its own is described in full:
+    // parsing that takes a millisecond.
+    bool named = h.cpu != "generic" && h.cpu != "x86-64";
     llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
     for (const auto& f : found) {
+      if (named && f.second) continue;
       h.features += (h.features.empty() ? "" : ",") + std::string(f.second ? "+" : "-") +
                     f.first().str();
     }

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/eval.h"
+#include "core/rewrite.h"
 #include "core/scalar.h"
 
 namespace ein::core {
@@ -87,7 +88,11 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       }
     }
     for (const Constraint& c : m.constraints) {
-      if (closed(m, c.cond, params).i == 0) return RuntimeError{c.message};
+      bool bound = true;  // a constraint between inputs that nothing needs is nobody's concern
+      for_each_node(m, c.cond, [&](ExprId e) {
+        if (const auto* p = get_if<ParamRef>(m, e)) bound &= params[p->param.v] >= 0;
+      });
+      if (bound && closed(m, c.cond, params).i == 0) return RuntimeError{c.message};
     }
   } catch (const RuntimeError& e) {
     return e;

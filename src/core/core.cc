@@ -173,9 +173,6 @@ class MeaningHash {
   uint64_t module() {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
-    uint64_t constraints = 0;
-    for (const Constraint& c : m_.constraints) constraints += mix(3, expr(c.cond));
-    h = mix(h, constraints);
     for (const Effect& e : m_.effects) {
       h = mix(h, static_cast<uint64_t>(e.kind));
       h = mix(h, e.cond ? family_name(e.cond) : 5);

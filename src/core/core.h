@@ -211,8 +211,10 @@ const T* get_if(const Module& m, ExprId id) {
   return std::get_if<T>(&m[id].node);
 }
 
-// Equal for two modules exactly when they have the same families (by name), params, constraints and
-// effects with equal meaning; independent of the order of definition, of binder names and of spans.
+// Equal for two modules exactly when they have the same families (by name), params and effects with
+// equal meaning; independent of the order of definition, of binder names and of spans. Entry
+// constraints are left out: they follow from how ranges were written (an inferred range must not be
+// negative, a written one may be empty), not from what is computed.
 uint64_t hash(const Module& m);
 // The same for one family's definition, with other families by name.
 uint64_t hash(const Module& m, FamilyId family);

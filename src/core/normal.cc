@@ -67,7 +67,19 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   }
   if (gate) gates.push_back(put(gate));
   ExprId body = put(e);
-  if (ExprId all = all_of(m, gates)) body = apply(m, Op::Select, {all, body, zero});
+  if (ExprId all = all_of(m, gates)) {
+    // A reduction stays the whole body of its clause: the condition becomes its gate. Cells where it
+    // fails are never read, so that they hold the identity instead of 0 does not matter.
+    if (const auto* r = get_if<Reduce>(m, body)) {
+      Reduce gated = *r;
+      std::vector<ExprId> same(rank);  // binders inside the condition move above this reduction's
+      all = substitute(m, all, same, rank + static_cast<uint32_t>(r->over.size()));
+      gated.gate = both(m, all, gated.gate);
+      body = reduce(m, std::move(gated), m[e].span);
+    } else {
+      body = apply(m, Op::Select, {all, body, zero});
+    }
+  }
   f.clauses.push_back({box, body, span});
   FamilyId id = m.families.add(std::move(f));
   return access(m, id, std::move(at), m[e].span);

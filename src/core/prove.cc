@@ -11,6 +11,8 @@ namespace {
 
 // How many facts may be combined, and how many case splits made, in one proof.
 constexpr int kEffort = 6;
+// How many combinations of conditions are told apart in one clause.
+constexpr size_t kMaxContexts = 256;
 
 AffineForm plus(const AffineForm& a, const AffineForm& b, int64_t scale = 1) {
   std::map<ExprId, int64_t> terms;
@@ -319,6 +321,9 @@ void for_each_with_facts(Module& m, const Clause& clause,
     return it->second;
   };
   auto holding = [&](int parent, ExprId cond) {
+    // Selections nested in each other's shared arms have exponentially many contexts; knowing less
+    // is always sound.
+    if (contexts.size() >= kMaxContexts) return parent;
     return under(parent, cond, [&](Facts& facts) { assume(m, cond, facts); });
   };
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/build.h"
+#include "core/prove.h"
 #include "core/rewrite.h"
 #include "core/solve_gates.h"
 
@@ -78,6 +79,40 @@ ExprId lift_gate(Module& m, ExprId e) {
   return gated(m, all_of(m, outside), reduce(m, r, m[e].span));
 }
 
+// sum[j, k](x[j]) = n · sum[j](x[j]) when nothing depends on k, which takes n values.
+ExprId count_unused(Module& m, ExprId e) {
+  const auto* in = get_if<Reduce>(m, e);
+  if (!in || in->op != ReduceOp::Sum || !is_float(m[e].type)) return e;
+  Reduce r = *in;
+  for (uint32_t k = 0; k < r.over.size(); ++k) {
+    uint32_t binder = r.first + k;
+    bool used = mentions_slot(m, r.body, binder) || mentions_slot(m, r.gate, binder);
+    for (const Range& o : r.over) used |= mentions_slot(m, o.lo, binder) || mentions_slot(m, o.hi, binder);
+    for (const Route& o : r.routes) used |= mentions_slot(m, o.to, binder);
+    // A range that depends on other binders of this sum would leave their scope.
+    bool dependent = ((m[r.over[k].lo].free | m[r.over[k].hi].free) & binders_of(r)) != 0;
+    if (used || dependent) continue;
+    ExprId count = sub(m, r.over[k].hi, r.over[k].lo);
+    if (!proves_nonnegative(m, affine_form(m, count), {})) count = apply(m, Op::Max, {count, int_lit(m, 0)});
+    std::vector<ExprId> with(r.first + r.over.size());
+    for (uint32_t j = k + 1; j < r.over.size(); ++j) with[r.first + j] = slot(m, r.first + j - 1);
+    auto put = [&](ExprId x) {
+      return x ? substitute(m, x, with, r.first + static_cast<uint32_t>(r.over.size()) - 1) : x;
+    };
+    r.over.erase(r.over.begin() + k);
+    r.names.erase(r.names.begin() + k);
+    for (Range& o : r.over) o = {put(o.lo), put(o.hi)};
+    for (Route& o : r.routes) o.to = put(o.to);
+    r.gate = put(r.gate);
+    r.body = put(r.body);
+    ExprId times = cast(m, count, m[e].type);
+    if (r.routes.empty()) return mul(m, reduce(m, r, m[e].span), times);
+    r.body = mul(m, r.body, times);  // a routed sum stays the whole body of its clause
+    return reduce(m, r, m[e].span);
+  }
+  return e;
+}
+
 ExprId pull_factors(Module& m, ExprId e) {
   const auto* in = get_if<Reduce>(m, e);
   if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type)) return e;
@@ -89,7 +124,6 @@ ExprId pull_factors(Module& m, ExprId e) {
   for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
   for (ExprId x : p.den) ((m[x].free & binders) ? inner : outer).den.push_back(x);
   if (outer.num.empty() && outer.den.empty() && !p.negative) return e;
-  // A sum of nothing but the factor itself stays a sum: its value is a count of cells.
   if (inner.num.empty() && inner.den.empty() && !p.negative) return e;
   for (ExprId& x : outer.num) x = lift(m, r, x);
   for (ExprId& x : outer.den) x = lift(m, r, x);
@@ -138,6 +172,7 @@ ExprId step(Module& m, ExprId e) {
     return reduce(m, std::move(out), expr.span);
   }
   if (ExprId lifted = lift_gate(m, e); lifted != e) return lifted;
+  if (ExprId counted = count_unused(m, e); counted != e) return counted;
   return pull_factors(m, e);
 }
 

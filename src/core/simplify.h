@@ -2,6 +2,7 @@
 // rounding of one reassociated sum, and never lets a gated-out value out of its gate:
 //
 //   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -)
+//   sum[j, k](x[j])                      →  sum[j](x[j]) * n          (n values of k)
 //   sum[k](if g { v } else { 0 })        →  sum[k](v where g)
 //   sum[k](v where g, h), g free of k    →  if g { sum[k](v where h) } else { 0 }
 //   if g { if h { v } else { 0 } } else { 0 }  →  if g && h { v } else { 0 }

@@ -179,21 +179,33 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
     }
   }
   count_uses(c.body);
-  if (how.contraction) {
-    contract(id, c, *how.contraction);
-  } else if (how.scatters) {
+  for (uint32_t k : free) {
+    if (!slots[k].expr && how.axes[k] != plan::AxisKind::Vector) order.push_back(k);
+  }
+  std::vector<loops::Axis> axes(order.size(), {loops::Axis::Kind::Parallel, 1});
+  for (uint32_t k : free) {
+    if (slots[k].expr || how.axes[k] != plan::AxisKind::Vector) continue;
+    order.push_back(k);
+    axes.push_back({loops::Axis::Kind::Vector, how.width});
+  }
+  auto cells = [&] { loops_over(id, c, order, axes, [&] { store(id, lower(c.body)); }); };
+  if (how.scatters) {
     scatter(id, c, std::get<core::Reduce>(m[c.body].node), free);
+  } else if (!how.contraction) {
+    cells();
+  } else if (running.empty()) {
+    contract(id, c, *how.contraction);
   } else {
-    for (uint32_t k : free) {
-      if (!slots[k].expr && how.axes[k] != plan::AxisKind::Vector) order.push_back(k);
-    }
-    std::vector<loops::Axis> axes(order.size(), {loops::Axis::Kind::Parallel, 1});
-    for (uint32_t k : free) {
-      if (slots[k].expr || how.axes[k] != plan::AxisKind::Vector) continue;
-      order.push_back(k);
-      axes.push_back({loops::Axis::Kind::Vector, how.width});
-    }
-    loops_over(id, c, order, axes, [&] { store(id, lower(c.body)); });
+    // At every step anew: when it is small, the call would cost more than the work.
+    Value small = small_contraction(id, c, *how.contraction);
+    loops::If out{small.expr, {}, {}};
+    push(Scope::Kind::Branch);
+    cells();
+    out.then = std::move(pop()->block);
+    push(Scope::Kind::Branch);
+    contract(id, c, *how.contraction);
+    out.otherwise = std::move(pop()->block);
+    emit(top(), {std::move(out)});
   }
   loops::Block body = std::move(pop()->block);
   if (cond.expr) {

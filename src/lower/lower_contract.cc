@@ -64,7 +64,10 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   add_set(x.k, out.k);
   // The operands where every index of the class is at the start of its range.
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
-    for (uint32_t s : *set) slots[s] = bind(lower(range_of(s).lo), "lo");
+    for (uint32_t s : *set) {
+      slots[s] = bind(lower(range_of(s).lo), "lo");
+      slots[s].depth = top();  // what is computed from it is good in this scope only
+    }
   }
   auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {
     loops::Contract::Operand o{buffers.at(family), {}};
@@ -75,7 +78,23 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   out.b = operand(b.family, b.at);
   out.out = operand(id, out_at);
   emit(top(), {std::move(out)});
-  for (uint32_t s : x.k) slots[s] = {};
+  for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
+    for (uint32_t s : *set) slots[s] = {};
+  }
+}
+
+Value Lowering::small_contraction(core::FamilyId id, const core::Clause& c,
+                                  const plan::Contraction& x) {
+  constexpr int64_t kSmall = 8192;  // multiplications
+  const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
+  ExprId work = core::int_lit(m, 1);
+  for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
+    for (uint32_t s : *set) {
+      core::Range range = s < r.first ? clamped(id, c, s) : r.over[s - r.first];
+      work = core::mul(m, work, core::sub(m, range.hi, range.lo));
+    }
+  }
+  return bind(lower(core::apply(m, core::Op::Le, {work, core::int_lit(m, kSmall)})));
 }
 
 }  // namespace ein::lower

@@ -74,6 +74,7 @@ Value Lowering::lower(ExprId e) {
       [&](const core::Access& n) { return access(e, n, expr.type); },
       [&](const core::Reduce& n) { return reduce(e, n); },
       [](const core::Request&) -> Value { EIN_UNREACHABLE("a request reached lowering"); });
+  if (std::holds_alternative<core::Slot>(expr.node)) return v;
   if (uses[e] > 1) v = bind(v);
   scopes[v.depth]->known[e] = v;
   return v;

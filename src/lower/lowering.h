@@ -127,6 +127,7 @@ struct Lowering {
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
+  Value small_contraction(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
 };
 
 std::vector<loops::ExprId> exprs_of(const std::vector<Value>& values);

@@ -1,6 +1,6 @@
 #include "plan/total.h"
 
-#include <set>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -12,21 +12,32 @@ namespace {
 
 using namespace core;
 
-// Walks one context (a Facts value); conditions and binders open new ones.
+// Walks one context (a Facts value); conditions and binders open new ones. Selections nested in
+// each other's shared arms have exponentially many contexts, so there is a budget.
 struct Walk {
   Module& m;
   const Facts& facts;
-  std::set<ExprId> seen;
+  int& budget;
+  std::unordered_map<ExprId, bool> known;
 
+  // What holds without the condition holds with it, and most does.
   bool under(ExprId cond, ExprId e) {
+    if (holds(e)) return true;
+    if (--budget < 0) return false;
     Facts inner = facts;
     assume(m, cond, inner);
-    return Walk{m, inner, {}}.holds(e);
+    return Walk{m, inner, budget, {}}.holds(e);
   }
 
   bool holds(ExprId e) {
-    if (!seen.insert(e).second) return true;  // a failure ends the walk, so seen means it held
-    const Node node = m[e].node;              // a copy: proofs add nodes to the arena
+    if (auto it = known.find(e); it != known.end()) return it->second;
+    bool out = visit(e);
+    known[e] = out;
+    return out;
+  }
+
+  bool visit(ExprId e) {
+    const Node node = m[e].node;  // a copy: proofs add nodes to the arena
     return match(
         node, [](const FloatLit&) { return true; }, [](const IntLit&) { return true; },
         [](const BoolLit&) { return true; }, [](const Slot&) { return true; },
@@ -66,15 +77,15 @@ struct Walk {
     // Binder by binder: the range of one is evaluated before the next is bound.
     inner.slots.resize(n.first);
     for (const Range& range : n.over) {
-      Walk at{m, inner, {}};
+      Walk at{m, inner, budget, {}};
       if (!at.holds(range.lo) || !at.holds(range.hi)) return false;
       inner.slots.push_back(range);
     }
     if (n.gate) {
-      if (!Walk{m, inner, {}}.holds(n.gate)) return false;
+      if (!Walk{m, inner, budget, {}}.holds(n.gate)) return false;
       assume(m, n.gate, inner);
     }
-    Walk body{m, inner, {}};
+    Walk body{m, inner, budget, {}};
     for (const Route& r : n.routes) {
       if (!body.holds(r.to)) return false;
     }
@@ -119,7 +130,10 @@ uint64_t own_cost(const Module& m, ExprId e) {
 
 }  // namespace
 
-bool total(Module& m, ExprId e, const Facts& facts) { return Walk{m, facts, {}}.holds(e); }
+bool total(Module& m, ExprId e, const Facts& facts) {
+  int budget = 256;
+  return Walk{m, facts, budget, {}}.holds(e);
+}
 
 bool in_bounds(Module& m, const Access& access, const Facts& facts) {
   for (size_t k = 0; k < access.at.size(); ++k) {

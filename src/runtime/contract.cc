@@ -1,18 +1,19 @@
-// Both operands are copied block by block into packed panels, which turns any layout into one, and
-// a register tile of kRows × kCols runs over the panels. The compiler vectorises the tile's inner
-// loop (fixed trip counts, no aliasing), so there is no intrinsic here.
+// Both operands are copied block by block into packed panels, which turns any layout into one, and a
+// register tile runs over the panels. The tile is written once, over the compiler's vector types,
+// and compiled for three instruction sets; which one runs is decided once per process.
 #include "runtime/contract.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 namespace ein {
 namespace {
 
-constexpr int64_t kRows = 6;
-constexpr int64_t kBlockM = 96, kBlockK = 256, kBlockN = 512;
-template <class T>
-constexpr int64_t kCols = 64 / static_cast<int64_t>(sizeof(T));  // one cache line of columns
+constexpr int64_t kRows = 6;      // rows of a tile
+constexpr int64_t kVectors = 2;   // vectors in a row of it
+constexpr int64_t kBlockM = 96, kBlockK = 256, kBlockN = 1024;
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -24,19 +25,26 @@ struct Offsets {
 Offsets offsets(const int64_t* index, int64_t count, int px, int py) {
   Offsets out{{0}, {0}};
   for (int64_t i = 0; i < count; ++i, index += 4) {
-    int64_t extent = std::max<int64_t>(index[0], 0), n = out.size();
-    Offsets next;
-    next.x.reserve(static_cast<size_t>(n * extent));
-    next.y.reserve(static_cast<size_t>(n * extent));
-    for (size_t j = 0; j < static_cast<size_t>(n); ++j) {
-      for (int64_t e = 0; e < extent; ++e) {
-        next.x.push_back(out.x[j] + e * index[px]);
-        next.y.push_back(out.y[j] + e * index[py]);
+    auto extent = static_cast<size_t>(std::max<int64_t>(index[0], 0));
+    size_t n = out.x.size();
+    Offsets next{std::vector<int64_t>(n * extent), std::vector<int64_t>(n * extent)};
+    for (size_t j = 0; j < n; ++j) {
+      for (size_t e = 0; e < extent; ++e) {
+        next.x[j * extent + e] = out.x[j] + static_cast<int64_t>(e) * index[px];
+        next.y[j * extent + e] = out.y[j] + static_cast<int64_t>(e) * index[py];
       }
     }
     out = std::move(next);
   }
   return out;
+}
+
+// Every offset one more than the one before.
+bool consecutive(const int64_t* offsets, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) {
+    if (offsets[i] != offsets[0] + i) return false;
+  }
+  return true;
 }
 
 // panel[p][k][r] for panels of `wide` rows; missing rows are zero.
@@ -45,47 +53,89 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t row_count, const
           int64_t k_count, int64_t wide) {
   for (int64_t r0 = 0; r0 < row_count; r0 += wide) {
     int64_t have = std::min(wide, row_count - r0);
-    for (int64_t k = 0; k < k_count; ++k) {
+    bool together = have == wide && consecutive(rows + r0, wide);
+    for (int64_t k = 0; k < k_count; ++k, panel += wide) {
       const T* at = from + ks[k];
-      int64_t r = 0;
-      for (; r < have; ++r) panel[r] = at[rows[r0 + r]];
-      for (; r < wide; ++r) panel[r] = T(0);
-      panel += wide;
+      if (together) {
+        std::memcpy(panel, at + rows[r0], static_cast<size_t>(wide) * sizeof(T));
+        continue;
+      }
+      for (int64_t r = 0; r < have; ++r) panel[r] = at[rows[r0 + r]];
+      for (int64_t r = have; r < wide; ++r) panel[r] = T(0);
     }
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void tile(const T* __restrict a, const T* __restrict b, int64_t k_count,
-                                        T* __restrict acc) {
-  constexpr int64_t cols = kCols<T>;
-  T sum[kRows][cols] = {};
-  for (int64_t k = 0; k < k_count; ++k, a += kRows, b += cols) {
+// acc[r][c] = Σ_k a[k][r] · b[k][c], with rows of kVectors vectors of `Bytes`.
+template <class T, int Bytes>
+[[gnu::always_inline]] inline void tile(const T* a, const T* b, int64_t k_count, T* acc) {
+  using V [[gnu::vector_size(Bytes)]] = T;
+  using U [[gnu::vector_size(Bytes), gnu::aligned(alignof(T))]] = T;
+  constexpr int64_t lanes = Bytes / static_cast<int64_t>(sizeof(T));
+  V sum[kRows][kVectors] = {};
+  for (int64_t k = 0; k < k_count; ++k, a += kRows, b += kVectors * lanes) {
+    V row[kVectors];
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const U*>(b + v * lanes);
+#pragma GCC unroll 6
     for (int64_t r = 0; r < kRows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) sum[r][c] += a[r] * b[c];
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < kVectors; ++v) sum[r][v] += a[r] * row[v];
     }
   }
+#pragma GCC unroll 6
   for (int64_t r = 0; r < kRows; ++r) {
-    for (int64_t c = 0; c < cols; ++c) acc[r * cols + c] = sum[r][c];
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < kVectors; ++v) {
+      *reinterpret_cast<U*>(acc + (r * kVectors + v) * lanes) = sum[r][v];
+    }
   }
 }
 
-// One version per instruction set; the loader picks the best the machine has.
-#define EIN_VERSIONS [[gnu::target_clones("avx512f", "arch=haswell", "default")]]
-EIN_VERSIONS [[gnu::optimize("O3")]] void tile_f32(const float* a, const float* b, int64_t k,
-                                                   float* acc) {
-  tile<float>(a, b, k, acc);
+template <class T>
+using Tile = void (*)(const T* a, const T* b, int64_t k_count, T* acc);
+template <class T>
+struct Kernel {
+  Tile<T> run;
+  int64_t cols;
+};
+
+#define EIN_TILES(suffix, bytes, ...)                                                           \
+  __VA_ARGS__ void tile_f32_##suffix(const float* a, const float* b, int64_t k, float* acc) {    \
+    tile<float, bytes>(a, b, k, acc);                                                           \
+  }                                                                                             \
+  __VA_ARGS__ void tile_f64_##suffix(const double* a, const double* b, int64_t k, double* acc) { \
+    tile<double, bytes>(a, b, k, acc);                                                          \
+  }
+EIN_TILES(avx512, 64, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
+EIN_TILES(avx2, 32, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
+EIN_TILES(plain, 16, [[gnu::optimize("O3")]])
+#undef EIN_TILES
+
+enum class Level { Plain, Avx2, Avx512 };
+Level level() {
+  static const Level found = [] {
+    if (__builtin_cpu_supports("avx512f")) return Level::Avx512;
+    bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return fma ? Level::Avx2 : Level::Plain;
+  }();
+  return found;
 }
-EIN_VERSIONS [[gnu::optimize("O3")]] void tile_f64(const double* a, const double* b, int64_t k,
-                                                   double* acc) {
-  tile<double>(a, b, k, acc);
-}
-void run_tile(const float* a, const float* b, int64_t k, float* acc) { tile_f32(a, b, k, acc); }
-void run_tile(const double* a, const double* b, int64_t k, double* acc) { tile_f64(a, b, k, acc); }
 
 template <class T>
-void contract(const int64_t* shape, const T* a, const T* b, T* out) {
-  constexpr int64_t cols = kCols<T>;
+Kernel<T> pick(Tile<T> plain, Tile<T> avx2, Tile<T> avx512) {
+  constexpr auto size = static_cast<int64_t>(sizeof(T));
+  switch (level()) {
+    case Level::Avx512: return {avx512, kVectors * 64 / size};
+    case Level::Avx2: return {avx2, kVectors * 32 / size};
+    case Level::Plain: break;
+  }
+  return {plain, kVectors * 16 / size};
+}
+
+template <class T>
+void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> kernel) {
+  const int64_t cols = kernel.cols;
   const int64_t* index = shape + 4;
   Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
   index += 4 * shape[0];
@@ -94,10 +144,22 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   Offsets n = offsets(index, shape[2], 2, 3);
   index += 4 * shape[2];
   Offsets k = offsets(index, shape[3], 1, 2);
-  int64_t block_k = std::min(kBlockK, k.size());
-  std::vector<T> pa(static_cast<size_t>((kBlockM + kRows) * block_k));
-  std::vector<T> pb(static_cast<size_t>((std::min(kBlockN, n.size()) + cols) * block_k));
-  T acc[kRows * cols];
+  int64_t block_k = std::min(kBlockK, k.size()), block_m = std::min(kBlockM, m.size());
+  int64_t block_n = std::min(kBlockN, n.size());
+  // Not cleared: packing writes what the tiles read.
+  std::unique_ptr<T[]> pa(new T[static_cast<size_t>((block_m + kRows) * block_k)]);
+  std::unique_ptr<T[]> pb(new T[static_cast<size_t>((block_n + cols) * block_k)]);
+  T acc[kRows * kVectors * 64 / sizeof(T)];
+  auto one_tile = [&](T* c0, int64_t i, int64_t j, int64_t rows, int64_t columns, bool first) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T* row = c0 + m.y[static_cast<size_t>(i + r)];
+      const int64_t* at = &n.y[static_cast<size_t>(j)];
+      for (int64_t c = 0; c < columns; ++c) {
+        T v = acc[r * cols + c];
+        row[at[c]] = first ? v : row[at[c]] + v;
+      }
+    }
+  };
   for (size_t s = 0; s < batch_ab.x.size(); ++s) {
     const T* a0 = a + batch_ab.x[s];
     const T* b0 = b + batch_ab.y[s];
@@ -111,21 +173,15 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
       int64_t nn = std::min(kBlockN, n.size() - jn);
       for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
         int64_t nk = std::min(kBlockK, k.size() - kk);
-        pack(pb.data(), b0, &n.x[static_cast<size_t>(jn)], nn, &k.y[static_cast<size_t>(kk)], nk, cols);
+        pack(pb.get(), b0, &n.x[static_cast<size_t>(jn)], nn, &k.y[static_cast<size_t>(kk)], nk, cols);
         for (int64_t im = 0; im < m.size(); im += kBlockM) {
           int64_t nm = std::min(kBlockM, m.size() - im);
-          pack(pa.data(), a0, &m.x[static_cast<size_t>(im)], nm, &k.x[static_cast<size_t>(kk)], nk,
+          pack(pa.get(), a0, &m.x[static_cast<size_t>(im)], nm, &k.x[static_cast<size_t>(kk)], nk,
                kRows);
           for (int64_t j = 0; j < nn; j += cols) {
             for (int64_t i = 0; i < nm; i += kRows) {
-              run_tile(pa.data() + i * nk, pb.data() + j * nk, nk, acc);
-              for (int64_t r = 0; r < std::min(kRows, nm - i); ++r) {
-                T* row = c0 + m.y[static_cast<size_t>(im + i + r)];
-                for (int64_t c = 0; c < std::min(cols, nn - j); ++c) {
-                  T& cell = row[n.y[static_cast<size_t>(jn + j + c)]];
-                  cell = kk == 0 ? acc[r * cols + c] : cell + acc[r * cols + c];
-                }
-              }
+              kernel.run(pa.get() + i * nk, pb.get() + j * nk, nk, acc);
+              one_tile(c0, im + i, jn + j, std::min(kRows, nm - i), std::min(cols, nn - j), kk == 0);
             }
           }
         }
@@ -137,10 +193,10 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
 }  // namespace
 
 void contract_f32(const int64_t* shape, const float* a, const float* b, float* out) {
-  contract<float>(shape, a, b, out);
+  contract<float>(shape, a, b, out, pick<float>(tile_f32_plain, tile_f32_avx2, tile_f32_avx512));
 }
 void contract_f64(const int64_t* shape, const double* a, const double* b, double* out) {
-  contract<double>(shape, a, b, out);
+  contract<double>(shape, a, b, out, pick<double>(tile_f64_plain, tile_f64_avx2, tile_f64_avx512));
 }
 
 }  // namespace ein

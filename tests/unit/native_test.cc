@@ -378,7 +378,30 @@ TEST(Native, ForwardRecurrence) {
                   {"h0", random_tensor(DType::F64, {n}, 2)},
                   {"w", random_tensor(DType::F64, {n, n}, 3)}};
   };
-  expect_same(p, {with(1, 4), with(9, 21), with(30, 3), with(0, 0)}, 1e-9);
+  // The last one is large enough for the contraction to be a call at every step.
+  expect_same(p, {with(1, 4), with(9, 21), with(30, 3), with(0, 0), with(4, 100)}, 1e-9);
+}
+
+TEST(Native, ContractionBesideOtherClausesOfAStep) {
+  Program p;
+  FamilyId x = p.input("x", DType::F64, 2), steps = p.input("steps", DType::F64, 1);
+  ExprId N = p.extent(x, 0), M = p.extent(x, 1), T = p.extent(steps, 0);
+  FamilyId w = p.define("w", DType::F64, {T, M}), pred = p.define("pred", DType::F64, {T, N});
+  Range first{p.i(0), p.i(1)}, rest{p.i(1), T};
+  ExprId before = p.sub(p.s(0), p.i(1));
+  p.clause(pred, {first, {p.i(0), N}}, p.f(0, DType::F64));
+  p.clause(pred, {rest, {p.i(0), N}},
+           p.sum(2, {{p.i(0), M}}, p.mul(p.at(x, {p.s(1), p.s(2)}), p.at(w, {before, p.s(2)}))));
+  p.clause(w, {first, {p.i(0), M}}, p.f(1, DType::F64));
+  ExprId slope = p.sum(2, {{p.i(0), N}}, p.mul(p.at(pred, {p.s(0), p.s(2)}), p.at(x, {p.s(2), p.s(1)})));
+  p.clause(w, {rest, {p.i(0), M}},
+           p.sub(p.at(w, {before, p.s(1)}), p.mul(p.f(0.001, DType::F64), slope)));
+  p.wanted = {w, pred};
+  auto with = [&](int64_t t, int64_t n, int64_t m) {
+    return Inputs{{"x", random_tensor(DType::F64, {n, m}, 1)},
+                  {"steps", random_tensor(DType::F64, {t}, 2)}};
+  };
+  expect_same(p, {with(5, 7, 3), with(3, 200, 50)}, 1e-9);
 }
 
 TEST(Native, DownwardAndCoupledRecurrences) {
