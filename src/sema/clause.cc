@@ -223,12 +223,75 @@ bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, Clause
   return true;
 }
 
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+  // A plain array literal keeps its cells: the definition becomes the table.
+  if (g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate) {
+    out.body = g.body;
+    out.coords = g.body.coords;
+    CoreId zero = core::int_lit(s.m, 0);
+    for (const core::Coord& c : out.coords) out.box.push_back({zero, c.extent});
+    out.bad = false;
+    return;
+  }
+  g.body = as_data(s, env, g.body);
+  if (g.body.poison()) return;
+  if (g.otherwise) {
+    *g.otherwise = as_data(s, env, *g.otherwise);
+    if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return;
+  }
+  out.bad = !close(s, env, d, value, std::move(g), out);
+}
+
+size_t place_in(const ast::Let& let, const Definition& d) {
+  for (size_t i = 0; i < let.names.size(); ++i) {
+    if (let.names[i].symbol == d.name.symbol) return i;
+  }
+  return 0;
+}
+
+// `let (W, m)[s in 1..S] = step(…)`: the right side is elaborated once, each name takes its item.
+ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
+                       const ast::Let& let, TreeId value, Gated g, ClauseOut left) {
+  bool fits = g.body.kind == Value::Kind::Tuple && g.body.items.size() == let.names.size();
+  if (!fits || g.otherwise) {
+    auto& e = s.diags.error(
+        Code::E0502, g.otherwise ? "`else` on a tuple clause"
+                                 : fmt::format("the pattern has {} names", let.names.size()));
+    e.primary(s[value].span, g.body.kind == Value::Kind::Tuple
+                                 ? fmt::format("this has {} values", g.body.items.size())
+                                 : "this is " + show_value(s, g.body));
+    e.label(let.names[0].span, "the pattern starts here");
+    return left;
+  }
+  std::vector<ClauseOut> outs;
+  for (const Value& item : g.body.items) {
+    ClauseOut& out = outs.emplace_back(left);
+    close_value(s, env, d, value, {item, g.gate, {}}, out);
+  }
+  for (size_t i = 0; i < outs.size(); ++i) {
+    for (size_t j = 0; j < outs.size(); ++j) {
+      const ClauseOut& other = outs[j];
+      if (i == j || other.bad || other.body.kind != Value::Kind::Data) continue;
+      outs[i].siblings.push_back({other.box, other.body.body, other.span});
+    }
+  }
+  d.scope->tuples[stmt] = outs;
+  return outs[place_in(let, d)];
+}
+
 }  // namespace
 
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
+  if (auto it = d.scope->tuples.find(stmt); it != d.scope->tuples.end()) {
+    return it->second[place_in(std::get<ast::Let>(s.ast[stmt].node), d)];
+  }
   ClauseOut out;
   out.span = s.ast[stmt].span;
   out.bad = true;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
+    // Until it succeeds every name of the pattern is in error, so that it is reported once.
+    d.scope->tuples[stmt] = std::vector<ClauseOut>(l->names.size(), out);
+  }
   Env env = d.scope->env;
   Source source = source_of(s, stmt);
   Site& site = s.sites.emplace_back();
@@ -262,22 +325,10 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
 
   Gated g = split_gate(s, env, source.value);
   if (g.body.poison()) return out;
-  // A plain array literal keeps its cells: the definition becomes the table.
-  bool table = g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate;
-  if (table) {
-    out.body = g.body;
-    out.coords = g.body.coords;
-    CoreId zero = core::int_lit(s.m, 0);
-    for (const core::Coord& c : out.coords) out.box.push_back({zero, c.extent});
-    out.bad = false;
-    return out;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
+    return tuple_clause(s, env, d, stmt, *l, source.value, std::move(g), std::move(out));
   }
-  g.body = as_data(s, env, g.body);
-  if (g.otherwise) {
-    *g.otherwise = as_data(s, env, *g.otherwise);
-    if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return out;
-  }
-  out.bad = !close(s, env, d, source.value, std::move(g), out);
+  close_value(s, env, d, source.value, std::move(g), out);
   return out;
 }
 

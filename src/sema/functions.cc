@@ -126,6 +126,20 @@ bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) 
   return annotate(s, inside, scope, v.coords, fn.result, v.span, what);
 }
 
+// A result with the caller's coordinate names: a callee's names never appear in a caller's type.
+Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
+  v = as_data(s, env, std::move(v));
+  for (core::Coord& c : v.coords) {
+    auto it = names.back.find(c.name);
+    if (it != names.back.end()) {
+      c.name = it->second;
+    } else if (!names.callers.count(c.name)) {
+      c.name = {};
+    }
+  }
+  return v;
+}
+
 }  // namespace
 
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
@@ -148,7 +162,8 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
   Renaming names;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
-    Value arg = as_data(s, env, std::move(args[i]));
+    Value arg = std::move(args[i]);
+    if (arg.kind != Value::Kind::Tuple || param.type) arg = as_data(s, env, std::move(arg));
     if (arg.poison() || !bind_parameter(s, env, scope, fn, param, arg, names)) return {};
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
       if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
@@ -174,17 +189,8 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
   s.calls.pop_back();
   if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
   if (v.poison() || !check_result(s, env, scope, fn, v)) return {};
-  v = as_data(s, env, std::move(v));
-  for (core::Coord& c : v.coords) {  // a callee's names never appear in a caller's type
-    auto it = names.back.find(c.name);
-    if (it != names.back.end()) {
-      c.name = it->second;
-    } else if (!names.callers.count(c.name)) {
-      c.name = {};
-    }
-  }
-  v.span = span;
-  return v;
+  for (Value& item : v.items) item = caller_view(s, env, std::move(item), names);
+  return v.kind == Value::Kind::Tuple ? v : caller_view(s, env, std::move(v), names);
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {

@@ -43,7 +43,7 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   std::optional<Guess> guess;
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
     const ast::Let* l = let_of(s, d.clauses[i]);
-    if (!d.outs[i] && l) guess = guess_type(s, d.scope->env, l->value, &d);
+    if (!d.outs[i] && l && !l->tuple) guess = guess_type(s, d.scope->env, l->value, &d);
     if (guess && guess->typing != Typing::Fixed) {
       any_float |= guess->typing == Typing::Float;
       any = true;

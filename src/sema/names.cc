@@ -55,10 +55,9 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         stmt.node,
         [&](const ast::Let& l) {
           if (l.tuple) {
-            unsupported(s, stmt.span, "tuple patterns");
+            if (l.type) unsupported(s, s.ast[l.type].span, "types on tuple patterns");
             for (const ast::Name& n : l.names) {
-              if (!scope.values.count(n.symbol)) declare_value(s, scope, n, id, true, false);
-              scope.values[n.symbol]->state = Definition::State::Bad;
+              if (text(n.symbol) != "_") declare_value(s, scope, n, id, l.has_slots, false);
             }
             return;
           }

@@ -285,22 +285,27 @@ void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallbac
     whole.body = core::apply(s.m, core::Op::Select, {clause.gate, whole.body, no});
   }
   for (const Left& l : clause.left) {
-    if (l.index && l.index->inferred) p.left_variable(*l.index)->present = true;
+    Variable* v = l.index ? p.left_variable(*l.index) : nullptr;
+    if (v) v->present = true;
   }
   collect(p, whole);
+  for (core::Clause sibling : clause.siblings) {
+    sibling.box.insert(sibling.box.begin(), whole.box.begin(), whole.box.begin() + p.prefix);
+    collect(p, sibling);
+  }
   for (const auto& [family, local] : site.lifted) collect(p, local);
   for (const Hint& h : clause.hints) {
     const Left& l = clause.left[h.left];
     CoreId extent = resolve(s, h.extent);
-    if (!l.index->inferred || has_unsolved(s, extent)) continue;
     Variable* v = p.left_variable(*l.index);
+    if (!v || has_unsolved(s, extent)) continue;
     if (v->bares.empty()) v->bares.push_back({extent, {}, 0, clause.body.body, false});
   }
   solve(p);
   for (size_t i = 0; i < clause.left.size(); ++i) {
     const Index* index = clause.left[i].index;
-    if (!index || !index->inferred || i >= fallback.size() || !fallback[i]) continue;
-    Variable* v = p.left_variable(*index);
+    Variable* v = index ? p.left_variable(*index) : nullptr;
+    if (!v || i >= fallback.size() || !fallback[i]) continue;
     if (!v->now.hi && !v->bared()) v->now = {core::int_lit(s.m, 0), fallback[i]};
   }
   report_and_record(p);

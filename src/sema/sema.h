@@ -42,6 +42,7 @@ struct Value {
     Poison,  // an error was reported; everything made from it is silent
     Data,
     Table,  // an array literal whose cells have not become a family yet
+    Tuple,  // several values; only patterns, fields and calls take it apart
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;
@@ -50,6 +51,7 @@ struct Value {
   CoreId body;                      // Data
   uint32_t depth = 0;
   std::vector<CoreId> cells;  // Table: row-major
+  std::vector<Value> items;   // Tuple
   Span span;
   Span division;  // where two integer literals were divided, if the value is made of that
 
@@ -121,6 +123,7 @@ struct ClauseOut {
   std::optional<Value> otherwise;
   Span span;
   Site* site = nullptr;
+  std::vector<core::Clause> siblings;  // the other values of a tuple clause share its ranges
 };
 // Several clauses of one name in one scope.
 struct Definition {
@@ -153,8 +156,9 @@ struct Scope {
   std::deque<Definition> definitions;
   std::map<Symbol, Definition*> values;
   std::map<Symbol, ast::StmtId> functions;
-  std::map<Symbol, ExtentName> extents;          // from type annotations
-  std::map<Symbol, Definition*> extent_sources;  // annotations not looked at yet
+  std::map<Symbol, ExtentName> extents;                  // from type annotations
+  std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
+  std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
   bool families = false;  // locals must be families (a recurrence step, or a request names them)
 };
 
@@ -291,6 +295,7 @@ Value adapt(Sema& s, const Env& env, Value v, DType to);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
+bool reject_tuple(Sema& s, const Value& v);       // true, and reported, when it is one
 Value settle(Sema& s, const Env& env, Value v);   // default type, tables become families
 Value as_data(Sema& s, const Env& env, Value v);  // tables become families
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
@@ -347,6 +352,8 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
 Value elaborate_array(Sema& s, Env& env, TreeId e);
+Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
+Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
 Value zero_like(Sema& s, const Env& env, const Value& v);
 

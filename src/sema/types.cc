@@ -151,7 +151,7 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
   const Value* fixed = nullptr;
   bool open_float = false;
   for (Value* v : values) {
-    if (v->poison()) return false;
+    if (v->poison() || reject_tuple(s, *v)) return false;
     if (v->typing == Typing::Float) open_float = true;
     if (v->typing != Typing::Fixed) continue;
     if (fixed && fixed->type != v->type) {
@@ -192,13 +192,22 @@ Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::s
   return read_family(s, env, s.m.families.add(std::move(f)), {}, v.span);
 }
 
+bool reject_tuple(Sema& s, const Value& v) {
+  if (v.kind != Value::Kind::Tuple) return false;
+  s.diags.error(Code::E0502, "a tuple stands where one value is expected")
+      .primary(v.span, "")
+      .help("take it apart: `let (a, b) = …`, or a field, as in `t.0`");
+  return true;
+}
+
 Value as_data(Sema& s, const Env& env, Value v) {
+  if (reject_tuple(s, v)) return {};
   if (v.kind != Value::Kind::Table) return v;
   return table_as(s, env, v, default_type(v), "table");
 }
 
 Value settle(Sema& s, const Env& env, Value v) {
-  if (v.poison()) return v;
+  if (v.poison() || reject_tuple(s, v)) return {};
   if (v.kind == Value::Kind::Table) return as_data(s, env, std::move(v));
   DType type = default_type(v);
   return adapt(s, env, std::move(v), type);

@@ -47,6 +47,11 @@ CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t dep
 }
 
 Value moved(Sema& s, const Value& v, uint32_t depth) {
+  if (v.kind == Value::Kind::Tuple) {
+    Value out = v;
+    for (Value& item : out.items) item = moved(s, item, depth);
+    return out;
+  }
   if (v.kind != Value::Kind::Data || v.depth == depth) return v;
   Value out = v;
   size_t n = v.coords.size();
@@ -206,6 +211,7 @@ std::string show_coords(const Sema&, const std::vector<core::Coord>& coords) {
 }
 
 std::string show_value(const Sema& s, const Value& v) {
+  if (v.kind == Value::Kind::Tuple) return "a tuple";
   std::string type = v.typing == Typing::Int     ? "an untyped integer"
                      : v.typing == Typing::Float ? "an untyped float"
                                                  : "`" + std::string(name_of(v.type)) + "`";

@@ -98,6 +98,17 @@ TEST(SemaErrors, Types) {
   expect_only("let y: i32 = 2.5;", "E0405", "annotated `i32`", "2.5");
 }
 
+TEST(SemaErrors, Tuples) {
+  expect_only("let (a, c) = (1, 2, 3);", "E0502", "the pattern has 2 names", "(1, 2, 3)");
+  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple stands where", "(1, 2)");
+  expect_only("let a = (1, 2).2;", "E0502", "there is no field 2", "(1, 2).2");
+}
+
+TEST(SemaErrors, InsideFunctionsOncePerCause) {
+  expect_only("fn f(a) { a + missing } let y = f(1.0); let z = f(2.0);", "E0201", "`missing`",
+              "missing");
+}
+
 TEST(SemaErrors, Requests) {
   expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @idx;", "E0602", "denominator", "idx");
   expect_only(kIn + "let g = @idx / @x;", "E0602", "numerator", "idx");

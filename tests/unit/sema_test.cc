@@ -262,6 +262,38 @@ TEST(SemaRequests, Forms) {
             "let W[s in 1..9, i in 0..n] = W[s - 1, i] - 0.1 * @loss[s - 1] / @W[s - 1, i];\n");
 }
 
+TEST(SemaBlocks, LocalsCarryOnlyWhatTheyRead) {
+  const std::string program =
+      "fn normed(v) { let z = sum[i](v[i]); let r[i] = v[i] / z; r }"
+      "let A: [f32; b, c]; let P[b, c] = normed(A[b])[c]; let t = sum[i](normed(A[0])[i]);";
+  EXPECT_EQ(definition(program, "P_z"), "let P_z[b in 0..b] = sum[i in 0..c](A[b, i]);\n");
+  EXPECT_EQ(definition(program, "t_z"), "let t_z = sum[i in 0..c](A[0, i]);\n");
+}
+
+TEST(SemaTuples, PatternsFieldsAndFamilies) {
+  EXPECT_EQ(values("let (p, v)[0] = (1.0, 0.0);"
+                   "let (p, v)[s in 1..4] = (p[s-1] + v[s-1], v[s-1] - p[s-1]);",
+                   "v"),
+            (V{0, -1, -2, -2}));
+  EXPECT_EQ(values("fn ends(a) { (min[i](a[i]), max[i](a[i])) } let x = [3.0, 1.0, 2.0];"
+                   "let (lo, hi) = ends(x); let w = hi - lo + ends(x).0;",
+                   "w"),
+            V{3});
+  EXPECT_EQ(definition("let x: [f32; n]; let (a, c)[i] = (x[i], x[i] + x[i+1]);", "a"),
+            "let a[i in 0..n - 1] = x[i];\n");
+}
+
+TEST(SemaTuples, AnOptimiserWithItsMoments) {
+  const std::string program =
+      "let W0: [f32; in]; let x: [f32; b, in];"
+      "fn step(w, m) { let p[b] = sum[i](x[b, i] * w[i]); let loss = mean[b](p[b] ** 2);"
+      "  let m2 = m * 0.9 + @loss / @w; (w - 0.1 * m2, m2) }"
+      "let W[0] = W0; let m[0] = W0 * 0; let (W, m)[s in 1..5] = step(W[s-1], m[s-1]);";
+  EXPECT_EQ(definition(program, "m"),
+            "let m[0, in in 0..in] = W0[in] * 0.0;\n"
+            "let m[s in 1..5, in in 0..in] = W_m2[s, in];\n");
+}
+
 TEST(SemaEffects, InSourceOrder) {
   Checked c;
   check(c, "print(\"a {x:.2f}\", y, y + 1); let x = 1.5; let y = 2; assert(x > 1.0, \"no {y}\");");
