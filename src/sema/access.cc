@@ -46,11 +46,15 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   }
 }
 
+// The position of a coordinate name that occurs once.
 std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
+  std::optional<size_t> at;
   for (size_t i = 0; i < v.coords.size(); ++i) {
-    if (v.coords[i].name == name) return i;
+    if (v.coords[i].name != name) continue;
+    if (at) return std::nullopt;
+    at = i;
   }
-  return std::nullopt;
+  return at;
 }
 
 std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {

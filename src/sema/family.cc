@@ -88,7 +88,8 @@ bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   if (!d.scope->frame.up) return false;
   if (reads_binder(s, d)) return true;
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
-  if (d.scope->families && !under_binder(env)) return false;
+  bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
+  if (family && !under_binder(env)) return false;
   bool cheap = true;
   core::for_each_node(s.m, out.body.body, [&](CoreId e) {
     cheap &= !core::get_if<core::Reduce>(s.m, e) && !core::get_if<core::Request>(s.m, e);
@@ -141,16 +142,16 @@ void note_constant(Sema& s, Definition& d) {
   if (!data) d.constant = e;
 }
 
-// Slots of the enclosing clause that become coordinates of a local: those it reads. A recurrence
-// step or a binding that a request names keeps them all: it is a new binding at every step
-// (decision 23).
+// Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
+// request names keeps them all, because it is another binding at every step (decision 23).
 std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
   if (d.outs[0]->body.kind == Value::Kind::Table) return {};
   uint64_t free = slots_read(s, d);
   const Site* site = d.scope->env.site;
   std::vector<uint32_t> slots;
   for (uint32_t n = 0; site && n < site->slots.size(); ++n) {
-    if (d.scope->families || ((free >> n) & 1)) slots.push_back(n);
+    bool all = d.scope->requested.count(d.name.symbol) > 0;
+    if (all || ((free >> n) & 1)) slots.push_back(n);
   }
   return slots;
 }

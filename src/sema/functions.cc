@@ -121,6 +121,7 @@ bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) 
   const auto* dims = dims_of(s, fn.result);
   // A scalar result type on a mapped call: the coordinates are the arguments'.
   if (!dims) return true;
+  for (core::Coord& c : v.coords) c.name = {};  // shape names unify by extent only (decision 4)
   Env inside = env;
   inside.frame = &scope.frame;
   return annotate(s, inside, scope, v.coords, fn.result, v.span, what);

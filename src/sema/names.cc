@@ -183,6 +183,15 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
   if (auto extent = find_extent(s, env, name.symbol)) {
     found.kind = Found::Kind::Extent;
     found.value = untyped_int(env, *extent, name.span);
+    return found;
+  }
+  for (const Frame* f = env.frame; f; f = f->up) {  // an annotation in error: already reported
+    if (!f->scope) continue;
+    auto source = f->scope->extent_sources.find(name.symbol);
+    if (source != f->scope->extent_sources.end() &&
+        source->second->state == Definition::State::Bad) {
+      found.kind = Found::Kind::Extent;
+    }
   }
   return found;
 }

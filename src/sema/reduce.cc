@@ -118,7 +118,15 @@ bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector
     const Index& index = *parts.binders[i];
     size_t at = npos;
     for (size_t c = 0; c < parts.body.coords.size(); ++c) {
-      if (parts.body.coords[c].name == index.name) at = c;
+      if (parts.body.coords[c].name != index.name) continue;
+      if (at != npos && !index.used) {
+        s.diags.error(Code::E0305, fmt::format("{} names two coordinates here", quoted(index.name)))
+            .primary(index.span, "which one?")
+            .label(parts.body.span, "this is over " + show_coords(s, parts.body.coords))
+            .help("use indices, as in `sum[k](a[i, k])`");
+        return false;
+      }
+      at = c;
     }
     if (index.used && at != npos) {
       s.diags

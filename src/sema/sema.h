@@ -159,7 +159,8 @@ struct Scope {
   std::map<Symbol, ExtentName> extents;                  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
-  bool families = false;  // locals must be families (a recurrence step, or a request names them)
+  bool step = false;           // a block of a recurrence step: its locals are families
+  std::set<Symbol> requested;  // locals that a request names
 };
 
 // A coordinate of the clause being elaborated, its enclosing clauses' included.

@@ -40,6 +40,7 @@ TEST(SemaErrors, Ranges) {
   expect_only(kIn + "let y = sum[kk](x);", "E0304", "`kk` does not occur in the body", "kk");
   expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "a whole operand carries it too",
               "x[n] * x");
+  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "names two coordinates", "n");
   expect_only(kIn + "let y = extent(A, k);", "E0305", "no such coordinate", "k");
   expect_only(kIn + "let y[p in 0..n] = x[p+1];", "E0306", "access to `x` is out of bounds", "p+1");
   expect_only("let h[0] = 1.0; let h[t in 1..5] = h[t-2];", "E0306", "access to `h`", "t-2");

@@ -268,6 +268,10 @@ TEST(SemaBlocks, LocalsCarryOnlyWhatTheyRead) {
       "let A: [f32; b, c]; let P[b, c] = normed(A[b])[c]; let t = sum[i](normed(A[0])[i]);";
   EXPECT_EQ(definition(program, "P_z"), "let P_z[b in 0..b] = sum[i in 0..c](A[b, i]);\n");
   EXPECT_EQ(definition(program, "t_z"), "let t_z = sum[i in 0..c](A[0, i]);\n");
+  EXPECT_EQ(definition("let x: [f32; n]; let h[0, i] = x[i]; let h[t in 1..4, i] ="
+                       " { let a[j] = h[t-1, j] * 2.0; a[i] / sum[j](a[j]) };",
+                       "h_a"),
+            "let h_a[t in 1..4, j in 0..n] = h[t - 1, j] * 2.0;\nlet h_a[0, j in 0..n] = 0.0;\n");
 }
 
 TEST(SemaTuples, PatternsFieldsAndFamilies) {
