@@ -183,9 +183,9 @@ class Generator {
       case 5: return fmt::format("({} * {})", sub(), sub());
       case 6: return fmt::format("tanh({})", sub());
       case 7: return fmt::format("sin({})", sub());
-      case 8: return fmt::format("({} / ({} ** 2.0 + 1.5))", sub(), sub());
-      case 9: return fmt::format("exp(-({} ** 2.0))", sub());
-      case 10: return fmt::format("sqrt({} ** 2.0 + 0.5)", sub());
+      case 8: return fmt::format("({} / (({}) ** 2.0 + 1.5))", sub(), sub());
+      case 9: return fmt::format("exp(-(({}) ** 2.0))", sub());
+      case 10: return fmt::format("sqrt(({}) ** 2.0 + 0.5)", sub());
       case 11: return fmt::format("(-{})", sub());
       case 12: {
         std::string c = condition(scope);
@@ -194,7 +194,7 @@ class Generator {
       }
       case 13: return reduction(scope, depth - 1);
       case 14: return chance(50) ? fmt::format("max({}, {})", sub(), sub()) : fmt::format("abs({})", sub());
-      default: return fmt::format("log({} ** 2.0 + 1.0)", sub());
+      default: return fmt::format("log(({}) ** 2.0 + 1.0)", sub());
     }
   }
 

@@ -217,10 +217,22 @@ class Differentiator {
   }
 
   void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
-    for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
-    if (!sweep.local.empty()) {  // the new families run in step too
+    auto in_step = [&] {  // families made since run in step too
       bool stuck = false;
-      sweep.local = shared_steps(m_, a, stuck);
+      if (!sweep.local.empty()) sweep.local = shared_steps(m_, a, stuck);
+    };
+    for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
+    in_step();
+    std::set<FamilyId> members = cone(m_, sweep);
+    for (std::vector<FamilyId> work(members.begin(), members.end()); !work.empty();) {
+      std::vector<FamilyId> made;
+      for (FamilyId f : work) {
+        Active active = [&](ExprId read) { return carries(m_, sweep, members, f, read); };
+        for (FamilyId n : split_shared_slopes(m_, f, active)) made.push_back(n);
+      }
+      if (!made.empty()) in_step();
+      members = cone(m_, sweep);
+      work = std::move(made);
     }
     Adjoints adjoints = transpose(m_, sweep);
     for (const auto& [of, adjoint] : adjoints.family) touched_.insert(adjoint);

@@ -1,6 +1,7 @@
 #include "autodiff/normal.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "core/build.h"
@@ -15,7 +16,9 @@ namespace {
 
 class Normaliser {
  public:
-  Normaliser(Module& m, FamilyId id) : m_(m), base_(text(m[id].name)) {}
+  // Hoists every reduction below the root and, when given, the nodes in `also`.
+  Normaliser(Module& m, FamilyId id, std::set<ExprId> also = {})
+      : m_(m), base_(text(m[id].name)), also_(std::move(also)) {}
 
   // What holds where an expression stands.
   struct Place {
@@ -37,9 +40,9 @@ class Normaliser {
     const Expr expr = m_[e];
     ExprId out;
     if (const auto* r = std::get_if<Reduce>(&expr.node)) {
-      ExprId whole = inside(*r, expr, place);
-      ExprId read = hoist(m_, base_, whole, place.cond, place.facts, place.names, expr.span);
-      out = read ? read : whole;
+      out = apart(inside(*r, expr, place), place, expr.span);
+    } else if (also_.contains(e)) {
+      out = apart(e, place, expr.span);
     } else if (const auto* a = std::get_if<Apply>(&expr.node);
                a && (a->op == Op::Select || a->op == Op::And || a->op == Op::Or)) {
       ExprId cond = visit(a->args[0], place);
@@ -53,6 +56,11 @@ class Normaliser {
     }
     memo_[key] = out;
     return out;
+  }
+
+  ExprId apart(ExprId e, const Place& place, Span span) {
+    ExprId read = hoist(m_, base_, e, place.cond, place.facts, place.names, span);
+    return read ? read : e;
   }
 
   Place under(const Place& place, ExprId cond) {
@@ -91,18 +99,84 @@ class Normaliser {
 
   Module& m_;
   std::string base_;
+  std::set<ExprId> also_;
   std::map<std::tuple<ExprId, ExprId, size_t>, ExprId> memo_;
+};
+
+void normalise(Module& m, FamilyId id, size_t index, std::set<ExprId> also) {
+  const Clause clause = m[id].clauses[index];
+  Normaliser n(m, id, std::move(also));
+  ExprId body = n.body(clause.body, {clause_facts(m, clause), coordinate_names(m[id]), {}});
+  m.families[id].clauses[index].body = body;
+}
+
+// Operations whose slope takes work to compute.
+bool has_costly_slope(Op op) {
+  switch (op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Neg:
+    case Op::Select:
+    case Op::Cast:
+    case Op::Min:
+    case Op::Max: return false;
+    default: return true;
+  }
+}
+
+// The topmost operands of costly operations below which at least two active reads lie.
+class SharedSlopes {
+ public:
+  SharedSlopes(const Module& m, const Active& active) : m_(m), active_(active) {}
+
+  std::set<ExprId> found;
+
+  void visit(ExprId e, bool below_costly) {
+    if (!seen_.insert({e, below_costly}).second) return;
+    const auto* a = get_if<Apply>(m_, e);
+    if (!a) return;
+    if (below_costly && is_float(m_[e].type) && active_reads(e) >= 2) {
+      found.insert(e);
+      return;
+    }
+    OpClass cls = info(a->op).cls;
+    if (cls == OpClass::Compare || cls == OpClass::Logic) return;
+    for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) {
+      visit(a->args[k], below_costly || has_costly_slope(a->op));
+    }
+  }
+
+ private:
+  size_t active_reads(ExprId e) {
+    size_t n = 0;
+    for_each_value_read(m_, e, [&](ExprId read) { n += active_(read); });
+    return n;
+  }
+
+  const Module& m_;
+  const Active& active_;
+  std::set<std::pair<ExprId, bool>> seen_;
 };
 
 }  // namespace
 
 void to_normal_form(Module& m, FamilyId id) {
+  for (size_t c = 0; c < m[id].clauses.size(); ++c) normalise(m, id, c, {});
+}
+
+std::vector<FamilyId> split_shared_slopes(Module& m, FamilyId id, const Active& active) {
+  auto before = static_cast<uint32_t>(m.families.size());
   for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-    const Clause clause = m[id].clauses[c];
-    Normaliser n(m, id);
-    ExprId body = n.body(clause.body, {clause_facts(m, clause), coordinate_names(m[id]), {}});
-    m.families[id].clauses[c].body = body;
+    ExprId body = m[id].clauses[c].body;
+    SharedSlopes shared(m, active);
+    const auto* r = get_if<Reduce>(m, body);
+    shared.visit(r ? r->body : body, false);
+    if (!shared.found.empty()) normalise(m, id, c, std::move(shared.found));
   }
+  std::vector<FamilyId> made;
+  for (uint32_t i = before; i < m.families.size(); ++i) made.push_back(FamilyId(i));
+  return made;
 }
 
 }  // namespace ein::autodiff

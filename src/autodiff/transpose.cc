@@ -85,9 +85,7 @@ class Transposer {
   };
 
   void collect(FamilyId id, const std::set<FamilyId>& members) {
-    Active active = [&](ExprId node) {
-      return members.contains(get_if<Access>(m_, node)->family) && follows(m_, sweep_, id, node);
-    };
+    Active active = [&](ExprId node) { return carries(m_, sweep_, members, id, node); };
     auto take = [&](Linear linear, const std::vector<Range>& box) {
       if (linear.problem && !out_.problem) out_.problem = Problem{id, *linear.problem};
       for (Term& t : linear.terms) incoming_[t.family].push_back({id, box, std::move(t)});
@@ -276,6 +274,11 @@ std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
     }
   }
   return out;
+}
+
+bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members, FamilyId reader,
+             ExprId read) {
+  return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read);
 }
 
 Adjoints transpose(Module& m, const Sweep& sweep) {

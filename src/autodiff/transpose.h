@@ -46,6 +46,10 @@ struct Adjoints {
 // Families on a path from some denominator to the numerator.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
 
+// Whether a read in the definition of `reader` carries a tangent from one family of `members` on.
+bool carries(const Module& m, const Sweep& sweep, const std::set<core::FamilyId>& members,
+             core::FamilyId reader, ExprId read);
+
 // The cone's families must be in normal form.
 Adjoints transpose(Module& m, const Sweep& sweep);
 

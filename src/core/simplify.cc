@@ -123,8 +123,11 @@ ExprId pull_factors(Module& m, ExprId e) {
   Product outer, inner;
   for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
   for (ExprId x : p.den) ((m[x].free & binders) ? inner : outer).den.push_back(x);
+  if (inner.num.empty() && !outer.num.empty()) {  // something has to stay above the divisors
+    inner.num.push_back(outer.num.front());
+    outer.num.erase(outer.num.begin());
+  }
   if (outer.num.empty() && outer.den.empty() && !p.negative) return e;
-  if (inner.num.empty() && inner.den.empty() && !p.negative) return e;
   for (ExprId& x : outer.num) x = lift(m, r, x);
   for (ExprId& x : outer.den) x = lift(m, r, x);
   DType type = m[e].type;

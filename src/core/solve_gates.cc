@@ -16,7 +16,22 @@ namespace {
 struct Work {
   Reduce r;
   std::vector<ExprId> gates;  // conjuncts of r.gate
+  size_t guards = 0;          // so many in front are ranges of eliminated binders
 };
+
+// The range of binder p, about to be eliminated, becomes gates: in front of the user's, which may
+// rely on it, and of the guards that mention p; behind the guards of binders eliminated before,
+// which p's replacement may rely on.
+void guard(Module& m, Work& w, size_t p, std::vector<ExprId> conditions) {
+  uint32_t self = w.r.first + static_cast<uint32_t>(p);
+  size_t at = 0;
+  while (at < w.guards && !mentions_slot(m, w.gates[at], self)) ++at;
+  ExprId here = slot(m, self);
+  conditions.push_back(apply(m, Op::Ge, {here, w.r.over[p].lo}));
+  conditions.push_back(apply(m, Op::Lt, {here, w.r.over[p].hi}));
+  w.gates.insert(w.gates.begin() + static_cast<ptrdiff_t>(at), conditions.begin(), conditions.end());
+  w.guards += conditions.size();
+}
 
 // Removes binder `p` and puts `by` in its place. `by` is written in the old numbering and does not
 // mention p.
@@ -72,10 +87,8 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
   int64_t c = coefficient(form, self);
   ExprId by = scaled(m, without(form, self), -c);
   if (!may_replace(m, w, p, by)) return false;
-  Range range = w.r.over[p];
   w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
-  // The range becomes two gates, in front so that later ones may rely on them.
-  w.gates.insert(w.gates.begin(), {apply(m, Op::Ge, {self, range.lo}), apply(m, Op::Lt, {self, range.hi})});
+  guard(m, w, p, {});
   replace_binder(m, w, p, by);
   return true;
 }
@@ -128,13 +141,12 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
     auto reindex = [&](ExprId x) {
       return x ? substitute_slot(m, x, n, add(m, mul(m, step, partner), residue)) : x;
     };
-    Range x_range = w.r.over[p];
     w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
     for (ExprId& g : w.gates) g = reindex(g);
     for (Route& r : w.r.routes) r.to = reindex(r.to);
     w.r.body = reindex(w.r.body);
     w.r.over[k] = {int_lit(m, 0), count};
-    w.gates.insert(w.gates.begin(), {apply(m, Op::Ge, {self, x_range.lo}), apply(m, Op::Lt, {self, x_range.hi})});
+    guard(m, w, p, {});
     replace_binder(m, w, p, by);
     return true;
   }
@@ -149,11 +161,8 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   ExprId e = scaled(m, without(form, self), c > 0 ? -1 : 1);
   ExprId by = apply(m, Op::Div, {e, step});
   if (!may_replace(m, w, p, by)) return false;
-  Range range = w.r.over[p];
   w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
-  w.gates.insert(w.gates.begin(),
-                 {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)}),
-                  apply(m, Op::Ge, {self, range.lo}), apply(m, Op::Lt, {self, range.hi})});
+  guard(m, w, p, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
   replace_binder(m, w, p, by);
   return true;
 }
@@ -191,7 +200,7 @@ bool eliminate(Module& m, Work& w, const Facts& facts) {
 }
 
 // e == r for a coordinate r of the family, e over binders: a route. Afterwards r is e inside.
-bool add_route(Module& m, Work& w, uint32_t rank) {
+bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   if (w.r.op != ReduceOp::Sum) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
@@ -208,6 +217,17 @@ bool add_route(Module& m, Work& w, uint32_t rank) {
       ExprId to = scaled(m, without(*form, self), -c);
       if (taken || in_range || m[to].level() < static_cast<int32_t>(w.r.first)) continue;
       w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
+      // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
+      // turn may rely on the guards that don't mention r.
+      auto uses = [&](ExprId x) { return mentions_slot(m, x, r); };
+      auto end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
+      auto at = std::stable_partition(w.gates.begin(), end, [&](ExprId x) { return !uses(x); });
+      if (uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses)) {
+        std::vector<ExprId> range{apply(m, Op::Ge, {self, facts.slots[r].lo}),
+                                  apply(m, Op::Lt, {self, facts.slots[r].hi})};
+        w.gates.insert(at, range.begin(), range.end());
+        w.guards += 2;
+      }
       auto inside = [&](ExprId e) { return e ? substitute_slot(m, e, r, to) : e; };
       // Level of `to` is a binder of this reduction; reductions inside the body bind above it.
       for (ExprId& x : w.gates) x = inside(x);
@@ -220,6 +240,20 @@ bool add_route(Module& m, Work& w, uint32_t rank) {
     }
   }
   return false;
+}
+
+// Guards that the ranges in scope imply, such as those of a binder replaced by a coordinate.
+void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
+  Facts here = facts;
+  enter(m, w.r, here);
+  for (size_t g = 0; g < w.guards;) {
+    if (!proves(m, w.gates[g], here)) {
+      ++g;
+      continue;
+    }
+    w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
+    --w.guards;
+  }
 }
 
 // A binder whose range has exactly one value.
@@ -290,11 +324,12 @@ class Solver {
   }
 
   ExprId reduction(const Reduce& in, const Expr& expr, const Facts& facts, int context) {
-    Work w{in, {}};
+    Work w{in, {}, 0};
     for (Range& r : w.r.over) r = {solve(r.lo, facts, context), solve(r.hi, facts, context)};
     conjuncts(m_, w.r.gate, w.gates);
-    while (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_)) {
-    }
+    do {
+      drop_proven_guards(m_, w, facts);
+    } while (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_, facts));
     w.r.gate = all_of(m_, w.gates);
     Facts inner = facts;
     for (const Range& r : w.r.over) {

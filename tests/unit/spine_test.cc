@@ -156,7 +156,7 @@ TEST_P(Spine, NativeEqualsReferenceAtTwoSizesWithOneCompilation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Spine, ::testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.file; });
+                         [](const auto& test) { return test.param.file; });
 
 }  // namespace
 }  // namespace ein
