@@ -143,15 +143,16 @@ void note_constant(Sema& s, Definition& d) {
 }
 
 // Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
-// request names keeps them all, because it is another binding at every step (decision 23).
+// request names also keeps the steps, because it is another binding at every step (decision 23).
 std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
   if (d.outs[0]->body.kind == Value::Kind::Table) return {};
   uint64_t free = slots_read(s, d);
   const Site* site = d.scope->env.site;
   std::vector<uint32_t> slots;
   for (uint32_t n = 0; site && n < site->slots.size(); ++n) {
-    bool all = d.scope->requested.count(d.name.symbol) > 0;
-    if (all || ((free >> n) & 1)) slots.push_back(n);
+    bool requested = d.scope->step && d.scope->requested.count(d.name.symbol) > 0;
+    bool step = requested && d.scope->stepped.count(site->slots[n].name) > 0;
+    if (step || ((free >> n) & 1)) slots.push_back(n);
   }
   return slots;
 }

@@ -290,6 +290,19 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
   return out;
 }
 
+std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e) {
+  std::set<Symbol> out;
+  for_each_tree(ast, e, [&](TreeId x) {
+    const auto* index = std::get_if<ast::Index>(&ast[x].node);
+    if (!index) return;
+    for (TreeId at : index->at) {
+      if (std::holds_alternative<ast::Path>(ast[at].node)) continue;
+      out.merge(free_names(ast, at));
+    }
+  });
+  return out;
+}
+
 // Tarjan's components of "reads", over the definitions of one scope.
 void find_groups(Sema& s, Scope& scope) {
   std::map<Definition*, std::vector<Definition*>> reads, edges;

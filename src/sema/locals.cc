@@ -33,11 +33,13 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   for (const Site* site = env.site; site; site = site->outer) {
     scope.step |= site->definition && site->definition->recurrent;
   }
-  scope.requested = requested_names(s.ast, block.value);
+  auto note = [&](TreeId e) {
+    scope.requested.merge(requested_names(s.ast, e));
+    scope.stepped.merge(stepped_names(s.ast, e));
+  };
+  note(block.value);
   for (ast::StmtId id : block.stmts) {
-    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) {
-      scope.requested.merge(requested_names(s.ast, l->value));
-    }
+    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) note(l->value);
   }
   declare(s, scope, block.stmts);
   for (Definition& d : scope.definitions) {

@@ -161,6 +161,7 @@ struct Scope {
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
   bool step = false;           // a block of a recurrence step: its locals are families
   std::set<Symbol> requested;  // locals that a request names
+  std::set<Symbol> stepped;    // names that the block offsets, among them the recurrence's steps
 };
 
 // A coordinate of the clause being elaborated, its enclosing clauses' included.
@@ -261,6 +262,7 @@ std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
+std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e);  // in index expressions such as `t - 1`
 void find_groups(Sema& s, Scope& scope);
 
 // ---- values.cc ---------------------------------------------------------------------------------
