@@ -76,10 +76,11 @@ bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& wher
   return true;
 }
 
-std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values) {
+std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values,
+                         const NativeOptions& options) {
   std::vector<core::FamilyId> wanted = families(m, values);
   core::EvalResult reference = core::evaluate(m, inputs, wanted);
-  auto compiled = compile_native(m, wanted, {});
+  auto compiled = compile_native(m, wanted, options);
   if (auto* why = std::get_if<std::string>(&compiled)) return "no native code: " + *why;
   NativeResult native = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
   if (reference.error.has_value() != native.error.has_value()) {

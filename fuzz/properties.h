@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/source.h"
+#include "codegen/native.h"
 #include "core/eval.h"
 #include "driver/compile.h"
 
@@ -25,7 +26,8 @@ std::string compile_source(const std::string& source, Subject& out);
 std::string check_round_trip(core::Module& m);
 
 // Native code and the reference evaluator give the same values (floats within a tolerance).
-std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values);
+std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values,
+                         const NativeOptions& options = {});
 
 // `gradient` is the derivative of the scalar `of` by the input `wrt`: against central differences
 // along random directions. Directions across a kink are recognised by two step sizes that disagree,

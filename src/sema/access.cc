@@ -32,12 +32,13 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
     if (!name || base.coords[p].name == name) continue;
     for (size_t q = 0; q < base.coords.size(); ++q) {
       if (base.coords[q].name != name) continue;
+      Span place = s[at[p]].span;
+      if (!s.warned.insert({place.begin, place.end}).second) return;
       auto& d = s.diags.warning(
           Code::W0301, fmt::format("index {} stands at coordinate {}, but {} is coordinate {}",
                                    quoted(name), p, quoted(name), q));
-      d.primary(s[at[p]].span, base.coords[p].name
-                                   ? "this coordinate is " + quoted(base.coords[p].name)
-                                   : "this coordinate has no name");
+      d.primary(place, base.coords[p].name ? "this coordinate is " + quoted(base.coords[p].name)
+                                           : "this coordinate has no name");
       d.help("the value is over " + show_coords(s, base.coords) +
              "; rename the index if this is meant");
       return;
@@ -45,11 +46,15 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   }
 }
 
+// The position of a coordinate name that occurs once.
 std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
+  std::optional<size_t> at;
   for (size_t i = 0; i < v.coords.size(); ++i) {
-    if (v.coords[i].name == name) return i;
+    if (v.coords[i].name != name) continue;
+    if (at) return std::nullopt;
+    at = i;
   }
-  return std::nullopt;
+  return at;
 }
 
 std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
@@ -112,10 +117,10 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   if (at.size() > base.coords.size()) {
     std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
     auto& d = s.diags.error(
-        Code::E0310,
-        base.scalar() ? name + " is a scalar and takes no index"
-                      : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
-                                    base.coords.size() == 1 ? "" : "s", at.size()));
+        Code::E0310, base.scalar()
+                         ? name + " is a scalar and takes no index"
+                         : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
+                                       base.coords.size() == 1 ? "" : "s", at.size()));
     d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
     if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
       d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
@@ -150,9 +155,10 @@ Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span) {
   const std::string& name = text(path_name(s, call.callee));
   size_t most = name == "extent" ? 2 : 1;
   if (call.args.empty() || call.args.size() > most) {
-    s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name,
-                                           most == 2 ? "one or two" : "one", most == 2 ? "s" : "",
-                                           call.args.size()))
+    s.diags
+        .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name,
+                                        most == 2 ? "one or two" : "one", most == 2 ? "s" : "",
+                                        call.args.size()))
         .primary(span, "");
     return {};
   }

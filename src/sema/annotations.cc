@@ -30,8 +30,8 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
   }
   constrain(s, divides, "the extent of an input does not divide exactly", span, span);
   CoreId result = core::apply(s.m, core::Op::Div, {left, step});
-  constrain(s, core::apply(s.m, core::Op::Ge, {left, zero}),
-            "an extent would have to be negative", span, span);
+  constrain(s, core::apply(s.m, core::Op::Ge, {left, zero}), "an extent would have to be negative",
+            span, span);
   return result;
 }
 
@@ -73,14 +73,16 @@ Symbol dim_name(const Sema& s, const ast::Dim& dim) {
 
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual) {
   switch (dim.kind) {
-    case ast::Dim::Kind::Unknown: return actual;
+    case ast::Dim::Kind::Unknown:
+      return actual;
     case ast::Dim::Kind::Pack:
       unsupported(s, dim.span, "packs in types");
       return {};
     case ast::Dim::Kind::AnyRank:
       unsupported(s, dim.span, "types of unknown rank");
       return {};
-    case ast::Dim::Kind::Extent: break;
+    case ast::Dim::Kind::Extent:
+      break;
   }
   Env outside = env;  // shape names are not indices
   Frame barrier;
@@ -125,8 +127,9 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
   size_t rank = dims ? dims->size() : 0;
   Span type_span = s.ast[type].span;
   if (rank != coords.size()) {
-    s.diags.error(Code::E0405, fmt::format("{} has {} coordinate{}, its type has {}", what,
-                                           coords.size(), coords.size() == 1 ? "" : "s", rank))
+    s.diags
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, its type has {}", what,
+                                        coords.size(), coords.size() == 1 ? "" : "s", rank))
         .primary(type_span, "")
         .label(value, "over " + show_coords(s, coords));
     return false;
@@ -144,13 +147,14 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
     CoreId extent = dim_extent(s, env, scope, dim, coords[i].extent);
     if (!extent) return false;
     switch (equal(s, extent, coords[i].extent)) {
-      case Truth::Yes: break;
+      case Truth::Yes:
+        break;
       case Truth::No:
-        s.diags.error(Code::E0405,
-                      fmt::format("coordinate {} of {} has extent {}, its type says {}",
-                                  coords[i].name ? quoted(coords[i].name) : std::to_string(i), what,
-                                  show(s, resolve(s, coords[i].extent)),
-                                  show(s, resolve(s, extent))))
+        s.diags
+            .error(Code::E0405,
+                   fmt::format("coordinate {} of {} has extent {}, its type says {}",
+                               coords[i].name ? quoted(coords[i].name) : std::to_string(i), what,
+                               show(s, resolve(s, coords[i].extent)), show(s, resolve(s, extent))))
             .primary(dim.span, "extent " + show(s, resolve(s, extent)))
             .label(value, "extent " + show(s, resolve(s, coords[i].extent)));
         return false;

@@ -73,9 +73,9 @@ void check_cover(Sema& s, const Definition& d, const std::vector<Piece>& pieces,
     left = std::move(next);
   }
   if (left.empty()) return;
-  auto& e = s.diags.error(Code::E0401, fmt::format("{} has a hole: nothing defines {}{}",
-                                                   quoted(d.name.symbol), text(d.name.symbol),
-                                                   show_box(s, left[0], coords)));
+  auto& e = s.diags.error(Code::E0401,
+                          fmt::format("{} has a hole: nothing defines {}{}", quoted(d.name.symbol),
+                                      text(d.name.symbol), show_box(s, left[0], coords)));
   bool first = true;
   for (const auto& out : d.outs) {
     std::string says = "defines " + text(d.name.symbol) + show_box(s, out->box, coords);
@@ -116,7 +116,7 @@ std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
   return out;
 }
 
-std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix,
+std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type) {
   std::vector<Piece> pieces;
   for (const auto& out : d.outs) {
@@ -143,9 +143,7 @@ std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix
   std::vector<core::Clause> clauses;
   for (const Piece& p : pieces) {
     core::Clause c;
-    const Site& site = *p.layers.back()->site;
-    for (uint32_t i = 0; i < prefix; ++i) c.box.push_back(site.slots[i].range);
-    c.box.insert(c.box.end(), p.box.begin(), p.box.end());
+    c.box = p.box;
     c.body = layered(s, p.layers, type);
     c.span = p.layers.back()->span;
     clauses.push_back(std::move(c));

@@ -37,8 +37,8 @@ bool check_closed(Sema& s, CoreId e, Span span) {
   return false;
 }
 
-// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here: left
-// indices are not in scope in left ranges.
+// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here:
+// left indices are not in scope in left ranges.
 bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& slots,
                        const ast::Slot& slot) {
   for (Symbol name : free_names(s.ast, slot.range)) {
@@ -141,8 +141,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     if (left != npos) {
       const Index& index = *out.left[left].index;
       if (own(index.name) && carried[c].name != index.name) {
-        auto& e = s.diags.error(Code::E0404, fmt::format("{} would not meet itself",
-                                                         quoted(index.name)));
+        auto& e =
+            s.diags.error(Code::E0404, fmt::format("{} would not meet itself", quoted(index.name)));
         e.primary(index.span, "this takes coordinate " +
                                   (carried[c].name ? quoted(carried[c].name) : std::to_string(c)));
         e.label(s[value].span, "this is over " + show_coords(s, carried));
@@ -170,8 +170,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     for (size_t j = 0; j < i; ++j) taken |= rest[j].name == rest[i].name;
     if (!taken || !rest[i].name) continue;
     s.diags
-        .error(Code::E0404, fmt::format("the result would have two coordinates {}",
-                                        quoted(rest[i].name)))
+        .error(Code::E0404,
+               fmt::format("the result would have two coordinates {}", quoted(rest[i].name)))
         .primary(s[value].span, "this is over " + show_coords(s, carried))
         .label(d.name.span, "defined here")
         .help("spell the coordinates out on both sides, with distinct names");
@@ -223,12 +223,75 @@ bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, Clause
   return true;
 }
 
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+  // A plain array literal keeps its cells: the definition becomes the table.
+  if (g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate) {
+    out.body = g.body;
+    out.coords = g.body.coords;
+    CoreId zero = core::int_lit(s.m, 0);
+    for (const core::Coord& c : out.coords) out.box.push_back({zero, c.extent});
+    out.bad = false;
+    return;
+  }
+  g.body = as_data(s, env, g.body);
+  if (g.body.poison()) return;
+  if (g.otherwise) {
+    *g.otherwise = as_data(s, env, *g.otherwise);
+    if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return;
+  }
+  out.bad = !close(s, env, d, value, std::move(g), out);
+}
+
+size_t place_in(const ast::Let& let, const Definition& d) {
+  for (size_t i = 0; i < let.names.size(); ++i) {
+    if (let.names[i].symbol == d.name.symbol) return i;
+  }
+  return 0;
+}
+
+// `let (W, m)[s in 1..S] = step(…)`: the right side is elaborated once, each name takes its item.
+ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
+                       const ast::Let& let, TreeId value, Gated g, ClauseOut left) {
+  bool fits = g.body.kind == Value::Kind::Tuple && g.body.items.size() == let.names.size();
+  if (!fits || g.otherwise) {
+    auto& e = s.diags.error(
+        Code::E0502, g.otherwise ? "`else` on a tuple clause"
+                                 : fmt::format("the pattern has {} names", let.names.size()));
+    e.primary(s[value].span, g.body.kind == Value::Kind::Tuple
+                                 ? fmt::format("this has {} values", g.body.items.size())
+                                 : "this is " + show_value(s, g.body));
+    e.label(let.names[0].span, "the pattern starts here");
+    return left;
+  }
+  std::vector<ClauseOut> outs;
+  for (const Value& item : g.body.items) {
+    ClauseOut& out = outs.emplace_back(left);
+    close_value(s, env, d, value, {item, g.gate, {}}, out);
+  }
+  for (size_t i = 0; i < outs.size(); ++i) {
+    for (size_t j = 0; j < outs.size(); ++j) {
+      const ClauseOut& other = outs[j];
+      if (i == j || other.bad || other.body.kind != Value::Kind::Data) continue;
+      outs[i].siblings.push_back({other.box, other.body.body, other.span});
+    }
+  }
+  d.scope->tuples[stmt] = outs;
+  return outs[place_in(let, d)];
+}
+
 }  // namespace
 
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
+  if (auto it = d.scope->tuples.find(stmt); it != d.scope->tuples.end()) {
+    return it->second[place_in(std::get<ast::Let>(s.ast[stmt].node), d)];
+  }
   ClauseOut out;
   out.span = s.ast[stmt].span;
   out.bad = true;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
+    // Until it succeeds every name of the pattern is in error, so that it is reported once.
+    d.scope->tuples[stmt] = std::vector<ClauseOut>(l->names.size(), out);
+  }
   Env env = d.scope->env;
   Source source = source_of(s, stmt);
   Site& site = s.sites.emplace_back();
@@ -246,13 +309,13 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;
   site.value = s[bare].span;
   out.site = &site;
-  bool under_binder = env.depth != site.slots.size();
+  bool inside_reduction = env.depth != site.slots.size();
   env.site = &site;
 
   Frame frame;
   frame.up = env.frame;
   if (!bind_left(s, env, frame, *source.slots, out)) return out;
-  if (!under_binder) {
+  if (!inside_reduction) {
     for (size_t i = 0; i < out.box.size(); ++i) {
       site.slots.push_back({out.coords[i].name, out.box[i], d.extents[i]});
     }
@@ -262,22 +325,10 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
 
   Gated g = split_gate(s, env, source.value);
   if (g.body.poison()) return out;
-  // A plain array literal keeps its cells: the definition becomes the table.
-  bool table = g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate;
-  if (table) {
-    out.body = g.body;
-    out.coords = g.body.coords;
-    CoreId zero = core::int_lit(s.m, 0);
-    for (const core::Coord& c : out.coords) out.box.push_back({zero, c.extent});
-    out.bad = false;
-    return out;
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
+    return tuple_clause(s, env, d, stmt, *l, source.value, std::move(g), std::move(out));
   }
-  g.body = as_data(s, env, g.body);
-  if (g.otherwise) {
-    *g.otherwise = as_data(s, env, *g.otherwise);
-    if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return out;
-  }
-  out.bad = !close(s, env, d, source.value, std::move(g), out);
+  close_value(s, env, d, source.value, std::move(g), out);
   return out;
 }
 

@@ -57,8 +57,8 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   } else {
     if (call.args.empty() || call.args.size() > 2) {
       s.diags
-          .error(Code::E0205, fmt::format("`assert` takes one or two arguments, not {}",
-                                          call.args.size()))
+          .error(Code::E0205,
+                 fmt::format("`assert` takes one or two arguments, not {}", call.args.size()))
           .primary(span, "");
       return;
     }

@@ -5,7 +5,7 @@
 namespace ein::sema {
 
 core::Module elaborate(const ast::Ast& ast, Diagnostics& diags) {
-  Sema s{ast, diags, {}, {}, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0};
+  Sema s(ast, diags);
   Scope& module = s.scopes.emplace_back();
   module.frame.scope = &module;
   module.env.frame = &module.frame;

@@ -9,20 +9,34 @@ namespace {
 
 core::Op op_of(ast::BinaryOp op) {
   switch (op) {
-    case ast::BinaryOp::Add: return core::Op::Add;
-    case ast::BinaryOp::Sub: return core::Op::Sub;
-    case ast::BinaryOp::Mul: return core::Op::Mul;
-    case ast::BinaryOp::Div: return core::Op::Div;
-    case ast::BinaryOp::Mod: return core::Op::Mod;
-    case ast::BinaryOp::Pow: return core::Op::Pow;
-    case ast::BinaryOp::Lt: return core::Op::Lt;
-    case ast::BinaryOp::Le: return core::Op::Le;
-    case ast::BinaryOp::Gt: return core::Op::Gt;
-    case ast::BinaryOp::Ge: return core::Op::Ge;
-    case ast::BinaryOp::Eq: return core::Op::Eq;
-    case ast::BinaryOp::Ne: return core::Op::Ne;
-    case ast::BinaryOp::And: return core::Op::And;
-    case ast::BinaryOp::Or: return core::Op::Or;
+    case ast::BinaryOp::Add:
+      return core::Op::Add;
+    case ast::BinaryOp::Sub:
+      return core::Op::Sub;
+    case ast::BinaryOp::Mul:
+      return core::Op::Mul;
+    case ast::BinaryOp::Div:
+      return core::Op::Div;
+    case ast::BinaryOp::Mod:
+      return core::Op::Mod;
+    case ast::BinaryOp::Pow:
+      return core::Op::Pow;
+    case ast::BinaryOp::Lt:
+      return core::Op::Lt;
+    case ast::BinaryOp::Le:
+      return core::Op::Le;
+    case ast::BinaryOp::Gt:
+      return core::Op::Gt;
+    case ast::BinaryOp::Ge:
+      return core::Op::Ge;
+    case ast::BinaryOp::Eq:
+      return core::Op::Eq;
+    case ast::BinaryOp::Ne:
+      return core::Op::Ne;
+    case ast::BinaryOp::And:
+      return core::Op::And;
+    case ast::BinaryOp::Or:
+      return core::Op::Or;
   }
   return core::Op::Add;
 }
@@ -134,9 +148,9 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       },
       [&](const ast::If& n) { return elaborate_if(s, env, n, span); },
       [&](const ast::Block& n) { return elaborate_block(s, env, n, span); },
-      [&](const ast::Tuple&) { return unsupported(s, span, "tuples"); },
+      [&](const ast::Tuple& n) { return elaborate_tuple(s, env, n, span); },
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
-      [&](const ast::Field&) { return unsupported(s, span, "tuple fields"); },
+      [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
       [&](const ast::Lambda&) { return unsupported(s, span, "lambdas"); },
       [&](const ast::Match&) { return unsupported(s, span, "`match`"); },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },
@@ -202,7 +216,7 @@ bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out) {
 
 Value condition(Sema& s, Env& env, TreeId e) {
   Value v = elaborate(s, env, e);
-  if (v.poison()) return v;
+  if (v.poison() || reject_tuple(s, v)) return {};
   if (v.typing != Typing::Fixed || v.type != DType::Bool) {
     s.diags.error(Code::E0504, "condition is not `bool`")
         .primary(s[e].span, "this is " + show_value(s, v));

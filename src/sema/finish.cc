@@ -1,5 +1,5 @@
-// The end of elaboration: placeholders are replaced everywhere, lifted locals get their zero clauses,
-// and the checks that need the whole module run: bounds and the order of recurrences.
+// The end of elaboration: placeholders are replaced everywhere, lifted locals get their zero
+// clauses, and the checks that need the whole module run: bounds and the order of recurrences.
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -64,8 +64,7 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
     int64_t c = core::coefficient(form, deepest.atom);
     CoreId coef = core::int_lit(s.m, c);
     CoreId end = (c > 0) == greatest ? core::sub(s.m, r.hi, core::int_lit(s.m, 1)) : r.lo;
-    CoreId rest =
-        core::sub(s.m, core::from_form(s.m, form), core::mul(s.m, coef, deepest.atom));
+    CoreId rest = core::sub(s.m, core::from_form(s.m, form), core::mul(s.m, coef, deepest.atom));
     form = core::affine_form(s.m, core::add(s.m, rest, core::mul(s.m, coef, end)));
   }
   CoreId out = core::from_form(s.m, form);
@@ -100,9 +99,10 @@ void check_slot(Sema& s, const Site* site, FamilyId family, size_t position, Cor
   const core::Family& f = s.m[family];
   Span at = place_of(s, site, family, position, access);
   if (!reported.insert({at.begin, at.end}).second) return;
-  std::string which = f.coords[position].name ? quoted(f.coords[position].name)
-                                              : std::to_string(position);
-  auto& d = s.diags.error(Code::E0306, fmt::format("access to `{}` is out of bounds", text(f.name)));
+  std::string which =
+      f.coords[position].name ? quoted(f.coords[position].name) : std::to_string(position);
+  auto& d =
+      s.diags.error(Code::E0306, fmt::format("access to `{}` is out of bounds", text(f.name)));
   d.primary(at, why);
   if (f.span.valid()) {
     d.label(f.span, fmt::format("coordinate {} has extent {}", which, show(s, extent)));
@@ -152,8 +152,10 @@ void check_order(Sema& s) {
   for (CoreId read : c.reads) {
     Span span = s.m[read].span;
     if (!span.valid() || !seen.insert({span.begin, span.end}).second) continue;
-    if (first) d.primary(span, "this read");
-    else d.label(span, "conflicts with this one");
+    if (first)
+      d.primary(span, "this read");
+    else
+      d.label(span, "conflicts with this one");
     first = false;
   }
   if (first && !c.families.empty()) d.primary(s.m[c.families[0]].span, "");

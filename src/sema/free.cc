@@ -128,8 +128,8 @@ struct Walker {
           expr(n.then_block, bound);
           expr(n.else_block, bound);
         },
-        [&](const ast::Block& n) { block(n, bound); },
-        [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
+        [&](const ast::Array& n) { each(n.items); },
         [&](const ast::Field& n) { expr(n.base, bound); },
         [&](const ast::Lambda& n) {
           std::set<Symbol> inside = bound;
@@ -290,18 +290,36 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
   return out;
 }
 
+std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e) {
+  std::set<Symbol> out;
+  for_each_tree(ast, e, [&](TreeId x) {
+    const auto* index = std::get_if<ast::Index>(&ast[x].node);
+    if (!index) return;
+    for (TreeId at : index->at) {
+      if (std::holds_alternative<ast::Path>(ast[at].node)) continue;
+      out.merge(free_names(ast, at));
+    }
+  });
+  return out;
+}
+
 // Tarjan's components of "reads", over the definitions of one scope.
 void find_groups(Sema& s, Scope& scope) {
-  std::map<Definition*, std::vector<Definition*>> reads;
+  std::map<Definition*, std::vector<Definition*>> reads, edges;
   for (Definition& d : scope.definitions) {
     for (ast::StmtId id : d.clauses) {
       for (Symbol name : clause_names(s, scope, s.ast[id])) {
         auto it = scope.values.find(name);
-        if (it == scope.values.end()) continue;
-        reads[&d].push_back(it->second);
-        if (it->second == &d) d.recurrent = true;
+        if (it != scope.values.end()) reads[&d].push_back(it->second);
+      }
+      // The names of a tuple clause are elaborated together, so they belong together.
+      if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node); l && l->tuple) {
+        for (const ast::Name& n : l->names) {
+          if (scope.values.count(n.symbol)) edges[&d].push_back(scope.values[n.symbol]);
+        }
       }
     }
+    edges[&d].insert(edges[&d].end(), reads[&d].begin(), reads[&d].end());
   }
   std::map<Definition*, int> number, low;
   std::vector<Definition*> stack;
@@ -309,7 +327,7 @@ void find_groups(Sema& s, Scope& scope) {
   std::function<void(Definition*)> visit = [&](Definition* d) {
     number[d] = low[d] = ++next;
     stack.push_back(d);
-    for (Definition* r : reads[d]) {
+    for (Definition* r : edges[d]) {
       if (!number.count(r)) {
         visit(r);
         low[d] = std::min(low[d], low[r]);
@@ -327,9 +345,11 @@ void find_groups(Sema& s, Scope& scope) {
       member->group = group;
       members.push_back(member);
     } while (member != d);
-    if (members.size() > 1) {
-      for (Definition* x : members) x->recurrent = true;
+    bool recurrent = false;
+    for (Definition* x : members) {
+      for (Definition* r : reads[x]) recurrent |= r->group == group;
     }
+    for (Definition* x : members) x->recurrent = recurrent;
   };
   for (Definition& d : scope.definitions) {
     if (!number.count(&d)) visit(&d);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "sema/sema.h"
 
@@ -11,7 +12,7 @@ namespace {
 std::optional<core::Op> primitive_named(Symbol name) {
   static const std::map<std::string, core::Op> table = [] {
     std::map<std::string, core::Op> t;
-#define EIN_OP(op, spelling, arity, cls)                                               \
+#define EIN_OP(op, spelling, arity, cls)                                                         \
   if (core::OpClass::cls == core::OpClass::Arith || core::OpClass::cls == core::OpClass::Real) { \
     if (std::isalpha(static_cast<unsigned char>(spelling[0]))) t[spelling] = core::Op::op;       \
   }
@@ -26,8 +27,8 @@ std::optional<core::Op> primitive_named(Symbol name) {
 
 Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span) {
   s.diags
-      .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
-                                      want == 1 ? "" : "s", got))
+      .error(Code::E0205,
+             fmt::format("`{}` takes {} argument{}, not {}", name, want, want == 1 ? "" : "s", got))
       .primary(span, "");
   return {};
 }
@@ -39,8 +40,8 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
         .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
     return {};
   }
-  static const std::set<std::string> later = {"load",   "save",    "normal", "uniform",
-                                              "stop",   "typeof",  "eprint"};
+  static const std::set<std::string> later = {"load", "save",   "normal", "uniform",
+                                              "stop", "typeof", "eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
@@ -73,11 +74,12 @@ bool bind_parameter(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const as
   }
   auto type = element_type(s, param.type);
   if (!type) return false;
-  std::string what = fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
+  std::string what =
+      fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
   if (!fits(arg, *type)) {
     s.diags
-        .error(Code::E0501, fmt::format("{} is `{}`, found {}", what, name_of(*type),
-                                        show_value(s, arg)))
+        .error(Code::E0501,
+               fmt::format("{} is `{}`, found {}", what, name_of(*type), show_value(s, arg)))
         .primary(arg.span, "this is " + show_value(s, arg))
         .label(param.name.span, "declared here");
     return false;
@@ -108,8 +110,8 @@ bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) 
   std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   if (!fits(v, *type)) {
     s.diags
-        .error(Code::E0501, fmt::format("{} is `{}`, found {}", what, name_of(*type),
-                                        show_value(s, v)))
+        .error(Code::E0501,
+               fmt::format("{} is `{}`, found {}", what, name_of(*type), show_value(s, v)))
         .primary(v.span, "this is " + show_value(s, v))
         .label(s.ast[fn.result].span, "declared here");
     return false;
@@ -119,9 +121,24 @@ bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) 
   const auto* dims = dims_of(s, fn.result);
   // A scalar result type on a mapped call: the coordinates are the arguments'.
   if (!dims) return true;
+  for (core::Coord& c : v.coords) c.name = {};  // shape names unify by extent only (decision 4)
   Env inside = env;
   inside.frame = &scope.frame;
   return annotate(s, inside, scope, v.coords, fn.result, v.span, what);
+}
+
+// A result with the caller's coordinate names: a callee's names never appear in a caller's type.
+Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
+  v = as_data(s, env, std::move(v));
+  for (core::Coord& c : v.coords) {
+    auto it = names.back.find(c.name);
+    if (it != names.back.end()) {
+      c.name = it->second;
+    } else if (!names.callers.count(c.name)) {
+      c.name = {};
+    }
+  }
+  return v;
 }
 
 }  // namespace
@@ -142,20 +159,23 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
   scope.frame.scope = &scope;
   scope.env = env;
   std::set<Symbol> requested = requested_names(s.ast, fn.body);
-  bool under_binder = env.depth != (env.site ? env.site->slots.size() : 0);
+  bool bound = under_binder(env);
   Renaming names;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
-    Value arg = as_data(s, env, std::move(args[i]));
+    Value arg = std::move(args[i]);
+    if (arg.kind != Value::Kind::Tuple || param.type) arg = as_data(s, env, std::move(arg));
     if (arg.poison() || !bind_parameter(s, env, scope, fn, param, arg, names)) return {};
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
-      if (under_binder) return unsupported(s, span, "requests in functions called inside a reduction");
+      if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
       arg = settle(s, env, std::move(arg));
-      std::string base = (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") +
-                         text(param.name.symbol);
+      std::string base =
+          (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
       FamilyId family = family_of(s, env, arg, base);
       if (!family) return {};
-      arg = read_family(s, env, family, env.depth, arg.span);
+      std::vector<uint32_t> carries(env.depth);
+      std::iota(carries.begin(), carries.end(), 0u);
+      arg = read_family(s, env, family, carries, arg.span);
     }
     scope.frame.values.push_back({param.name, std::move(arg)});
   }
@@ -163,21 +183,15 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
   inside.frame = &scope.frame;
   inside.gates.clear();
   inside.shadow_ok = inside.in_slot = false;
+  if (s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
+  size_t errors = s.diags.errors();
   s.calls.push_back(stmt);
   Value v = elaborate(s, inside, fn.body);
   s.calls.pop_back();
+  if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
   if (v.poison() || !check_result(s, env, scope, fn, v)) return {};
-  v = as_data(s, env, std::move(v));
-  for (core::Coord& c : v.coords) {  // a callee's names never appear in a caller's type
-    auto it = names.back.find(c.name);
-    if (it != names.back.end()) {
-      c.name = it->second;
-    } else if (!names.callers.count(c.name)) {
-      c.name = {};
-    }
-  }
-  v.span = span;
-  return v;
+  for (Value& item : v.items) item = caller_view(s, env, std::move(item), names);
+  return v.kind == Value::Kind::Tuple ? v : caller_view(s, env, std::move(v), names);
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {

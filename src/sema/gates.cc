@@ -1,4 +1,5 @@
-// Gates: `where` with conditions and bindings, inside and outside of reductions (decisions 10, 16, 18).
+// Gates: `where` with conditions and bindings, inside and outside of reductions (decisions 10, 16,
+// 18).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,8 +55,7 @@ Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> name
   if (gate.placed || v.poison()) return v;
   std::string list;
   for (Symbol name : gate.names) list += (list.empty() ? "" : ", ") + quoted(name);
-  s.diags
-      .error(Code::E0308, fmt::format("no single reduction binds {} for this gate", list))
+  s.diags.error(Code::E0308, fmt::format("no single reduction binds {} for this gate", list))
       .primary(w.where_span, "")
       .label(span, "the reductions are in here")
       .help("put the gate inside the parentheses of the reduction it is meant for");
@@ -70,8 +70,7 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
     if (item.bind) {
       Symbol name = item.bind->symbol;
       if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) {
-        auto& d = s.diags.error(Code::E0209,
-                                quoted(name) + " exists already and cannot be bound");
+        auto& d = s.diags.error(Code::E0209, quoted(name) + " exists already and cannot be bound");
         d.primary(item.bind->span, "").help("to compare, write `==`");
         Span after{item.bind->span.file, item.bind->span.end, s[item.value].span.begin};
         d.fix({"compare instead", {{after, " == "}}, false});
@@ -141,6 +140,7 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
 Value elaborate_where(Sema& s, Env& env, TreeId e) {
   Gated g = split_gate(s, env, e);
   if (g.body.poison() || !g.gate) return g.body;
+  if (reject_tuple(s, g.body)) return {};
   Value no = g.otherwise ? *g.otherwise : zero_like(s, env, g.body);
   return select(s, env, *g.gate, g.body, no, s[e].span);
 }

@@ -1,6 +1,7 @@
 // The element type of an expression from its tree alone. Only asked for recurrences that start from
 // bare literals (`let h[0] = 0; let h[t in 1..T] = h[t-1] + x[t];`), where elaboration needs the
-// answer before it can begin. A wrong or missing guess costs an error message, never a wrong result.
+// answer before it can begin. A wrong or missing guess costs an error message, never a wrong
+// result.
 #include "base/match.h"
 #include "sema/sema.h"
 
@@ -82,8 +83,10 @@ struct Guesser {
         case ast::BinaryOp::Sub:
         case ast::BinaryOp::Mul:
         case ast::BinaryOp::Div:
-        case ast::BinaryOp::Mod: return join(go(n->lhs), go(n->rhs));
-        case ast::BinaryOp::Pow: return go(n->lhs);
+        case ast::BinaryOp::Mod:
+          return join(go(n->lhs), go(n->rhs));
+        case ast::BinaryOp::Pow:
+          return go(n->lhs);
         case ast::BinaryOp::Lt:
         case ast::BinaryOp::Le:
         case ast::BinaryOp::Gt:
@@ -91,14 +94,16 @@ struct Guesser {
         case ast::BinaryOp::Eq:
         case ast::BinaryOp::Ne:
         case ast::BinaryOp::And:
-        case ast::BinaryOp::Or: return Guess{Typing::Fixed, DType::Bool};
+        case ast::BinaryOp::Or:
+          return Guess{Typing::Fixed, DType::Bool};
       }
     }
     if (const auto* n = std::get_if<ast::Cast>(&node)) {
       auto type = element_type(s, n->type);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }
-    if (const auto* n = std::get_if<ast::If>(&node)) return join(go(n->then_block), go(n->else_block));
+    if (const auto* n = std::get_if<ast::If>(&node))
+      return join(go(n->then_block), go(n->else_block));
     if (const auto* n = std::get_if<ast::Block>(&node)) {
       Locals inside = locals;
       for (ast::StmtId stmt : n->stmts) {

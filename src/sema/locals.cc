@@ -31,16 +31,17 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   scope.env.shadow_ok = scope.env.in_slot = false;
   scope.env.gates.clear();
   for (const Site* site = env.site; site; site = site->outer) {
-    scope.families |= site->definition && site->definition->recurrent;
+    scope.step |= site->definition && site->definition->recurrent;
   }
-  std::set<Symbol> requested = requested_names(s.ast, block.value);
+  auto note = [&](TreeId e) {
+    scope.requested.merge(requested_names(s.ast, e));
+    scope.stepped.merge(stepped_names(s.ast, e));
+  };
+  note(block.value);
   for (ast::StmtId id : block.stmts) {
-    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) {
-      requested.merge(requested_names(s.ast, l->value));
-    }
+    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) note(l->value);
   }
   declare(s, scope, block.stmts);
-  for (const Definition& d : scope.definitions) scope.families |= requested.count(d.name.symbol) > 0;
   for (Definition& d : scope.definitions) {
     if (d.input) {
       s.diags.error(Code::E0210, "an input cannot stand in a block")
@@ -53,7 +54,8 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   }
   Env inside = scope.env;
   for (ast::StmtId id : block.stmts) {
-    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node)) reject_statement(s, inside, *e);
+    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
+      reject_statement(s, inside, *e);
   }
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")

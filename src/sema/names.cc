@@ -55,10 +55,9 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         stmt.node,
         [&](const ast::Let& l) {
           if (l.tuple) {
-            unsupported(s, stmt.span, "tuple patterns");
+            if (l.type) unsupported(s, s.ast[l.type].span, "types on tuple patterns");
             for (const ast::Name& n : l.names) {
-              declare_value(s, scope, n, id, false, false);
-              scope.values[n.symbol]->state = Definition::State::Bad;
+              if (text(n.symbol) != "_") declare_value(s, scope, n, id, l.has_slots, false);
             }
             return;
           }
@@ -80,8 +79,8 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           }
         },
         [&](const ast::Use&) { unsupported(s, stmt.span, "`use`"); },
-        [&](const ast::Mod&) { unsupported(s, stmt.span, "`mod`"); },
-        [](const ast::ExprStmt&) {}, [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
+        [&](const ast::Mod&) { unsupported(s, stmt.span, "`mod`"); }, [](const ast::ExprStmt&) {},
+        [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   find_groups(s, scope);
 }
@@ -157,8 +156,7 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     found.kind = Found::Kind::Index;
     found.index = index;
     if (!env.shadow_ok && value_exists(env, name.symbol)) {
-      s.diags
-          .error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
+      s.diags.error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
           .primary(name.span, "the index or the value?")
           .label(index->span, "the index")
           .help("rename the index; alone it may only stand in brackets and comparisons");
@@ -185,6 +183,15 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
   if (auto extent = find_extent(s, env, name.symbol)) {
     found.kind = Found::Kind::Extent;
     found.value = untyped_int(env, *extent, name.span);
+    return found;
+  }
+  for (const Frame* f = env.frame; f; f = f->up) {  // an annotation in error: already reported
+    if (!f->scope) continue;
+    auto source = f->scope->extent_sources.find(name.symbol);
+    if (source != f->scope->extent_sources.end() &&
+        source->second->state == Definition::State::Bad) {
+      found.kind = Found::Kind::Extent;
+    }
   }
   return found;
 }
@@ -211,8 +218,8 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
   std::string near = did_you_mean(text(name.symbol), value_names(env));
   if (env.in_slot && env.site) {
     const std::string& k = text(name.symbol);
-    auto& d = s.diags.error(Code::E0303,
-                            fmt::format("index `{}` is neither on the left nor reduced", k));
+    auto& d =
+        s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
     d.label(env.site->span, "the left side of this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));

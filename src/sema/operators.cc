@@ -16,9 +16,8 @@ bool literal_int(const Sema& s, const Value& v) {
 
 Value wrong_operand(Sema& s, core::Op op, const Value& v, const char* wanted) {
   s.diags
-      .error(Code::E0502,
-             fmt::format("`{}` takes {}, not {}", core::info(op).spelling, wanted,
-                         show_value(s, v)))
+      .error(Code::E0502, fmt::format("`{}` takes {}, not {}", core::info(op).spelling, wanted,
+                                      show_value(s, v)))
       .primary(v.span, "this is " + show_value(s, v));
   return {};
 }
@@ -102,11 +101,13 @@ CoreId index_form(Sema& s, CoreId e) {
       case core::Op::Min:
       case core::Op::Max:
         return core::apply(s.m, a->op, {index_form(s, a->args[0]), index_form(s, a->args[1])});
-      case core::Op::Neg: return core::neg(s.m, index_form(s, a->args[0]));
+      case core::Op::Neg:
+        return core::neg(s.m, index_form(s, a->args[0]));
       case core::Op::Cast:
         if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return core::cast(s.m, e, DType::I64, x.span);
@@ -115,6 +116,7 @@ CoreId index_form(Sema& s, CoreId e) {
 }  // namespace
 
 CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
+  if (reject_tuple(s, v)) return {};
   Span span = tree ? s[tree].span : v.span;
   bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
   if (!integer) {
@@ -160,14 +162,14 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 }
 
 Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span) {
-  if (a.poison()) return a;
+  if (a.poison() || reject_tuple(s, a)) return {};
   if (op != core::Op::Not) return apply_pointwise(s, env, op, {std::move(a)}, span);
   if (a.typing != Typing::Fixed || a.type != DType::Bool) return wrong_operand(s, op, a, "`bool`");
   return build(s, env, op, {as_data(s, env, std::move(a))}, span);
 }
 
 Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span) {
-  if (a.poison() || b.poison()) return {};
+  if (a.poison() || b.poison() || reject_tuple(s, a) || reject_tuple(s, b)) return {};
   if (op == core::Op::Pow) {
     a = as_data(s, env, std::move(a));
     b = as_data(s, env, std::move(b));
@@ -190,7 +192,8 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
       if (order && a.type == DType::Bool) return wrong_operand(s, op, a, "numbers");
       return build(s, env, op, {as_data(s, env, a), as_data(s, env, b)}, span);
     }
-    default: break;
+    default:
+      break;
   }
   bool literals = literal_int(s, a) && literal_int(s, b);
   bool divides = op == core::Op::Div || op == core::Op::Mod;
@@ -205,6 +208,15 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
 
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
   if (cond.poison() || yes.poison() || no.poison()) return {};
+  if (yes.kind == Value::Kind::Tuple && no.kind == Value::Kind::Tuple &&
+      yes.items.size() == no.items.size()) {
+    Value out = yes;
+    for (size_t i = 0; i < out.items.size(); ++i) {
+      out.items[i] = select(s, env, cond, yes.items[i], no.items[i], span);
+      if (out.items[i].poison()) return {};
+    }
+    return out;
+  }
   if (!same_type(s, env, {&yes, &no}, span)) return {};
   return build(s, env, core::Op::Select,
                {as_data(s, env, cond), as_data(s, env, yes), as_data(s, env, no)}, span);
@@ -221,7 +233,7 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   Value v = elaborate(s, env, cast.arg);
   if (dims_of(s, cast.type)) return unsupported(s, span, "casts to tensor types");
   auto to = element_type(s, cast.type);
-  if (v.poison() || !to) return {};
+  if (v.poison() || !to || reject_tuple(s, v)) return {};
   if (fits(v, *to)) return as_data(s, env, adapt(s, env, std::move(v), *to));
   v = settle(s, env, std::move(v));
   if (v.poison()) return v;

@@ -27,12 +27,11 @@ bool check_agreement(Problem& p, const Variable& v) {
     Truth t = equal(s, first->extent, b.extent);
     if (t == Truth::Yes) continue;
     Span here = place_of(s, p.clause.site, b.family, b.position, b.access);
-    Span there =
-        place_of(s, p.clause.site, first->family, first->position, first->access);
+    Span there = place_of(s, p.clause.site, first->family, first->position, first->access);
     if (t == Truth::No) {
       s.diags
-          .error(Code::E0301, fmt::format("index {} has two different extents",
-                                          quoted(v.unknown.name)))
+          .error(Code::E0301,
+                 fmt::format("index {} has two different extents", quoted(v.unknown.name)))
           .primary(here, fmt::format("here it is {}: extent {}",
                                      coordinate(s, b.family, b.position), show(s, b.extent)))
           .label(there, fmt::format("here it is {}: extent {}",
@@ -53,7 +52,8 @@ void report_no_range(Problem& p, const Variable& v) {  // once per cause
   Sema& s = p.s;
   Site* site = p.clause.site;
   if (!site->reported.insert(v.unknown.name).second) return;
-  auto& d = s.diags.error(Code::E0302, fmt::format("index {} has no range", quoted(v.unknown.name)));
+  auto& d =
+      s.diags.error(Code::E0302, fmt::format("index {} has no range", quoted(v.unknown.name)));
   d.primary(v.unknown.span, "nothing says how far it runs");
   if (p.ambiguous) {
     d.label(place_of(s, site, p.ambiguous->family, p.ambiguous->position, p.ambiguous->access),
@@ -80,7 +80,8 @@ bool check_order(Problem& p, const Variable& v) {
   if (core::proves_lt(s.m, v.now.hi, v.now.lo, facts)) {
     auto& d = s.diags.error(Code::E0307, fmt::format("no value of {} keeps every access in bounds",
                                                      quoted(v.unknown.name)));
-    d.primary(v.unknown.span, fmt::format("would run {}..{}", show(s, v.now.lo), show(s, v.now.hi)));
+    d.primary(v.unknown.span,
+              fmt::format("would run {}..{}", show(s, v.now.lo), show(s, v.now.hi)));
     std::set<uint32_t> labelled;
     auto extent = [&](FamilyId family, size_t position, CoreId access) {
       Span span = place_of(s, p.clause.site, family, position, access);

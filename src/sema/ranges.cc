@@ -6,8 +6,9 @@
 //   - a slot with one index narrows that index, or, when the index has a written range that depends
 //     on another one (`sum[k in 0..=i](x[k])`), the index its range depends on;
 //   - a slot with several narrows the one without a bare slot and without a written range.
-// What a gate or condition already guarantees narrows nothing. Reads of the family's own group never
-// bound a left index. Iterated until nothing changes, because a narrowed range may widen another.
+// What a gate or condition already guarantees narrows nothing. Reads of the family's own group
+// never bound a left index. Iterated until nothing changes, because a narrowed range may widen
+// another.
 #include "sema/ranges.h"
 
 #include <fmt/format.h>
@@ -68,8 +69,7 @@ std::optional<core::AffineForm> least_over(Problem& p, core::AffineForm form,
     if (!end) return std::nullopt;
     if (c < 0) end = core::sub(p.s.m, end, core::int_lit(p.s.m, 1));
     CoreId whole = core::from_form(p.s.m, form);
-    CoreId rest = core::sub(p.s.m, whole,
-                            core::mul(p.s.m, core::int_lit(p.s.m, c), deepest.atom));
+    CoreId rest = core::sub(p.s.m, whole, core::mul(p.s.m, core::int_lit(p.s.m, c), deepest.atom));
     form = core::affine_form(
         p.s.m, core::add(p.s.m, rest, core::mul(p.s.m, core::int_lit(p.s.m, c), end)));
   }
@@ -95,8 +95,7 @@ void narrow(Problem& p, Variable& v, const core::AffineForm& form, const core::F
   if (a > 0) {  // v ≥ ceil(-r / a)
     CoreId low = core::neg(s.m, r);
     if (a > 1) {
-      low = core::apply(s.m, core::Op::Div,
-                        {core::add(s.m, low, core::int_lit(s.m, a - 1)), step});
+      low = core::apply(s.m, core::Op::Div, {core::add(s.m, low, core::int_lit(s.m, a - 1)), step});
     }
     now.lo = greatest(s, now.lo, low);
   } else {  // v < floor(r / |a|) + 1
@@ -286,22 +285,27 @@ void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallbac
     whole.body = core::apply(s.m, core::Op::Select, {clause.gate, whole.body, no});
   }
   for (const Left& l : clause.left) {
-    if (l.index && l.index->inferred) p.left_variable(*l.index)->present = true;
+    Variable* v = l.index ? p.left_variable(*l.index) : nullptr;
+    if (v) v->present = true;
   }
   collect(p, whole);
+  for (core::Clause sibling : clause.siblings) {
+    sibling.box.insert(sibling.box.begin(), whole.box.begin(), whole.box.begin() + p.prefix);
+    collect(p, sibling);
+  }
   for (const auto& [family, local] : site.lifted) collect(p, local);
   for (const Hint& h : clause.hints) {
     const Left& l = clause.left[h.left];
     CoreId extent = resolve(s, h.extent);
-    if (!l.index->inferred || has_unsolved(s, extent)) continue;
     Variable* v = p.left_variable(*l.index);
+    if (!v || has_unsolved(s, extent)) continue;
     if (v->bares.empty()) v->bares.push_back({extent, {}, 0, clause.body.body, false});
   }
   solve(p);
   for (size_t i = 0; i < clause.left.size(); ++i) {
     const Index* index = clause.left[i].index;
-    if (!index || !index->inferred || i >= fallback.size() || !fallback[i]) continue;
-    Variable* v = p.left_variable(*index);
+    Variable* v = index ? p.left_variable(*index) : nullptr;
+    if (!v || i >= fallback.size() || !fallback[i]) continue;
     if (!v->now.hi && !v->bared()) v->now = {core::int_lit(s.m, 0), fallback[i]};
   }
   report_and_record(p);

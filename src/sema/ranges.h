@@ -1,5 +1,5 @@
-// Range inference, shared by its two files: ranges.cc finds the ranges, range_report.cc says what is
-// wrong with them and records the solution.
+// Range inference, shared by its two files: ranges.cc finds the ranges, range_report.cc says what
+// is wrong with them and records the solution.
 #pragma once
 
 #include "sema/sema.h"
@@ -47,8 +47,11 @@ struct Problem {
 
   Variable* variable(const core::Facts& facts, uint32_t slot);  // null when it is not unknown
   core::Range range(const core::Facts& facts, uint32_t slot);   // invalid ends when not known
+  // Null when the range is written, or solved with another name of the same tuple clause.
   Variable* left_variable(const Index& index) {
-    return &variables.at(core::get_if<core::ParamRef>(s.m, index.range.lo)->param);
+    if (!index.inferred) return nullptr;
+    auto it = variables.find(core::get_if<core::ParamRef>(s.m, index.range.lo)->param);
+    return it == variables.end() ? nullptr : &it->second;
   }
   bool own_group(FamilyId family) const {
     const Definition* d = clause.site->definition;

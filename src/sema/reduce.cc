@@ -17,7 +17,8 @@ struct Parts {
 
 std::string bracket_list(const ast::Call& call) {
   std::string out;
-  for (const ast::Bracket& b : call.brackets) out += (out.empty() ? "" : ", ") + text(b.name.symbol);
+  for (const ast::Bracket& b : call.brackets)
+    out += (out.empty() ? "" : ", ") + text(b.name.symbol);
   return out;
 }
 
@@ -57,7 +58,8 @@ bool completes(const PendingGate& gate, const Env& env, const Parts& parts) {
   for (Symbol name : gate.names) {
     Index* index = find_index(env, name);
     if (!index || index->left) return false;
-    binds_one |= std::find(parts.binders.begin(), parts.binders.end(), index) != parts.binders.end();
+    binds_one |=
+        std::find(parts.binders.begin(), parts.binders.end(), index) != parts.binders.end();
   }
   return binds_one;
 }
@@ -67,7 +69,8 @@ void conjoin(Sema& s, Env& env, Gate& into, Gate more) {
   into.cond = core::both(s.m, into.cond, more.cond);
   if (!more.whole) return;
   if (into.whole) {
-    into.whole = apply_binary(s, env, core::Op::And, *into.whole, *more.whole, more.whole->span, {});
+    into.whole =
+        apply_binary(s, env, core::Op::And, *into.whole, *more.whole, more.whole->span, {});
     into.poison |= into.whole->poison();
   } else {
     into.whole = more.whole;
@@ -93,8 +96,9 @@ bool check_operand(Sema& s, Reduction op, const Value& body, const std::string& 
   bool logical = op.op == core::ReduceOp::All || op.op == core::ReduceOp::Any;
   bool is_bool = body.typing == Typing::Fixed && body.type == DType::Bool;
   if (logical != is_bool) {
-    s.diags.error(Code::E0502, fmt::format("`{}` takes {}, not {}", name,
-                                           logical ? "`bool`" : "numbers", show_value(s, body)))
+    s.diags
+        .error(Code::E0502, fmt::format("`{}` takes {}, not {}", name,
+                                        logical ? "`bool`" : "numbers", show_value(s, body)))
         .primary(body.span, "");
     return false;
   }
@@ -114,7 +118,15 @@ bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector
     const Index& index = *parts.binders[i];
     size_t at = npos;
     for (size_t c = 0; c < parts.body.coords.size(); ++c) {
-      if (parts.body.coords[c].name == index.name) at = c;
+      if (parts.body.coords[c].name != index.name) continue;
+      if (at != npos && !index.used) {
+        s.diags.error(Code::E0305, fmt::format("{} names two coordinates here", quoted(index.name)))
+            .primary(index.span, "which one?")
+            .label(parts.body.span, "this is over " + show_coords(s, parts.body.coords))
+            .help("use indices, as in `sum[k](a[i, k])`");
+        return false;
+      }
+      at = c;
     }
     if (index.used && at != npos) {
       s.diags
@@ -153,9 +165,9 @@ bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector
 std::optional<Reduction> reduction_named(Symbol name) {
   using R = core::ReduceOp;
   static const std::map<std::string, Reduction> table = {
-      {"sum", {R::Sum}},       {"prod", {R::Prod}},     {"max", {R::Max}},
-      {"min", {R::Min}},       {"mean", {R::Sum, true}}, {"all", {R::All}},
-      {"any", {R::Any}},       {"argmax", {R::ArgMax}}, {"argmin", {R::ArgMin}}};
+      {"sum", {R::Sum}}, {"prod", {R::Prod}},      {"max", {R::Max}},
+      {"min", {R::Min}}, {"mean", {R::Sum, true}}, {"all", {R::All}},
+      {"any", {R::Any}}, {"argmax", {R::ArgMax}},  {"argmin", {R::ArgMin}}};
   auto it = table.find(text(name));
   if (it == table.end()) return std::nullopt;
   return it->second;

@@ -8,8 +8,8 @@ namespace {
 
 struct Operand {
   FamilyId family;
-  std::vector<CoreId> at;           // what is given, the enclosing slots first
-  std::vector<core::Coord> rest;    // coordinates that remain
+  std::vector<CoreId> at;         // what is given, the enclosing slots first
+  std::vector<core::Coord> rest;  // coordinates that remain
   Span span;
 };
 
@@ -25,6 +25,9 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   }
   if (found.value.poison()) return std::nullopt;
   FamilyId family = whole_family(s, found.value);
+  // A parameter was given a family of its own; a name bound by `where` is only an expression.
+  Definition* definition = find_definition(plain, path->parts[0].symbol);
+  if (family && !definition && !s.m[family].generated) family = {};
   if (!family) {
     s.diags.error(Code::E0603, fmt::format("{} of this request is not a binding", role))
         .primary(s[e].span, "")
@@ -39,9 +42,9 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   if (!index) return out;
   if (index->at.size() > out.rest.size()) {
     s.diags
-        .error(Code::E0310, fmt::format("{} has {} coordinates, not {}",
-                                        quoted(path->parts[0].symbol), out.rest.size(),
-                                        index->at.size()))
+        .error(Code::E0310,
+               fmt::format("{} has {} coordinates, not {}", quoted(path->parts[0].symbol),
+                           out.rest.size(), index->at.size()))
         .primary(s[e].span, "");
     return std::nullopt;
   }
@@ -70,10 +73,13 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
       probe.shadow_ok = probe.in_slot = false;
       Value v = lookup(s, probe, as_path(s, name)->parts[0], true).value;
       if (v.poison()) return std::nullopt;
-      if (whole_family(s, v)) return binding(s, env, e, name, "numerator");
+      bool bound = find_definition(probe, symbol) != nullptr;
+      if (FamilyId f = whole_family(s, v); f && (bound || s.m[f].generated)) {
+        return binding(s, env, e, name, "numerator");
+      }
     }
   }
-  if (env.depth != (env.site ? env.site->slots.size() : 0)) {
+  if (under_binder(env)) {
     unsupported(s, s[e].span, "anonymous numerators inside a reduction",
                 "give the numerator a name with `let`");
     return std::nullopt;
@@ -98,8 +104,8 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
 bool check_float(Sema& s, const Operand& o, const char* role) {
   DType type = s.m[o.family].dtype;
   if (is_float(type)) return true;
-  auto& d = s.diags.error(Code::E0602, fmt::format("{} of a request is `{}`, not a float", role,
-                                                   name_of(type)));
+  auto& d = s.diags.error(Code::E0602,
+                          fmt::format("{} of a request is `{}`, not a float", role, name_of(type)));
   d.primary(o.span, "");
   if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
   return false;

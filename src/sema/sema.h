@@ -1,11 +1,11 @@
-// The state of elaboration and the vocabulary of its files. Everything is a free function over Sema;
-// each file below owns one concern.
+// The state of elaboration and the vocabulary of its files. Everything is a free function over
+// Sema; each file below owns one concern.
 //
-// Depth. `env.depth` is the first free slot: the coordinates of the enclosing clause and the binders
-// of the reductions around the current place are numbered below it. A Value made at depth d that
-// carries n coordinates has them as slots d … d+n-1 ("holes"), and reductions inside it bind slots
-// from d+n on, so core::substitute can put index expressions into the holes and move the value to
-// any other depth.
+// Depth. `env.depth` is the first free slot: the coordinates of the enclosing clause and the
+// binders of the reductions around the current place are numbered below it. A Value made at depth d
+// that carries n coordinates has them as slots d … d+n-1 ("holes"), and reductions inside it bind
+// slots from d+n on, so core::substitute can put index expressions into the holes and move the
+// value to any other depth.
 #pragma once
 
 #include <deque>
@@ -33,8 +33,8 @@ using core::ParamId;
 
 // ---- values ------------------------------------------------------------------------------------
 
-// A literal, an index or an extent has no type of its own: it adapts to the type it meets (decisions
-// 19, 20). While it adapts, its body is computed in i64 or f64.
+// A literal, an index or an extent has no type of its own: it adapts to the type it meets
+// (decisions 19, 20). While it adapts, its body is computed in i64 or f64.
 enum class Typing : uint8_t { Fixed, Int, Float };
 
 struct Value {
@@ -42,6 +42,7 @@ struct Value {
     Poison,  // an error was reported; everything made from it is silent
     Data,
     Table,  // an array literal whose cells have not become a family yet
+    Tuple,  // several values; only patterns, fields and calls take it apart
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;
@@ -50,6 +51,7 @@ struct Value {
   CoreId body;                      // Data
   uint32_t depth = 0;
   std::vector<CoreId> cells;  // Table: row-major
+  std::vector<Value> items;   // Tuple
   Span span;
   Span division;  // where two integer literals were divided, if the value is made of that
 
@@ -90,9 +92,9 @@ struct Env {
   const Frame* frame = nullptr;
   uint32_t depth = 0;
   Site* site = nullptr;
-  std::vector<CoreId> conds;          // what holds here: gates and `if` conditions around
-  std::vector<PendingGate*> gates;    // outside gates looking for their reduction
-  bool shadow_ok = false;             // in an index slot or a comparison (decision 2)
+  std::vector<CoreId> conds;        // what holds here: gates and `if` conditions around
+  std::vector<PendingGate*> gates;  // outside gates looking for their reduction
+  bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
   bool in_slot = false;
 };
 
@@ -116,11 +118,12 @@ struct ClauseOut {
   std::vector<core::Range> box;     // the same
   std::vector<Left> left;           // what was written on the left
   std::vector<Hint> hints;
-  Value body;                       // scalar
+  Value body;  // scalar
   CoreId gate;
   std::optional<Value> otherwise;
   Span span;
   Site* site = nullptr;
+  std::vector<core::Clause> siblings;  // the other values of a tuple clause share its ranges
 };
 // Several clauses of one name in one scope.
 struct Definition {
@@ -129,13 +132,13 @@ struct Definition {
   std::vector<ast::StmtId> clauses;
   Scope* scope = nullptr;
   State state = State::Todo;
-  int group = -1;       // definitions with the same number read each other
+  int group = -1;  // definitions with the same number read each other
   bool recurrent = false;
   FamilyId family;
-  uint32_t prefix = 0;  // the first coordinates are the enclosing clause's slots
-  std::optional<Value> inlined;     // a local that is not a family
-  CoreId constant;                  // the i64 value, if it is an integer over literals and extents
-  std::vector<CoreId> extents;      // placeholders of the slots' extents
+  std::vector<uint32_t> carries;  // slots of the enclosing clause: the first coordinates
+  std::optional<Value> inlined;   // a local that is not a family
+  CoreId constant;                // the i64 value, if it is an integer over literals and extents
+  std::vector<CoreId> extents;    // placeholders of the slots' extents
   bool input = false;
   bool finishing = false;
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
@@ -153,9 +156,12 @@ struct Scope {
   std::deque<Definition> definitions;
   std::map<Symbol, Definition*> values;
   std::map<Symbol, ast::StmtId> functions;
-  std::map<Symbol, ExtentName> extents;              // from type annotations
-  std::map<Symbol, Definition*> extent_sources;      // annotations not looked at yet
-  bool families = false;  // locals must be families (a recurrence step, or a request names them)
+  std::map<Symbol, ExtentName> extents;                  // from type annotations
+  std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
+  std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
+  bool step = false;           // a block of a recurrence step: its locals are families
+  std::set<Symbol> requested;  // locals that a request names
+  std::set<Symbol> stepped;    // names that the block offsets, among them the recurrence's steps
 };
 
 // A coordinate of the clause being elaborated, its enclosing clauses' included.
@@ -177,14 +183,14 @@ struct Use {
 struct Site {
   Site* outer = nullptr;
   Definition* definition = nullptr;
-  std::string name;               // prefix of generated names
-  std::vector<SiteSlot> slots;    // slots 0 …
+  std::string name;             // prefix of generated names
+  std::vector<SiteSlot> slots;  // slots 0 …
   std::vector<Use> uses;
   std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families
-  std::set<Symbol> reported;      // names already complained about
-  Span span;                      // the left side
+  std::set<Symbol> reported;                              // names already complained about
+  Span span;                                              // the left side
   Span statement;
-  Span value;                     // the right side, without its `where`
+  Span value;  // the right side, without its `where`
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -207,23 +213,26 @@ struct Sema {
   Diagnostics& diags;
   core::Module m;
 
-  std::vector<Unknown> unknowns;                     // placeholder k belongs to unknowns[k / 2]
-  std::unordered_map<ParamId, CoreId> solved;        // placeholders that are known by now
+  std::vector<Unknown> unknowns;               // placeholder k belongs to unknowns[k / 2]
+  std::unordered_map<ParamId, CoreId> solved;  // placeholders that are known by now
   uint32_t placeholders = 0;
   std::deque<Scope> scopes;
   std::deque<Index> indices;
   std::deque<Site> sites;
   std::deque<Frame> frames;
   std::vector<Lifted> lifted;
-  std::vector<Definition*> busy;                     // being elaborated, outermost first
-  std::vector<ast::StmtId> calls;                    // functions being inlined
-  std::unordered_map<FamilyId, Definition*> owner;   // of families the user named
+  std::vector<Definition*> busy;                    // being elaborated, outermost first
+  std::vector<ast::StmtId> calls;                   // functions being inlined
+  std::set<ast::StmtId> bad_functions;              // whose body was reported already
+  std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
+  std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
-  std::set<Symbol> reserved;                         // names that generated ones must avoid
+  std::set<Symbol> reserved;                               // names that generated ones must avoid
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   int groups = 0;
 
+  Sema(const ast::Ast& tree, Diagnostics& sink) : ast(tree), diags(sink) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -237,7 +246,8 @@ struct Found {
 void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts);
 Index* find_index(const Env& env, Symbol name);
 Definition* find_definition(const Env& env, Symbol name);
-const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt, Scope** scope);
+const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt,
+                             Scope** scope);
 bool value_exists(const Env& env, Symbol name);
 Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices = false);
 std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name);
@@ -250,8 +260,9 @@ void report_unknown(Sema& s, Env& env, ast::Name name);
 std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 // Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
-std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);  // bound by reductions inside
+std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
+std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e);  // in index expressions such as `t - 1`
 void find_groups(Sema& s, Scope& scope);
 
 // ---- values.cc ---------------------------------------------------------------------------------
@@ -271,7 +282,9 @@ std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& v
 FamilyId whole_family(const Sema& s, const Value& v);
 // A family that holds the value; the name is made fresh. Invalid after an error.
 FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
-Value read_family(Sema& s, const Env& env, FamilyId family, uint32_t prefix, Span span);
+// The whole family at the current place; its first coordinates are the given enclosing slots.
+Value read_family(Sema& s, const Env& env, FamilyId family, const std::vector<uint32_t>& carries,
+                  Span span);
 std::string show_coords(const Sema& s, const std::vector<core::Coord>& coords);
 std::string show(const Sema& s, CoreId extent);
 std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class]"
@@ -285,7 +298,8 @@ Value adapt(Sema& s, const Env& env, Value v, DType to);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
-Value settle(Sema& s, const Env& env, Value v);  // default type, tables become families
+bool reject_tuple(Sema& s, const Value& v);       // true, and reported, when it is one
+Value settle(Sema& s, const Env& env, Value v);   // default type, tables become families
 Value as_data(Sema& s, const Env& env, Value v);  // tables become families
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
 CoreId zero(Sema& s, DType type);  // false for bool
@@ -334,13 +348,15 @@ Value elaborate_in_slot(Sema& s, Env& env, TreeId e);
 CoreId elaborate_index(Sema& s, Env& env, TreeId e);  // i64; invalid after an error
 CoreId as_index(Sema& s, const Env& env, const Value& v, TreeId e);
 bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out);
-Value condition(Sema& s, Env& env, TreeId e);         // bool, reported otherwise
+Value condition(Sema& s, Env& env, TreeId e);  // bool, reported otherwise
 Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span);
 Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span);
 Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span);
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
 Value elaborate_array(Sema& s, Env& env, TreeId e);
+Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
+Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
 Value zero_like(Sema& s, const Env& env, const Value& v);
 
@@ -367,7 +383,7 @@ struct PendingGate {
   bool placed = false;
 };
 struct Gate {
-  CoreId cond;             // invalid: none; scalar gates only
+  CoreId cond;                 // invalid: none; scalar gates only
   std::optional<Value> whole;  // a gate that carries coordinates itself
   bool poison = false;
 };
@@ -400,8 +416,12 @@ using Box = std::vector<core::Range>;
 std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);
 bool provably_empty(Sema& s, const Box& box);
 // Clauses with disjoint boxes that cover the coordinates; holes are reported (decision 11).
-std::vector<core::Clause> disjoint(Sema& s, const Definition& d, uint32_t prefix,
+std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type);
+// Inside a reduction that binds slots the enclosing clause does not have.
+inline bool under_binder(const Env& env) {
+  return env.depth != (env.site ? env.site->slots.size() : 0);
+}
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
 Symbol fresh_family_name(Sema& s, const std::string& base);
 

@@ -37,17 +37,22 @@ CoreId retype(Sema& s, CoreId e, DType to, std::unordered_map<CoreId, CoreId>& m
 
 bool holds(DType type, int64_t value) {
   switch (type) {
-    case DType::I8: return value >= INT8_MIN && value <= INT8_MAX;
-    case DType::I16: return value >= INT16_MIN && value <= INT16_MAX;
-    case DType::I32: return value >= INT32_MIN && value <= INT32_MAX;
-    case DType::U8: return value >= 0 && value <= UINT8_MAX;
-    default: return true;
+    case DType::I8:
+      return value >= INT8_MIN && value <= INT8_MAX;
+    case DType::I16:
+      return value >= INT16_MIN && value <= INT16_MAX;
+    case DType::I32:
+      return value >= INT32_MIN && value <= INT32_MAX;
+    case DType::U8:
+      return value >= 0 && value <= UINT8_MAX;
+    default:
+      return true;
   }
 }
 
 Value mismatch(Sema& s, const Value& v, DType to) {
-  auto& d = s.diags.error(Code::E0501, fmt::format("expected `{}`, found {}", name_of(to),
-                                                   show_value(s, v)));
+  auto& d = s.diags.error(Code::E0501,
+                          fmt::format("expected `{}`, found {}", name_of(to), show_value(s, v)));
   d.primary(v.span, "");
   if (v.typing == Typing::Float && is_int(to)) {
     d.note("an integer literal may become a float, never the reverse");
@@ -84,8 +89,8 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
 
 std::optional<DType> scalar_type(Symbol name) {
   static const std::map<std::string, DType> types = {
-      {"bool", DType::Bool}, {"i8", DType::I8},   {"i16", DType::I16},   {"i32", DType::I32},
-      {"i64", DType::I64},   {"u8", DType::U8},   {"f16", DType::F16},   {"bf16", DType::BF16},
+      {"bool", DType::Bool}, {"i8", DType::I8},   {"i16", DType::I16}, {"i32", DType::I32},
+      {"i64", DType::I64},   {"u8", DType::U8},   {"f16", DType::F16}, {"bf16", DType::BF16},
       {"f32", DType::F32},   {"f64", DType::F64}, {"str", DType::Str}};
   auto it = types.find(text(name));
   if (it == types.end()) return std::nullopt;
@@ -98,18 +103,24 @@ CoreId zero(Sema& s, DType type) {
 
 DType default_type(const Value& v) {
   switch (v.typing) {
-    case Typing::Fixed: return v.type;
-    case Typing::Int: return DType::I32;
-    case Typing::Float: return DType::F32;
+    case Typing::Fixed:
+      return v.type;
+    case Typing::Int:
+      return DType::I32;
+    case Typing::Float:
+      return DType::F32;
   }
   EIN_UNREACHABLE("typing");
 }
 
 bool fits(const Value& v, DType to) {
   switch (v.typing) {
-    case Typing::Fixed: return v.type == to;
-    case Typing::Int: return is_int(to) || is_float(to);
-    case Typing::Float: return is_float(to);
+    case Typing::Fixed:
+      return v.type == to;
+    case Typing::Int:
+      return is_int(to) || is_float(to);
+    case Typing::Float:
+      return is_float(to);
   }
   EIN_UNREACHABLE("typing");
 }
@@ -140,12 +151,12 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
   const Value* fixed = nullptr;
   bool open_float = false;
   for (Value* v : values) {
-    if (v->poison()) return false;
+    if (v->poison() || reject_tuple(s, *v)) return false;
     if (v->typing == Typing::Float) open_float = true;
     if (v->typing != Typing::Fixed) continue;
     if (fixed && fixed->type != v->type) {
-      auto& d = s.diags.error(Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type),
-                                                       name_of(v->type)));
+      auto& d = s.diags.error(
+          Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type), name_of(v->type)));
       d.primary(span, "");
       d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
       d.label(v->span, fmt::format("this is `{}`", name_of(v->type)));
@@ -178,16 +189,25 @@ Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::s
   f.cells = fixed.cells;
   f.generated = true;
   f.span = v.span;
-  return read_family(s, env, s.m.families.add(std::move(f)), 0, v.span);
+  return read_family(s, env, s.m.families.add(std::move(f)), {}, v.span);
+}
+
+bool reject_tuple(Sema& s, const Value& v) {
+  if (v.kind != Value::Kind::Tuple) return false;
+  s.diags.error(Code::E0502, "a tuple stands where one value is expected")
+      .primary(v.span, "")
+      .help("take it apart: `let (a, b) = …`, or a field, as in `t.0`");
+  return true;
 }
 
 Value as_data(Sema& s, const Env& env, Value v) {
+  if (reject_tuple(s, v)) return {};
   if (v.kind != Value::Kind::Table) return v;
   return table_as(s, env, v, default_type(v), "table");
 }
 
 Value settle(Sema& s, const Env& env, Value v) {
-  if (v.poison()) return v;
+  if (v.poison() || reject_tuple(s, v)) return {};
   if (v.kind == Value::Kind::Table) return as_data(s, env, std::move(v));
   DType type = default_type(v);
   return adapt(s, env, std::move(v), type);

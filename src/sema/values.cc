@@ -47,6 +47,11 @@ CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t dep
 }
 
 Value moved(Sema& s, const Value& v, uint32_t depth) {
+  if (v.kind == Value::Kind::Tuple) {
+    Value out = v;
+    for (Value& item : out.items) item = moved(s, item, depth);
+    return out;
+  }
   if (v.kind != Value::Kind::Data || v.depth == depth) return v;
   Value out = v;
   size_t n = v.coords.size();
@@ -85,7 +90,8 @@ bool same_coords(Sema& s, const Env&, std::vector<Value*> values, Span span,
     }
     for (size_t i = 0; i < out.size(); ++i) {
       switch (equal(s, out[i].extent, v->coords[i].extent)) {
-        case Truth::Yes: break;
+        case Truth::Yes:
+          break;
         case Truth::No: {
           std::string name = out[i].name ? quoted(out[i].name) : std::to_string(i);
           s.diags.error(Code::E0404, "coordinate " + name + " has two different extents")
@@ -118,9 +124,9 @@ FamilyId whole_family(const Sema& s, const Value& v) {
   const auto* a = core::get_if<core::Access>(s.m, v.body);
   if (!a || a->at.size() < v.coords.size()) return {};
   size_t prefix = a->at.size() - v.coords.size();
-  for (size_t i = 0; i < a->at.size(); ++i) {
-    size_t want = i < prefix ? i : v.depth + (i - prefix);
-    if (core::slot_of(s.m, a->at[i]) != want) return {};
+  for (size_t i = 0; i < a->at.size(); ++i) {  // a local's enclosing slots, then the holes
+    uint32_t slot = core::slot_of(s.m, a->at[i]);
+    if (i < prefix ? slot >= v.depth : slot != v.depth + (i - prefix)) return {};
   }
   return a->family;
 }
@@ -183,11 +189,13 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
   return id;
 }
 
-Value read_family(Sema& s, const Env& env, FamilyId family, uint32_t prefix, Span span) {
+Value read_family(Sema& s, const Env& env, FamilyId family, const std::vector<uint32_t>& carries,
+                  Span span) {
   const core::Family& f = s.m[family];
   Value v = data(env, f.dtype, {}, span);
-  v.coords.assign(f.coords.begin() + prefix, f.coords.end());
-  std::vector<CoreId> at = slots_from(s, 0, prefix);
+  v.coords.assign(f.coords.begin() + static_cast<ptrdiff_t>(carries.size()), f.coords.end());
+  std::vector<CoreId> at;
+  for (uint32_t slot : carries) at.push_back(core::slot(s.m, slot));
   for (CoreId hole : slots_from(s, env.depth, v.coords.size())) at.push_back(hole);
   v.body = core::access(s.m, family, std::move(at), span);
   return v;
@@ -203,6 +211,7 @@ std::string show_coords(const Sema&, const std::vector<core::Coord>& coords) {
 }
 
 std::string show_value(const Sema& s, const Value& v) {
+  if (v.kind == Value::Kind::Tuple) return "a tuple";
   std::string type = v.typing == Typing::Int     ? "an untyped integer"
                      : v.typing == Typing::Float ? "an untyped float"
                                                  : "`" + std::string(name_of(v.type)) + "`";

@@ -38,7 +38,9 @@ TEST(SemaErrors, Ranges) {
   expect_only("let A: [f32; i, k]; let B: [f32; k, j]; let C[i, j] = A[i, k] * B[k, j];", "E0303",
               "`k` is neither on the left nor reduced", "k");
   expect_only(kIn + "let y = sum[kk](x);", "E0304", "`kk` does not occur in the body", "kk");
-  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "a whole operand carries it too", "x[n] * x");
+  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "a whole operand carries it too",
+              "x[n] * x");
+  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "names two coordinates", "n");
   expect_only(kIn + "let y = extent(A, k);", "E0305", "no such coordinate", "k");
   expect_only(kIn + "let y[p in 0..n] = x[p+1];", "E0306", "access to `x` is out of bounds", "p+1");
   expect_only("let h[0] = 1.0; let h[t in 1..5] = h[t-2];", "E0306", "access to `h`", "t-2");
@@ -46,10 +48,12 @@ TEST(SemaErrors, Ranges) {
   expect_only("let y[p in 3..2] = 1.0;", "E0307", "range runs backwards", "3..2");
   expect_only("let c = [1.0, 2.0]; let k = [1.0, 2.0, 3.0, 4.0]; let y[o] = sum[t](c[o+t] * k[t]);",
               "E0307", "no value of `o` keeps every access in bounds", "o");
-  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both a left index", "where");
+  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both a left index",
+              "where");
   expect_only(kIn + "let y = sum[p](x[p]) + sum[q](x[q]) where x[p] > x[q];", "E0308",
               "no single reduction binds", "where");
-  expect_only(kIn + "let y = sum[p](x[p] where x[p] > 0.0 else 1.0);", "E0308", "`else` belongs", "1.0");
+  expect_only(kIn + "let y = sum[p](x[p] where x[p] > 0.0 else 1.0);", "E0308", "`else` belongs",
+              "1.0");
   expect_only(kIn + "let y[p, q in 0..p] = x[q];", "E0309", "depends on left index `p`", "0..p");
   expect_only(kIn + "let k: i32; let y[p in 0..k] = 1.0;", "E0309", "depends on values", "0..k");
   expect_only(kIn + "let y[p] = x[p, 0];", "E0310", "`x` has 1 coordinate, not 2", "x[p, 0]");
@@ -69,13 +73,15 @@ TEST(SemaErrors, Clauses) {
               "two different extents", "c");
   expect_only("let a = [[1.0], [2.0, 3.0]];", "E0404", "lengths 1 and 2", "[2.0, 3.0]");
   expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, its type says 2", "2");
-  expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, its type has 2", "[f32; n, n]");
+  expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, its type has 2",
+              "[f32; n, n]");
   expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "is `i`, not `j`", "j");
 }
 
 TEST(SemaErrors, Types) {
   expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "`f32` meets `i32`", "x[p] + idx[p]");
-  expect_only("fn f(a: f32) { a } let k: i32 = 1; let y = f(k);", "E0501", "argument `a` of `f`", "k");
+  expect_only("fn f(a: f32) { a } let k: i32 = 1; let y = f(k);", "E0501", "argument `a` of `f`",
+              "k");
   expect_only(kIn + "let y[p] = x[p] * (1 / 2);", "E0502", "integer division", "(1 / 2)");
   expect_only(kIn + "let y = -b;", "E0502", "takes numbers", "b");
   expect_only(kIn + "let y = !x[0];", "E0502", "takes `bool`", "x[0]");
@@ -93,11 +99,24 @@ TEST(SemaErrors, Types) {
   expect_only("let y: i32 = 2.5;", "E0405", "annotated `i32`", "2.5");
 }
 
+TEST(SemaErrors, Tuples) {
+  expect_only("let (a, c) = (1, 2, 3);", "E0502", "the pattern has 2 names", "(1, 2, 3)");
+  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple stands where", "(1, 2)");
+  expect_only("let a = (1, 2).2;", "E0502", "there is no field 2", "(1, 2).2");
+}
+
+TEST(SemaErrors, InsideFunctionsOncePerCause) {
+  expect_only("fn f(a) { a + missing } let y = f(1.0); let z = f(2.0);", "E0201", "`missing`",
+              "missing");
+}
+
 TEST(SemaErrors, Requests) {
   expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @idx;", "E0602", "denominator", "idx");
   expect_only(kIn + "let g = @idx / @x;", "E0602", "numerator", "idx");
-  expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @(x + x);", "E0603", "is a name", "(x + x)");
-  expect_only(kIn + "let g = sum[p](x[p] * @(x[p] * x[p]) / @x[p]);", "E0701", "anonymous", "(x[p] * x[p])");
+  expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @(x + x);", "E0603", "is a name",
+              "(x + x)");
+  expect_only(kIn + "let g = sum[p](x[p] * @(x[p] * x[p]) / @x[p]);", "E0701", "anonymous",
+              "(x[p] * x[p])");
 }
 
 TEST(SemaErrors, Limits) {
@@ -108,14 +127,15 @@ TEST(SemaErrors, Limits) {
 }
 
 TEST(SemaWarnings, Places) {
-  expect_only("let L: [f32; b, class]; let y[b, class] = L[class, b];", "W0301", "`class` stands at", "class");
+  expect_only("let L: [f32; b, class]; let y[b, class] = L[class, b];", "W0301",
+              "`class` stands at", "class");
   expect_only(kIn + "let y = sum[k](x[k+1]);", "W0302", "never read", "k+1");
 }
 
 TEST(SemaErrors, OnePerCause) {
   // Everything made from a value in error is silent.
-  expect_only("let a = unknown + 1.0; let c = a * 2.0; let d[i in 0..3] = c + a; print(d);", "E0201",
-              "unknown name", "unknown");
+  expect_only("let a = unknown + 1.0; let c = a * 2.0; let d[i in 0..3] = c + a; print(d);",
+              "E0201", "unknown name", "unknown");
 }
 
 TEST(SemaErrors, FreeIndexOffersASum) {

@@ -158,7 +158,8 @@ TEST(SemaBlocks, UnderABinderTheyAreInlined) {
                    " let b[j] = x[j] * a; sum[j](b[j]) });",
                    "s"),
             V{18});
-  EXPECT_EQ(values("let w = { let q[0] = 1.0; let q[t in 1..5] = q[t-1] * 2.0; q[4] };", "w"), V{16});
+  EXPECT_EQ(values("let w = { let q[0] = 1.0; let q[t in 1..5] = q[t-1] * 2.0; q[4] };", "w"),
+            V{16});
 }
 
 TEST(SemaFunctions, InlinedAtEveryCall) {
@@ -235,19 +236,22 @@ TEST(SemaExtents, NamesAndQueries) {
 }
 
 TEST(SemaRequests, Forms) {
-  const std::string in = "let x: [f32; n]; let A: [f32; n, m]; let y[i] = x[i] * x[i];"
-                         "let loss = sum[i](y[i]);";
+  const std::string in =
+      "let x: [f32; n]; let A: [f32; n, m]; let y[i] = x[i] * x[i];"
+      "let loss = sum[i](y[i]);";
   EXPECT_EQ(definition(in + "let g = @loss / @x;", "g"), "let g[n in 0..n] = @loss / @x[n];\n");
   EXPECT_EQ(definition(in + "let g[p] = @loss / @x[p];", "g"),
             "let g[p in 0..n] = @loss / @x[p];\n");
   EXPECT_EQ(definition(in + "let g[i] = @y[i] / @x[i];", "g"),
             "let g[i in 0..n] = @y[i] / @x[i];\n");
-  EXPECT_EQ(definition(in + "let J = @y / @x;", "J"), "let J[i in 0..n, n in 0..n] = @y[i] / @x[n];\n");
+  EXPECT_EQ(definition(in + "let J = @y / @x;", "J"),
+            "let J[i in 0..n, n in 0..n] = @y[i] / @x[n];\n");
   EXPECT_EQ(definition(in + "let z = x * 2.0; let J = @z / @x;", "J"),
             "let J[n in 0..n, d_n in 0..n] = @z[n] / @x[d_n];\n");
   EXPECT_EQ(definition(in + "let g = @(sum[i](x[i] ** 3)) / @x;", "g_of"),
             "let g_of = sum[i in 0..n](x[i] ** 3.0);\n");
-  EXPECT_EQ(definition("let t = 2.0; let g = @(@(t * t) / @t) / @t;", "g"), "let g = @g_of_1 / @t;\n");
+  EXPECT_EQ(definition("let t = 2.0; let g = @(@(t * t) / @t) / @t;", "g"),
+            "let g = @g_of_1 / @t;\n");
   EXPECT_EQ(definition("fn slope(v) { @(v * v) / @v } let g = slope(3.0);", "g"),
             "let g = @g_of / @g_v;\n");
   EXPECT_EQ(definition("let x: [f32; n]; let W[0, i] = x[i];"
@@ -256,6 +260,42 @@ TEST(SemaRequests, Forms) {
                        "W"),
             "let W[0, i in 0..n] = x[i];\n"
             "let W[s in 1..9, i in 0..n] = W[s - 1, i] - 0.1 * @loss[s - 1] / @W[s - 1, i];\n");
+}
+
+TEST(SemaBlocks, LocalsCarryOnlyWhatTheyRead) {
+  const std::string program =
+      "fn normed(v) { let z = sum[i](v[i]); let r[i] = v[i] / z; r }"
+      "let A: [f32; b, c]; let P[b, c] = normed(A[b])[c]; let t = sum[i](normed(A[0])[i]);";
+  EXPECT_EQ(definition(program, "P_z"), "let P_z[b in 0..b] = sum[i in 0..c](A[b, i]);\n");
+  EXPECT_EQ(definition(program, "t_z"), "let t_z = sum[i in 0..c](A[0, i]);\n");
+  EXPECT_EQ(definition("let x: [f32; n]; let h[0, i] = x[i]; let h[t in 1..4, i] ="
+                       " { let a[j] = h[t-1, j] * 2.0; a[i] / sum[j](a[j]) };",
+                       "h_a"),
+            "let h_a[t in 1..4, j in 0..n] = h[t - 1, j] * 2.0;\nlet h_a[0, j in 0..n] = 0.0;\n");
+}
+
+TEST(SemaTuples, PatternsFieldsAndFamilies) {
+  EXPECT_EQ(values("let (p, v)[0] = (1.0, 0.0);"
+                   "let (p, v)[s in 1..4] = (p[s-1] + v[s-1], v[s-1] - p[s-1]);",
+                   "v"),
+            (V{0, -1, -2, -2}));
+  EXPECT_EQ(values("fn ends(a) { (min[i](a[i]), max[i](a[i])) } let x = [3.0, 1.0, 2.0];"
+                   "let (lo, hi) = ends(x); let w = hi - lo + ends(x).0;",
+                   "w"),
+            V{3});
+  EXPECT_EQ(definition("let x: [f32; n]; let (a, c)[i] = (x[i], x[i] + x[i+1]);", "a"),
+            "let a[i in 0..n - 1] = x[i];\n");
+}
+
+TEST(SemaTuples, AnOptimiserWithItsMoments) {
+  const std::string program =
+      "let W0: [f32; in]; let x: [f32; b, in];"
+      "fn step(w, m) { let p[b] = sum[i](x[b, i] * w[i]); let loss = mean[b](p[b] ** 2);"
+      "  let m2 = m * 0.9 + @loss / @w; (w - 0.1 * m2, m2) }"
+      "let W[0] = W0; let m[0] = W0 * 0; let (W, m)[s in 1..5] = step(W[s-1], m[s-1]);";
+  EXPECT_EQ(definition(program, "m"),
+            "let m[0, in in 0..in] = W0[in] * 0.0;\n"
+            "let m[s in 1..5, in in 0..in] = W_m2[s, in];\n");
 }
 
 TEST(SemaEffects, InSourceOrder) {

@@ -63,12 +63,15 @@ inline std::vector<double> values(const std::string& source, const std::string& 
   return out;
 }
 
-inline Tensor tensor(std::vector<int64_t> shape, std::vector<double> cells, DType type = DType::F32) {
+inline Tensor tensor(std::vector<int64_t> shape, std::vector<double> cells,
+                     DType type = DType::F32) {
   Tensor t(type, std::move(shape));
   for (size_t i = 0; i < cells.size(); ++i) {
     auto at = static_cast<int64_t>(i);
-    if (is_float(type)) t.set_float(at, cells[i]);
-    else t.set_int(at, static_cast<int64_t>(cells[i]));
+    if (is_float(type))
+      t.set_float(at, cells[i]);
+    else
+      t.set_int(at, static_cast<int64_t>(cells[i]));
   }
   return t;
 }

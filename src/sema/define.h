@@ -1,0 +1,29 @@
+// Shared by the files that make definitions: define.cc (the order), header.cc (type, names and
+// extents from clauses), family.cc (the family itself).
+#pragma once
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+
+const ast::Let* let_of(const Sema& s, ast::StmtId id);     // null for a `const`
+ast::TypeId type_of(const Sema& s, const Definition& d);   // written on any clause
+size_t spelled_slots(const Sema& s, const Definition& d);  // the most that a clause writes
+
+// The type of a definition: written, or that of its clauses, or guessed through the recurrence.
+std::optional<DType> decide_type(Sema& s, Definition& d);
+// Names of all coordinates, from the clauses elaborated so far; false after an error.
+bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
+// The extent of coordinate p: the highest end of any clause. Two ends that cannot be compared are
+// settled by an entry constraint when one is constant (decision 13: a literal clause beside a range
+// up to T asks for T >= 1). `extent` stays as it is when no clause says.
+bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
+
+// A family without clauses yet, so that others can read it. `carries`: slots of the enclosing
+// clause that become its first coordinates.
+void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
+                 std::vector<uint32_t> carries);
+std::vector<uint32_t> all_enclosing_slots(const Definition& d);
+bool finish_family(Sema& s, Definition& d);  // false after an error
+
+}  // namespace ein::sema

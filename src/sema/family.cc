@@ -1,0 +1,297 @@
+// The family of a definition: its clauses at one type and rank, disjoint; locals lifted out of the
+// clause they stand in, or kept as expressions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sema/define.h"
+
+namespace ein::sema {
+namespace {
+
+// The clause's body at the family's type, with a scalar clause stretched over trailing coordinates.
+bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::Coord>& coords,
+                DType type) {
+  Env env = d.scope->env;
+  if (ast::TypeId written = type_of(s, d); written && !fits(out.body, type)) {
+    s.diags
+        .error(Code::E0405,
+               fmt::format("{} is annotated `{}`, its value is {}", quoted(d.name.symbol),
+                           name_of(type), show_value(s, out.body)))
+        .primary(out.body.span, "this is " + show_value(s, out.body))
+        .label(s.ast[written].span, "annotated here")
+        .help(fmt::format("convert explicitly: `… as {}`", name_of(type)));
+    return false;
+  }
+  if (!fits(out.body, type)) {
+    s.diags
+        .error(Code::E0403, fmt::format("{} is `{}`, this clause is {}", quoted(d.name.symbol),
+                                        name_of(type), show_value(s, out.body)))
+        .primary(out.body.span, "this is " + show_value(s, out.body))
+        .label(d.name.span, fmt::format("`{}`", name_of(type)));
+    return false;
+  }
+  out.body = adapt(s, env, out.body, type);
+  if (out.otherwise) *out.otherwise = adapt(s, env, *out.otherwise, type);
+  if (out.body.poison() || (out.otherwise && out.otherwise->poison())) return false;
+  size_t own = out.box.size();
+  if (own == coords.size()) return true;
+  if (own != out.left.size()) {
+    s.diags
+        .error(Code::E0403, fmt::format("clauses of {} have {} and {} coordinates",
+                                        quoted(d.name.symbol), coords.size(), own))
+        .primary(out.site->span, fmt::format("{} here", own))
+        .label(d.name.span, fmt::format("{} here", coords.size()));
+    return false;
+  }
+  auto shift = [&](CoreId e) {
+    std::vector<CoreId> with(out.body.depth);
+    return core::substitute(s.m, e, with,
+                            out.body.depth + static_cast<uint32_t>(coords.size() - own));
+  };
+  out.body.body = shift(out.body.body);
+  if (out.otherwise) out.otherwise->body = shift(out.otherwise->body);
+  if (out.gate) out.gate = shift(out.gate);
+  for (size_t p = own; p < coords.size(); ++p) {
+    out.coords.push_back(coords[p]);
+    out.box.push_back({core::int_lit(s.m, 0), coords[p].extent});
+  }
+  return true;
+}
+
+// Slots below the clauses' own that their bodies and the conditions around them read.
+uint64_t slots_read(Sema& s, const Definition& d) {
+  uint64_t free = 0;
+  auto add = [&](CoreId e) {
+    if (e) free |= s.m[e].free;
+  };
+  for (CoreId cond : d.scope->env.conds) add(cond);
+  for (const auto& out : d.outs) {
+    if (out->body.kind != Value::Kind::Data) continue;
+    add(out->body.body);
+    add(out->gate);
+    if (out->otherwise) add(out->otherwise->body);
+  }
+  return free & ((uint64_t{1} << d.scope->env.depth) - 1);
+}
+
+bool reads_binder(Sema& s, const Definition& d) {
+  const Env& env = d.scope->env;
+  return (slots_read(s, d) >> (env.site ? env.site->slots.size() : 0)) != 0;
+}
+
+// A local that stays an expression: it reads the index of a reduction around it, or it is a scalar
+// that is cheap to repeat.
+bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
+  const Env& env = d.scope->env;
+  if (!d.scope->frame.up) return false;
+  if (reads_binder(s, d)) return true;
+  if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
+  bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
+  if (family && !under_binder(env)) return false;
+  bool cheap = true;
+  core::for_each_node(s.m, out.body.body, [&](CoreId e) {
+    cheap &= !core::get_if<core::Reduce>(s.m, e) && !core::get_if<core::Request>(s.m, e);
+  });
+  return cheap && !out.gate;
+}
+
+bool inline_definition(Sema& s, Definition& d, DType type) {
+  ClauseOut& out = *d.outs[0];
+  if (d.outs.size() > 1) {
+    unsupported(s, d.name.span, "locals with several clauses inside a reduction");
+    return false;
+  }
+  Env env = d.scope->env;
+  if (out.body.kind == Value::Kind::Table) {
+    d.inlined = table_as(s, env, out.body, type, text(d.name.symbol));
+    return !d.inlined->poison();
+  }
+  core::Facts facts = entry_facts(s);
+  for (const core::Range& r : out.box) {
+    if (core::proves_le(s.m, r.lo, core::int_lit(s.m, 0), facts)) continue;
+    s.diags.error(Code::E0401, quoted(d.name.symbol) + " has a hole").primary(out.site->span, "");
+    return false;
+  }
+  Value v = adapt(s, env, out.body, type);
+  if (v.poison()) return false;
+  if (out.gate) {
+    CoreId no = out.otherwise ? adapt(s, env, *out.otherwise, type).body : zero(s, type);
+    if (!no) return false;
+    v.body = core::apply(s.m, core::Op::Select, {out.gate, v.body, no});
+  }
+  v.coords = out.coords;
+  v.depth = env.depth;
+  d.inlined = v;
+  return true;
+}
+
+// The integer that a scalar stands for, so that it can bound ranges.
+void note_constant(Sema& s, Definition& d) {
+  if (d.outs.size() != 1 || !d.outs[0]->box.empty() || d.outs[0]->gate) return;
+  const Value& v = d.outs[0]->body;
+  if (v.kind != Value::Kind::Data || !is_int(v.type)) return;
+  Env env = d.scope->env;
+  CoreId e = as_index(s, env, v, {});
+  if (!e || s.m[e].free != 0) return;
+  bool data = false;
+  core::for_each_node(s.m, e, [&](CoreId x) {
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+  });
+  if (!data) d.constant = e;
+}
+
+// Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
+// request names also keeps the steps, because it is another binding at every step (decision 23).
+std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
+  if (d.outs[0]->body.kind == Value::Kind::Table) return {};
+  uint64_t free = slots_read(s, d);
+  const Site* site = d.scope->env.site;
+  std::vector<uint32_t> slots;
+  for (uint32_t n = 0; site && n < site->slots.size(); ++n) {
+    bool requested = d.scope->step && d.scope->requested.count(d.name.symbol) > 0;
+    bool step = requested && d.scope->stepped.count(site->slots[n].name) > 0;
+    if (step || ((free >> n) & 1)) slots.push_back(n);
+  }
+  return slots;
+}
+
+// Clauses of a local: evaluated only where the enclosing gates and conditions hold, and renumbered
+// from the enclosing clause's slots to the family's own coordinates.
+void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond, DType type) {
+  Site& outer = *d.scope->env.site;
+  auto prefix = d.scope->env.depth;
+  auto carried = static_cast<uint32_t>(d.carries.size());
+  auto own = static_cast<uint32_t>(s.m[d.family].coords.size()) - carried;
+  std::vector<CoreId> with(prefix + own);
+  for (uint32_t k = 0; k < carried; ++k) with[d.carries[k]] = core::slot(s.m, k);
+  for (uint32_t p = 0; p < own; ++p) with[prefix + p] = core::slot(s.m, carried + p);
+  Box ranges, enclosing(prefix);
+  for (uint32_t slot : d.carries) ranges.push_back(outer.slots[slot].range);
+  for (uint32_t n = 0; n < prefix && n < outer.slots.size(); ++n)
+    enclosing[n] = outer.slots[n].range;
+  for (core::Clause& c : clauses) {
+    if (cond) {
+      CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(prefix), prefix + own);
+      c.body = core::apply(s.m, core::Op::Select, {here, c.body, zero(s, type)});
+    }
+    core::Clause inside = c;  // as seen from the enclosing clause, for its range inference
+    inside.box.insert(inside.box.begin(), enclosing.begin(), enclosing.end());
+    outer.lifted.push_back({d.family, std::move(inside)});
+    c.body = core::substitute(s.m, c.body, with, carried + own);
+    c.box.insert(c.box.begin(), ranges.begin(), ranges.end());
+  }
+  s.m.families[d.family].clauses = std::move(clauses);
+  s.lifted.push_back({d.family, ranges});
+}
+
+}  // namespace
+
+void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
+                 std::vector<uint32_t> carries) {
+  core::Family f;
+  const Site* outer = d.scope->env.site;
+  d.carries = std::move(carries);
+  if (outer) {
+    f.name = fresh_family_name(s, outer->name + "_" + text(d.name.symbol));
+    f.generated = true;
+  } else if (d.scope->frame.up) {  // a function's or block's local outside of any family
+    f.name = fresh_family_name(s, text(d.name.symbol));
+    f.generated = true;
+  } else {
+    f.name = d.name.symbol;
+  }
+  f.dtype = type;
+  f.span = d.name.span;
+  for (uint32_t slot : d.carries) {
+    f.coords.push_back({outer->slots[slot].name, outer->slots[slot].extent});
+  }
+  f.coords.insert(f.coords.end(), coords.begin(), coords.end());
+  d.family = s.m.families.add(std::move(f));
+  s.owner[d.family] = &d;
+}
+
+std::vector<uint32_t> all_enclosing_slots(const Definition& d) {
+  std::vector<uint32_t> out(d.scope->env.depth);
+  std::iota(out.begin(), out.end(), 0u);
+  return out;
+}
+
+bool finish_family(Sema& s, Definition& d) {
+  std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
+  if (!type) return false;
+  note_constant(s, d);
+  if (d.outs.size() == 1 && stays_inline(s, d, *d.outs[0]) && !d.family) {
+    ast::TypeId written = type_of(s, d);
+    if (written && dims_of(s, written)) {
+      Env env = d.scope->env;
+      if (!annotate(s, env, *d.scope, d.outs[0]->coords, written, d.outs[0]->body.span,
+                    quoted(d.name.symbol))) {
+        return false;
+      }
+    }
+    return inline_definition(s, d, *type);
+  }
+  if (d.scope->frame.up && reads_binder(s, d)) {
+    unsupported(s, d.name.span, "locals with several clauses inside a reduction");
+    return false;
+  }
+  std::vector<core::Coord> coords;
+  if (!merge_coords(s, d, coords)) return false;
+  for (size_t p = 0; p < coords.size(); ++p) {
+    if (!decide_extent(s, d, p, false, coords[p].extent)) return false;
+    if (!coords[p].extent) return false;
+  }
+  if (ast::TypeId written = type_of(s, d)) {
+    Env env = d.scope->env;
+    bool element_only = !dims_of(s, written) && spelled_slots(s, d) > 0;
+    if (!element_only &&
+        !annotate(s, env, *d.scope, coords, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
+      return false;
+    }
+  }
+  bool header = d.family.valid();
+  CoreId cond = core::all_of(s.m, d.scope->env.conds);
+  if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
+  size_t carried = d.carries.size();
+  for (size_t p = 0; p < coords.size(); ++p) {
+    CoreId before = s.m[d.family].coords[carried + p].extent;
+    if (header && p >= d.extents.size() && equal(s, before, coords[p].extent) == Truth::No) {
+      s.diags
+          .error(Code::E0403,
+                 fmt::format("clauses of {} disagree about the extent of coordinate {}",
+                             quoted(d.name.symbol), p))
+          .primary(d.name.span, fmt::format("{} and {}", show(s, resolve(s, before)),
+                                            show(s, coords[p].extent)));
+      return false;
+    }
+    s.m.families[d.family].coords[carried + p] = coords[p];
+    if (p < d.extents.size()) {
+      s.solved[core::get_if<core::ParamRef>(s.m, d.extents[p])->param] = coords[p].extent;
+    }
+  }
+  const ClauseOut& first = *d.outs[0];
+  if (first.body.kind == Value::Kind::Table) {
+    Env env = d.scope->env;
+    Value table = adapt(s, env, first.body, *type);
+    if (table.poison()) return false;
+    core::Family& f = s.m.families[d.family];
+    f.kind = core::Family::Kind::Table;
+    f.cells = table.cells;
+    return true;
+  }
+  for (auto& out : d.outs) {
+    if (!fit_clause(s, d, *out, coords, *type)) return false;
+  }
+  std::vector<core::Clause> clauses = disjoint(s, d, coords, *type);
+  for (const auto& out : d.outs) s.made_at[d.family].push_back(out->site);
+  if (d.scope->env.depth > 0) {
+    lift(s, d, std::move(clauses), cond, *type);
+  } else {
+    s.m.families[d.family].clauses = std::move(clauses);
+  }
+  return true;
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,137 @@
+// The header of a definition: type, coordinate names and extents, as its clauses give them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/define.h"
+
+namespace ein::sema {
+
+const ast::Let* let_of(const Sema& s, ast::StmtId id) {
+  return std::get_if<ast::Let>(&s.ast[id].node);
+}
+
+ast::TypeId type_of(const Sema& s, const Definition& d) {
+  for (ast::StmtId id : d.clauses) {
+    const ast::Let* l = let_of(s, id);
+    if (l && l->type) return l->type;
+    if (!l && std::get<ast::Const>(s.ast[id].node).type)
+      return std::get<ast::Const>(s.ast[id].node).type;
+  }
+  return {};
+}
+
+size_t spelled_slots(const Sema& s, const Definition& d) {
+  size_t most = 0;
+  for (ast::StmtId id : d.clauses) {
+    if (const ast::Let* l = let_of(s, id)) most = std::max(most, l->slots.size());
+  }
+  return most;
+}
+
+std::optional<DType> decide_type(Sema& s, Definition& d) {
+  if (ast::TypeId type = type_of(s, d)) return element_type(s, type);
+  const ClauseOut* fixed = nullptr;
+  bool any_float = false, any = false;
+  for (const auto& out : d.outs) {
+    if (!out || out->bad) continue;
+    any = true;
+    any_float |= out->body.typing == Typing::Float;
+    if (out->body.typing == Typing::Fixed && !fixed) fixed = &*out;
+  }
+  if (fixed) return fixed->body.type;
+  std::optional<Guess> guess;
+  for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
+    const ast::Let* l = let_of(s, d.clauses[i]);
+    if (!d.outs[i] && l && !l->tuple) guess = guess_type(s, d.scope->env, l->value, &d);
+    if (guess && guess->typing != Typing::Fixed) {
+      any_float |= guess->typing == Typing::Float;
+      any = true;
+      guess.reset();
+    }
+  }
+  if (guess) return guess->type;
+  if (!any) return std::nullopt;
+  return any_float ? DType::F32 : DType::I32;
+}
+
+bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
+  size_t rank = spelled_slots(s, d);
+  for (const auto& out : d.outs) {
+    if (out && !out->bad) rank = std::max(rank, out->coords.size());
+  }
+  coords.resize(rank);
+  for (size_t p = 0; p < rank; ++p) {  // a spelled name wins over one that a value brought along
+    for (ast::StmtId id : d.clauses) {
+      const ast::Let* l = let_of(s, id);
+      if (!l || p >= l->slots.size() || coords[p].name) continue;
+      if (l->slots[p].kind == ast::Slot::Kind::Index) coords[p].name = l->slots[p].name.symbol;
+    }
+    const ClauseOut* named = nullptr;
+    for (const auto& out : d.outs) {
+      if (!out || out->bad || p < out->left.size() || p >= out->coords.size()) continue;
+      Symbol name = out->coords[p].name;
+      if (!name) continue;
+      if (named && named->coords[p].name != name) {
+        s.diags
+            .error(Code::E0403, fmt::format("clauses of {} disagree about coordinate {}",
+                                            quoted(d.name.symbol), p))
+            .primary(out->site->span, "here it is " + quoted(name))
+            .label(named->site->span, "here it is " + quoted(named->coords[p].name));
+        return false;
+      }
+      named = &*out;
+      if (!coords[p].name) coords[p].name = name;
+    }
+  }
+  return true;
+}
+
+bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent) {
+  struct End {
+    CoreId hi;
+    bool literal;
+    Span span;
+  };
+  std::optional<End> best;
+  for (const auto& out : d.outs) {
+    if (!out || out->bad || p >= out->box.size()) continue;
+    bool literal = p < out->left.size() && !out->left[p].index;
+    if (literal && ranges_only) continue;
+    End end{resolve(s, out->box[p].hi), literal, out->site->span};
+    if (has_unsolved(s, end.hi)) continue;
+    if (!best) {
+      best = end;
+      continue;
+    }
+    core::Facts facts = entry_facts(s);
+    if (core::proves_le(s.m, end.hi, best->hi, facts)) continue;
+    if (core::proves_le(s.m, best->hi, end.hi, facts)) {
+      best = end;
+      continue;
+    }
+    auto constant = [&](const End& e) {
+      return e.literal || core::const_int(s.m, e.hi).has_value();
+    };
+    if (!constant(end) && !constant(*best)) {
+      s.diags
+          .error(Code::E0403,
+                 fmt::format("clauses of {} end at {} and {}, which cannot be compared",
+                             quoted(d.name.symbol), show(s, best->hi), show(s, end.hi)))
+          .primary(end.span, "ends at " + show(s, end.hi))
+          .label(best->span, "ends at " + show(s, best->hi));
+      return false;
+    }
+    if (constant(*best)) std::swap(*best, end);
+    constrain(
+        s, core::apply(s.m, core::Op::Le, {end.hi, best->hi}),
+        fmt::format("{} has a clause that reaches {}, so {} must be at least {}",
+                    quoted(d.name.symbol), show(s, core::sub(s.m, end.hi, core::int_lit(s.m, 1))),
+                    show(s, best->hi), show(s, end.hi)),
+        end.span, best->span);
+  }
+  if (best) extent = best->hi;
+  return true;
+}
+
+}  // namespace ein::sema
