@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -438,12 +437,11 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
 }
 
 Symbol fresh_name(const Module& m, const std::string& base) {
-  std::unordered_set<Symbol> taken;
-  for (const Family& f : m.families) taken.insert(f.name);
-  for (const Param& p : m.params) taken.insert(p.name);
   for (int n = 0;; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    if (!taken.contains(name)) return name;
+    bool taken = std::any_of(m.families.begin(), m.families.end(), [&](const Family& f) { return f.name == name; }) ||
+                 std::any_of(m.params.begin(), m.params.end(), [&](const Param& p) { return p.name == name; });
+    if (!taken) return name;
   }
 }
 
