@@ -171,6 +171,9 @@ class Generator {
   std::string expr(const std::vector<Index>& scope, int depth) {
     if (depth <= 0 || chance(15)) {
       std::string r = read(scope);
+      if (!scope.empty() && chance(4)) {
+        return fmt::format("({}({}, {}) as f64)", chance(50) ? "uniform" : "normal", pick(0, 9), any(scope).name);
+      }
       return r.empty() || chance(12) ? literal() : r;
     }
     auto sub = [&] { return expr(scope, depth - 1); };
