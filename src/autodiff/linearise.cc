@@ -16,17 +16,15 @@ using core::Apply;
 using core::DType;
 using core::FamilyId;
 using core::Op;
-using core::OpClass;
 using core::Reduce;
 using core::ReduceOp;
 
 namespace {
 
-// The operands through which a value, float or integer, reaches the result of a node.
+// The operands through which a value, float, integer or boolean, reaches the result of a node. The
+// condition of an `if` is control, not a value.
 void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
   if (const auto* a = core::get_if<Apply>(m, e)) {
-    OpClass cls = core::info(a->op).cls;
-    if (cls == OpClass::Compare || cls == OpClass::Logic) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f(a->args[k]);
   } else if (const auto* r = core::get_if<Reduce>(m, e)) {
     f(r->body);

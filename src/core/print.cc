@@ -315,15 +315,24 @@ std::string annotation(const Module& m, const Family& f, ExprId body, bool groun
   return by_default ? "" : fmt::format(": {}", name_of(f.dtype));
 }
 
+// The clause covers one address of coordinate k and does not ask which.
+bool is_point(const Module& m, const Clause& c, size_t k) {
+  auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
+  return lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k));
+}
+
 std::string clause_text(Module& m, const Family& f, const Clause& c, bool grounded) {
   Printer p(m, f);
   std::vector<std::string> slots;
   Printer outside(m, Family{});
   for (size_t k = 0; k < c.box.size(); ++k) {
-    auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
-    bool point = lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k)) &&
-                 f.clauses.size() > 1;
-    slots.push_back(point ? std::to_string(*lo) : p.coordinate(k) + " in " + outside.range(c.box[k]));
+    bool point = is_point(m, c, k) && f.clauses.size() > 1;
+    // Some clause has to say the coordinate's name.
+    if (point && &c == &f.clauses.front() && f.coords[k].name) {
+      point = !std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& o) { return is_point(m, o, k); });
+    }
+    slots.push_back(point ? std::to_string(*const_int(m, c.box[k].lo))
+                          : p.coordinate(k) + " in " + outside.range(c.box[k]));
   }
   std::string left = text(f.name);
   if (!slots.empty()) left += fmt::format("[{}]", fmt::join(slots, ", "));
