@@ -54,6 +54,7 @@ bool flexible(const Module& m, ExprId e) {
       [&](const Apply& n) {
         OpClass cls = info(n.op).cls;
         if (cls == OpClass::Cast || cls == OpClass::Compare || cls == OpClass::Logic) return false;
+        if (cls == OpClass::Draw) return false;
         size_t first = n.op == Op::Select ? 1 : 0;
         return std::all_of(n.args.begin() + static_cast<ptrdiff_t>(first), n.args.end(),
                            [&](ExprId a) { return flexible(m, a); });
@@ -193,9 +194,24 @@ class Printer {
         return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
         std::vector<std::string> args;
-        for (ExprId a : n.args) args.push_back(expr(a).s);
+        if (info(n.op).cls == OpClass::Draw) {
+          addresses(n.args[0], args);
+        } else {
+          for (ExprId a : n.args) args.push_back(expr(a).s);
+        }
         return {fmt::format("{}({})", op, fmt::join(args, ", ")), kPostfix};
       }
+    }
+  }
+
+  // The seed and the addresses of a random number, which chain through philox.
+  void addresses(ExprId bits, std::vector<std::string>& out) {
+    const auto* a = get_if<Apply>(m_, bits);
+    if (a && a->op == Op::Philox) {
+      addresses(a->args[0], out);
+      out.push_back(index(a->args[1]));
+    } else {
+      out.push_back(index(bits));
     }
   }
 
