@@ -276,6 +276,11 @@ class Backends(Cli):
                  for args in (["--backend", "ref"], ["-O0"], ["-O2"])}
         self.assertEqual(len(texts), 1, texts)
 
+    def test_out_of_memory(self):
+        code = "let x[i in 0..100000000000000] = i * 1.0; print(x);"
+        for backend in ("ref", "native"):
+            self.check(["-c", code, "--backend", backend], 3, "", "run-time error: out of memory")
+
 
 class Checking(Cli):
     def test_fine(self):

@@ -1,7 +1,8 @@
 """The programs in README.md and docs/ are true. Usage: docs.py ROOT EIN
 
 ```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
-```ein,warning=W0301 has exactly that warning. A block ```output right after one is what it prints, on both back ends."""
+```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
+it prints, on both back ends."""
 
 import json
 import pathlib
