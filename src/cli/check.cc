@@ -2,6 +2,9 @@
 
 namespace ein::cli {
 
-int check_verb(const CheckCommand& command) { return load(command.common).status; }
+int check_verb(const CheckCommand& command) {
+  Program p = load(command.common, {.tests = true, .strict = command.strict});
+  return p.status;
+}
 
 }  // namespace ein::cli
