@@ -206,6 +206,7 @@ class Differentiator {
     };
     for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
     in_step();
+    if (!check_types(sweep, together)) return;  // an argmax inside an expression has a family now
     std::set<FamilyId> members = cone(m_, sweep);
     for (std::vector<FamilyId> work(members.begin(), members.end()); !work.empty();) {
       std::vector<FamilyId> made;

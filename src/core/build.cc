@@ -172,6 +172,11 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       EIN_CHECK(first == DType::Bool, "select condition is not bool");
       EIN_CHECK(m[args[1]].type == m[args[2]].type, "select arms differ in type");
       return;
+    case OpClass::Bits:
+    case OpClass::Draw:
+      all_first();
+      EIN_CHECK(first == DType::I64, "random bits are i64");
+      return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -225,7 +230,9 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       type = m[args[1]].type;
       if (const auto* c = get_if<BoolLit>(m, args[0])) folded = c->value ? args[1] : args[2];
       break;
+    case OpClass::Draw: type = DType::F32; break;
     case OpClass::Real:
+    case OpClass::Bits:
     case OpClass::Cast: break;
   }
   if (folded) return folded;

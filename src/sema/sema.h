@@ -403,6 +403,10 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
                     std::vector<Value> args, Span span);
 
+// ---- random.cc ---------------------------------------------------------------------------------
+
+Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
+
 // ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
 
 void define(Sema& s, Definition& d);
