@@ -10,7 +10,8 @@ int check_verb(const CheckCommand& command) {
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;
   std::vector<core::FamilyReport> reports = core::report_families(m);
-  std::string text = command.format == "json" ? core::facts_json(m, reports) : core::facts_text(m, reports);
+  std::string text =
+      command.format == "json" ? core::facts_json(m, reports) : core::facts_text(m, reports);
   std::fputs(text.c_str(), stdout);
   return kFine;
 }

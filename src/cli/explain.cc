@@ -26,7 +26,8 @@ int explain_verb(const ExplainCommand& command) {
     return kFine;
   }
   std::string code = command.code;
-  std::transform(code.begin(), code.end(), code.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(code.begin(), code.end(), code.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
   for (const Page& page : kPages) {
     if (code != page.code) continue;
     fmt::print("{}", page.text);
@@ -40,9 +41,9 @@ int explain_verb(const ExplainCommand& command) {
     return kFine;
   }
   std::string near = did_you_mean(code, known);
-  return usage_error(fmt::format("no diagnostic `{}`; {}", command.code,
-                                 near.empty() ? "`ein explain` lists all of them"
-                                              : fmt::format("did you mean `{}`?", near)));
+  return usage_error(fmt::format(
+      "no diagnostic `{}`; {}", command.code,
+      near.empty() ? "`ein explain` lists all of them" : fmt::format("did you mean `{}`?", near)));
 }
 
 }  // namespace ein::cli

@@ -20,7 +20,8 @@ int fix_verb(const FixCommand& command) {
   if (fixed.applied.empty()) fmt::print(report, "{}: nothing to fix\n", source.name);
   if (piped) {
     fmt::print("{}", command.dry_run ? source.text : fixed.text);
-  } else if (!command.dry_run && !fixed.applied.empty() && !write_file(command.common.file, fixed.text)) {
+  } else if (!command.dry_run && !fixed.applied.empty() &&
+             !write_file(command.common.file, fixed.text)) {
     return usage_error(fmt::format("cannot write `{}`", command.common.file));
   }
   show_diagnostics(fixed.left, fixed.sources, command.common);

@@ -41,7 +41,8 @@ int format_one(const FmtCommand& command, const std::string& file) {
 // Every file is looked at, whatever happens to the ones before it; the worst status is the result.
 int fmt_verb(const FmtCommand& command) {
   int status = kFine;
-  for (const std::string& file : command.files) status = std::max(status, format_one(command, file));
+  for (const std::string& file : command.files)
+    status = std::max(status, format_one(command, file));
   return status;
 }
 

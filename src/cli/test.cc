@@ -21,7 +21,8 @@ std::vector<std::string> programs_here() {
   fs::recursive_directory_iterator it(".", fs::directory_options::skip_permission_denied), end;
   for (; it != end; ++it) {
     const fs::path& path = it->path();
-    if (it->is_directory() && path.filename().string().starts_with('.')) it.disable_recursion_pending();
+    if (it->is_directory() && path.filename().string().starts_with('.'))
+      it.disable_recursion_pending();
     if (it->is_regular_file() && path.extension() == ".ein") out.push_back(path.lexically_normal());
   }
   std::sort(out.begin(), out.end());
@@ -38,7 +39,8 @@ void run_file(const TestCommand& command, const std::string& file, Tally& tally)
   run_options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   for (CompiledTest& test : p.compiled.tests) {
     std::string printed;
-    RunResult result = run(test.module, {}, run_options, [&](const std::string& line) { printed += line; });
+    RunResult result =
+        run(test.module, {}, run_options, [&](const std::string& line) { printed += line; });
     ++(result.error ? tally.failed : tally.passed);
     fmt::print("{}: {} … {}\n", file, test.name, result.error ? "failed" : "ok");
     if (!result.error) continue;

@@ -60,6 +60,7 @@ void note_read(Module& m, const Places& places, FamilyId reader, FamilyId read,
 
 void add_broadcast(const Module& m, const Family& reader, const Access& access,
                    std::vector<Broadcast>& out) {
+  if (m[access.family].generated) return;  // not a name that the reader of the report knows
   uint64_t used = 0;
   for (ExprId e : access.at) used |= m[e].free;
   Broadcast b{access.family, {}};

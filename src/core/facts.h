@@ -1,6 +1,7 @@
-// What is known of every family, for people: the ranges of its clauses, along which of its coordinates each operand
-// is repeated, and, for a recurrence, its order and how many steps of it are needed at once (`ein check --facts`).
-// Nothing is decided here; the schedule and the proofs are the ones the compiler uses.
+// What is known of every family, for people: the ranges of its clauses, along which of its
+// coordinates each operand is repeated, and, for a recurrence, its order and how many steps of it
+// are needed at once (`ein check --facts`). Nothing is decided here; the schedule and the proofs
+// are the ones the compiler uses.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,8 @@ struct Broadcast {
   friend bool operator==(const Broadcast&, const Broadcast&) = default;
 };
 
-// A coordinate that runs in sequence. Steps that cannot be bounded by a constant are all of them: nullopt.
+// A coordinate that runs in sequence. Steps that cannot be bounded by a constant are all of them:
+// nullopt.
 struct SequenceReport {
   uint32_t position = 0;
   bool downward = false;
@@ -30,7 +32,7 @@ struct SequenceReport {
 
 struct FamilyReport {
   FamilyId family;
-  std::vector<Broadcast> broadcasts;      // distinct, in order of first occurrence
+  std::vector<Broadcast> broadcasts;       // distinct, in order of first occurrence
   std::optional<SequenceReport> sequence;  // the outermost, when the family is part of a recurrence
 };
 

@@ -17,8 +17,15 @@ std::string coordinate(const Family& f, uint32_t position) {
   return name ? text(name) : std::to_string(position);
 }
 
+// A symbolic extent goes by its name, also where a coordinate has the same one.
+std::string extent_text(const Module& m, FamilyId family, ExprId extent) {
+  const auto* ref = get_if<ParamRef>(m, extent);
+  if (ref && m.params[ref->param].name) return text(m.params[ref->param].name);
+  return print(m, family, extent);
+}
+
 std::string range_text(const Module& m, FamilyId family, const Range& r) {
-  return print(m, family, r.lo) + ".." + print(m, family, r.hi);
+  return extent_text(m, family, r.lo) + ".." + extent_text(m, family, r.hi);
 }
 
 std::string steps(const std::optional<int64_t>& n) { return n ? std::to_string(*n) : "all"; }
@@ -39,16 +46,17 @@ std::string broadcast_text(const Module& m, FamilyId reader, const Broadcast& b)
 
 const char* kind_text(const Family& f) {
   switch (f.kind) {
-    case Family::Kind::Defined: return "defined";
-    case Family::Kind::Input: return "input";
-    case Family::Kind::Table: return "table";
+    case Family::Kind::Defined:
+      return "defined";
+    case Family::Kind::Input:
+      return "input";
+    case Family::Kind::Table:
+      return "table";
   }
   return "";
 }
 
-Json steps_json(const std::optional<int64_t>& n) {
-  return n ? Json(*n) : Json("all");
-}
+Json steps_json(const std::optional<int64_t>& n) { return n ? Json(*n) : Json("all"); }
 
 Json sequence_json(const Family& f, const SequenceReport& s) {
   return {{"coordinate", coordinate(f, s.position)},
@@ -66,7 +74,7 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
     const Family& f = m[r.family];
     std::vector<std::string> coords;
     for (uint32_t p = 0; p < f.rank(); ++p) {
-      coords.push_back(coordinate(f, p) + ": " + print(m, r.family, f.coords[p].extent));
+      coords.push_back(coordinate(f, p) + ": " + extent_text(m, r.family, f.coords[p].extent));
     }
     out += fmt::format("{}: {}{}{}\n", text(f.name), name_of(f.dtype),
                        coords.empty() ? "" : fmt::format(" [{}]", fmt::join(coords, ", ")),
@@ -96,7 +104,7 @@ std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports
     j["coords"] = Json::array();
     for (const Coord& c : f.coords) {
       Json name = c.name ? Json(text(c.name)) : Json();
-      j["coords"].push_back({{"name", name}, {"extent", print(m, r.family, c.extent)}});
+      j["coords"].push_back({{"name", name}, {"extent", extent_text(m, r.family, c.extent)}});
     }
     j["clauses"] = Json::array();
     for (const Clause& c : f.clauses) {

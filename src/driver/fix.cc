@@ -47,9 +47,11 @@ Fixed apply_fixes(const std::string& name, std::string text) {
     std::vector<Edit> edits;
     std::vector<AppliedFix> applied;
     for (const Diagnostic* d : out.left.sorted()) {
-      auto safe = std::find_if(d->fixes.begin(), d->fixes.end(), [](const Fix& f) { return f.safe; });
+      auto safe =
+          std::find_if(d->fixes.begin(), d->fixes.end(), [](const Fix& f) { return f.safe; });
       if (safe == d->fixes.end() || !take(*safe, file, edits)) continue;
-      applied.push_back({d->code, safe->title, out.sources.position(file, safe->edits[0].span.begin)});
+      applied.push_back(
+          {d->code, safe->title, out.sources.position(file, safe->edits[0].span.begin)});
     }
     if (edits.empty()) return out;
     out.text = apply(std::move(out.text), std::move(edits));

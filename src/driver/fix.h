@@ -1,6 +1,6 @@
-// Applying the safe fixes of diagnostics to a program's text. One round takes a fix per diagnostic, in source
-// order, as long as its edits touch nothing that was edited in this round; the result is compiled again, because
-// a fix can uncover the next mistake. Reads and writes no files.
+// Applying the safe fixes of diagnostics to a program's text. One round takes a fix per diagnostic,
+// in source order, as long as its edits touch nothing that was edited in this round; the result is
+// compiled again, because a fix can uncover the next mistake. Reads and writes no files.
 #pragma once
 
 #include <string>
