@@ -10,6 +10,9 @@ import tree
 # numbers it will have.
 RESERVED = {"E0801", "E0802", "E0803", "E0804", "E0805", "E0806", "E0807"}
 
+# Given only under an option that file tests do not pass; tested in tests/cli/test_tools.py.
+UNDER_OPTION = {"E0406"}
+
 
 def check(root, quiet=False):
     root = pathlib.Path(root)
@@ -27,7 +30,7 @@ def check(root, quiet=False):
     for code in codes:
         if code in emitted and code in RESERVED:
             complaints.append(f"{code} is emitted: take it out of RESERVED")
-        elif code in emitted and (code not in tested or code not in folders):
+        elif code in emitted - UNDER_OPTION and (code not in tested or code not in folders):
             complaints.append(f"{code} is emitted and has no test in tests/errors/{code}")
         elif code not in emitted and code not in RESERVED:
             complaints.append(f"{code} is never emitted: emit it, or add it to RESERVED")
