@@ -84,6 +84,12 @@ class Fix(Tools):
         self.assertEqual(self.ein("fix", "a.ein").stdout.count("E0303"), 2)
         self.assertIn("let s = sum[k](sum[i](A[i, k]));", (self.folder / "a.ein").read_text())
 
+    def test_a_syntax_error_then_a_meaning(self):
+        path = self.write("a.ein", self.PROGRAM.replace("x = [1.0", "x == [1.0"))
+        self.expect(self.ein("fix", "a.ein"), 0)
+        self.assertIn("let x = [1.0, 2.0];", path.read_text())
+        self.assertIn("sum[k]", path.read_text())
+
     def test_what_cannot_be_fixed_is_reported(self):
         path = self.write("a.ein", "let a = missing;\n")
         self.expect(self.ein("fix", "a.ein"), 1, "a.ein: nothing to fix\n", "E0201")
@@ -147,6 +153,20 @@ class Test(Tools):
             self.expect(result, 1, err="unknown name `c`")
             self.assertEqual(result.stderr.count("error["), 1)
         self.expect(self.ein("run", "a.ein"), 0, "")
+
+    def test_mistakes_in_a_function_that_a_block_calls(self):
+        self.write("a.ein", 'fn f(a) { exp(a) }\ntest "integer" {\n    let k: i32 = 1;\n    assert(f(k) > 0.0);\n}\n')
+        self.expect(self.ein("test", "a.ein"), 1, "0 passed, 0 failed\n", "E0502")
+
+    def test_a_missing_input_fails_the_test(self):
+        self.write("a.ein", 'let x: f32;\ntest "needs x" {\n    assert(x > 0.0);\n}\n')
+        result = self.ein("test", "a.ein")
+        self.expect(result, 1)
+        self.assertIn("`x`", result.stdout)
+
+    def test_a_block_does_not_redefine_a_name_of_the_file(self):
+        self.write("a.ein", 'let a = 1;\ntest "t" {\n    let a = 2;\n    assert(a == 2);\n}\n')
+        self.expect(self.ein("check", "a.ein"), 1, "", "E0202")
 
     def test_mistakes_in_the_file_are_told_once(self):
         self.write("a.ein", "let c = missing;\n" + self.GOOD)
