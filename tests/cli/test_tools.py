@@ -214,7 +214,8 @@ class Facts(Tools):
 
     def recurrence(self, program, name):
         r = self.facts(program)[0][name]["recurrence"]
-        return r["coordinate"], r["direction"], r["lookback"], r["tail"], r["kept"]
+        self.assertEqual(len(r["order"]), 1)
+        return (*r["order"][0].values(), r["lookback"], r["tail"], r["kept"])
 
     FIB = "let f[0] = 1;\nlet f[1] = 1;\nlet f[t in 2..20] = f[t - 1] + f[t - 2];\n"
 
@@ -232,6 +233,12 @@ class Facts(Tools):
         program = "let g[9] = 1.0;\nlet g[t in 0..9] = g[t + 1] * 2.0;\nlet x = g[0];\n"
         self.assertEqual(self.recurrence(program, "g"), ("t", "down", 1, 1, 2))
 
+    def test_two_sequential_coordinates(self):
+        program = ("let A[i in 0..5, j in 0..6]: f32 = if i == 0 || j == 0 { 1.0 } else { A[i - 1, j] + A[i, j - 1] };\n"
+                   "let x = A[4, 5];\n")
+        result = self.ein("check", "--facts", "-", stdin=program)
+        self.assertIn("recurrence over i upward, then j upward; lookback 1, tail 1, kept steps 2\n", result.stdout)
+
     def test_steps_of_a_group(self):
         program = ("let a[0] = 1.0;\nlet b[0] = 1.0;\nlet a[t in 1..9] = b[t - 1];\n"
                    "let b[t in 1..9] = a[t] + b[t - 1];\nlet x = b[8];\n")
@@ -242,7 +249,7 @@ class Facts(Tools):
         result = self.ein("check", "--facts", "-", stdin=self.FIB + "let x = f[19];\n")
         self.expect(result, 0)
         self.assertIn("f: i32 [t: 20]\n  clause t in 0..1\n", result.stdout)
-        self.assertIn("  recurrence over t, upward; lookback 2, tail 1, kept steps 3\n", result.stdout)
+        self.assertIn("  recurrence over t upward; lookback 2, tail 1, kept steps 3\n", result.stdout)
 
     def test_constraints_and_strict(self):
         program = "let x: [f32; n];\nlet y: [f32; m];\nlet z[i] = x[i] + y[i];\n"
