@@ -60,6 +60,7 @@ bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& sl
 bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& slots,
                ClauseOut& out) {
   std::set<Symbol> names;
+  if (!slots.empty() && too_many_indices(s, env.depth + slots.size(), slots.back().span)) return false;
   for (const ast::Slot& slot : slots) {
     if (slot.kind == ast::Slot::Kind::Pack) {
       unsupported(s, slot.span, "packs on a left side");

@@ -104,6 +104,12 @@ Value unsupported(Sema& s, Span span, const std::string& what, const std::string
   return {};
 }
 
+bool too_many_indices(Sema& s, size_t count, Span span) {
+  if (count <= core::kMaxSlots / 2) return false;
+  unsupported(s, span, fmt::format("more than {} indices in one definition", core::kMaxSlots / 2));
+  return true;
+}
+
 Value elaborate(Sema& s, Env& env, TreeId id) {
   if (!id) return {};
   const ast::Expr& e = s[id];

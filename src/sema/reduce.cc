@@ -24,6 +24,7 @@ std::string bracket_list(const ast::Call& call) {
 
 // Makes the binders; later ranges see earlier ones.
 bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) {
+  if (too_many_indices(s, env.depth + call.brackets.size(), call.brackets.back().span)) return false;
   for (const ast::Bracket& b : call.brackets) {
     if (b.pack || !b.group.empty()) {
       unsupported(s, b.span, "packs and groups in reductions");

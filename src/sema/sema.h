@@ -358,6 +358,8 @@ Value elaborate_array(Sema& s, Env& env, TreeId e);
 Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
 Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
+// Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
+bool too_many_indices(Sema& s, size_t count, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
 
 // ---- access.cc ---------------------------------------------------------------------------------

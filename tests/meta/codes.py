@@ -41,7 +41,7 @@ def check(root, quiet=False):
 
 
 def small(**changes):
-    files = {"src/base/codes.def": 'EIN_DIAG(E0101, Error, a, "a")\nEIN_DIAG(E0801, Error, b, "b")\n',
+    files = {"src/base/codes.def": "EIN_DIAG(E0101, Error, a, a)\nEIN_DIAG(E0801, Error, b, b)\n",
              "src/base/a.cc": "diags.error(Code::E0101, m)",
              "tests/errors/E0101/a.ein": "x  //~ E0101 a\n"}
     files.update(changes)
