@@ -223,6 +223,7 @@ class Generator {
     if (kind >= 6) op = "mean";
     if (kind >= 8) op = "max";
     if (kind == 9) op = chance(50) ? "min" : "prod";
+    if (std::string(op) == "prod") body = fmt::format("tanh({})", body);  // keeps the product small
     std::string where;
     if (chance(25) && (std::string(op) == "sum" || std::string(op) == "prod")) {  // an empty max is −inf
       std::string c = condition(inner);

@@ -10,24 +10,30 @@
 namespace ein::core {
 namespace {
 
-// Where a family stands in the outermost sequence that runs it.
+// Where a family stands in the schedule: its group, and its sequential coordinates, outermost
+// first.
 struct Place {
   size_t group = 0;
-  uint32_t position = 0;
-  bool downward = false;
+  std::vector<SequentialCoordinate> order;
 };
 using Places = std::unordered_map<FamilyId, Place>;
 
-Places outermost_sequences(Module& m) {
+void add_places(const Sequence& sequence, size_t group, Places& out) {
+  for (const Sequence::Member& member : sequence.members) {
+    Place& place = out[member.family];
+    place.group = group;
+    place.order.push_back({member.position, sequence.downward});
+  }
+  for (const Step& step : sequence.body) {
+    if (const auto* inner = std::get_if<Sequence>(&step)) add_places(*inner, group, out);
+  }
+}
+
+Places find_places(Module& m) {
   Places out;
   size_t group = 0;
   for (const Step& step : schedule(m, {}).steps) {
-    const auto* sequence = std::get_if<Sequence>(&step);
-    if (!sequence) continue;
-    for (const Sequence::Member& member : sequence->members) {
-      out[member.family] = {group, member.position, sequence->downward};
-    }
-    ++group;
+    if (const auto* sequence = std::get_if<Sequence>(&step)) add_places(*sequence, group++, out);
   }
   return out;
 }
@@ -44,12 +50,12 @@ void note_read(Module& m, const Places& places, FamilyId reader, FamilyId read,
                const std::vector<ExprId>& at, const Facts& facts,
                std::unordered_map<FamilyId, SequenceReport>& reports) {
   auto target = places.find(read);
-  if (target == places.end() || target->second.position >= at.size()) return;
-  const Place& to = target->second;
+  if (target == places.end()) return;
+  const SequentialCoordinate& to = target->second.order[0];
   ExprId step = at[to.position];
   auto from = places.find(reader);
-  if (from != places.end() && from->second.group == to.group) {
-    ExprId now = slot(m, from->second.position);
+  if (from != places.end() && from->second.group == target->second.group) {
+    ExprId now = slot(m, from->second.order[0].position);
     widen(reports[read].lookback, m, to.downward ? sub(m, step, now) : sub(m, now, step), facts);
   } else {
     ExprId extent = m[read].coords[to.position].extent;
@@ -78,11 +84,9 @@ std::optional<int64_t> SequenceReport::kept() const {
 }
 
 std::vector<FamilyReport> report_families(Module& m) {
-  Places places = outermost_sequences(m);
+  Places places = find_places(m);
   std::unordered_map<FamilyId, SequenceReport> sequences;
-  for (const auto& [family, place] : places) {
-    sequences[family] = {place.position, place.downward, 0, 0};
-  }
+  for (const auto& [family, place] : places) { sequences[family] = {place.order, 0, 0}; }
   auto wanted = [](const Node& n) { return std::holds_alternative<Access>(n); };
   std::vector<FamilyReport> out;
   for (uint32_t i = 0; i < m.families.size(); ++i) {

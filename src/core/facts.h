@@ -20,20 +20,24 @@ struct Broadcast {
   friend bool operator==(const Broadcast&, const Broadcast&) = default;
 };
 
-// A coordinate that runs in sequence. Steps that cannot be bounded by a constant are all of them:
-// nullopt.
-struct SequenceReport {
+struct SequentialCoordinate {
   uint32_t position = 0;
   bool downward = false;
-  std::optional<int64_t> lookback;  // the largest distance to an earlier step that the group reads
-  std::optional<int64_t> tail;      // how many last steps are read from outside the group
-  std::optional<int64_t> kept() const;  // max(lookback + 1, tail)
+};
+
+// How a recurrence runs. Steps are those of its outermost coordinate; a number that no constant
+// bounds is all of them: nullopt.
+struct SequenceReport {
+  std::vector<SequentialCoordinate> order;  // outermost first, at least one
+  std::optional<int64_t> lookback;          // the largest distance to a step that the group reads
+  std::optional<int64_t> tail;              // how many last steps are read from outside the group
+  std::optional<int64_t> kept() const;      // max(lookback + 1, tail)
 };
 
 struct FamilyReport {
   FamilyId family;
   std::vector<Broadcast> broadcasts;       // distinct, in order of first occurrence
-  std::optional<SequenceReport> sequence;  // the outermost, when the family is part of a recurrence
+  std::optional<SequenceReport> sequence;  // when the family is part of a recurrence
 };
 
 // Reports every family that the user named, in the order of definition.

@@ -59,11 +59,23 @@ const char* kind_text(const Family& f) {
 Json steps_json(const std::optional<int64_t>& n) { return n ? Json(*n) : Json("all"); }
 
 Json sequence_json(const Family& f, const SequenceReport& s) {
-  return {{"coordinate", coordinate(f, s.position)},
-          {"direction", s.downward ? "down" : "up"},
+  Json order = Json::array();
+  for (const SequentialCoordinate& c : s.order) {
+    order.push_back(
+        {{"coordinate", coordinate(f, c.position)}, {"direction", c.downward ? "down" : "up"}});
+  }
+  return {{"order", order},
           {"lookback", steps_json(s.lookback)},
           {"tail", steps_json(s.tail)},
           {"kept", steps_json(s.kept())}};
+}
+
+std::string order_text(const Family& f, const SequenceReport& s) {
+  std::vector<std::string> parts;
+  for (const SequentialCoordinate& c : s.order) {
+    parts.push_back(coordinate(f, c.position) + (c.downward ? " downward" : " upward"));
+  }
+  return fmt::format("{}", fmt::join(parts, ", then "));
 }
 
 }  // namespace
@@ -86,9 +98,8 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
     for (const Broadcast& b : r.broadcasts) broadcasts.push_back(broadcast_text(m, r.family, b));
     if (!broadcasts.empty()) out += fmt::format("  broadcasts {}\n", fmt::join(broadcasts, "; "));
     if (const auto& s = r.sequence) {
-      out += fmt::format("  recurrence over {}, {}; lookback {}, tail {}, kept steps {}\n",
-                         coordinate(f, s->position), s->downward ? "downward" : "upward",
-                         steps(s->lookback), steps(s->tail), steps(s->kept()));
+      out += fmt::format("  recurrence over {}; lookback {}, tail {}, kept steps {}\n",
+                         order_text(f, *s), steps(s->lookback), steps(s->tail), steps(s->kept()));
     }
   }
   if (!m.constraints.empty()) out += "checked at entry\n";

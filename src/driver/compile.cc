@@ -109,13 +109,16 @@ void reject_unproven(const core::Module& m, Diagnostics& diags) {
   }
 }
 
-// The mistakes found while a test was compiled that are inside it; the others are the file's.
-void keep_inside(const Diagnostics& found, Span span, Diagnostics& diags) {
+// What compiling a test found. The file has no errors, so every error is the test's, even one
+// inside a function that it calls; warnings are its own only where they stand in it.
+void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
   for (const Diagnostic& d : found.all()) {
     auto inside = [&](const Label& l) {
-      return l.primary && l.span.file == span.file && l.span.begin >= span.begin && l.span.end <= span.end;
+      return l.primary && l.span.file == test.file && l.span.begin >= test.begin &&
+             l.span.end <= test.end;
     };
-    if (std::any_of(d.labels.begin(), d.labels.end(), inside)) diags.error(d.code, d.message) = d;
+    bool own = std::any_of(d.labels.begin(), d.labels.end(), inside);
+    if (info(d.code).severity == Severity::Error || own) diags.error(d.code, d.message) = d;
   }
 }
 
@@ -129,7 +132,7 @@ void compile_tests(Compiled& out, Diagnostics& diags) {
       core::solve_gates(m);
       m = autodiff::differentiate(m, found);
     }
-    keep_inside(found, out.ast[id].span, diags);
+    keep_findings(found, out.ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, out.ast[id].span, std::move(m)});
   }
 }

@@ -57,9 +57,9 @@ class Fmt(Tools):
         self.expect(self.ein("fmt", "none.ein"), 2, "", "cannot read `none.ein`")
 
     def test_the_repository_is_formatted(self):
-        # A program in tests/errors is wrong on purpose and keeps its shape.
+        # Programs in tests/errors are wrong on purpose, those in tests/run/syntax spell things in other ways.
         files = [p for folder in ("examples", "tests") for p in sorted((ROOT / folder).rglob("*.ein"))
-                 if "errors" not in p.relative_to(ROOT).parts]
+                 if not {"errors", "syntax"} & set(p.relative_to(ROOT).parts)]
         self.assertGreater(len(files), 5)
         self.expect(self.ein("fmt", "--check", *files), 0, "")
 
@@ -83,6 +83,12 @@ class Fix(Tools):
         self.write("a.ein", "let A = [[1.0, 2.0], [3.0, 4.0]];\nlet s = A[i, k];\n")
         self.assertEqual(self.ein("fix", "a.ein").stdout.count("E0303"), 2)
         self.assertIn("let s = sum[k](sum[i](A[i, k]));", (self.folder / "a.ein").read_text())
+
+    def test_a_syntax_error_then_a_meaning(self):
+        path = self.write("a.ein", self.PROGRAM.replace("x = [1.0", "x == [1.0"))
+        self.expect(self.ein("fix", "a.ein"), 0)
+        self.assertIn("let x = [1.0, 2.0];", path.read_text())
+        self.assertIn("sum[k]", path.read_text())
 
     def test_what_cannot_be_fixed_is_reported(self):
         path = self.write("a.ein", "let a = missing;\n")
@@ -148,6 +154,20 @@ class Test(Tools):
             self.assertEqual(result.stderr.count("error["), 1)
         self.expect(self.ein("run", "a.ein"), 0, "")
 
+    def test_mistakes_in_a_function_that_a_block_calls(self):
+        self.write("a.ein", 'fn f(a) { exp(a) }\ntest "integer" {\n    let k: i32 = 1;\n    assert(f(k) > 0.0);\n}\n')
+        self.expect(self.ein("test", "a.ein"), 1, "0 passed, 0 failed\n", "E0502")
+
+    def test_a_missing_input_fails_the_test(self):
+        self.write("a.ein", 'let x: f32;\ntest "needs x" {\n    assert(x > 0.0);\n}\n')
+        result = self.ein("test", "a.ein")
+        self.expect(result, 1)
+        self.assertIn("`x`", result.stdout)
+
+    def test_a_block_does_not_redefine_a_name_of_the_file(self):
+        self.write("a.ein", 'let a = 1;\ntest "t" {\n    let a = 2;\n    assert(a == 2);\n}\n')
+        self.expect(self.ein("check", "a.ein"), 1, "", "E0202")
+
     def test_mistakes_in_the_file_are_told_once(self):
         self.write("a.ein", "let c = missing;\n" + self.GOOD)
         self.assertEqual(self.ein("check", "a.ein").stderr.count("error["), 1)
@@ -194,7 +214,8 @@ class Facts(Tools):
 
     def recurrence(self, program, name):
         r = self.facts(program)[0][name]["recurrence"]
-        return r["coordinate"], r["direction"], r["lookback"], r["tail"], r["kept"]
+        self.assertEqual(len(r["order"]), 1)
+        return (*r["order"][0].values(), r["lookback"], r["tail"], r["kept"])
 
     FIB = "let f[0] = 1;\nlet f[1] = 1;\nlet f[t in 2..20] = f[t - 1] + f[t - 2];\n"
 
@@ -212,6 +233,12 @@ class Facts(Tools):
         program = "let g[9] = 1.0;\nlet g[t in 0..9] = g[t + 1] * 2.0;\nlet x = g[0];\n"
         self.assertEqual(self.recurrence(program, "g"), ("t", "down", 1, 1, 2))
 
+    def test_two_sequential_coordinates(self):
+        program = ("let A[i in 0..5, j in 0..6]: f32 = if i == 0 || j == 0 { 1.0 } else { A[i - 1, j] + A[i, j - 1] };\n"
+                   "let x = A[4, 5];\n")
+        result = self.ein("check", "--facts", "-", stdin=program)
+        self.assertIn("recurrence over i upward, then j upward; lookback 1, tail 1, kept steps 2\n", result.stdout)
+
     def test_steps_of_a_group(self):
         program = ("let a[0] = 1.0;\nlet b[0] = 1.0;\nlet a[t in 1..9] = b[t - 1];\n"
                    "let b[t in 1..9] = a[t] + b[t - 1];\nlet x = b[8];\n")
@@ -222,7 +249,7 @@ class Facts(Tools):
         result = self.ein("check", "--facts", "-", stdin=self.FIB + "let x = f[19];\n")
         self.expect(result, 0)
         self.assertIn("f: i32 [t: 20]\n  clause t in 0..1\n", result.stdout)
-        self.assertIn("  recurrence over t, upward; lookback 2, tail 1, kept steps 3\n", result.stdout)
+        self.assertIn("  recurrence over t upward; lookback 2, tail 1, kept steps 3\n", result.stdout)
 
     def test_constraints_and_strict(self):
         program = "let x: [f32; n];\nlet y: [f32; m];\nlet z[i] = x[i] + y[i];\n"
@@ -234,7 +261,7 @@ class Facts(Tools):
 class Emit(Tools):
     def test_every_stage(self):
         self.write("a.ein", "let x = [1.0, 2.0];\nlet y[i] = x[i] * 2.0;\nprint(y);\n")
-        signs = {"plan": "y ", "loops": "for", "llvm": "define", "asm": ".text"}
+        signs = {"plan": "y ", "loops": "parallel i", "llvm": "define", "asm": ".text"}
         for stage, sign in signs.items():
             result = self.ein("run", "--emit", stage, "a.ein")
             self.expect(result, 0)
@@ -243,5 +270,5 @@ class Emit(Tools):
 
 
 if __name__ == "__main__":
-    EIN = sys.argv.pop(1)
+    EIN = os.path.abspath(sys.argv.pop(1))
     unittest.main()
