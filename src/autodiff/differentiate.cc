@@ -192,7 +192,7 @@ class Differentiator {
       auto& d = diags_.error(Code::E0601, what).primary(together[0]->span, "requested here");
       Span culprit = selects ? m_[m_[f].clauses[0].body].span : m_[f].span;
       if (culprit.valid()) d.label(culprit, "this has no derivative");
-      d.help("use a smooth stand-in (softmax with a temperature), or cut the path with `stop(…)`");
+      d.help("use a smooth stand-in, such as a softmax with a temperature");
       replace(together, [](const Asked&) { return ExprId{}; });
       return false;
     }
