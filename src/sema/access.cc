@@ -6,9 +6,7 @@
 #include "sema/coords.h"
 
 namespace ein::sema {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 // A name in front of brackets is never an index.
 Value elaborate_base(Sema& s, Env& env, TreeId base) {

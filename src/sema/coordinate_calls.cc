@@ -14,7 +14,8 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
     out.span = out.arguments.empty() ? b.span : join(out.span, b.span);
     if (b.range) {
       s.diags
-          .error(Code::E0312, fmt::format("{} takes coordinates, not ranges", quoted(fn.name.symbol)))
+          .error(Code::E0312,
+                 fmt::format("{} takes coordinates, not ranges", quoted(fn.name.symbol)))
           .primary(s[b.range].span, "")
           .help("restrict the coordinate with a gate: `… where …`");
       return false;
@@ -86,7 +87,8 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
     out.span = pending->where->where_span;
     for (const ast::WhereItem& item : pending->where->items) {
       if (item.bind) {
-        unsupported(s, item.bind->span, "bindings in the gate of a call", "bind the value with `let`");
+        unsupported(s, item.bind->span, "bindings in the gate of a call",
+                    "bind the value with `let`");
         return false;
       }
       std::set<Symbol> lifted;
@@ -253,7 +255,8 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     bool named = c.name && std::any_of(result.begin(), result.end(),
                                        [&](const core::Coord& r) { return r.name == c.name; });
     fits = !named || result[open[k]].name == c.name;
-    if (fits && result[open[k]].extent) fits = equal(s, result[open[k]].extent, c.extent) != Truth::No;
+    if (fits && result[open[k]].extent)
+      fits = equal(s, result[open[k]].extent, c.extent) != Truth::No;
   }
   if (!fits) {
     s.diags
@@ -284,23 +287,22 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
   Span type = s.ast[fn.result].span;
   if (v.coords.size() != result.size()) {
     s.diags
-        .error(Code::E0405, fmt::format("{} has {} coordinate{}, its type has {}", what,
-                                        v.coords.size(), v.coords.size() == 1 ? "" : "s",
-                                        result.size()))
+        .error(Code::E0405,
+               fmt::format("{} has {} coordinate{}, its type has {}", what, v.coords.size(),
+                           v.coords.size() == 1 ? "" : "s", result.size()))
         .primary(type, "over " + show_coords(s, result))
         .label(v.span, "over " + show_coords(s, v.coords));
     return false;
   }
   for (size_t i = 0; i < result.size(); ++i) {
     core::Coord& c = v.coords[i];
-    bool elsewhere = c.name && std::any_of(result.begin(), result.end(), [&](const core::Coord& r) {
-      return r.name == c.name;
-    });
+    bool elsewhere = c.name && std::any_of(result.begin(), result.end(),
+                                           [&](const core::Coord& r) { return r.name == c.name; });
     if (elsewhere && c.name != result[i].name) {
       s.diags
-          .error(Code::E0405, fmt::format("coordinate {} of {} is {}, its type says {}", i, what,
-                                          quoted(c.name),
-                                          result[i].name ? quoted(result[i].name) : "another"))
+          .error(Code::E0405,
+                 fmt::format("coordinate {} of {} is {}, its type says {}", i, what, quoted(c.name),
+                             result[i].name ? quoted(result[i].name) : "another"))
           .primary(type, "over " + show_coords(s, result))
           .label(v.span, "over " + show_coords(s, v.coords))
           .help("index the value in the order of the return type");
@@ -312,10 +314,11 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
           break;
         case Truth::No:
           s.diags
-              .error(Code::E0405,
-                     fmt::format("coordinate {} of {} has extent {}, its type says {}",
-                                 result[i].name ? quoted(result[i].name) : std::to_string(i), what,
-                                 show(s, resolve(s, c.extent)), show(s, resolve(s, result[i].extent))))
+              .error(
+                  Code::E0405,
+                  fmt::format("coordinate {} of {} has extent {}, its type says {}",
+                              result[i].name ? quoted(result[i].name) : std::to_string(i), what,
+                              show(s, resolve(s, c.extent)), show(s, resolve(s, result[i].extent))))
               .primary(type, "extent " + show(s, resolve(s, result[i].extent)))
               .label(v.span, "extent " + show(s, resolve(s, c.extent)));
           return false;

@@ -53,7 +53,7 @@ struct Bracketing {
   std::vector<BracketArgument> arguments;
   Span span;
 };
-struct Bound {  // a coordinate of the callee
+struct Bound {    // a coordinate of the callee
   Symbol name;    // inside
   Symbol caller;  // invalid: the caller's coordinate has no name
   CoreId extent;
@@ -89,8 +89,8 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
 // ---- gate_calls.cc -----------------------------------------------------------------------------
 
 struct CallGate {
-  Value gate;                     // bool, over some of the coordinates, by the caller's names
-  std::set<Symbol> names;         // the gated coordinates, by the caller's names
+  Value gate;              // bool, over some of the coordinates, by the caller's names
+  std::set<Symbol> names;  // the gated coordinates, by the caller's names
   struct Source {
     FamilyId family;  // of an argument, its coordinates by the caller's names
     size_t prefix;    // coordinates of the enclosing clause before them

@@ -88,9 +88,9 @@ bool adapt_argument(Sema& s, Env& env, const ast::Fn& fn, const ast::Param& para
   if (!type) return false;
   if (!fits(arg, *type)) {
     s.diags
-        .error(Code::E0501, fmt::format("argument {} of `{}` is `{}`, found {}",
-                                        quoted(param.name.symbol), text(fn.name.symbol),
-                                        name_of(*type), show_value(s, arg)))
+        .error(Code::E0501,
+               fmt::format("argument {} of `{}` is `{}`, found {}", quoted(param.name.symbol),
+                           text(fn.name.symbol), name_of(*type), show_value(s, arg)))
         .primary(arg.span, "this is " + show_value(s, arg))
         .label(param.name.span, "declared here");
     return false;
@@ -210,8 +210,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     Value arg = std::move(args[i]);
-    if (!uses_coordinates(s, fn, param.type) &&
-        !bind_shape(s, env, scope, fn, param, arg, names)) {
+    if (!uses_coordinates(s, fn, param.type) && !bind_shape(s, env, scope, fn, param, arg, names)) {
       return {};
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)

@@ -29,8 +29,8 @@ struct Gating {
   void fail(const std::string& why) {
     if (!bad) {
       s.diags
-          .error(Code::E0316, fmt::format("this gate cannot pass through {}: {}",
-                                          quoted(fn.name.symbol), why))
+          .error(Code::E0316,
+                 fmt::format("this gate cannot pass through {}: {}", quoted(fn.name.symbol), why))
           .primary(gate.span, "")
           .label(fn.name.span, "the function")
           .help("gate the argument before the call, or the result after it");
@@ -142,7 +142,8 @@ struct Gating {
     return memo[e] = out;
   }
 
-  CoreId with_gate(core::Reduce r, CoreId cond, Span span, std::unordered_map<CoreId, CoreId>& memo) {
+  CoreId with_gate(core::Reduce r, CoreId cond, Span span,
+                   std::unordered_map<CoreId, CoreId>& memo) {
     r.body = rewrite(r.body, memo);
     if (r.gate) r.gate = rewrite(r.gate, memo);
     if (cond) r.gate = core::both(s.m, cond, r.gate);

@@ -76,8 +76,8 @@ bool renamed_coordinate(Sema& s, Env& env, const ast::Where& w) {
       Index* index = find_index(env, name);
       if (!index || !index->left || !index->inferred || spelled.count(name)) continue;
       s.diags
-          .error(Code::E0316, fmt::format("{} in this gate stands for a coordinate of the call",
-                                          quoted(name)))
+          .error(Code::E0316,
+                 fmt::format("{} in this gate stands for a coordinate of the call", quoted(name)))
           .primary(w.where_span, "")
           .label(index->span, "takes over a coordinate of the call's result")
           .help(fmt::format("use the call's own name for it: {}", quoted(*called.begin())));

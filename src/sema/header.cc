@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "sema/define.h"
 #include "sema/coords.h"
+#include "sema/define.h"
 
 namespace ein::sema {
 

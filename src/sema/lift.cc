@@ -1,5 +1,5 @@
-// Arguments of coordinate calls: every index that stands alone in a slot becomes a coordinate of the
-// argument over its full extent (decision 1).
+// Arguments of coordinate calls: every index that stands alone in a slot becomes a coordinate of
+// the argument over its full extent (decision 1).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,8 @@ struct Finder {
 
   void add(Symbol name, TreeId base, size_t position, Span span, const std::set<Symbol>& bound) {
     if (bound.count(name)) return;
-    if (!find_slot_index(env, name) && value_exists(env, name)) return;  // an integer of the program
+    if (!find_slot_index(env, name) && value_exists(env, name))
+      return;  // an integer of the program
     found.push_back({name, base, position, span});
   }
 
@@ -120,7 +121,8 @@ struct Finder {
 };
 
 // The extent of a lifted name: that of the coordinates it stands on, which must agree.
-bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol name, CoreId& out) {
+bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol name,
+                   CoreId& out) {
   Span first;
   for (const Occurrence& o : all) {
     if (o.name != name) continue;
@@ -137,8 +139,7 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
       case Truth::Yes:
         break;
       case Truth::No:
-        s.diags
-            .error(Code::E0301, fmt::format("index {} has two different extents", quoted(name)))
+        s.diags.error(Code::E0301, fmt::format("index {} has two different extents", quoted(name)))
             .primary(o.span, "extent " + show(s, resolve(s, extent)))
             .label(first, "extent " + show(s, resolve(s, out)));
         return false;
@@ -249,7 +250,8 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   infer_ranges(s, out, {});
   if (out.bad) return {};
   core::Family f;
-  f.name = fresh_family_name(s, env.site && env.site->definition ? env.site->name + "_" + name : name);
+  f.name =
+      fresh_family_name(s, env.site && env.site->definition ? env.site->name + "_" + name : name);
   f.dtype = v.type;
   f.generated = true;
   f.span = v.span;

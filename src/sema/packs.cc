@@ -1,5 +1,5 @@
-// Packs: `..b` stands for the coordinates that an operand, a signature or an annotation gives it. It
-// is expanded where it is met.
+// Packs: `..b` stands for the coordinates that an operand, a signature or an annotation gives it.
+// It is expanded where it is met.
 #include <fmt/format.h>
 
 #include "sema/coords.h"
@@ -114,7 +114,8 @@ std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e,
   });
   if (found || s.diags.errors() > errors) return found;
   s.diags
-      .error(Code::E0313, fmt::format("nothing says which coordinates `..{}` has", text(name.symbol)))
+      .error(Code::E0313,
+             fmt::format("nothing says which coordinates `..{}` has", text(name.symbol)))
       .primary(name.span, "")
       .help(fmt::format("read an operand of known rank with it, as in `x[..{}, i]`",
                         text(name.symbol)));
@@ -173,8 +174,9 @@ bool expand_indices(Sema& s, Env& env, const std::vector<TreeId>& at, std::vecto
     }
     const Pack* pack = find_pack(env, ref->name.symbol);
     if (!pack) {
-      auto& d = s.diags.error(Code::E0313, fmt::format("pack `..{}` is neither on the left nor reduced",
-                                                       text(ref->name.symbol)));
+      auto& d = s.diags.error(
+          Code::E0313,
+          fmt::format("pack `..{}` is neither on the left nor reduced", text(ref->name.symbol)));
       d.primary(ref->name.span, "not bound by anything");
       if (env.site) d.label(env.site->span, "the left side of this statement");
       d.help(fmt::format("add it to the left side, or reduce it: `sum[..{}](…)`",
@@ -207,7 +209,8 @@ CoreId item_index(Sema& s, Env& env, const IndexItem& item) {
                                                    text(ref.name.symbol)));
   d.primary(ref.name.span, "its coordinates are not bound by anything");
   if (env.site) d.label(env.site->span, "the left side of this statement");
-  d.help(fmt::format("add it to the left side, or reduce it: `sum[..{}](…)`", text(ref.name.symbol)));
+  d.help(
+      fmt::format("add it to the left side, or reduce it: `sum[..{}](…)`", text(ref.name.symbol)));
   return {};
 }
 

@@ -30,9 +30,7 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
       singles.push_back(b);
       continue;
     }
-    for (const ast::Name& n : b.group) {
-      singles.push_back({n, false, {}, {}, n.span});
-    }
+    for (const ast::Name& n : b.group) { singles.push_back({n, false, {}, {}, n.span}); }
     if (!b.pack) continue;
     const Pack* pack = find_pack(env, b.name.symbol);
     if (!pack) {

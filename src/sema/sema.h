@@ -294,7 +294,8 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
-std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e);  // in index expressions such as `t - 1`
+std::set<Symbol> stepped_names(const ast::Ast& ast,
+                               TreeId e);  // in index expressions such as `t - 1`
 void find_groups(Sema& s, Scope& scope);
 
 // ---- values.cc ---------------------------------------------------------------------------------

@@ -30,8 +30,9 @@ std::string how_to_ground(const Value& arg, Symbol name) {
     bool last = i + 1 == arg.coords.size();
     left += (left.empty() ? "" : ", ") + (last ? text(name) : fmt::format("i{}", i));
   }
-  return fmt::format("name its coordinates: `let named[{0}] = …[{0}];`, or annotate it, as in `: [f32; {0}]`",
-                     left);
+  return fmt::format(
+      "name its coordinates: `let named[{0}] = …[{0}];`, or annotate it, as in `: [f32; {0}]`",
+      left);
 }
 
 void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
@@ -44,11 +45,13 @@ void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Val
         Code::E0311, fmt::format("coordinate {} is not grounded: {} has no named coordinates",
                                  quoted(given.symbol), what));
     d.primary(given.span, "names no coordinate");
-    d.label(arg.span, arg.scalar() ? "this is a scalar" : "this is over " + show_coords(s, arg.coords));
+    d.label(arg.span,
+            arg.scalar() ? "this is a scalar" : "this is over " + show_coords(s, arg.coords));
     if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol));
     return;
   }
-  auto& d = s.diags.error(Code::E0305, fmt::format("{} has no coordinate {}", what, quoted(given.symbol)));
+  auto& d = s.diags.error(Code::E0305,
+                          fmt::format("{} has no coordinate {}", what, quoted(given.symbol)));
   d.primary(given.span, "");
   d.label(arg.span, "this is over " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
@@ -62,9 +65,9 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
            const std::string& inside) {
   if (c.name && bound.caller && c.name != bound.caller) {
     s.diags
-        .error(Code::E0314, fmt::format("{} of {} is {} and {}", quoted(inside),
-                                        quoted(sig.fn.name.symbol), quoted(bound.caller),
-                                        quoted(c.name)))
+        .error(Code::E0314,
+               fmt::format("{} of {} is {} and {}", quoted(inside), quoted(sig.fn.name.symbol),
+                           quoted(bound.caller), quoted(c.name)))
         .primary(arg.span, "over " + show_coords(s, arg.coords))
         .label(bound.span, "here it is " + quoted(bound.caller))
         .help("the coordinates of a call meet by name");
@@ -82,7 +85,8 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
     case Truth::No: {
       std::string name = bound.caller ? quoted(bound.caller) : quoted(inside);
       s.diags
-          .error(Code::E0314, fmt::format("coordinate {} has two different extents in this call", name))
+          .error(Code::E0314,
+                 fmt::format("coordinate {} has two different extents in this call", name))
           .primary(arg.span, "extent " + show(s, resolve(s, c.extent)))
           .label(bound.span, "extent " + show(s, resolve(s, bound.extent)));
       return false;
@@ -97,8 +101,8 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
 }
 
 // Where the anchors of a type stand in the argument; npos where no coordinate has the name.
-bool locate(Sema& s, const Signature& sig, const ast::Param& param, const std::vector<ast::Dim>& dims,
-            const Value& arg, std::vector<size_t>& at) {
+bool locate(Sema& s, const Signature& sig, const ast::Param& param,
+            const std::vector<ast::Dim>& dims, const Value& arg, std::vector<size_t>& at) {
   constexpr size_t npos = static_cast<size_t>(-1);
   at.assign(dims.size(), npos);
   std::optional<size_t> last;
@@ -121,9 +125,9 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param, const std::v
     if (at[i] == npos) continue;
     if (last && at[i] <= at[*last]) {
       s.diags
-          .error(Code::E0314, fmt::format("{} stands before {} in the argument, after it in the signature",
-                                          quoted(name),
-                                          quoted(arg.coords[at[*last]].name)))
+          .error(Code::E0314,
+                 fmt::format("{} stands before {} in the argument, after it in the signature",
+                             quoted(name), quoted(arg.coords[at[*last]].name)))
           .primary(arg.span, "this is over " + show_coords(s, arg.coords))
           .label(s.ast[param.type].span, "the signature's order")
           .help("index the argument in the signature's order");
@@ -150,9 +154,7 @@ struct Matcher {
   }
 
   bool wrong_rank(Span span) {
-    s.diags
-        .error(Code::E0314,
-               fmt::format("{} does not fit its type", argument_name(sig, param)))
+    s.diags.error(Code::E0314, fmt::format("{} does not fit its type", argument_name(sig, param)))
         .primary(arg.span, "this is over " + show_coords(s, arg.coords))
         .label(span, "its type");
     return false;
@@ -289,14 +291,14 @@ void report_open(Sema& s, const Signature& sig, const ast::Param& param, const V
   for (const ast::Dim& d : *dims_of(s, param.type)) {
     auto given = sig.given.find(dim_name(s, d));
     if (given == sig.given.end()) continue;
-    bool here = std::any_of(arg.coords.begin(), arg.coords.end(), [&](const core::Coord& c) {
-      return c.name == given->second.symbol;
-    });
+    bool here = std::any_of(arg.coords.begin(), arg.coords.end(),
+                            [&](const core::Coord& c) { return c.name == given->second.symbol; });
     if (!here) return not_found(s, sig, param, arg, d.extent ? dim_name(s, d) : Symbol{});
   }
   s.diags
-      .error(Code::E0314, fmt::format("the packs of {} are adjacent, and nothing says where one ends",
-                                      argument_name(sig, param)))
+      .error(Code::E0314,
+             fmt::format("the packs of {} are adjacent, and nothing says where one ends",
+                         argument_name(sig, param)))
       .primary(s.ast[param.type].span, "")
       .label(arg.span, "this is over " + show_coords(s, arg.coords))
       .help("all but one of adjacent packs must be fixed by brackets or other arguments");
@@ -323,13 +325,14 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
   for (const ast::FnCoord& c : fn.coords) singles += !c.pack;
   size_t got = brackets ? brackets->arguments.size() : 0;
   if (got != fn.coords.size() && got != singles) {
-    auto& d = s.diags.error(
-        Code::E0312, fmt::format("{} takes {} coordinate{} in brackets, not {}",
-                                 quoted(fn.name.symbol), fn.coords.size(),
-                                 fn.coords.size() == 1 ? "" : "s", got));
+    auto& d = s.diags.error(Code::E0312, fmt::format("{} takes {} coordinate{} in brackets, not {}",
+                                                     quoted(fn.name.symbol), fn.coords.size(),
+                                                     fn.coords.size() == 1 ? "" : "s", got));
     d.primary(brackets ? brackets->span : call, got == 0 ? "no brackets" : "");
     d.label(fn.name.span, "declared here");
-    if (got == 0) d.help(fmt::format("write `{}[{}](…)`", text(fn.name.symbol), text(fn.coords[0].name.symbol)));
+    if (got == 0)
+      d.help(
+          fmt::format("write `{}[{}](…)`", text(fn.name.symbol), text(fn.coords[0].name.symbol)));
     return false;
   }
   std::set<Symbol> used;
@@ -349,7 +352,8 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
     for (const ast::Name& n : a.names) {
       if (used.insert(n.symbol).second) continue;
       s.diags
-          .error(Code::E0312, fmt::format("{} is given twice to {}", quoted(n.symbol), quoted(fn.name.symbol)))
+          .error(Code::E0312,
+                 fmt::format("{} is given twice to {}", quoted(n.symbol), quoted(fn.name.symbol)))
           .primary(n.span, "");
       return false;
     }
@@ -361,7 +365,8 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
     }
     std::vector<Bound>& pack = sig.packs[c.name.symbol];
     for (const ast::Name& n : a.names) {
-      pack.push_back({fresh_coordinate(n.symbol, text(c.name.symbol), sig.taken), n.symbol, {}, n.span});
+      pack.push_back(
+          {fresh_coordinate(n.symbol, text(c.name.symbol), sig.taken), n.symbol, {}, n.span});
     }
   }
   return true;
@@ -424,8 +429,9 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
   inside.frame = &scope.frame;
   auto return_only = [&](const std::string& name, Span span) {
     s.diags
-        .error(Code::E0315, fmt::format("the return type of {} names `{}`, which no parameter binds",
-                                        quoted(sig.fn.name.symbol), name))
+        .error(Code::E0315,
+               fmt::format("the return type of {} names `{}`, which no parameter binds",
+                           quoted(sig.fn.name.symbol), name))
         .primary(span, "")
         .help("a returned coordinate comes from a parameter's type or from the brackets");
     return false;

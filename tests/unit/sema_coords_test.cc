@@ -75,7 +75,7 @@ TEST(SemaCoords, CalleeNamesStayInside) {
   V a = softmax({0, 1}), b = softmax({2, 5});
   expect_near(values(in + "let p[j, m] = softmax[m](x[j, m]);", "p"), {a[0], a[1], b[0], b[1]});
   EXPECT_EQ(definition(kSoftmax + "let x: [f32; n, c]; let y = softmax[c](x);", "y"),
-            "let y[n in 0..n, c in 0..c] = y_e[n, c] / sum[j in 0..c](y_e[n, j]);\n");
+            "let y[n in 0..n, c in 0..c] = y_e[n, c] / sum[j in 0..extent(x, 1)](y_e[n, j]);\n");
 }
 
 TEST(SemaCoords, LayerNormEndsInFreeCoordinates) {
@@ -140,8 +140,9 @@ TEST(SemaCoords, NestedCalls) {
 }
 
 TEST(SemaCoords, AttentionComputesScoresOnce) {
-  std::string text = definition(kSoftmax + "let Q: [f32; q, d]; let K: [f32; k, d];"
-                                           "let w[q, k] = softmax[k](sum[d](Q[q, d] * K[k, d]));",
+  std::string text = definition(kSoftmax +
+                                    "let Q: [f32; q, d]; let K: [f32; k, d];"
+                                    "let w[q, k] = softmax[k](sum[d](Q[q, d] * K[k, d]));",
                                 "w_m");
   EXPECT_EQ(text, "let w_m[q in 0..q] = max[j in 0..k](w_softmax_x[q, j]);\n");
 }
@@ -151,7 +152,8 @@ TEST(SemaCoords, FixedIndicesComeFirst) {
                          "let raw = [[0.0, 1.0], [2.0, 5.0]]; let x[t, c] = raw[t, c];"
                          "let pick = [1, 0];";
   V a = softmax({0, 1}), b = softmax({2, 5});
-  expect_near(values(in + "let p[i, c] = softmax[c](x[pick[i], c]);", "p"), {b[0], b[1], a[0], a[1]});
+  expect_near(values(in + "let p[i, c] = softmax[c](x[pick[i], c]);", "p"),
+              {b[0], b[1], a[0], a[1]});
   expect_near(values(in + "let h[0, c] = x[0, c];"
                           "let h[t in 1..2, c] = softmax[c](h[t-1, c] + x[t, c]);",
                      "h"),
@@ -173,12 +175,13 @@ TEST(SemaCoords, ScalarParametersMap) {
 }
 
 TEST(SemaCoords, GateRestrictsTheCoordinate) {
-  const std::string in = kSoftmax +
-                         "fn centre[j](x: [f32; ..l, j]) -> [f32; ..l, j] { x[..l, j] - mean[j](x[..l, j]) }"
-                         "fn both[j](x: [f32; ..l, j]) -> [f32; ..l, j] { softmax[j](x) + centre[j](x) }"
-                         "let raw = [[0.0, 1.0, 2.0], [1.0, 3.0, 7.0]];"
-                         "let ok = [[true, true, false], [false, true, true]];"
-                         "let x[b, c] = raw[b, c];";
+  const std::string in =
+      kSoftmax +
+      "fn centre[j](x: [f32; ..l, j]) -> [f32; ..l, j] { x[..l, j] - mean[j](x[..l, j]) }"
+      "fn both[j](x: [f32; ..l, j]) -> [f32; ..l, j] { softmax[j](x) + centre[j](x) }"
+      "let raw = [[0.0, 1.0, 2.0], [1.0, 3.0, 7.0]];"
+      "let ok = [[true, true, false], [false, true, true]];"
+      "let x[b, c] = raw[b, c];";
   V a = softmax({0, 1}), b = softmax({3, 7});
   V masked{a[0], a[1], 0, 0, b[0], b[1]};
   expect_near(values(in + "let p[b, c] = softmax[c](x[b, c]) where ok[b, c];", "p"), masked);
@@ -193,8 +196,8 @@ TEST(SemaCoords, GateRestrictsTheCoordinate) {
   expect_near(values(in + "let y[b, c] = log(x[b, c] - 0.5);"
                           "let p[b, c] = softmax[c](y[b, c]) where x[b, c] > 0.5;",
                      "p"),
-              {0, softmax({std::log(0.5), std::log(1.5)})[0], softmax({std::log(0.5), std::log(1.5)})[1],
-               0.5 / 9.5, 2.5 / 9.5, 6.5 / 9.5});
+              {0, softmax({std::log(0.5), std::log(1.5)})[0],
+               softmax({std::log(0.5), std::log(1.5)})[1], 0.5 / 9.5, 2.5 / 9.5, 6.5 / 9.5});
 }
 
 TEST(SemaCoords, MaskedSoftmaxGradient) {
