@@ -171,6 +171,9 @@ class Generator {
   std::string expr(const std::vector<Index>& scope, int depth) {
     if (depth <= 0 || chance(15)) {
       std::string r = read(scope);
+      if (!scope.empty() && chance(4)) {
+        return fmt::format("({}({}, {}) as f64)", chance(50) ? "uniform" : "normal", pick(0, 9), any(scope).name);
+      }
       return r.empty() || chance(12) ? literal() : r;
     }
     auto sub = [&] { return expr(scope, depth - 1); };
@@ -219,10 +222,12 @@ class Generator {
     int kind = pick(0, 9);
     if (kind >= 6) op = "mean";
     if (kind >= 8) op = "max";
+    if (kind == 9) op = chance(50) ? "min" : "prod";
+    if (std::string(op) == "prod") body = fmt::format("tanh({})", body);  // keeps the product small
     std::string where;
-    if (chance(25) && std::string(op) != "max") {  // an empty max would be −inf
+    if (chance(25) && (std::string(op) == "sum" || std::string(op) == "prod")) {  // an empty max is −inf
       std::string c = condition(inner);
-      if (!c.empty() && std::string(op) == "sum") where = " where " + c;
+      if (!c.empty()) where = " where " + c;
     }
     return fmt::format("{}[{}]({}{})", op, fmt::join(names, ", "), body, where);
   }

@@ -4,12 +4,12 @@
 set -eu
 
 packages="
-  build-essential g++ cmake ninja-build ccache lld
+  build-essential g++ cmake ninja-build ccache
   llvm-19-dev zlib1g-dev libzstd-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
   python3 python3-numpy git ca-certificates
 "
-# lld gives g++ its -fuse-ld=lld. zlib and zstd are wanted by LLVM's static libraries, whose package
+# zlib and zstd are wanted by LLVM's static libraries, whose package
 # does not pull them in.
 
 missing=""

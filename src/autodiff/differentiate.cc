@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "autodiff/normal.h"
@@ -62,6 +63,12 @@ bool contains_request(const Module& m, FamilyId id) {
 // The sequences around a family, outermost first.
 using Chain = std::vector<const Sequence*>;
 
+// A schedule, and where each family stands in it.
+struct Order {
+  Schedule schedule;
+  std::map<FamilyId, Chain> around;
+};
+
 void chains(const std::vector<Step>& steps, Chain& around, std::map<FamilyId, Chain>& out) {
   for (const Step& s : steps) {
     match(
@@ -74,6 +81,14 @@ void chains(const std::vector<Step>& steps, Chain& around, std::map<FamilyId, Ch
   }
 }
 
+std::unique_ptr<Order> find_order(Module& m) {
+  auto order = std::make_unique<Order>();  // chains point into the schedule: it must not move
+  order->schedule = schedule(m, {});
+  Chain none;
+  chains(order->schedule.steps, none, order->around);
+  return order;
+}
+
 uint32_t position_in(const Sequence& q, FamilyId f) {
   for (const auto& member : q.members) {
     if (member.family == f) return member.position;
@@ -83,13 +98,9 @@ uint32_t position_in(const Sequence& q, FamilyId f) {
 
 // The coordinates that the request's numerator and denominator share as steps of the recurrence the
 // request stands in. Empty: none. `stuck`: it stands in their recurrence but asks across steps.
-Positions shared_steps(Module& m, const Asked& asked, bool& stuck) {
-  Schedule order = schedule(m, {});
-  std::map<FamilyId, Chain> around;
-  Chain none;
-  chains(order.steps, none, around);
+Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
   const Request& r = asked.request;
-  const Chain &c = around[asked.in], &n = around[r.num], &d = around[r.den];
+  const Chain &c = order.around[asked.in], &n = order.around[r.num], &d = order.around[r.den];
   std::vector<const Sequence*> levels;
   bool together = false;
   for (size_t k = 0; k < std::min({c.size(), n.size(), d.size()}); ++k) {
@@ -108,36 +119,6 @@ Positions shared_steps(Module& m, const Asked& asked, bool& stuck) {
       if (p != ~0u) positions.push_back(p);
     }
     if (positions.size() == levels.size()) out[member.family] = positions;
-  }
-  return out;
-}
-
-// Every family, of any type, through which a value of a denominator reaches the numerator.
-std::set<FamilyId> value_path(const Module& m, FamilyId num, const std::set<FamilyId>& dens) {
-  std::map<FamilyId, std::set<FamilyId>> readers;
-  std::set<FamilyId> below{num};
-  std::vector<FamilyId> work{num};
-  for (size_t i = 0; i < work.size(); ++i) {
-    auto note = [&](ExprId body) {
-      for_each_value_read(m, body, [&](ExprId node) {
-        FamilyId read = get_if<Access>(m, node)->family;
-        readers[read].insert(work[i]);
-        if (below.insert(read).second) work.push_back(read);
-      });
-    };
-    const Family family = m[work[i]];
-    for (const Clause& c : family.clauses) note(c.body);
-    for (ExprId c : family.cells) note(c);
-  }
-  std::set<FamilyId> out;
-  std::vector<FamilyId> forward;
-  for (FamilyId den : dens) {
-    if (below.contains(den) && out.insert(den).second) forward.push_back(den);
-  }
-  for (size_t i = 0; i < forward.size(); ++i) {
-    for (FamilyId reader : readers[forward[i]]) {
-      if (out.insert(reader).second) forward.push_back(reader);
-    }
   }
   return out;
 }
@@ -165,15 +146,16 @@ class Differentiator {
  private:
   // Expands the first numerator whose path is free of other requests, with all its requests.
   bool expand_one(const std::vector<Asked>& asked) {
+    std::unique_ptr<Order> order = find_order(m_);
     for (const Asked& a : asked) {
       bool stuck = false;
-      Sweep sweep{a.request.num, {}, shared_steps(m_, a, stuck)};
+      Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck)};
       if (stuck) continue;
       std::vector<const Asked*> together;
       for (const Asked& other : asked) {
         if (other.request.num != sweep.num) continue;
         bool other_stuck = false;
-        if (&other != &a && shared_steps(m_, other, other_stuck) != sweep.local) continue;
+        if (&other != &a && shared_steps(*order, other, other_stuck) != sweep.local) continue;
         sweep.dens.insert(other.request.den);
         together.push_back(&other);
       }
@@ -198,7 +180,9 @@ class Differentiator {
   }
 
   bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
-    for (FamilyId f : value_path(m_, sweep.num, sweep.dens)) {
+    // Every family, of any type, through which a value of a denominator reaches the numerator.
+    auto any = [](FamilyId, ExprId) { return true; };
+    for (FamilyId f : between(m_, sweep.num, sweep.dens, any)) {
       if (is_float(m_[f].dtype)) continue;
       const auto* r = m_[f].clauses.empty() ? nullptr : get_if<Reduce>(m_, m_[f].clauses[0].body);
       bool selects = r && (r->op == ReduceOp::ArgMax || r->op == ReduceOp::ArgMin);
@@ -218,10 +202,11 @@ class Differentiator {
   void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
     auto in_step = [&] {  // families made since run in step too
       bool stuck = false;
-      if (!sweep.local.empty()) sweep.local = shared_steps(m_, a, stuck);
+      if (!sweep.local.empty()) sweep.local = shared_steps(*find_order(m_), a, stuck);
     };
     for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
     in_step();
+    if (!check_types(sweep, together)) return;  // an argmax inside an expression has a family now
     std::set<FamilyId> members = cone(m_, sweep);
     for (std::vector<FamilyId> work(members.begin(), members.end()); !work.empty();) {
       std::vector<FamilyId> made;

@@ -16,17 +16,15 @@ using core::Apply;
 using core::DType;
 using core::FamilyId;
 using core::Op;
-using core::OpClass;
 using core::Reduce;
 using core::ReduceOp;
 
 namespace {
 
-// The operands through which a value, float or integer, reaches the result of a node.
+// The operands through which a value, float, integer or boolean, reaches the result of a node. The
+// condition of an `if` is control, not a value.
 void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
   if (const auto* a = core::get_if<Apply>(m, e)) {
-    OpClass cls = core::info(a->op).cls;
-    if (cls == OpClass::Compare || cls == OpClass::Logic) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f(a->args[k]);
   } else if (const auto* r = core::get_if<Reduce>(m, e)) {
     f(r->body);
@@ -186,18 +184,53 @@ ExprId value_under(Module& m, ExprId body, ExprId gate) {
   }
 }
 
+// The product of all factors but one, exact when factors are zero: exclusive prefix times exclusive
+// suffix, each a recurrence over the binder. Invalid when the binder's range does not start at 0.
+ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r) {
+  if (core::const_int(m, r.over[0].lo) != 0) return {};
+  core::Facts facts = core::clause_facts(m, clause);
+  core::enter(m, r, facts);
+  std::vector<Symbol> names = core::coordinate_names(m[id]);
+  names.resize(r.first);
+  names.push_back(r.names[0]);
+  DType type = m[r.body].type;
+  ExprId one = core::number(m, 1, type);
+  ExprId factor = r.gate ? core::apply(m, Op::Select, {r.gate, r.body, one}) : r.body;
+  // Both recurrences have the factor's coordinates, the binder last: it is the deepest slot.
+  ExprId read = core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names, m[clause.body].span);
+  if (!read || !core::mentions_slot(m, read, r.first)) return {};
+  FamilyId factors = core::get_if<Access>(m, read)->family;
+  auto running = [&](const char* suffix, int64_t step) {
+    core::Family f = m[factors];
+    f.name = core::fresh_name(m, text(m[id].name) + suffix);
+    auto last = static_cast<uint32_t>(f.coords.size() - 1);
+    core::Clause c{{}, {}, m[clause.body].span};
+    std::vector<ExprId> before;
+    for (uint32_t k = 0; k <= last; ++k) {
+      c.box.push_back({core::int_lit(m, 0), f.coords[k].extent});
+      before.push_back(core::slot(m, k));
+    }
+    before[last] = core::add(m, before[last], core::int_lit(m, step));
+    ExprId inside = step < 0 ? core::apply(m, Op::Ge, {before[last], core::int_lit(m, 0)})
+                             : core::apply(m, Op::Lt, {before[last], f.coords[last].extent});
+    f.clauses.clear();
+    FamilyId self = m.families.add(f);
+    ExprId next = core::mul(m, core::access(m, self, before), core::access(m, factors, before));
+    c.body = core::apply(m, Op::Select, {inside, next, one});
+    m.families[self].clauses.push_back(std::move(c));
+    return core::access(m, self, core::get_if<Access>(m, read)->at);
+  };
+  return core::mul(m, running("_before", -1), running("_after", 1));
+}
+
 Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
                        const Active& active) {
   Linear out;
   switch (r.op) {
     case ReduceOp::Sum:
+    case ReduceOp::Prod:
     case ReduceOp::Max:
     case ReduceOp::Min: break;
-    case ReduceOp::Prod:
-      if (has_active_read(m, r.body, active)) {
-        out.problem = NotDifferentiable{"`prod`", m[clause.body].span, true};
-      }
-      return out;
     case ReduceOp::All:
     case ReduceOp::Any:
     case ReduceOp::ArgMax:
@@ -215,7 +248,15 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
   for (const core::Route& route : r.routes) {
     gate = core::both(m, gate, core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)}));
   }
-  if (r.op != ReduceOp::Sum) {
+  if (r.op == ReduceOp::Prod) {
+    EIN_CHECK(r.over.size() == 1, "prod over several binders is split by the normal form");
+    ExprId others = other_factors(m, id, clause, r);
+    if (!others) {
+      out.problem = NotDifferentiable{"`prod` over such a range", m[clause.body].span, true};
+      return out;
+    }
+    for (Term& t : sweep.terms) t.coef = times(m, {.num = others}, t.coef);
+  } else if (r.op != ReduceOp::Sum) {
     // The tangent is the winner's: only the binder value that argmax names passes.
     EIN_CHECK(r.over.size() == 1, "max over several binders is split by the normal form");
     Reduce winner = r;

@@ -72,7 +72,8 @@ class Normaliser {
 
   // The reduction with its parts in normal form (ranges are left alone).
   ExprId inside(const Reduce& r, const Expr& expr, const Place& place) {
-    if ((r.op == ReduceOp::Max || r.op == ReduceOp::Min) && r.over.size() > 1) {
+    bool nests = r.op == ReduceOp::Max || r.op == ReduceOp::Min || r.op == ReduceOp::Prod;
+    if (nests && r.over.size() > 1) {
       Reduce inner = r, outer = r;  // binders are numbered in order, so no slot moves
       inner.first = r.first + 1;
       inner.over.erase(inner.over.begin());

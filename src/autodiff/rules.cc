@@ -78,7 +78,10 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Sign:
     case Op::Floor:
     case Op::Ceil:
-    case Op::Round: return zero;
+    case Op::Round:
+    case Op::Philox:
+    case Op::Uniform:
+    case Op::Normal: return zero;
     case Op::Exp: return by(r);
     case Op::Expm1: return by(add(r, lit(1)));
     case Op::Log: return over(a);

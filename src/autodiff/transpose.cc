@@ -259,16 +259,17 @@ class Transposer {
 
 }  // namespace
 
-std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
+std::set<FamilyId> between(const Module& m, FamilyId num, const std::set<FamilyId>& dens,
+                           const std::function<bool(FamilyId, ExprId)>& accepts) {
   // Backward from the numerator, remembering who reads what; then forward from the denominators.
   std::map<FamilyId, std::set<FamilyId>> readers;
-  std::set<FamilyId> below{sweep.num};
-  std::vector<FamilyId> work{sweep.num};
+  std::set<FamilyId> below{num};
+  std::vector<FamilyId> work{num};
   for (size_t i = 0; i < work.size(); ++i) {
     FamilyId reader = work[i];
     for_each_body(m, reader, [&](ExprId body) {
       for_each_value_read(m, body, [&](ExprId node) {
-        if (!follows(m, sweep, reader, node)) return;
+        if (!accepts(reader, node)) return;
         FamilyId read = get_if<Access>(m, node)->family;
         readers[read].insert(reader);
         if (below.insert(read).second) work.push_back(read);
@@ -277,7 +278,7 @@ std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
   }
   std::set<FamilyId> out;
   std::vector<FamilyId> forward;
-  for (FamilyId den : sweep.dens) {
+  for (FamilyId den : dens) {
     if (below.contains(den) && out.insert(den).second) forward.push_back(den);
   }
   for (size_t i = 0; i < forward.size(); ++i) {
@@ -286,6 +287,11 @@ std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
     }
   }
   return out;
+}
+
+std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
+  return between(m, sweep.num, sweep.dens,
+                 [&](FamilyId reader, ExprId read) { return follows(m, sweep, reader, read); });
 }
 
 bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members, FamilyId reader,

@@ -43,7 +43,10 @@ struct Adjoints {
   std::optional<Problem> problem;
 };
 
-// Families on a path from some denominator to the numerator.
+// Families on a path from some of `dens` to `num`, along the value reads that `follows` accepts.
+std::set<core::FamilyId> between(const Module& m, core::FamilyId num, const std::set<core::FamilyId>& dens,
+                                 const std::function<bool(core::FamilyId reader, ExprId read)>& follows);
+// The same along the reads that carry a tangent in this sweep.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
 
 // Whether a read in the definition of `reader` carries a tangent from one family of `members` on.

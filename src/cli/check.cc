@@ -1,7 +1,19 @@
+#include <cstdio>
+
 #include "cli/cli.h"
+#include "core/facts.h"
 
 namespace ein::cli {
 
-int check_verb(const CheckCommand& command) { return load(command.common).status; }
+int check_verb(const CheckCommand& command) {
+  Program p = load(command.common, {.tests = true, .strict = command.strict});
+  if (p.status != kFine || !command.facts) return p.status;
+  core::Module& m = p.compiled.module;
+  std::vector<core::FamilyReport> reports = core::report_families(m);
+  std::string text =
+      command.format == "json" ? core::facts_json(m, reports) : core::facts_text(m, reports);
+  std::fputs(text.c_str(), stdout);
+  return kFine;
+}
 
 }  // namespace ein::cli

@@ -32,10 +32,14 @@ struct RunCommand {
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
+  std::string emit;  // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
   CommonOptions common;
+  bool facts = false;
+  bool strict = false;
+  std::string format = "text";  // of --facts
 };
 
 struct GradCommand {
@@ -44,9 +48,39 @@ struct GradCommand {
   std::vector<std::string> wrt;
 };
 
+struct FmtCommand {
+  std::vector<std::string> files;  // `-` for standard input to standard output
+  bool check = false;
+  CommonOptions common;  // how diagnostics look
+};
+
+struct FixCommand {
+  CommonOptions common;
+  bool dry_run = false;
+};
+
+struct ExplainCommand {
+  std::string code;  // empty: list all
+};
+
+struct TestCommand {
+  std::vector<std::string> files;  // empty: every .ein file below the current folder
+  std::string backend = "native";
+  CommonOptions common;  // how diagnostics look
+};
+
+struct NewCommand {
+  std::string name;
+};
+
 int run_verb(const RunCommand& command);
 int check_verb(const CheckCommand& command);
 int grad_verb(const GradCommand& command);
+int fmt_verb(const FmtCommand& command);
+int fix_verb(const FixCommand& command);
+int explain_verb(const ExplainCommand& command);
+int test_verb(const TestCommand& command);
+int new_verb(const NewCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {
@@ -55,7 +89,22 @@ struct Program {
   Compiled compiled;
   int status = kFine;  // kUsage: the file cannot be read; kProgramWrong: it has errors
 };
-Program load(const CommonOptions& options, const ExtraRequest& extra = {});
+struct LoadOptions {
+  ExtraRequest extra;
+  bool tests = false;
+  bool strict = false;
+};
+Program load(const CommonOptions& options, const LoadOptions& what = {});
+
+// A source by the name messages give it. `status` is kUsage, and the reason on standard error, when
+// it cannot be read.
+struct Text {
+  std::string name, text;
+  int status = kFine;
+};
+Text read_source(const CommonOptions& options);
+bool write_file(const std::string& path, const std::string& text);
+void show_diagnostics(const Diagnostics& diags, const SourceMap& sources, const CommonOptions& options);
 
 int usage_error(const std::string& message);
 int runtime_error(const std::string& message);

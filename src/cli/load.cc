@@ -45,27 +45,38 @@ int runtime_error(const std::string& message) {
   return kRuntimeFailure;
 }
 
-Program load(const CommonOptions& options, const ExtraRequest& extra) {
-  Program p;
-  std::string name = options.file, text;
-  if (options.code) {
-    name = "<command line>";
-    text = *options.code;
-  } else if (options.file == "-") {
-    name = "<standard input>";
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  } else if (options.file.empty()) {
-    p.status = usage_error("no program: give a file, `-` for standard input, or -c 'code'");
-    return p;
-  } else if (auto read = read_file(options.file)) {
-    text = std::move(*read);
-  } else {
-    p.status = usage_error(fmt::format("cannot read `{}`", options.file));
-    return p;
+Text read_source(const CommonOptions& options) {
+  if (options.code) return {"<command line>", *options.code};
+  if (options.file == "-") {
+    return {"<standard input>", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   }
-  FileId file = p.sources.add(name, std::move(text));
-  p.compiled = compile(file, p.sources, {options.dump_after, extra}, p.diags);
-  std::fputs(render(p.diags, p.sources, render_options(options)).c_str(), stderr);
+  if (options.file.empty()) {
+    return {{}, {}, usage_error("no program: give a file, `-` for standard input, or -c 'code'")};
+  }
+  if (auto read = read_file(options.file)) return {options.file, std::move(*read)};
+  return {{}, {}, usage_error(fmt::format("cannot read `{}`", options.file))};
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  return !out.fail();
+}
+
+void show_diagnostics(const Diagnostics& diags, const SourceMap& sources, const CommonOptions& options) {
+  std::fputs(render(diags, sources, render_options(options)).c_str(), stderr);
+}
+
+Program load(const CommonOptions& options, const LoadOptions& what) {
+  Program p;
+  Text source = read_source(options);
+  p.status = source.status;
+  if (p.status != kFine) return p;
+  FileId file = p.sources.add(source.name, std::move(source.text));
+  CompileOptions compile_options{options.dump_after, what.extra, what.tests, what.strict};
+  p.compiled = compile(file, p.sources, compile_options, p.diags);
+  show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
   if (!p.compiled.dump.empty()) std::fputs(p.compiled.dump.c_str(), stdout);
   if (options.time_passes) {

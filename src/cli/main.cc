@@ -13,12 +13,16 @@
 namespace ein::cli {
 namespace {
 
-void add_common(CLI::App& app, CommonOptions& o) {
-  app.add_option("FILE", o.file, "the program; - for standard input");
-  app.add_option("-c", o.code, "the program's text");
+void add_error_format(CLI::App& app, CommonOptions& o) {
   app.add_option("--error-format", o.error_format, "how diagnostics look")
       ->check(CLI::IsMember({"human", "short", "json"}));
   app.add_option("--color", o.color, "colours in diagnostics")->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+void add_common(CLI::App& app, CommonOptions& o) {
+  app.add_option("FILE", o.file, "the program; - for standard input");
+  app.add_option("-c", o.code, "the program's text");
+  add_error_format(app, o);
   app.add_option("--dump-after", o.dump_after, "print the program after a pass")->check(CLI::IsMember(pass_names()));
   app.add_flag("--time-passes", o.time_passes, "how long each pass took, on standard error");
 }
@@ -40,16 +44,48 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
+      ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
 
   CheckCommand check;
   CLI::App* check_app = app.add_subcommand("check", "report every mistake in a program, run nothing");
   add_common(*check_app, check.common);
+  check_app->add_flag("--facts", check.facts, "what is known of every family");
+  check_app->add_flag("--strict", check.strict, "extents must be proven equal");
+  check_app->add_option("--format", check.format, "how --facts looks")->check(CLI::IsMember({"text", "json"}));
 
   GradCommand grad;
   CLI::App* grad_app = app.add_subcommand("grad", "print the program with its derivatives as source");
   add_common(*grad_app, grad.common);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
+
+  FmtCommand format;
+  CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
+  fmt_app->add_option("FILES", format.files, "the programs; - for standard input")->required();
+  fmt_app->add_flag("--check", format.check, "list the files that differ, change none");
+  add_error_format(*fmt_app, format.common);
+
+  FixCommand fix;
+  CLI::App* fix_app = app.add_subcommand("fix", "apply the safe fixes of a program's diagnostics");
+  fix_app->add_option("FILE", fix.common.file, "the program; - for standard input")->required();
+  fix_app->add_flag("--dry-run", fix.dry_run, "say what would be done, change nothing");
+  add_error_format(*fix_app, fix.common);
+
+  ExplainCommand explain;
+  CLI::App* explain_app = app.add_subcommand("explain", "explain a diagnostic, or list all of them");
+  explain_app->add_option("CODE", explain.code, "such as E0301");
+
+  TestCommand test;
+  CLI::App* test_app = app.add_subcommand("test", "run the test blocks of programs");
+  test_app->add_option("FILES", test.files, "the programs; every .ein file below this folder when left out");
+  test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")
+      ->check(CLI::IsMember({"native", "ref"}));
+  add_error_format(*test_app, test.common);
+
+  NewCommand create;
+  CLI::App* new_app = app.add_subcommand("new", "start a program in a new folder");
+  new_app->add_option("NAME", create.name, "the folder")->required();
 
   // `ein FILE …` is `ein run FILE …`.
   std::vector<std::string> args(argv + 1, argv + argc);
@@ -68,6 +104,11 @@ int dispatch(int argc, char** argv) {
   }
   if (*run_app) return run_verb(run);
   if (*check_app) return check_verb(check);
+  if (*fmt_app) return fmt_verb(format);
+  if (*fix_app) return fix_verb(fix);
+  if (*explain_app) return explain_verb(explain);
+  if (*test_app) return test_verb(test);
+  if (*new_app) return new_verb(create);
   return grad_verb(grad);
 }
 

@@ -109,6 +109,12 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
   }
+  if (!command.emit.empty()) {
+    auto text = emit(m, options, command.emit);
+    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(e->message);
+    std::fputs(std::get<std::string>(text).c_str(), stdout);
+    return kFine;
+  }
   core::Inputs inputs;
   if (auto status = read_inputs(command, m, inputs)) return *status;
 

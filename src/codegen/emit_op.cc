@@ -336,6 +336,10 @@ Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType 
       return op == Op::And ? b.CreateAnd(args[0], args[1]) : b.CreateOr(args[0], args[1]);
     case core::OpClass::Select:
       return b.CreateSelect(args[0], args[1], args[2]);
+    case core::OpClass::Bits:
+      return call(NativeFn::Philox, args, b.getInt64Ty());
+    case core::OpClass::Draw:
+      return call(op == Op::Uniform ? NativeFn::Uniform : NativeFn::Normal, args, b.getFloatTy());
     case core::OpClass::Cast:
       return cast(args[0], from, to);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -173,6 +172,11 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       EIN_CHECK(first == DType::Bool, "select condition is not bool");
       EIN_CHECK(m[args[1]].type == m[args[2]].type, "select arms differ in type");
       return;
+    case OpClass::Bits:
+    case OpClass::Draw:
+      all_first();
+      EIN_CHECK(first == DType::I64, "random bits are i64");
+      return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -226,7 +230,9 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       type = m[args[1]].type;
       if (const auto* c = get_if<BoolLit>(m, args[0])) folded = c->value ? args[1] : args[2];
       break;
+    case OpClass::Draw: type = DType::F32; break;
     case OpClass::Real:
+    case OpClass::Bits:
     case OpClass::Cast: break;
   }
   if (folded) return folded;
@@ -438,12 +444,11 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
 }
 
 Symbol fresh_name(const Module& m, const std::string& base) {
-  std::unordered_set<Symbol> taken;
-  for (const Family& f : m.families) taken.insert(f.name);
-  for (const Param& p : m.params) taken.insert(p.name);
   for (int n = 0;; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    if (!taken.contains(name)) return name;
+    bool taken = std::any_of(m.families.begin(), m.families.end(), [&](const Family& f) { return f.name == name; }) ||
+                 std::any_of(m.params.begin(), m.params.end(), [&](const Param& p) { return p.name == name; });
+    if (!taken) return name;
   }
 }
 

@@ -212,6 +212,8 @@ class Evaluator {
   Scalar reduce_node(const Reduce& r, const Expr& x) {
     DType type = m_[r.body].type;
     if (r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin) return select_index(r, type);
+    bool half = type == DType::F16 || type == DType::BF16;
+    DType sums_in = half ? DType::F32 : type;
     Scalar acc = eval(identity(m_, r.op, x.type));
     bool first = true;
     binders(r, 0, [&] {
@@ -220,10 +222,11 @@ class Evaluator {
       }
       Scalar v = eval(r.body);
       bool selects = r.op == ReduceOp::Max || r.op == ReduceOp::Min;
-      acc = first && selects ? v : combine(r.op, type, acc, v);
+      acc = first && selects ? v : combine(r.op, sums_in, acc, v);
       first = false;
       return r.op == ReduceOp::All ? acc.i != 0 : r.op == ReduceOp::Any ? acc.i == 0 : true;
     });
+    if (half) acc.f = round_to(type, acc.f);
     return acc;
   }
 

@@ -105,11 +105,12 @@ class Scheduler {
 
   // The steps for `families`, of which some coordinates (`fixed_`) already run in sequence.
   bool order(const std::vector<FamilyId>& families, const Graph& reads, std::vector<Step>& out) {
+    std::set<FamilyId> read_themselves;
+    for (const Read& r : reads) {
+      if (r.reader == r.read) read_themselves.insert(r.reader);
+    }
     for (const auto& component : components(families, reads)) {
-      bool self = std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
-        return r.reader == component[0] && r.read == component[0];
-      });
-      if (component.size() == 1 && !self) {
+      if (component.size() == 1 && !read_themselves.contains(component[0])) {
         out.push_back(Compute{component[0]});
         continue;
       }

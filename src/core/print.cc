@@ -54,6 +54,7 @@ bool flexible(const Module& m, ExprId e) {
       [&](const Apply& n) {
         OpClass cls = info(n.op).cls;
         if (cls == OpClass::Cast || cls == OpClass::Compare || cls == OpClass::Logic) return false;
+        if (cls == OpClass::Draw) return false;
         size_t first = n.op == Op::Select ? 1 : 0;
         return std::all_of(n.args.begin() + static_cast<ptrdiff_t>(first), n.args.end(),
                            [&](ExprId a) { return flexible(m, a); });
@@ -193,9 +194,24 @@ class Printer {
         return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
         std::vector<std::string> args;
-        for (ExprId a : n.args) args.push_back(expr(a).s);
+        if (info(n.op).cls == OpClass::Draw) {
+          addresses(n.args[0], args);
+        } else {
+          for (ExprId a : n.args) args.push_back(expr(a).s);
+        }
         return {fmt::format("{}({})", op, fmt::join(args, ", ")), kPostfix};
       }
+    }
+  }
+
+  // The seed and the addresses of a random number, which chain through philox.
+  void addresses(ExprId bits, std::vector<std::string>& out) {
+    const auto* a = get_if<Apply>(m_, bits);
+    if (a && a->op == Op::Philox) {
+      addresses(a->args[0], out);
+      out.push_back(index(a->args[1]));
+    } else {
+      out.push_back(index(bits));
     }
   }
 
@@ -299,15 +315,24 @@ std::string annotation(const Module& m, const Family& f, ExprId body, bool groun
   return by_default ? "" : fmt::format(": {}", name_of(f.dtype));
 }
 
+// The clause covers one address of coordinate k and does not ask which.
+bool is_point(const Module& m, const Clause& c, size_t k) {
+  auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
+  return lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k));
+}
+
 std::string clause_text(Module& m, const Family& f, const Clause& c, bool grounded) {
   Printer p(m, f);
   std::vector<std::string> slots;
   Printer outside(m, Family{});
   for (size_t k = 0; k < c.box.size(); ++k) {
-    auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
-    bool point = lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k)) &&
-                 f.clauses.size() > 1;
-    slots.push_back(point ? std::to_string(*lo) : p.coordinate(k) + " in " + outside.range(c.box[k]));
+    bool point = is_point(m, c, k) && f.clauses.size() > 1;
+    // Some clause has to say the coordinate's name.
+    if (point && &c == &f.clauses.front() && f.coords[k].name) {
+      point = !std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& o) { return is_point(m, o, k); });
+    }
+    slots.push_back(point ? std::to_string(*const_int(m, c.box[k].lo))
+                          : p.coordinate(k) + " in " + outside.range(c.box[k]));
   }
   std::string left = text(f.name);
   if (!slots.empty()) left += fmt::format("[{}]", fmt::join(slots, ", "));

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "runtime/native_abi.h"
+#include "runtime/random.h"
 #include "runtime/tensor.h"
 
 namespace ein::core {
@@ -14,15 +16,6 @@ Scalar whole(int64_t v) { return {.i = v}; }
 // NaN beats numbers, the first NaN wins.
 double max_of(double a, double b) { return std::isnan(a) || !(b > a || std::isnan(b)) ? a : b; }
 double min_of(double a, double b) { return std::isnan(a) || !(b < a || std::isnan(b)) ? a : b; }
-
-int64_t power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-  uint64_t out = 1, b = static_cast<uint64_t>(base);
-  for (auto e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, b *= b) {
-    if (e & 1) out *= b;
-  }
-  return static_cast<int64_t>(out);
-}
 
 double apply_real(Op op, double a, double b) {
   switch (op) {
@@ -56,8 +49,22 @@ double apply_real(Op op, double a, double b) {
     case Op::Floor: return std::floor(a);
     case Op::Ceil: return std::ceil(a);
     case Op::Round: return std::nearbyint(a);
-    default: EIN_UNREACHABLE("not an operation on reals");
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
+    case Op::Select:
+    case Op::Cast:
+    case Op::Philox:
+    case Op::Uniform:
+    case Op::Normal: break;
   }
+  EIN_UNREACHABLE("not an operation on reals");
 }
 
 std::optional<int64_t> apply_whole(Op op, DType type, int64_t a, int64_t b) {
@@ -73,7 +80,7 @@ std::optional<int64_t> apply_whole(Op op, DType type, int64_t a, int64_t b) {
     case Op::Mod:
       if (b == 0) return std::nullopt;
       return b == -1 ? 0 : a % b;
-    case Op::Pow: return s(u(power(a, b)));
+    case Op::Pow: return s(u(int_power(a, b)));
     case Op::Neg: return s(0 - u(a));
     case Op::Min: return b < a ? b : a;
     case Op::Max: return b > a ? b : a;
@@ -153,6 +160,8 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
       if (is_float(type)) return real(round_to(type, apply_real(op, a.f, b.f)));
       if (auto v = apply_whole(op, type, a.i, b.i)) return whole(*v);
       return std::nullopt;
+    case OpClass::Bits: return whole(philox(a.i, b.i));
+    case OpClass::Draw: return real(op == Op::Uniform ? uniform_of(a.i) : normal_of(a.i));
     case OpClass::Select: EIN_UNREACHABLE("lazy operator");
   }
   EIN_UNREACHABLE("op class");

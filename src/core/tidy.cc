@@ -1,5 +1,6 @@
 #include "core/tidy.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -165,7 +166,9 @@ const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
   return clause && may_inline(m, f, *clause, sites) ? clause : nullptr;
 }
 
-ExprId inline_in(Module& m, ExprId body, uint32_t rank, FamilyId id, ExprId definition) {
+using Definitions = std::map<FamilyId, ExprId>;
+
+ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& definitions) {
   std::map<std::pair<ExprId, uint32_t>, ExprId> memo;
   std::function<ExprId(ExprId, uint32_t)> visit = [&](ExprId e, uint32_t depth) -> ExprId {
     if (auto it = memo.find({e, depth}); it != memo.end()) return it->second;
@@ -181,9 +184,10 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, FamilyId id, ExprId defi
       out = reduce(m, std::move(copy), expr.span);
     } else {
       out = map_children(m, e, [&](ExprId child) { return visit(child, depth); });
-      if (const auto* a = get_if<Access>(m, out); a && a->family == id) {
+      if (const auto* a = get_if<Access>(m, out)) {
+        auto it = definitions.find(a->family);
         std::vector<ExprId> at = a->at;
-        out = substitute(m, definition, at, depth);
+        if (it != definitions.end()) out = substitute(m, it->second, at, depth);
       }
     }
     memo[{e, depth}] = out;
@@ -266,6 +270,26 @@ std::set<FamilyId> needed(const Module& m) {
   return seen;
 }
 
+// What can be inlined together: no chosen family reads another, so that each decision was made about
+// the place where the definition really goes.
+Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
+  std::set<FamilyId> named;  // by effects: they print it, so it stays
+  for (const Effect& e : m.effects) {
+    named.insert(e.cond);
+    for (const Piece& p : e.pieces) named.insert(p.value);
+  }
+  Definitions chosen;
+  for (const auto& [id, list] : sites) {
+    if (named.contains(id) || readers.contains(id)) continue;
+    bool apart = std::none_of(list.begin(), list.end(), [&](const Site& s) { return chosen.contains(s.reader); });
+    const Clause* clause = apart ? inlined(m, id, list) : nullptr;
+    if (!clause) continue;
+    chosen[id] = clause->body;
+    for (const Site& s : list) readers.insert(s.reader);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 void tidy(Module& m) {
@@ -274,31 +298,17 @@ void tidy(Module& m) {
     if (keep.size() != m.families.size()) compact(m, keep);
   };
   drop_dead();
-  std::set<FamilyId> named;  // by effects: they print it, so it stays
-  for (bool changed = true; changed;) {
-    changed = false;
-    named.clear();
-    for (const Effect& e : m.effects) {
-      named.insert(e.cond);
-      for (const Piece& p : e.pieces) named.insert(p.value);
+  for (;;) {
+    std::set<FamilyId> readers;
+    Definitions chosen = choose(m, find_sites(m), readers);
+    if (chosen.empty()) return;
+    for (FamilyId reader : readers) {
+      Family& f = m.families[reader];
+      for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), chosen);
+      for (ExprId& c : f.cells) c = inline_in(m, c, 0, chosen);
+      solve_gates(m, reader);
     }
-    Sites sites = find_sites(m);
-    for (auto& [id, list] : sites) {
-      const Clause* clause = named.contains(id) ? nullptr : inlined(m, id, list);
-      if (!clause) continue;
-      ExprId definition = clause->body;
-      std::set<FamilyId> readers;
-      for (const Site& s : list) readers.insert(s.reader);
-      for (FamilyId reader : readers) {
-        Family& f = m.families[reader];
-        for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), id, definition);
-        for (ExprId& c : f.cells) c = inline_in(m, c, 0, id, definition);
-        solve_gates(m, reader);
-      }
-      changed = true;
-      break;  // other sites have moved
-    }
-    if (changed) drop_dead();
+    drop_dead();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "autodiff/differentiate.h"
@@ -95,6 +96,47 @@ void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags)
   }
 }
 
+// Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case and
+// no annotation could prove it.
+void reject_unproven(const core::Module& m, Diagnostics& diags) {
+  for (const core::Constraint& c : m.constraints) {
+    const auto* cond = core::get_if<core::Apply>(m, c.cond);
+    if (!cond || cond->op != core::Op::Eq) continue;
+    auto& d = diags.error(Code::E0406, "not proven: " + c.message);
+    d.primary(c.first, "");
+    if (c.second.valid() && !(c.second == c.first)) d.label(c.second, "and here");
+    d.help("give both coordinates one name, or leave out --strict to have it checked when the program starts");
+  }
+}
+
+// What compiling a test found. The file has no errors, so every error is the test's, even one
+// inside a function that it calls; warnings are its own only where they stand in it.
+void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
+  for (const Diagnostic& d : found.all()) {
+    auto inside = [&](const Label& l) {
+      return l.primary && l.span.file == test.file && l.span.begin >= test.begin &&
+             l.span.end <= test.end;
+    };
+    bool own = std::any_of(d.labels.begin(), d.labels.end(), inside);
+    if (info(d.code).severity == Severity::Error || own) diags.error(d.code, d.message) = d;
+  }
+}
+
+void compile_tests(Compiled& out, Diagnostics& diags) {
+  for (ast::StmtId id : out.ast.items) {
+    const auto* test = std::get_if<ast::Test>(&out.ast[id].node);
+    if (!test) continue;
+    Diagnostics found;
+    core::Module m = sema::elaborate_test(out.ast, *test, found);
+    if (!found.has_errors()) {
+      core::solve_gates(m);
+      m = autodiff::differentiate(m, found);
+    }
+    keep_findings(found, out.ast[id].span, diags);
+    if (!found.has_errors()) out.tests.push_back({test->name, out.ast[id].span, std::move(m)});
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
@@ -112,6 +154,7 @@ Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& op
     if (!options.extra.of.empty() && !diags.has_errors()) add_request(elaborated, options.extra, diags);
     return elaborated;
   });
+  if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
   out.elaborated = m;
   m = pipeline.core("solve-gates", diags, [&] {
@@ -123,7 +166,13 @@ Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& op
   EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
   EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
   out.module = std::move(m);
-  out.ok = true;
+  if (options.tests) {
+    pipeline.run("tests", [&] {
+      compile_tests(out, diags);
+      return out.tests.size();
+    });
+  }
+  out.ok = !diags.has_errors();
   return out;
 }
 

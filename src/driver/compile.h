@@ -27,13 +27,23 @@ struct ExtraRequest {
 struct CompileOptions {
   std::string dump_after;  // a pass name; its result is left in Compiled::dump
   ExtraRequest extra;
+  bool tests = false;   // compile the `test` blocks too
+  bool strict = false;  // an equality of extents that is not proven is an error
+};
+
+// A `test` block, ready to run: the file's definitions and its own, its effects alone.
+struct CompiledTest {
+  std::string name;
+  Span span;
+  core::Module module;
 };
 
 struct Compiled {
   ast::Ast ast;
   core::Module elaborated;  // as sema left it: requests still stand
   core::Module module;      // ready to run
-  bool ok = false;          // no errors; otherwise `module` is not to be used
+  std::vector<CompiledTest> tests;
+  bool ok = false;  // no errors; otherwise `module` is not to be used
   std::string dump;
   std::vector<PassTime> times;
 };

@@ -30,6 +30,20 @@ bool holds(const Tensor& t) {
   return true;
 }
 
+// What effects and `show` need (decision 30).
+std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
+  std::vector<FamilyId> wanted;
+  auto want = [&](FamilyId f) {
+    if (f && std::find(wanted.begin(), wanted.end(), f) == wanted.end()) wanted.push_back(f);
+  };
+  for (const core::Effect& e : m.effects) {
+    want(e.cond);
+    for (const core::Piece& p : e.pieces) want(p.value);
+  }
+  for (const std::string& name : options.show) want(m.find(intern(name)));
+  return wanted;
+}
+
 }  // namespace
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
@@ -41,16 +55,7 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
 RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
-  std::vector<FamilyId> wanted;
-  auto want = [&](FamilyId f) {
-    if (f && std::find(wanted.begin(), wanted.end(), f) == wanted.end()) wanted.push_back(f);
-  };
-  for (const core::Effect& e : m.effects) {
-    want(e.cond);
-    for (const core::Piece& p : e.pieces) want(p.value);
-  }
-  for (const std::string& name : options.show) want(m.find(intern(name)));
-
+  std::vector<FamilyId> wanted = wanted_families(m, options);
   Values values;
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
@@ -81,11 +86,24 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
     } else if (!holds(values.at(e.cond))) {
       std::string message = line_of(m, e, values);
       out.error = RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
+      out.failed = e.span;
       return out;
     }
   }
   for (const std::string& name : options.show) out.values[name] = values.at(m.find(intern(name)));
   return out;
+}
+
+std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options, const std::string& stage) {
+  NativeOptions native_options;
+  native_options.opt_level = options.opt_level;
+  auto compiled = compile_native(m, wanted_families(m, options), native_options);
+  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{*why};
+  Emit what = stage == "plan"    ? Emit::Plan
+              : stage == "loops" ? Emit::Loops
+              : stage == "llvm"  ? Emit::Llvm
+                                 : Emit::Assembly;
+  return emit(*std::get<std::shared_ptr<Native>>(compiled), what);
 }
 
 }  // namespace ein

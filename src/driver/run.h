@@ -25,6 +25,7 @@ struct RunOptions {
 struct RunResult {
   std::map<std::string, Tensor> values;  // of `show`
   std::optional<RuntimeError> error;
+  Span failed;              // the assertion that does not hold, when that is the error
   std::string fallback;     // why the reference evaluator ran although native was asked for
   uint64_t operations = 0;  // counted by the reference evaluator
 };
@@ -32,6 +33,10 @@ struct RunResult {
 // `write` receives what the program prints.
 RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
               const std::function<void(const std::string&)>& write);
+
+// A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm` or `asm`; or why
+// there is none.
+std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options, const std::string& stage);
 
 // The coordinate names of a family, empty where there is none.
 std::vector<std::string> coordinate_texts(const core::Family& family);

@@ -66,6 +66,11 @@ struct Verifier {
       case core::OpClass::Select:
         ok = arg(0) == DType::Bool && arg(1) == type && arg(2) == type;
         break;
+      case core::OpClass::Bits:
+      case core::OpClass::Draw:
+        for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == DType::I64;
+        ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
+        break;
       case core::OpClass::Cast:
         break;
     }

@@ -121,6 +121,9 @@ uint64_t own_cost(const Module& m, ExprId e) {
           case Op::Atan2:
           case Op::Erf:
           case Op::Pow:
+          case Op::Philox:
+          case Op::Uniform:
+          case Op::Normal:
             return kCall;
           case Op::Div:
           case Op::Mod:

@@ -56,6 +56,9 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
   frame.packs = left_side.packs;
   const std::vector<LeftSlot>& slots = left_side.slots;
   std::set<Symbol> names;
+  if (!slots.empty() && too_many_indices(s, env.depth + slots.size(), slots.back().slot->span)) {
+    return false;
+  }
   for (const LeftSlot& left : slots) {
     const ast::Slot& slot = *left.slot;
     core::Range range;

@@ -213,8 +213,9 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
 }
 
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result) {
-  const auto& block = std::get<ast::Block>(s[fn.body].node);
-  if (!block.value || result.empty()) return elaborate(s, env, fn.body);
+  const auto* found = std::get_if<ast::Block>(&s[fn.body].node);
+  if (!found || !found->value || result.empty()) return elaborate(s, env, fn.body);
+  const ast::Block& block = *found;
   Scope& scope = open_block(s, env, block);
   Env inside = scope.env;
   std::vector<Symbol> spelled = lone_names(s, inside, block.value);
@@ -222,6 +223,7 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     return c.name && std::find(spelled.begin(), spelled.end(), c.name) != spelled.end();
   };
   if (std::none_of(result.begin(), result.end(), closes)) return elaborate(s, inside, block.value);
+  if (too_many_indices(s, inside.depth + result.size(), s.ast[fn.result].span)) return {};
   Frame frame;
   frame.up = inside.frame;
   std::vector<Index*> indices;

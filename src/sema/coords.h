@@ -57,7 +57,8 @@ struct Bound {    // a coordinate of the callee
   Symbol name;    // inside
   Symbol caller;  // invalid: the caller's coordinate has no name
   CoreId extent;
-  Span span;  // the argument it was found in
+  Span span;              // the argument it was found in
+  bool grounded = false;  // some argument has it by name
 };
 // What the parameters' types stand for in one call.
 struct Signature {

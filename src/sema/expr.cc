@@ -104,6 +104,12 @@ Value unsupported(Sema& s, Span span, const std::string& what, const std::string
   return {};
 }
 
+bool too_many_indices(Sema& s, size_t count, Span span) {
+  if (count <= core::kMaxSlots / 2) return false;
+  unsupported(s, span, fmt::format("more than {} indices in one definition", core::kMaxSlots / 2));
+  return true;
+}
+
 Value elaborate(Sema& s, Env& env, TreeId id) {
   if (!id) return {};
   const ast::Expr& e = s[id];
@@ -152,7 +158,12 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
       [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
       [&](const ast::Lambda&) { return unsupported(s, span, "lambdas"); },
-      [&](const ast::Match&) { return unsupported(s, span, "`match`"); },
+      [&](const ast::Match& n) {
+        for (const ast::MatchArm& arm : n.arms) {  // the parser has reported it
+          if (std::holds_alternative<ast::Error>(s[arm.pattern].node)) return Value{};
+        }
+        return unsupported(s, span, "`match`");
+      },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },
       [&](const ast::Request& n) { return elaborate_request(s, env, n, span); },
       [&](const ast::Error&) { return Value{}; });

@@ -40,8 +40,7 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
         .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
     return {};
   }
-  static const std::set<std::string> later = {"load", "save",   "normal", "uniform",
-                                              "stop", "typeof", "eprint"};
+  static const std::set<std::string> later = {"load", "save", "stop", "typeof", "eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
@@ -288,6 +287,8 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (spelled == "extent" || spelled == "shape" || spelled == "len") {
       return elaborate_extent(s, env, call, span);
     }
+    if (spelled == "uniform") return elaborate_random(s, env, core::Op::Uniform, call, span);
+    if (spelled == "normal") return elaborate_random(s, env, core::Op::Normal, call, span);
     if (is_effect(name.symbol)) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")

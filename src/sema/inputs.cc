@@ -32,6 +32,8 @@ void declare_inputs(Sema& s, Scope& scope) {
       continue;
     }
     if (!type) continue;
+    const auto* shape = dims_of(s, let.type);
+    if (shape && too_many_indices(s, shape->size(), s.ast[let.type].span)) continue;
     core::Family f;
     f.name = d.name.symbol;
     f.kind = core::Family::Kind::Input;

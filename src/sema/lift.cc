@@ -171,6 +171,7 @@ std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
 
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
                      bool slots_only, std::set<Symbol>& lifted) {
+  if (too_many_indices(s, env.depth + coords.size(), s[e].span)) return {};
   Frame frame;
   frame.up = env.frame;
   frame.slots_only = slots_only;

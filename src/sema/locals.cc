@@ -1,5 +1,7 @@
 // Blocks. A local is a definition like any other; inside a clause it becomes a family that carries
 // the clause's coordinates, so that recurrences and requests see it (define.cc decides).
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -63,6 +65,10 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   }
   Scope& scope = open_block(s, env, block);
   Env inside = scope.env;
+  bool broken = std::any_of(block.stmts.begin(), block.stmts.end(), [&](ast::StmtId id) {
+    return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
+  });
+  if (!block.value && broken) return {};  // the parser has said why
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")
         .primary(span, "")

@@ -236,7 +236,9 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     bool inside = value.valid() && name.span.begin >= value.begin && name.span.end <= value.end;
     if (inside) {
       Span front{value.file, value.begin, value.begin}, back{value.file, value.end, value.end};
-      d.fix({fmt::format("sum over `{}`", k), {{front, "sum[" + k + "]("}, {back, ")"}}, false});
+      // Not safe when the name may be a slip for another one.
+      bool safe = near.size() <= 1 || near == k;
+      d.fix({fmt::format("sum over `{}`", k), {{front, "sum[" + k + "]("}, {back, ")"}}, safe});
     }
     return;
   }

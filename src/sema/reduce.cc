@@ -47,6 +47,9 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
       singles.push_back({{c.name, b.span}, false, {}, {}, b.span});
     }
   }
+  if (!singles.empty() && too_many_indices(s, env.depth + singles.size(), singles.back().span)) {
+    return false;
+  }
   for (const ast::Bracket& b : singles) {
     for (const Index* other : parts.binders) {
       if (other->name != b.name.symbol) continue;
@@ -196,10 +199,14 @@ std::optional<Reduction> reduction_named(Symbol name) {
 Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& call, Span span) {
   const std::string& name = text(path_name(s, call.callee));
   if (call.args.size() != 1) {
-    s.diags
-        .error(Code::E0205, fmt::format("`{}[{}]` takes one argument, not {}", name,
-                                        bracket_list(call), call.args.size()))
-        .primary(span, "");
+    auto& d = s.diags.error(Code::E0205, fmt::format("`{}[{}]` takes one argument, not {}", name,
+                                                     bracket_list(call), call.args.size()));
+    d.primary(span, "");
+    if (!call.args.empty() && std::holds_alternative<ast::Where>(s[call.args[0]].node)) {
+      d.help(
+          "a `where` in parentheses takes one condition: join them with `&&`, or put the gate "
+          "after the parentheses");
+    }
     return {};
   }
   bool selects = op.op == core::ReduceOp::ArgMax || op.op == core::ReduceOp::ArgMin;

@@ -391,6 +391,8 @@ Value elaborate_array(Sema& s, Env& env, TreeId e);
 Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
 Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
+// Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
+bool too_many_indices(Sema& s, size_t count, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
 
 // ---- access.cc ---------------------------------------------------------------------------------
@@ -437,6 +439,10 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
 struct Bracketing;  // what stands in the brackets of a call (coords.h)
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
+
+// ---- random.cc ---------------------------------------------------------------------------------
+
+Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
 
 // ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
 

@@ -35,23 +35,26 @@ std::string how_to_ground(const Value& arg, Symbol name) {
       left);
 }
 
+void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
+                Symbol coord) {
+  const ast::Name& given = sig.given.at(coord);
+  auto& d = s.diags.error(
+      Code::E0311, fmt::format("coordinate {} is not grounded: {} has no coordinate of that name",
+                               quoted(given.symbol), argument_name(sig, param)));
+  d.primary(given.span, "names no coordinate");
+  d.label(arg.span, fmt::format("this has {} coordinate{}, not called that", arg.coords.size(),
+                                arg.coords.size() == 1 ? "" : "s"));
+  if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol));
+}
+
 void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
                Symbol coord) {
   const ast::Name& given = sig.given.at(coord);
   std::vector<std::string> names = coord_names(arg.coords);
-  std::string what = argument_name(sig, param);
-  if (names.empty()) {
-    auto& d = s.diags.error(
-        Code::E0311, fmt::format("coordinate {} is not grounded: {} has no named coordinates",
-                                 quoted(given.symbol), what));
-    d.primary(given.span, "names no coordinate");
-    d.label(arg.span,
-            arg.scalar() ? "this is a scalar" : "this is over " + show_coords(s, arg.coords));
-    if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol));
-    return;
-  }
-  auto& d = s.diags.error(Code::E0305,
-                          fmt::format("{} has no coordinate {}", what, quoted(given.symbol)));
+  if (names.empty()) return ungrounded(s, sig, param, arg, coord);
+  auto& d = s.diags.error(
+      Code::E0305,
+      fmt::format("{} has no coordinate {}", argument_name(sig, param), quoted(given.symbol)));
   d.primary(given.span, "");
   d.label(arg.span, "this is over " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
@@ -74,6 +77,7 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
     return false;
   }
   if (!bound.caller) bound.caller = c.name;
+  bound.grounded |= static_cast<bool>(c.name);
   if (!bound.extent) {
     bound.extent = c.extent;
     bound.span = arg.span;
@@ -394,6 +398,18 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
     todo = std::move(later);
   }
   for (const auto& [name, bound] : sig.singles) {
+    if (bound.extent && !bound.grounded) {  // one that no argument names adopts nothing
+      for (size_t i = 0; i < args.size(); ++i) {
+        const auto* dims = uses_coordinates(s, sig.fn, sig.fn.params[i].type)
+                               ? dims_of(s, sig.fn.params[i].type)
+                               : nullptr;
+        for (size_t d = 0; dims && d < dims->size(); ++d) {
+          if (dim_name(s, (*dims)[d]) != name) continue;
+          ungrounded(s, sig, sig.fn.params[i], args[i], name);
+          return false;
+        }
+      }
+    }
     if (bound.extent) continue;
     s.diags
         .error(Code::E0312, fmt::format("no parameter of {} has coordinate {}",

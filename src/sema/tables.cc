@@ -52,6 +52,7 @@ Value elaborate_array(Sema& s, Env& env, TreeId e) {
   std::vector<Value> cells;
   if (!flatten(s, env, e, 0, shape, cells)) return {};
   if (cells.empty()) return unsupported(s, s[e].span, "empty array literals");
+  if (too_many_indices(s, shape.size(), s[e].span)) return {};
   std::vector<Value*> list;
   for (Value& v : cells) list.push_back(&v);
   if (!same_type(s, env, list, s[e].span)) return {};

@@ -51,6 +51,7 @@ struct Pairer {
   // A `(` reported as unclosed often has its `)` a little later, behind another closer. That one is
   // the same mistake: the line on which the last unclosed delimiter of each kind was opened.
   uint32_t forgiven[3] = {0, 0, 0};
+  uint32_t broken_line = 0;  // the last one with a broken literal: its string may hold the closer
 
   uint32_t& forgiven_line(Tok closer) {
     return forgiven[closer == Tok::RParen ? 0 : closer == Tok::RBracket ? 1 : 2];
@@ -61,8 +62,9 @@ struct Pairer {
     open.close = static_cast<uint32_t>(out.size());
     open.unclosed = true;
     if (report) forgiven_line(closer_of(open.kind)) = stack.back().line;
+    bool swallowed = stack.back().line == broken_line;
     stack.pop_back();
-    if (!report) return;
+    if (!report || swallowed) return;
     diags.error(Code::E0103, fmt::format("{} is never closed", describe(open.kind)))
         .primary(open.span, fmt::format("no {} for this", describe(closer_of(open.kind))));
   }
@@ -117,6 +119,7 @@ struct Pairer {
       const Token& t = in[i];
       bool newline = t.newline_before;
       if (newline) ++line;
+      if (t.kind == Tok::Bad) broken_line = line;
       moved.push_back(static_cast<uint32_t>(out.size()));
       if (t.kind == Tok::End) {
         for (report = true; !stack.empty(); report = false) close_as_missing(report);

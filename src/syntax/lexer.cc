@@ -246,8 +246,10 @@ class Lexer {
       if (like->meant != " ") push(Tok::Junk, begin);
       return;
     }
-    // A run of such characters is one mistake.
-    while (at_ < end_ && !is_ordinary(rest())) at_ += static_cast<uint32_t>(character_size(rest()));
+    // A run of such characters is one mistake; at least one is consumed, whatever it is.
+    do {
+      at_ += static_cast<uint32_t>(character_size(rest()));
+    } while (at_ < end_ && !is_ordinary(rest()));
     diags_.error(Code::E0102, "unexpected character")
         .primary(span(begin), "not used in the language");
     push(Tok::Junk, begin);

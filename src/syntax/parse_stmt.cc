@@ -197,6 +197,7 @@ Slot Parser::slot() {
                                                  : "a slot on the left has no `=`");
       d.primary(is_range ? span_from(begin) : peek().span)
           .help("a slot is an index `i`, `t in 1..T`, a fixed address `0`, or a pack `..b`");
+      s.at = make(Error{}, begin);
     }
   }
   s.span = span_from(begin);

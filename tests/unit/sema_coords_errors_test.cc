@@ -19,11 +19,15 @@ std::string help_of(const std::string& source) {
 
 TEST(SemaCoordErrors, Grounding) {
   const std::string raw = kSoftmax + "let raw = [[0.0, 1.0], [1.0, 2.0]];";
-  expect_only(raw + "let p = softmax[c](raw);", "E0311",
-              "coordinate `c` is not grounded: argument `x` of `softmax` has no named coordinates",
-              "c");
+  expect_only(
+      raw + "let p = softmax[c](raw);", "E0311",
+      "coordinate `c` is not grounded: argument `x` of `softmax` has no coordinate of that name",
+      "c");
   EXPECT_NE(help_of(raw + "let p = softmax[c](raw);").find("`let named[i0, c] = …[i0, c];`"),
             std::string::npos);
+  expect_only(
+      "fn f[j](x: [f32; ..l, j]) -> [f32; ..l] { sum[j](x) } let raw = [1.0]; let p = f[c](raw);",
+      "E0311", "coordinate `c` is not grounded", "c");
   expect_only(kSoftmax + "let p = softmax[clas](x);", "E0305",
               "argument `x` of `softmax` has no coordinate `clas`", "clas");
   EXPECT_NE(help_of(kSoftmax + "let p = softmax[clas](x);").find("did you mean `class`?"),

@@ -155,6 +155,20 @@ TEST_P(Spine, NativeEqualsReferenceAtTwoSizesWithOneCompilation) {
   EXPECT_EQ(native_compile_count(), compilations);
 }
 
+TEST(Product, GradientIsExactWhenFactorsAreZero) {
+  Subject subject;
+  ASSERT_EQ(fuzz::compile_source("let x: [f64; n];\nlet p = prod[i](x[i]);\nlet dp = @p / @x;\n", subject), "");
+  core::Module& m = subject.compiled.module;
+  Tensor x(DType::F64, {4});
+  double values[] = {2, 0, 3, 4}, want[] = {0, 24, 0, 0};
+  for (int64_t i = 0; i < 4; ++i) x.set_float(i, values[i]);
+  core::FamilyId dp = m.find(intern("dp"));
+  core::EvalResult r = core::evaluate(m, {{"x", x}}, {dp});
+  ASSERT_FALSE(r.error);
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(r.values.at(dp).get_float(i), want[i]);
+  EXPECT_EQ(fuzz::check_native(m, {{"x", x}}, {"p", "dp"}), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, Spine, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.file; });
 

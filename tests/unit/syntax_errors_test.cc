@@ -278,6 +278,28 @@ TEST(Robustness, RandomBytes) {
   }
 }
 
+TEST(Robustness, EveryCharacterIsConsumed) {  // one that no rule took once stopped the lexer for good
+  for (uint32_t c = 0; c < 0x30000; c += c < 0x10000 ? 1 : 97) {
+    std::string text;
+    if (c < 0x80) {
+      text = static_cast<char>(c);
+    } else if (c < 0x800) {
+      text = {static_cast<char>(0xC0 | (c >> 6)), static_cast<char>(0x80 | (c & 0x3F))};
+    } else if (c < 0x10000) {
+      text = {static_cast<char>(0xE0 | (c >> 12)), static_cast<char>(0x80 | ((c >> 6) & 0x3F)),
+              static_cast<char>(0x80 | (c & 0x3F))};
+    } else {
+      text = {static_cast<char>(0xF0 | (c >> 18)), static_cast<char>(0x80 | ((c >> 12) & 0x3F)),
+              static_cast<char>(0x80 | ((c >> 6) & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+    }
+    SourceMap sources;
+    Diagnostics diags;
+    FileId file = sources.add("t.ein", text + "x");
+    Lexed lexed = lex(file, sources, diags);
+    ASSERT_FALSE(lexed.tokens.empty()) << c;
+  }
+}
+
 TEST(Robustness, TokenSoup) {
   std::vector<std::string> words = {"x",  "i", "sum",    "1",       "2.5", "\"a{x}\"", "\"{", "\n",
                                     "\n", " ", "// c\n", "/// d\n", "mut", "return",   "0..n"};

@@ -1,0 +1,413 @@
+"""The command line as its users meet it: exit statuses, options, formats. Usage: test_cli.py EIN"""
+
+import json
+import os
+import pathlib
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import run as files  # noqa: E402  (write_npy)
+
+EIN = None
+
+MATMUL = """let A: [f64; i, k];
+let B: [f64; k, j];
+let C[i, j] = sum[k](A[i, k] * B[k, j]);
+print(C);
+"""
+
+
+def read_npy(path):
+    """(descr, shape, cells) of a little-endian .npy file."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<H", data[8:10])[0]
+    header = eval(data[10:10 + size].decode(), {})  # the format is a Python literal
+    code = {d: c for d, c in files.DTYPES.values()}[header["descr"]]
+    body = data[10 + size:]
+    count = len(body) // struct.calcsize(code)
+    return header["descr"], header["shape"], list(struct.unpack(f"<{count}{code}", body))
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return str(pathlib.Path(self.folder.name) / name)
+
+    def write(self, name, text):
+        pathlib.Path(self.path(name)).write_text(text)
+        return self.path(name)
+
+    def npy(self, name, dtype, shape, cells):
+        files.write_npy(pathlib.Path(self.path(name)), dtype, shape, cells)
+        return self.path(name)
+
+    def ein(self, *args, stdin="", env=None):
+        return subprocess.run([EIN, *args], input=stdin, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, **(env or {})})
+
+    def check(self, args, status, out=None, err=None, **more):
+        """Runs; checks the status, all of standard output, and a part of standard error."""
+        done = self.ein(*args, **more)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        if out is not None:
+            self.assertEqual(done.stdout, out)
+        if err is not None:
+            self.assertIn(err, done.stderr)
+        if err is None and status == 0:
+            self.assertEqual(done.stderr, "")
+        return done
+
+
+class Programs(Cli):
+    def test_from_a_file(self):
+        path = self.write("a.ein", "print(1 + 1);\n")
+        self.check(["run", path], 0, "2\n")
+        self.check([path], 0, "2\n")
+
+    def test_from_the_command_line(self):
+        self.check(["run", "-c", "print(3);"], 0, "3\n")
+        self.check(["-c", "print(3);"], 0, "3\n")
+
+    def test_from_standard_input(self):
+        self.check(["run", "-"], 0, "4\n", stdin="print(4);")
+        self.check(["-"], 0, "4\n", stdin="print(4);")
+        self.check(["check", "-"], 1, "", "<standard input>:1:9", stdin="let a = b;")
+
+    def test_wrong_program(self):
+        done = self.check(["run", "-c", "print(x);"], 1, "", "error[E0201]: unknown name `x`")
+        self.assertTrue(done.stderr.endswith("1 error\n"))
+
+    def test_wrong_program_prints_nothing(self):
+        self.check(["run", "-c", "print(1); print(x);"], 1, "", "E0201")
+
+    def test_run_time_failure(self):
+        done = self.check(["run", "-c", 'print("a"); assert(1 > 2, "no");'], 3, "a\n")
+        self.assertEqual(done.stderr, "run-time error: assertion failed: no\n")
+
+    def test_unreadable_file(self):
+        for args in (["run", self.path("none.ein")], [self.path("none.ein")], ["run", "/"],
+                     ["check", self.path("none.ein")], ["grad", self.path("none.ein")]):
+            self.check(args, 2, "", "cannot read")
+
+    def test_not_utf8(self):
+        path = self.path("a.ein")
+        pathlib.Path(path).write_bytes(b"let a = \xff\xfe;\n")
+        self.check(["check", path], 1, "", "error[E0")
+
+    def test_version_and_help(self):
+        self.assertRegex(self.check(["--version"], 0).stdout, r"^ein \d+\.\d+\.\d+")
+        self.assertIn("run", self.check(["--help"], 0).stdout)
+        self.assertIn("--show", self.check(["run", "--help"], 0).stdout)
+
+
+class Usage(Cli):
+    def test_wrong_usage(self):
+        for args in ([], ["run"], ["check"], ["grad"], ["frobnicate"], ["run", "--frobnicate"],
+                     ["run", "-c"], ["run", "-c", "print(1);", "--format", "xml"],
+                     ["run", "-c", "print(1);", "--backend", "gpu"],
+                     ["run", "-c", "print(1);", "-O4"],
+                     ["run", "-c", "print(1);", "--dump-after", "nothing"],
+                     ["check", "-c", "print(1);", "--error-format", "xml"],
+                     ["grad", "-c", "let x = 1.0;", "--of", "x"],
+                     ["grad", "-c", "let x = 1.0;", "--wrt", "x"]):
+            with self.subTest(args):
+                self.assertNotEqual(self.check(args, 2, "").stderr, "")
+
+    def test_unknown_values(self):
+        self.check(["-c", "let loss = 1;", "--show", "lose"], 2, "", "did you mean `loss`?")
+        self.check(["-c", "let loss = 1;", "--out", "lose=a.npy"], 2, "", "no value `lose`")
+        self.check(["-c", "let loss = 1;", "--out", "loss"], 2, "", "NAME=FILE")
+
+    def test_errors_of_the_program_come_first(self):
+        self.check(["-c", "let a = b;", "--show", "c"], 1, "", "E0201")
+
+
+class Inputs(Cli):
+    def test_tensors(self):
+        a = self.npy("a.npy", "f64", [1, 2], [1, 2])
+        b = self.npy("b.npy", "f64", [2, 1], [10, 100])
+        self.check(["-c", MATMUL, "--in", f"A={a}", "--in", f"B={b}"], 0,
+                   "[i: 1, j: 1]\n[[210.0]]\n")
+
+    def test_scalars(self):
+        code = "let n: i32; let x: f64; let b: bool; print(n, x, b);"
+        self.check(["-c", code, "--set", "n=-3", "--set", "x=1e-3", "--set", "b=true"], 0,
+                   "-3 0.001 true\n")
+        self.check(["-c", "let x: f32; print(x);", "--set", "x=inf"], 0, "inf\n")
+
+    def test_scalar_from_a_file(self):
+        n = self.npy("n.npy", "i32", [], [7])
+        self.check(["-c", "let n: i32; print(n);", "--in", f"n={n}"], 0, "7\n")
+
+    def test_missing(self):
+        self.check(["-c", MATMUL], 3, "", "input `A` was not given a value")
+        self.check(["-c", "let n: i32; print(n);"], 3, "", "input `n` was not given a value")
+
+    def test_not_missed_when_not_needed(self):
+        self.check(["-c", "let n: i32; print(1);"], 0, "1\n")
+
+    def test_wrong_shape(self):
+        code = "let x: [f32; n]; print(x);"
+        matrix = self.npy("x.npy", "f32", [1, 2], [1, 2])
+        for backend in ("ref", "native"):
+            self.check(["-c", code, "--in", f"x={matrix}", "--backend", backend], 3, "", "`x`")
+        long = self.npy("x.npy", "f32", [3], [1, 2, 3])
+        self.check(["-c", "let x: [f32; 2]; print(x);", "--in", f"x={long}"], 3, "", "extent 3")
+
+    def test_wrong_type(self):
+        x = self.npy("x.npy", "f64", [1], [1])
+        for backend in ("ref", "native"):
+            self.check(["-c", "let x: [f32; n]; print(x);", "--in", f"x={x}", "--backend", backend],
+                       3, "", "f64")
+
+    def test_values_that_are_no_values(self):
+        for declared, value in (("i32", "1.5"), ("i32", "x"), ("i8", "300"), ("u8", "-1"),
+                                ("bool", "1"), ("f32", "one"), ("i32", "")):
+            with self.subTest(declared=declared, value=value):
+                self.check(["-c", f"let x: {declared}; print(x);", "--set", f"x={value}"], 2, "",
+                           "is not a value of type")
+
+    def test_wrong_names(self):
+        self.check(["-c", "let x: i32; print(x);", "--set", "y=1"], 2, "", "no value `y`")
+        self.check(["-c", "let x = 1; print(x);", "--set", "x=2"], 2, "", "has a definition")
+        self.check(["-c", "let x: [i32; n]; print(x);", "--set", "x=2"], 2, "", "--in x=FILE")
+        self.check(["-c", "let x: i32; print(x);", "--set", "x"], 2, "", "NAME=VALUE")
+
+    def test_broken_files(self):
+        code = "let x: [f32; n]; print(x);"
+        whole = pathlib.Path(self.npy("x.npy", "f32", [2], [1, 2])).read_bytes()
+        for name, data in (("empty", b""), ("text", b"1 2 3\n"), ("short", whole[:-4]),
+                           ("header", whole[:20]), ("magic", whole[:9])):
+            path = self.path(name + ".npy")
+            pathlib.Path(path).write_bytes(data)
+            with self.subTest(name):
+                self.check(["-c", code, "--in", f"x={path}"], 3, "", "run-time error: ")
+        self.check(["-c", code, "--in", f"x={self.path('none.npy')}"], 3, "", "cannot read")
+
+
+class Outputs(Cli):
+    def show(self, code, names, *args):
+        done = self.check(["-c", code, "--show", names, "--format", "json", *args], 0)
+        return done.stdout.splitlines()
+
+    def test_json_is_the_last_line(self):
+        lines = self.show('print("hello"); let A[i, j] = [[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]];'
+                          "let k = 3;", "A,k")
+        self.assertEqual(lines[0], "hello")
+        self.assertEqual(json.loads(lines[-1]), {
+            "A": {"dtype": "f32", "coords": ["i", "j"], "shape": [2, 3],
+                  "data": [[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]]},
+            "k": {"dtype": "i32", "coords": [], "shape": [], "data": 3}})
+        self.assertEqual(list(json.loads(lines[-1])), ["A", "k"])
+
+    def test_json_without_names(self):
+        value = json.loads(self.show("let a = [[1, 2]];", "a")[-1])["a"]
+        self.assertEqual(value["coords"], [None, None])
+
+    def test_json_of_non_finite_numbers(self):
+        code = "let z = [0.0]; let a[i in 0..3] = (1.0 - i) / z[0];"
+        value = json.loads(self.show(code, "a")[-1])["a"]
+        self.assertEqual(value["data"], ["inf", "nan", "-inf"])
+
+    def test_json_of_booleans_and_nothing(self):
+        code = "let b = [true, false]; let e[i in 0..0] = 1; let f[i in 0..2, j in 0..0] = 1;"
+        value = json.loads(self.show(code, "b,e,f")[-1])
+        self.assertEqual(value["b"]["data"], [True, False])
+        self.assertEqual((value["e"]["shape"], value["e"]["data"]), ([0], []))
+        self.assertEqual((value["f"]["shape"], value["f"]["data"]), ([2, 0], [[], []]))
+
+    def test_json_is_never_summarised(self):
+        value = json.loads(self.show("let a[i in 0..5000] = i;", "a")[-1])["a"]
+        self.assertEqual(value["data"], list(range(5000)))
+
+    def test_json_keeps_every_digit(self):
+        a = self.npy("a.npy", "f64", [1], [0.1 + 0.2])
+        k = self.npy("k.npy", "i64", [1], [2**63 - 1])
+        lines = self.show("let a: [f64; n]; let k: [i64; n];", "a,k", "--in", f"a={a}", "--in",
+                          f"k={k}")
+        value = json.loads(lines[-1])
+        self.assertEqual(value["a"]["data"], [0.1 + 0.2])
+        self.assertEqual(value["k"]["data"], [2**63 - 1])
+
+    def test_text(self):
+        self.check(["-c", "let a = 1; let b[i] = [1, 2];", "--show", "a,b"], 0,
+                   "a = 1\nb = [i: 2] [1, 2]\n")
+
+    def test_files(self):
+        out = self.path("c.npy")
+        self.check(["-c", "let C[i, j] = [[1.5, 2.5]];", "--out", f"C={out}"], 0, "")
+        self.assertEqual(read_npy(out), ("<f4", (1, 2), [1.5, 2.5]))
+        self.check(["-c", "let C = 7;", "--out", f"C={out}"], 0, "")
+        self.assertEqual(read_npy(out), ("<i4", (), [7]))
+        self.check(["-c", "let C: [bool; n] = [true, false];", "--out", f"C={out}"], 0, "")
+        self.assertEqual(read_npy(out), ("|b1", (2,), [True, False]))
+
+    def test_files_come_back(self):
+        out = self.path("a.npy")
+        for dtype in ("i8", "i16", "i32", "i64", "u8", "f32", "f64"):
+            self.check(["-c", f"let a: [{dtype}; n] = [1, 2, 3];", "--out", f"a={out}"], 0, "")
+            self.check(["-c", f"let a: [{dtype}; n]; print(sum[i](a[i] * 2) == 12);", "--in",
+                        f"a={out}"], 0, "true\n")
+
+    def test_unwritable(self):
+        out = self.path("no/a.npy")
+        self.check(["-c", "let a = 1;", "--out", f"a={out}"], 3, "", "cannot write")
+
+
+class Backends(Cli):
+    def test_the_same_values(self):
+        code = "let h[0] = 1.0; let h[t in 1..5] = h[t - 1] * 1.5; print(h);"
+        expected = "[t: 5] [1.0, 1.5, 2.25, 3.375, 5.0625]\n"
+        for args in (["--backend", "ref"], ["--backend", "native"], ["-O0"], ["-O1"], ["-O3"]):
+            with self.subTest(args):
+                self.check(["run", "-c", code, *args], 0, expected)
+
+    def test_the_same_failures(self):
+        code = "let i: i32; let x = [1, 2]; print(x[i]);"
+        texts = {self.check(["-c", code, "--set", "i=2", *args], 3, "").stderr
+                 for args in (["--backend", "ref"], ["-O0"], ["-O2"])}
+        self.assertEqual(len(texts), 1, texts)
+
+    def test_out_of_memory(self):
+        code = "let x[i in 0..100000000000000] = i * 1.0; print(x);"
+        for backend in ("ref", "native"):
+            self.check(["-c", code, "--backend", backend], 3, "", "run-time error: out of memory")
+
+
+class Checking(Cli):
+    def test_fine(self):
+        self.check(["check", "-c", "print(1);"], 0, "")
+
+    def test_every_mistake(self):
+        code = "let a = b;\nlet c = exo(1.0);\nlet d = 1 + true;"
+        done = self.check(["check", "-c", code], 1, "")
+        self.assertEqual(done.stderr.count("error[E"), 3)
+        self.assertTrue(done.stderr.endswith("3 errors\n"))
+
+    def test_warnings_are_fine(self):
+        code = "let x = [1.0, 2.0]; let y = sum[k](x[k + 1]);"
+        self.check(["check", "-c", code], 0, "", "warning[W0302]")
+
+    def test_at_most_twenty(self):
+        code = "".join(f"let a{i} = b{i};\n" for i in range(30))
+        done = self.check(["check", "-c", code], 1, "", "10 more errors not shown")
+        self.assertEqual(done.stderr.count("error[E"), 20)
+
+    def test_human(self):
+        self.assertEqual(self.check(["check", self.write("t.ein", "let a = bb;\n")], 1).stderr,
+                         "error[E0201]: unknown name `bb`\n"
+                         f" --> {self.path('t.ein')}:1:9\n"
+                         "  |\n"
+                         "1 | let a = bb;\n"
+                         "  |         ^^\n\n"
+                         "1 error\n")
+
+    def test_short(self):
+        done = self.check(["check", "-c", "let a = b;", "--error-format", "short"], 1, "")
+        self.assertEqual(done.stderr.splitlines()[0],
+                         "<command line>:1:9: error[E0201]: unknown name `b`")
+
+    def test_json(self):
+        code = "let a = b;\nlet c = d;"
+        done = self.check(["check", "-c", code, "--error-format", "json"], 1, "")
+        first, second = (json.loads(line) for line in done.stderr.splitlines())
+        self.assertEqual((first["code"], first["severity"]), ("E0201", "error"))
+        self.assertEqual(first["message"], "unknown name `b`")
+        label = second["labels"][0]
+        self.assertEqual([label[k] for k in ("line", "col", "start", "end", "primary")],
+                         [2, 9, 19, 20, True])
+        self.assertIn("error[E0201]", first["rendered"])
+
+    def test_json_fix(self):
+        code = "let A = [[1.0]]; let y[i] = A[i, k] * 2.0;"
+        done = self.check(["check", "-c", code, "--error-format", "json"], 1, "")
+        fix = json.loads(done.stderr)["fixes"][0]
+        for edit in sorted(fix["edits"], key=lambda e: -e["start"]):
+            code = code[:edit["start"]] + edit["replacement"] + code[edit["end"]:]
+        self.assertEqual(code, "let A = [[1.0]]; let y[i] = sum[k](A[i, k] * 2.0);")
+        self.check(["check", "-c", code], 0, "")
+
+
+class Colours(Cli):
+    def on_a_terminal(self, *args, env=None):
+        """Standard error as it looks on a terminal."""
+        leader, follower = pty.openpty()
+        env = {k: v for k, v in {**os.environ, **(env or {})}.items() if v is not None}
+        done = subprocess.run([EIN, "check", "-c", "let a = b;", *args], stderr=follower,
+                              stdout=subprocess.DEVNULL, env=env, timeout=60)
+        os.close(follower)
+        text = os.read(leader, 65536).decode()
+        os.close(leader)
+        self.assertEqual(done.returncode, 1)
+        return text
+
+    def test_only_on_a_terminal(self):
+        self.assertIn("\x1b[", self.on_a_terminal(env={"NO_COLOR": None}))
+        self.assertNotIn("\x1b[", self.check(["check", "-c", "let a = b;"], 1).stderr)
+
+    def test_no_color(self):
+        self.assertNotIn("\x1b[", self.on_a_terminal(env={"NO_COLOR": "1"}))
+
+    def test_option(self):
+        self.assertNotIn("\x1b[", self.on_a_terminal("--color", "never"))
+        done = self.check(["check", "-c", "let a = b;", "--color", "always"], 1)
+        self.assertIn("\x1b[", done.stderr)
+
+
+class Inside(Cli):
+    def test_dump_after(self):
+        code = "let x = 2.0; let y = x * x; let g = @y / @x; print(g);"
+
+        def dump(name):
+            return self.check(["check", "-c", code, "--dump-after", name], 0).stdout
+
+        self.assertIn("(let y", dump("parse"))
+        self.assertIn("@y / @x", dump("sema"))
+        self.assertIn("@y / @x", dump("solve-gates"))
+        self.assertNotIn("@", dump("autodiff"))
+
+    def test_time_passes(self):
+        done = self.check(["run", "-c", "print(1);", "--time-passes"], 0, "1\n", "ms")
+        for name in ("parse", "sema", "autodiff"):
+            self.assertIn(name, done.stderr)
+
+
+class Grad(Cli):
+    CODE = "let x: [f64; n]; let loss = sum[i](x[i] ** 2); let dx = @loss / @x; print(dx);"
+
+    def test_prints_a_program_without_requests(self):
+        printed = self.check(["grad", "-c", self.CODE], 0).stdout
+        self.assertNotIn("@", printed)
+        x = self.npy("x.npy", "f64", [2], [1, 3])
+        again = self.write("printed.ein", printed)
+        self.check([again, "--in", f"x={x}"], 0, "[n: 2] [2.0, 6.0]\n")
+        self.assertEqual(self.check(["grad", again], 0).stdout, printed)
+
+    def test_of_and_wrt(self):
+        code = "let x: [f64; n]; let w: f64; let loss = sum[i](x[i] * w);"
+        printed = self.check(["grad", "-c", code, "--of", "loss", "--wrt", "x,w"], 0).stdout
+        x, w = self.npy("x.npy", "f64", [2], [1, 3]), self.npy("w.npy", "f64", [], [5])
+        done = self.check([self.write("p.ein", printed), "--in", f"x={x}", "--in", f"w={w}",
+                           "--show", "d_loss_d_x,d_loss_d_w", "--format", "json"], 0)
+        value = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual(value["d_loss_d_x"]["data"], [5.0, 5.0])
+        self.assertEqual(value["d_loss_d_w"]["data"], 4.0)
+
+    def test_mistakes(self):
+        self.check(["grad", "-c", "let a = b;"], 1, "", "E0201")
+        code = "let x = 1.0; let k = 2; let loss = x * x;"
+        self.check(["grad", "-c", code, "--of", "los", "--wrt", "x"], 1, "", "did you mean `loss`?")
+        self.check(["grad", "-c", code, "--of", "loss", "--wrt", "k"], 1, "", "E0602")
+
+
+if __name__ == "__main__":
+    EIN = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,78 @@
+"""The programs in README.md and docs/ are true. Usage: docs.py ROOT EIN
+
+```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
+```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
+it prints, on both back ends."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$(?:\n+^```output\n(.*?)^```$)?", re.M | re.S)
+
+
+def ein_blocks(text):
+    """(line, marker, program, output) of every ein block."""
+    for m in BLOCK.finditer(text):
+        language, _, marker = m.group(1).partition(",")
+        if language == "ein":
+            yield text.count("\n", 0, m.start()) + 1, marker, m.group(2), m.group(3)
+
+
+def codes_of(ein, program):
+    done = subprocess.run([ein, "check", "-", "--error-format", "json"], input=program,
+                          capture_output=True, text=True, timeout=60)
+    if done.returncode not in (0, 1):
+        return [f"status {done.returncode}: {done.stderr}"]
+    return [json.loads(line)["code"] for line in done.stderr.splitlines()]
+
+
+def check_block(ein, marker, program, output):
+    kind, _, code = marker.partition("=")
+    if marker and (kind not in ("error", "warning") or not code):
+        return f"unknown marker `{marker}`"
+    expected = [code] if code else []
+    found = codes_of(ein, program)
+    if found != expected:
+        return f"has {found or 'no diagnostic'}, expected {expected or 'none'}"
+    for backend in ("ref", "native") if output is not None else ():
+        done = subprocess.run([ein, "run", "-", "--backend", backend], input=program,
+                              capture_output=True, text=True, timeout=60)
+        if done.stdout != output or done.returncode != 0:
+            return f"prints, with --backend {backend}:\n{done.stdout}{done.stderr}"
+    return None
+
+
+def check_text(ein, text):
+    blocks = list(ein_blocks(text))
+    results = [(line, check_block(ein, *rest)) for line, *rest in blocks]
+    return len(blocks), [(line, problem) for line, problem in results if problem]
+
+
+def self_test(ein):
+    good = ("```ein\nprint(1);\n```\n\n```output\n1\n```\n```ein,error=E0201\nlet a = b;\n```\n"
+            "```sh\nnot ein\n```\n")
+    assert check_text(ein, good) == (2, []), check_text(ein, good)
+    for bad in ("```ein\nlet a = b;\n```\n", "```ein,error=E0202\nlet a = b;\n```\n",
+                "```ein,error=E0201\nlet a = 1;\n```\n", "```ein,fails\nlet a = 1;\n```\n",
+                "```ein\nprint(1);\n```\n\n```output\n2\n```\n",
+                "```ein\nlet x = [1.0, 2.0]; let y = sum[k](x[k + 1]);\n```\n"):
+        assert check_text(ein, bad)[1], bad
+
+
+def main(root, ein):
+    self_test(ein)
+    failed = 0
+    for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        count, problems = check_text(ein, path.read_text())
+        print(f"{path.relative_to(root)}: {count} programs, {len(problems)} wrong")
+        failed += len(problems) + (count == 0)
+        for line, problem in problems:
+            print(f"  line {line}: {problem}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,67 @@
+"""Every diagnostic that the compiler can give has a page, and the page's examples do what it says: a block
+```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`.
+Usage: error_pages.py ROOT EIN"""
+
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+BLOCK = re.compile(r"^```ein (fails|fixed)([^\n]*)\n(.*?)^```$", re.M | re.S)
+
+
+def emitted(root):
+    found = set()
+    for path in (root / "src").rglob("*.cc"):
+        found.update(re.findall(r"\bCode::([EW]\d{4})\b", path.read_text()))
+    return found
+
+
+def titles(root):
+    text = (root / "src/base/codes.def").read_text()
+    return dict(re.findall(r'^EIN_DIAG\((\w+), \w+, \w+, "(.*)"\)$', text, re.M))
+
+
+def codes_of(ein, options, program):
+    result = subprocess.run([ein, "check", "--error-format", "json", *options, "-"], input=program,
+                            capture_output=True, text=True, timeout=60)
+    return {json.loads(line)["code"] for line in result.stderr.splitlines() if line.startswith("{")}
+
+
+def check_page(ein, code, title, text):
+    complaints = []
+    if not text.startswith(f"# {code}: {title}\n"):
+        complaints.append(f"{code}: the page does not begin with `# {code}: {title}`")
+    blocks = BLOCK.findall(text)
+    if [kind for kind, _, _ in blocks] != ["fails", "fixed"]:
+        return complaints + [f"{code}: the page needs one failing and one fixed example, in this order"]
+    options = blocks[0][1].split()
+    for kind, _, program in blocks:
+        found, expected = codes_of(ein, options, program), {code} if kind == "fails" else set()
+        if found != expected:
+            complaints.append(f"{code}: the {kind} example gives {sorted(found) or 'nothing'}")
+    return complaints
+
+
+def main():
+    root, ein = pathlib.Path(sys.argv[1]), sys.argv[2]
+    known, pages = titles(root), {p.stem: p for p in (root / "docs/errors").glob("*.md")}
+    complaints = [f"{code}: the compiler gives it, but docs/errors has no page" for code in emitted(root) - set(pages)]
+    complaints += [f"{code}: a page for a code that does not exist" for code in set(pages) - set(known)]
+    # The check must be able to fail: a page that promises the wrong code is caught.
+    wrong = "# E0201: t\n```ein fails\nlet a = 1 +;\n```\n```ein fixed\nlet a = b;\n```\n"
+    if len(check_page(ein, "E0201", "t", wrong)) != 2:
+        complaints.append("self-test: a wrong page was not noticed")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(check_page, ein, code, known[code], path.read_text())
+                for code, path in sorted(pages.items()) if code in known]
+        for job in jobs:
+            complaints += job.result()
+    print("\n".join(sorted(complaints)) or f"{len(pages)} pages are right")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,386 @@
+"""Runs the file tests: every .ein below tests/{run,errors,grad,cli}, by every route, against what
+the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--update] [PATH...]
+
+What a file may say (a file that says nothing of this fails):
+  //= out: TEXT        what the program prints; following lines that begin with //= continue it
+  //~ E0301 TEXT       this line has that diagnostic, and TEXT stands in one of its messages;
+  //~^ E0301 TEXT      the line above has it (one ^ per line); warnings likewise
+  //! fails: TEXT      the run ends with status 3 and a run-time error that contains TEXT
+  //! grad: dW = loss / W   the shown value dW is the derivative of loss by the input W, checked by
+                       central differences along random directions
+and how it is run:
+  //! in NAME = [[1.0, 2.0]] : f64        an input, written as .npy; `: f64[0, 3]` gives the shape
+  //! args: --set n=3 --show y            more arguments of `ein run`
+  //! exit: N                             the exit status, if it is not the obvious one
+  //! tolerance: 1e-6                     numbers in the output need only be that close
+  //! routes: ref O0 O2 printed           the default; `native` is another name for O2
+  //! falls back: TEXT                    native code is not available, for that reason
+The route `printed` runs what `ein grad FILE` prints. All routes have one expectation."""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import difflib
+import json
+import pathlib
+import random
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDERS = ("run", "errors", "grad", "cli")
+ROUTES = {
+    "ref": ["--backend", "ref"],
+    "O0": ["-O0"],
+    "O2": ["-O2"],
+    "native": ["-O2"],
+    "printed": ["--backend", "ref"],
+}
+DTYPES = {"bool": ("|b1", "?"), "i8": ("|i1", "b"), "u8": ("|u1", "B"), "i16": ("<i2", "h"),
+          "i32": ("<i4", "i"), "i64": ("<i8", "q"), "f16": ("<f2", "e"), "f32": ("<f4", "f"),
+          "f64": ("<f8", "d")}
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
+TIMEOUT = 60
+
+
+@dataclasses.dataclass
+class Test:
+    path: pathlib.Path
+    out: list = None                                   # lines, None without `//= out:`
+    diagnostics: list = dataclasses.field(default_factory=list)  # (line, code, fragment)
+    fails: str = None
+    grads: list = dataclasses.field(default_factory=list)        # (gradient, of, wrt)
+    inputs: dict = dataclasses.field(default_factory=dict)       # name -> (dtype, shape, cells)
+    args: list = dataclasses.field(default_factory=list)
+    exit: int = None
+    tolerance: float = None
+    routes: list = dataclasses.field(default_factory=lambda: ["ref", "O0", "O2", "printed"])
+    falls_back: str = None
+
+    def expects_something(self):
+        return (self.out is not None or self.diagnostics or self.fails is not None or self.grads
+                or self.exit is not None)
+
+    def has_errors(self):
+        return any(code.startswith("E") for _, code, _ in self.diagnostics)
+
+    def status(self):
+        if self.exit is not None:
+            return self.exit
+        return 1 if self.has_errors() else 3 if self.fails is not None else 0
+
+
+class BadTest(Exception):
+    pass
+
+
+# ---- reading a test ------------------------------------------------------------------------------
+
+def read_test(path):
+    test = Test(path)
+    continues = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("//= out:"):
+            test.out = test.out or []
+            rest = stripped[len("//= out:"):].strip()
+            if rest:
+                test.out.append(rest)
+            continues = True
+        elif stripped.startswith("//=") and continues:
+            test.out.append(line.lstrip()[3:].removeprefix(" "))
+        elif stripped.startswith("//="):
+            raise BadTest(f"line {number}: `//=` continues no block")
+        else:
+            continues = False
+        for mark in re.finditer(r"//~(\^*)\s*(\S*)\s*(.*?)\s*(?=//~|$)", line):
+            up, code, fragment = mark.groups()
+            if not re.fullmatch(r"[EW]\d{4}", code) or not fragment:
+                raise BadTest(f"line {number}: `//~` needs a code and a part of the message")
+            test.diagnostics.append((number - len(up), code, fragment))
+        if stripped.startswith("//!"):
+            read_directive(test, stripped[3:].strip(), number)
+    return test
+
+
+def read_directive(test, text, number):
+    if m := re.fullmatch(r"in (\w+) = (.*) : (\w+)(?:\[([\d, ]*)\])?", text):
+        name, cells, dtype, shape = m.groups()
+        if dtype not in DTYPES:
+            raise BadTest(f"line {number}: unknown dtype {dtype}")
+        cells = json.loads(re.sub(r"\binf\b", "Infinity", re.sub(r"\bnan\b", "NaN", cells)))
+        given = shape is not None
+        shape = [int(n) for n in shape.split(",") if n.strip()] if given else shape_of(cells)
+        test.inputs[name] = (dtype, shape, flatten(cells))
+    elif text.startswith("args:"):
+        test.args += shlex.split(text[5:])
+    elif text.startswith("exit:"):
+        test.exit = int(text[5:])
+    elif text.startswith("tolerance:"):
+        test.tolerance = float(text[10:])
+    elif text.startswith("routes:"):
+        test.routes = text[7:].split()
+        if not test.routes or any(r not in ROUTES for r in test.routes):
+            raise BadTest(f"line {number}: routes are {', '.join(ROUTES)}")
+    elif text.startswith("fails:"):
+        test.fails = text[6:].strip()
+    elif text.startswith("falls back:"):
+        test.falls_back = text[11:].strip()
+    elif m := re.fullmatch(r"grad: (\w+) = (\w+) / (\w+)", text):
+        test.grads.append(m.groups())
+    else:
+        raise BadTest(f"line {number}: unknown directive `//! {text}`")
+
+
+def shape_of(cells):
+    shape = []
+    while isinstance(cells, list):
+        shape.append(len(cells))
+        cells = cells[0] if cells else None
+    return shape
+
+
+def flatten(cells):
+    return [x for c in cells for x in flatten(c)] if isinstance(cells, list) else [cells]
+
+
+def write_npy(path, dtype, shape, cells):
+    descr, code = DTYPES[dtype]
+    header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    data = struct.pack(f"<{len(cells)}{code}", *cells)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+# ---- running one ---------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    out: list            # lines
+    diagnostics: list    # parsed JSON objects
+    other: str           # the rest of standard error
+
+
+def execute(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return Result(None, [], [], f"no end after {TIMEOUT} s")
+    diagnostics, other = [], []
+    for line in done.stderr.splitlines():
+        if line.startswith("{"):
+            diagnostics.append(json.loads(line))
+        else:
+            other.append(line)
+    return Result(done.returncode, done.stdout.splitlines(), diagnostics, "\n".join(other))
+
+
+def line_of(diagnostic):
+    return next((l["line"] for l in diagnostic["labels"] if l["primary"]), None)
+
+
+def texts_of(d):
+    return [d["message"], *(l["text"] for l in d["labels"]), *d["notes"], d["help"] or "",
+            *(f["title"] for f in d["fixes"])]
+
+
+def check_diagnostics(test, found):
+    problems, left = [], list(found)
+    for line, code, fragment in test.diagnostics:
+        match = next((d for d in left if d["code"] == code and line_of(d) == line
+                      and any(fragment in t for t in texts_of(d))), None)
+        if match:
+            left.remove(match)
+        else:
+            problems.append(f"expected {code} on line {line} with `{fragment}`")
+    return problems + [f"unexpected:\n{d['rendered']}" for d in left]
+
+
+def same_numbers(want, got, tolerance):
+    """Lines equal, but for numbers that may differ by the tolerance (absolute and relative)."""
+    if NUMBER.sub("#", want) != NUMBER.sub("#", got):
+        return False
+    for a, b in zip(map(float, NUMBER.findall(want)), map(float, NUMBER.findall(got))):
+        if a != b and not (a != a and b != b) and not abs(a - b) <= tolerance * max(1.0, abs(a)):
+            return False
+    return True
+
+
+def check_out(test, got):
+    want = test.out or []
+    equal = want == got
+    if not equal and test.tolerance is not None and len(want) == len(got):
+        equal = all(same_numbers(w, g, test.tolerance) for w, g in zip(want, got))
+    if equal:
+        return []
+    return ["\n".join(difflib.unified_diff(want, got, "expected", "printed", lineterm=""))]
+
+
+def check_native(test, route, result):
+    fell = result.other.startswith("warning: ran on the reference evaluator")
+    if route not in ("O0", "O2", "native"):
+        return [], result.other
+    first, _, rest = result.other.partition("\n")
+    if not fell:
+        return (["expected to fall back to the reference"] if test.falls_back else []), result.other
+    if test.falls_back and test.falls_back in first:
+        return [], rest
+    return [first], rest
+
+
+def run_route(ein, test, route, inputs, scratch):
+    """What is wrong with one route, and the printed lines."""
+    program, problems = str(test.path), []
+    if route == "printed":
+        printed = execute([ein, "grad", program, "--error-format", "json"])
+        problems += check_diagnostics(test, printed.diagnostics)
+        if printed.status != 0 or printed.other:
+            return problems + [f"ein grad: status {printed.status}\n{printed.other}"], []
+        program = str(scratch / "printed.ein")
+        pathlib.Path(program).write_text("\n".join(printed.out) + "\n")
+    result = execute([ein, "run", program, "--error-format", "json", *ROUTES[route], *inputs,
+                      *test.args])
+    found = result.diagnostics
+    if route == "printed":  # warnings were checked above
+        problems += [d["rendered"] for d in found if d["severity"] == "error"]
+    else:
+        problems += check_diagnostics(test, found)
+    complaints, other = check_native(test, route, result)
+    problems += complaints
+    if result.status != test.status():
+        problems.append(f"exit status {result.status}, expected {test.status()}")
+    if test.fails is not None:
+        if not other.startswith("run-time error: ") or test.fails not in other:
+            problems.append(f"expected a run-time error with `{test.fails}`, got `{other}`")
+    elif other and test.status() == 0:
+        problems.append(other)
+    return problems + check_out(test, result.out), result.out
+
+
+def check_gradients(ein, test, scratch):
+    """Central differences of `of` along random directions against the shown gradient."""
+    def shown(values, names):
+        args = []
+        for name, (dtype, shape, cells) in values.items():
+            path = scratch / f"moved_{name}.npy"
+            write_npy(path, dtype, shape, cells)
+            args += ["--in", f"{name}={path}"]
+        done = subprocess.run([ein, "run", test.path, "--backend", "ref", "--show", ",".join(names),
+                               "--format", "json", *args], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise BadTest(f"gradient run failed: {done.stderr}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    problems, draw = [], random.Random(1)
+    for gradient, of, wrt in test.grads:
+        dtype, shape, cells = test.inputs[wrt]
+        if dtype != "f64":
+            raise BadTest(f"gradients are checked in f64; `{wrt}` is {dtype}")
+        value = flatten(shown(test.inputs, [gradient])[gradient]["data"])
+        for _ in range(3):
+            direction, step = [draw.uniform(-1, 1) for _ in cells], 1e-6
+            ends = []
+            for sign in (1, -1):
+                moved = [c + sign * step * v for c, v in zip(cells, direction)]
+                ends.append(shown({**test.inputs, wrt: (dtype, shape, moved)}, [of])[of]["data"])
+            numeric = (ends[0] - ends[1]) / (2 * step)
+            derived = sum(g * v for g, v in zip(value, direction))
+            if not abs(numeric - derived) <= 1e-6 * max(1.0, abs(numeric), abs(derived)):
+                problems.append(f"{gradient} along a direction is {derived}, differences {numeric}")
+    return problems
+
+
+def run_test(ein, path):
+    """[(route, problem)] and the lines of the first route (for --update)."""
+    try:
+        test = read_test(path)
+        if not test.expects_something():
+            return [("", "the file expects nothing")], None
+        with tempfile.TemporaryDirectory() as scratch:
+            return run_routes(ein, test, pathlib.Path(scratch))
+    except (BadTest, ValueError, struct.error) as e:
+        return [("", str(e))], None
+
+
+def run_routes(ein, test, scratch):
+    inputs = []
+    for name, given in test.inputs.items():
+        write_npy(scratch / f"{name}.npy", *given)
+        inputs += ["--in", f"{name}={scratch / name}.npy"]
+    if test.has_errors():
+        result = execute([ein, "check", str(test.path), "--error-format", "json"])
+        problems = check_diagnostics(test, result.diagnostics)
+        if result.status != test.status() or result.other:
+            problems.append(f"exit status {result.status}, not {test.status()}\n{result.other}")
+        return [("check", p) for p in problems], None
+    problems, first = [], None
+    for route in test.routes:
+        found, lines = run_route(ein, test, route, inputs, scratch)
+        problems += [(route, p) for p in found]
+        first = lines if first is None else first
+        if first != lines and test.tolerance is None:
+            problems.append((route, f"prints other than {test.routes[0]}"))
+    if test.grads:
+        problems += [("gradient", p) for p in check_gradients(ein, test, scratch)]
+    return problems, first
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+def update(path, lines):
+    """Replaces the `//= out:` blocks by one with what was printed. Never touches `//~`."""
+    kept, at = [], None
+    for line in path.read_text().splitlines():
+        if line.strip().startswith("//="):
+            at = len(kept) if at is None else at
+        else:
+            kept.append(line)
+    if at is None:
+        return False
+    block = ["//= out:"] + ["//= " + l if l else "//=" for l in lines]
+    if len(lines) == 1:
+        block = ["//= out: " + lines[0]]
+    text = "\n".join(kept[:at] + block + kept[at:]) + "\n"
+    changed = text != path.read_text()
+    path.write_text(text)
+    return changed
+
+
+def find_tests(paths, pattern):
+    roots = [pathlib.Path(p) for p in paths] or [HERE / f for f in FOLDERS]
+    files = [f for r in roots for f in ([r] if r.is_file() else sorted(r.rglob("*.ein")))]
+    return [f for f in files if pattern in str(f)]
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ein")
+    parser.add_argument("paths", nargs="*")
+    parser.add_argument("-k", default="", help="only files whose path contains this")
+    parser.add_argument("-j", type=int, default=4, help="programs at a time")
+    parser.add_argument("--update", action="store_true", help="rewrite `//= out:` blocks")
+    options = parser.parse_args(argv)
+    files = find_tests(options.paths, options.k)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        results = pool.map(lambda f: run_test(options.ein, f), files)
+        for path, (problems, lines) in zip(files, results):
+            if options.update and lines is not None:
+                if update(path, lines):
+                    print(f"updated {path}")
+                problems, _ = run_test(options.ein, path)
+            failed += bool(problems)
+            for problem in dict.fromkeys(p for _, p in problems):
+                routes = ", ".join(r for r, p in problems if p == problem)
+                print(f"FAILED {path} [{routes}]\n{problem}\n")
+    print(f"{len(files) - failed} passed, {failed} failed")
+    return 1 if failed or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
