@@ -278,7 +278,7 @@ class Generator {
   }
 
   void statement() {
-    switch (pick(0, 9)) {
+    switch (pick(0, 11)) {
       case 0:
       case 1:
       case 2: return pointwise();
@@ -288,6 +288,8 @@ class Generator {
       case 6: return recurrence();
       case 7: return coupled();
       case 8: return function();
+      case 9:
+      case 10: return coordinates();
       default: return selection();
     }
   }
@@ -396,6 +398,62 @@ class Generator {
     add({name, extents(scope)});
   }
 
+  // A function over a coordinate of a value of any rank, or a pack in a statement.
+  void coordinates() {
+    std::vector<const Value*> tensors;
+    for (const Value& v : values_) {
+      if (!v.coords.empty()) tensors.push_back(&v);
+    }
+    const Value x = *any(tensors);
+    std::string name = fresh("v");
+    std::vector<std::string> at;
+    for (size_t k = 0; k < x.coords.size(); ++k) at.push_back(fmt::format("i{}", k));
+    if (chance(20)) {
+      line(fmt::format("let {}[..p, i] = {}[..p, i] * {};", name, x.name, literal()));
+      add({name, x.coords});
+      return;
+    }
+    auto along = static_cast<size_t>(pick(0, static_cast<int>(x.coords.size()) - 1));
+    std::string read = fmt::format("{}[{}]", x.name, fmt::join(at, ", "));
+    std::string argument = chance(40) ? fmt::format("sin({}) * {}", read, literal()) : read;
+    if (chance(40)) {
+      define("norm", "fn norm[c](x: [f64; ..l, c, ..r], s: [f64; c]) -> [f64; ..l, c, ..r] {"
+                     " let m[..l, ..r] = mean[c](x[..l, c, ..r]);"
+                     " let d[..l, c, ..r] = x[..l, c, ..r] - m[..l, ..r];"
+                     " d[..l, c, ..r] / sqrt(mean[c](d[..l, c, ..r] ** 2.0) + 0.5) * s[c] }");
+      std::vector<std::string> rest = at;
+      for (size_t k = 0; k < at.size(); ++k) {
+        if (k != along) rest[k] = "0";
+      }
+      line(fmt::format("let {0}[{1}] = norm[{2}]({3}, {4}[{5}]);", name, fmt::join(at, ", "), at[along],
+                       argument, x.name, fmt::join(rest, ", ")));
+      add({name, x.coords});
+      return;
+    }
+    define("soft", "fn soft[c](x: [f64; ..l, c, ..r]) -> [f64; ..l, c, ..r] {"
+                   " let m[..l, ..r] = max[c](x[..l, c, ..r]);"
+                   " let e[..l, c, ..r] = exp(x[..l, c, ..r] - m[..l, ..r]);"
+                   " e[..l, c, ..r] / sum[k](e[..l, k, ..r]) }");
+    std::string where;
+    if (chance(40)) where = fmt::format(" where {} > {}", chance(50) ? at[along] : read, pick(-1, 0));
+    std::vector<Extent> coords = x.coords;
+    std::vector<std::string> left = at;
+    if (chance(30)) {
+      std::reverse(left.begin(), left.end());
+      std::reverse(coords.begin(), coords.end());
+    }
+    if (where.find(read) != std::string::npos) where += ".0";
+    line(fmt::format("let {}[{}] = soft[{}]({}){};", name, fmt::join(left, ", "), at[along], argument, where));
+    add({name, coords});
+  }
+
+  // A function that the program defines once.
+  void define(const std::string& name, const std::string& text) {
+    if (std::find(defined_.begin(), defined_.end(), name) != defined_.end()) return;
+    defined_.push_back(name);
+    line(text);
+  }
+
   // argmax as an address: control, so the gradient goes to the selected cell only.
   void selection() {
     std::vector<const Value*> rows;
@@ -432,6 +490,7 @@ class Generator {
   std::mt19937_64 rng_;
   Generated out_;
   int counter_ = 0;
+  std::vector<std::string> defined_;
   std::vector<Extent> named_;
   std::vector<std::string> extent_names_;
   std::vector<Value> values_;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
-namespace {
+namespace {}  // namespace
 
-// The indexed value. A name in front of brackets is never an index.
+// A name in front of brackets is never an index.
 Value elaborate_base(Sema& s, Env& env, TreeId base) {
   bool shadow = env.shadow_ok, slot = env.in_slot;
   env.shadow_ok = env.in_slot = false;
@@ -24,6 +24,8 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
   env.in_slot = slot;
   return as_data(s, env, std::move(v));
 }
+
+namespace {
 
 // `logits[class, b]` for a `logits[b, class]`.
 void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
@@ -74,13 +76,25 @@ std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
   return std::nullopt;
 }
 
+// Under a gated call the size of the restricted coordinate is not what its extent says.
+Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
+  const std::vector<CoreId>& gated = s.gated_extents;
+  if (std::find(gated.begin(), gated.end(), extent) == gated.end()) {
+    return untyped_int(env, extent, span);
+  }
+  s.diags.error(Code::E0316, "a gate restricts this coordinate, so its extent is not its size")
+      .primary(span, "asked for here")
+      .help("gate the argument before the call, or the result after it");
+  return {};
+}
+
 // extent(c): the size that a shape name or an index in scope stands for.
 Value extent_of_name(Sema& s, Env& env, TreeId e) {
   if (Symbol name = path_name(s, e)) {
     if (Index* index = find_index(env, name)) {
-      return untyped_int(env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
+      return extent_value(s, env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
     }
-    if (auto extent = find_extent(s, env, name)) return untyped_int(env, *extent, s[e].span);
+    if (auto extent = find_extent(s, env, name)) return extent_value(s, env, *extent, s[e].span);
     if (!value_exists(env, name)) {
       report_unknown(s, env, as_path(s, e)->parts[0]);
       return {};
@@ -104,14 +118,14 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   Value base = elaborate_base(s, env, index.base);
   std::vector<CoreId> at;
   bool ok = !base.poison();
-  for (TreeId e : index.at) {
-    if (std::holds_alternative<ast::PackRef>(s[e].node)) {
-      unsupported(s, s[e].span, "packs");
-      return {};
-    }
-    CoreId i = elaborate_index(s, env, e);
+  std::vector<IndexItem> items;
+  if (!expand_indices(s, env, index.at, items)) return {};
+  std::vector<TreeId> trees;
+  for (const IndexItem& item : items) {
+    CoreId i = item_index(s, env, item);
     ok &= i.valid();
     at.push_back(i);
+    trees.push_back(item.tree);
   }
   if (!ok) return {};
   if (at.size() > base.coords.size()) {
@@ -127,8 +141,8 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     }
     return {};
   }
-  warn_swapped(s, base, index.at);
-  note_use(s, env, base, index.at, at, span);
+  warn_swapped(s, base, trees);
+  note_use(s, env, base, trees, at, span);
   size_t rest = base.coords.size() - at.size();
   auto inside = env.depth + static_cast<uint32_t>(rest);
   if (rest > 0) {  // reductions inside an index expression move above the remaining coordinates
@@ -167,13 +181,16 @@ Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span) {
   if (v.poison()) return {};
   if (name == "extent") {
     auto at = coordinate_argument(s, v, call.args[1]);
-    return at ? untyped_int(env, v.coords[*at].extent, span) : Value{};
+    return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};
   }
   if (v.scalar()) {
     s.diags.error(Code::E0502, fmt::format("`{}` of a scalar", name)).primary(span, "");
     return {};
   }
-  if (name == "len") return untyped_int(env, v.coords[0].extent, span);
+  if (name == "len") return extent_value(s, env, v.coords[0].extent, span);
+  for (const core::Coord& c : v.coords) {
+    if (extent_value(s, env, c.extent, span).poison()) return {};
+  }
   Value shape;  // shape(x): a table of its extents
   shape.kind = Value::Kind::Table;
   shape.type = DType::I64;

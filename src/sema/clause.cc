@@ -3,20 +3,14 @@
 
 #include <algorithm>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
 
-struct Source {  // a `let` or a `const`
-  const std::vector<ast::Slot>* slots;
-  TreeId value;
-};
-
-Source source_of(const Sema& s, ast::StmtId stmt) {
-  static const std::vector<ast::Slot> none;
-  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) return {&l->slots, l->value};
-  return {&none, std::get<ast::Const>(s.ast[stmt].node).value};
+TreeId value_of(const Sema& s, ast::StmtId stmt) {
+  if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) return l->value;
+  return std::get<ast::Const>(s.ast[stmt].node).value;
 }
 
 bool closed(Sema& s, CoreId e) {
@@ -39,17 +33,17 @@ bool check_closed(Sema& s, CoreId e, Span span) {
 
 // `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here:
 // left indices are not in scope in left ranges.
-bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& slots,
+bool check_independent(Sema& s, const Env& env, const std::vector<LeftSlot>& slots,
                        const ast::Slot& slot) {
   for (Symbol name : free_names(s.ast, slot.range)) {
     if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) continue;
-    for (const ast::Slot& other : slots) {
-      if (other.kind != ast::Slot::Kind::Index || other.name.symbol != name) continue;
+    for (const LeftSlot& other : slots) {
+      if (other.name != name) continue;
       s.diags
           .error(Code::E0309, fmt::format("range of {} depends on left index {}",
                                           quoted(slot.name.symbol), quoted(name)))
           .primary(s[slot.range].span, "")
-          .label(other.span, "the left index")
+          .label(other.slot->span, "the left index")
           .help("a family is a box: give the full range and gate it, as in `… where j < i`");
       return false;
     }
@@ -57,15 +51,16 @@ bool check_independent(Sema& s, const Env& env, const std::vector<ast::Slot>& sl
   return true;
 }
 
-bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& slots,
-               ClauseOut& out) {
+bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, ClauseOut& out) {
+  if (left_side.bad) return false;
+  frame.packs = left_side.packs;
+  const std::vector<LeftSlot>& slots = left_side.slots;
   std::set<Symbol> names;
-  if (!slots.empty() && too_many_indices(s, env.depth + slots.size(), slots.back().span)) return false;
-  for (const ast::Slot& slot : slots) {
-    if (slot.kind == ast::Slot::Kind::Pack) {
-      unsupported(s, slot.span, "packs on a left side");
-      return false;
-    }
+  if (!slots.empty() && too_many_indices(s, env.depth + slots.size(), slots.back().slot->span)) {
+    return false;
+  }
+  for (const LeftSlot& left : slots) {
+    const ast::Slot& slot = *left.slot;
     core::Range range;
     Index* index = nullptr;
     if (slot.kind == ast::Slot::Kind::Literal) {
@@ -78,13 +73,13 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& sl
       }
       range.hi = core::add(s.m, range.lo, core::int_lit(s.m, 1));
     } else {
-      if (!names.insert(slot.name.symbol).second) {
-        s.diags.error(Code::E0202, quoted(slot.name.symbol) + " stands twice on the left")
+      if (!names.insert(left.name).second) {
+        s.diags.error(Code::E0202, quoted(left.name) + " stands twice on the left")
             .primary(slot.span, "");
         return false;
       }
       index = &s.indices.emplace_back();
-      index->name = slot.name.symbol;
+      index->name = left.name;
       index->span = slot.name.span;
       index->slot = env.depth + static_cast<uint32_t>(out.box.size());
       index->left = true;
@@ -100,7 +95,7 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const std::vector<ast::Slot>& sl
           return false;
         }
       } else {
-        range = unknown_range(s, slot.name, true);
+        range = unknown_range(s, {left.name, slot.name.span}, true);
       }
       index->range = range;
     }
@@ -294,7 +289,8 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
     d.scope->tuples[stmt] = std::vector<ClauseOut>(l->names.size(), out);
   }
   Env env = d.scope->env;
-  Source source = source_of(s, stmt);
+  TreeId value = value_of(s, stmt);
+  const LeftSide& left = left_side(s, d, stmt);
   Site& site = s.sites.emplace_back();
   site.outer = env.site;
   site.definition = &d;
@@ -306,7 +302,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
     site.span = l->names[0].span;
     for (const ast::Slot& slot : l->slots) site.span = join(site.span, slot.span);
   }
-  TreeId bare = source.value;
+  TreeId bare = value;
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;
   site.value = s[bare].span;
   out.site = &site;
@@ -315,7 +311,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
 
   Frame frame;
   frame.up = env.frame;
-  if (!bind_left(s, env, frame, *source.slots, out)) return out;
+  if (!bind_left(s, env, frame, left, out)) return out;
   if (!inside_reduction) {
     for (size_t i = 0; i < out.box.size(); ++i) {
       site.slots.push_back({out.coords[i].name, out.box[i], d.extents[i]});
@@ -324,12 +320,12 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   env.frame = &frame;
   env.depth += static_cast<uint32_t>(out.box.size());
 
-  Gated g = split_gate(s, env, source.value);
+  Gated g = split_gate(s, env, value);
   if (g.body.poison()) return out;
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
-    return tuple_clause(s, env, d, stmt, *l, source.value, std::move(g), std::move(out));
+    return tuple_clause(s, env, d, stmt, *l, value, std::move(g), std::move(out));
   }
-  close_value(s, env, d, source.value, std::move(g), out);
+  close_value(s, env, d, value, std::move(g), out);
   return out;
 }
 

@@ -163,7 +163,23 @@ struct Walker {
   }
 };
 
-// Every node below `e`, blocks included; used for questions that do not depend on scopes.
+// Names of `scope` that a function reads, its callees included.
+const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::StmtId id) {
+  auto [it, fresh] = s.function_names.try_emplace(id);
+  if (!fresh) return it->second;  // also ends the recursion of recursive functions
+  std::set<Symbol> values, calls;
+  Walker{s.ast, values, calls}.stmt(id, {});
+  for (Symbol callee : calls) {
+    auto f = scope.functions.find(callee);
+    if (f == scope.functions.end()) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    values.insert(more.begin(), more.end());
+  }
+  return s.function_names[id] = std::move(values);
+}
+
+}  // namespace
+
 void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeId)>& f) {
   if (!e) return;
   f(e);
@@ -225,23 +241,6 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
       [](const ast::Error&) {});
 }
 
-// Names of `scope` that a function reads, its callees included.
-const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::StmtId id) {
-  auto [it, fresh] = s.function_names.try_emplace(id);
-  if (!fresh) return it->second;  // also ends the recursion of recursive functions
-  std::set<Symbol> values, calls;
-  Walker{s.ast, values, calls}.stmt(id, {});
-  for (Symbol callee : calls) {
-    auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
-    values.insert(more.begin(), more.end());
-  }
-  return s.function_names[id] = std::move(values);
-}
-
-}  // namespace
-
 std::set<Symbol> free_names(const ast::Ast& ast, TreeId e) {
   std::set<Symbol> values, calls;
   Walker{ast, values, calls}.expr(e, {});
@@ -269,6 +268,7 @@ std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e) {
     if (!call || !call->has_brackets) return;
     for (const ast::Bracket& b : call->brackets) {
       if (b.name.symbol) out.insert(b.name.symbol);
+      for (const ast::Name& n : b.group) out.insert(n.symbol);
     }
   });
   return out;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
@@ -59,41 +59,59 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   return {};
 }
 
+Signature signature_of(Sema& s, const ast::Fn& fn) {
+  Signature sig{fn, {}, {}, {}, {}, {}};
+  spelled_names(s.ast, fn.body, sig.taken);
+  for (const ast::FnCoord& c : fn.coords) sig.taken.insert(c.name.symbol);
+  for (const ast::Param& p : fn.params) {
+    sig.taken.insert(p.name.symbol);
+    const auto* dims = p.type ? dims_of(s, p.type) : nullptr;
+    for (size_t i = 0; dims && i < dims->size(); ++i) {
+      const ast::Dim& d = (*dims)[i];
+      if (d.extent) spelled_names(s.ast, d.extent, sig.taken);
+      if (d.kind == ast::Dim::Kind::Pack) sig.taken.insert(d.name.symbol);
+    }
+  }
+  return sig;
+}
+
 struct Renaming {
   std::map<Symbol, Symbol> back;  // shape name of the callee → coordinate name of the caller
   std::set<Symbol> callers;       // names that came in with untyped arguments
 };
 
-// One argument against its parameter's type.
-bool bind_parameter(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const ast::Param& param,
-                    Value& arg, Renaming& names) {
-  if (!param.type) {
-    for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
-    return true;
-  }
+// One argument at the element type of its parameter.
+bool adapt_argument(Sema& s, Env& env, const ast::Fn& fn, const ast::Param& param, Value& arg) {
+  if (!param.type) return true;
   auto type = element_type(s, param.type);
   if (!type) return false;
-  std::string what =
-      fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
   if (!fits(arg, *type)) {
     s.diags
         .error(Code::E0501,
-               fmt::format("{} is `{}`, found {}", what, name_of(*type), show_value(s, arg)))
+               fmt::format("argument {} of `{}` is `{}`, found {}", quoted(param.name.symbol),
+                           text(fn.name.symbol), name_of(*type), show_value(s, arg)))
         .primary(arg.span, "this is " + show_value(s, arg))
         .label(param.name.span, "declared here");
     return false;
   }
   arg = as_data(s, env, adapt(s, env, std::move(arg), *type));
-  if (arg.poison()) return false;
-  const auto* dims = dims_of(s, param.type);
+  return !arg.poison();
+}
+
+// One argument against a type of plain shape names.
+bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const ast::Param& param,
+                Value& arg, Renaming& names) {
+  const auto* dims = param.type ? dims_of(s, param.type) : nullptr;
   if (!dims) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
-    return true;  // a scalar function maps over whole values
+    return true;
   }
   std::vector<core::Coord> coords = arg.coords;
   for (core::Coord& c : coords) c.name = {};
   Env inside = env;
   inside.frame = &scope.frame;
+  std::string what =
+      fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
   if (!annotate(s, inside, scope, coords, param.type, arg.span, what)) return false;
   for (size_t i = 0; i < coords.size(); ++i) {
     if (coords[i].name) names.back.try_emplace(coords[i].name, arg.coords[i].name);
@@ -102,28 +120,45 @@ bool bind_parameter(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const as
   return true;
 }
 
-bool check_result(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, Value& v) {
+// Tensors given to parameters annotated as scalars: the call is made once per cell (decision 6).
+bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Span span,
+              std::vector<core::Coord>& over) {
+  std::vector<Value*> mapped;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ast::TypeId type = fn.params[i].type;
+    if (type && !dims_of(s, type) && !args[i].scalar()) mapped.push_back(&args[i]);
+  }
+  if (mapped.empty()) return true;
+  if (!same_coords(s, env, mapped, span, over)) return false;
+  uint32_t outside = env.depth;
+  env.depth += static_cast<uint32_t>(over.size());
+  for (Value* v : mapped) {
+    std::vector<CoreId> at;
+    for (uint32_t n = outside; n < env.depth; ++n) at.push_back(core::slot(s.m, n));
+    v->body = cell(s, *v, at, env.depth);
+    v->coords.clear();
+    v->depth = env.depth;
+  }
+  return true;
+}
+
+bool check_result(Sema& s, Env& env, const ast::Fn& fn, Value& v,
+                  const std::vector<core::Coord>& coords) {
   if (!fn.result) return true;
   auto type = element_type(s, fn.result);
   if (!type) return false;
-  std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   if (!fits(v, *type)) {
     s.diags
-        .error(Code::E0501,
-               fmt::format("{} is `{}`, found {}", what, name_of(*type), show_value(s, v)))
+        .error(Code::E0501, fmt::format("the result of `{}` is `{}`, found {}",
+                                        text(fn.name.symbol), name_of(*type), show_value(s, v)))
         .primary(v.span, "this is " + show_value(s, v))
         .label(s.ast[fn.result].span, "declared here");
     return false;
   }
   v = as_data(s, env, adapt(s, env, std::move(v), *type));
   if (v.poison()) return false;
-  const auto* dims = dims_of(s, fn.result);
   // A scalar result type on a mapped call: the coordinates are the arguments'.
-  if (!dims) return true;
-  for (core::Coord& c : v.coords) c.name = {};  // shape names unify by extent only (decision 4)
-  Env inside = env;
-  inside.frame = &scope.frame;
-  return annotate(s, inside, scope, v.coords, fn.result, v.span, what);
+  return !dims_of(s, fn.result) || check_result_coords(s, fn, v, coords);
 }
 
 // A result with the caller's coordinate names: a callee's names never appear in a caller's type.
@@ -142,9 +177,8 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 
 }  // namespace
 
-Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
-                    std::vector<Value> args, Span span) {
-  if (!fn.coords.empty()) return unsupported(s, span, "functions with coordinate parameters");
+Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+                    std::vector<Value> args, Span span, const Bracketing* brackets) {
   if (args.size() != fn.params.size()) {
     return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span);
   }
@@ -152,19 +186,32 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
+  Env env = caller;
+  for (size_t i = 0; i < args.size(); ++i) {
+    Value& arg = args[i];
+    const ast::Param& param = fn.params[i];
+    if (arg.kind != Value::Kind::Tuple || param.type) arg = as_data(s, env, std::move(arg));
+    if (arg.poison() || !adapt_argument(s, env, fn, param, arg)) return {};
+  }
+  std::vector<core::Coord> over;
+  if (!map_over(s, env, fn, args, span, over)) return {};
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = &home.frame;
   scope.frame.function = true;
   scope.frame.scope = &scope;
   scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, brackets, span)) return {};
+  if (!match_signature(s, env, scope, sig, args, span)) return {};
   std::set<Symbol> requested = requested_names(s.ast, fn.body);
   bool bound = under_binder(env);
   Renaming names;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     Value arg = std::move(args[i]);
-    if (arg.kind != Value::Kind::Tuple || param.type) arg = as_data(s, env, std::move(arg));
-    if (arg.poison() || !bind_parameter(s, env, scope, fn, param, arg, names)) return {};
+    if (!uses_coordinates(s, fn, param.type) && !bind_shape(s, env, scope, fn, param, arg, names)) {
+      return {};
+    }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
       if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
       arg = settle(s, env, std::move(arg));
@@ -178,19 +225,31 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
     }
     scope.frame.values.push_back({param.name, std::move(arg)});
   }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  if (s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
+  size_t errors = s.diags.errors();
   Env inside = env;
   inside.frame = &scope.frame;
   inside.gates.clear();
   inside.shadow_ok = inside.in_slot = false;
-  if (s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
-  size_t errors = s.diags.errors();
+  std::vector<core::Coord> coords;
+  bool ok = result_coords(s, env, scope, sig, coords);
   s.calls.push_back(stmt);
-  Value v = elaborate(s, inside, fn.body);
+  Value v = ok ? elaborate_body(s, inside, fn, coords) : Value{};
   s.calls.pop_back();
+  ok = !v.poison() && check_result(s, env, fn, v, coords);
   if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
-  if (v.poison() || !check_result(s, env, scope, fn, v)) return {};
-  for (Value& item : v.items) item = caller_view(s, env, std::move(item), names);
-  return v.kind == Value::Kind::Tuple ? v : caller_view(s, env, std::move(v), names);
+  if (!ok) return {};
+  auto out = [&](Value item) {
+    item = caller_view(s, env, std::move(item), names);
+    if (over.empty() || item.poison()) return item;
+    item = moved(s, item, env.depth);
+    item.coords.insert(item.coords.begin(), over.begin(), over.end());
+    item.depth = caller.depth;
+    return item;
+  };
+  for (Value& item : v.items) item = out(std::move(item));
+  return v.kind == Value::Kind::Tuple ? v : out(std::move(v));
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
@@ -252,7 +311,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (!ok) return {};
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
-  if (call.has_brackets) return unsupported(s, span, "functions with coordinate parameters");
+  if (call.has_brackets) return elaborate_coordinate_call(s, env, call, *fn, stmt, *home, span);
   bool ok = true;
   std::vector<Value> args = arguments(ok);
   if (!ok) return {};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
@@ -24,7 +24,10 @@ std::set<Symbol> names_to_place(Sema& s, const ast::Where& w) {
 }
 
 bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& names) {
+  // A left name of a call's coordinate is that coordinate (decision 17).
+  std::set<Symbol> called = call_coordinates(s, env, w.body);
   for (Symbol name : names) {
+    if (called.count(name)) continue;
     Index* index = find_index(env, name);
     if (!index) continue;
     s.diags
@@ -60,6 +63,28 @@ Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> name
       .label(span, "the reductions are in here")
       .help("put the gate inside the parentheses of the reduction it is meant for");
   return {};
+}
+
+// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: the gate is meant for `class`.
+bool renamed_coordinate(Sema& s, Env& env, const ast::Where& w) {
+  std::set<Symbol> called = call_coordinates(s, env, w.body);
+  if (called.empty()) return false;
+  std::set<Symbol> spelled;
+  spelled_names(s.ast, w.body, spelled);
+  for (const ast::WhereItem& item : w.items) {
+    for (Symbol name : free_names(s.ast, item.value)) {
+      Index* index = find_index(env, name);
+      if (!index || !index->left || !index->inferred || spelled.count(name)) continue;
+      s.diags
+          .error(Code::E0316,
+                 fmt::format("{} in this gate stands for a coordinate of the call", quoted(name)))
+          .primary(w.where_span, "")
+          .label(index->span, "takes over a coordinate of the call's result")
+          .help(fmt::format("use the call's own name for it: {}", quoted(*called.begin())));
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -118,6 +143,7 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
     out.body = place_inside(s, env, *w, std::move(names), s[w->body].span);
     return out;
   }
+  if (renamed_coordinate(s, env, *w)) return out;
   Frame frame;
   frame.up = env.frame;
   const Frame* before = env.frame;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sema/coords.h"
 #include "sema/define.h"
 
 namespace ein::sema {
@@ -21,10 +22,10 @@ ast::TypeId type_of(const Sema& s, const Definition& d) {
   return {};
 }
 
-size_t spelled_slots(const Sema& s, const Definition& d) {
+size_t spelled_slots(Sema& s, const Definition& d) {
   size_t most = 0;
   for (ast::StmtId id : d.clauses) {
-    if (const ast::Let* l = let_of(s, id)) most = std::max(most, l->slots.size());
+    if (let_of(s, id)) most = std::max(most, left_side(s, d, id).slots.size());
   }
   return most;
 }
@@ -63,9 +64,9 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
   coords.resize(rank);
   for (size_t p = 0; p < rank; ++p) {  // a spelled name wins over one that a value brought along
     for (ast::StmtId id : d.clauses) {
-      const ast::Let* l = let_of(s, id);
-      if (!l || p >= l->slots.size() || coords[p].name) continue;
-      if (l->slots[p].kind == ast::Slot::Kind::Index) coords[p].name = l->slots[p].name.symbol;
+      if (!let_of(s, id) || coords[p].name) continue;
+      const std::vector<LeftSlot>& slots = left_side(s, d, id).slots;
+      if (p < slots.size()) coords[p].name = slots[p].name;
     }
     const ClauseOut* named = nullptr;
     for (const auto& out : d.outs) {

@@ -21,10 +21,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
 
 }  // namespace
 
-Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
-  if (block.stmts.empty()) {
-    if (block.value) return elaborate(s, env, block.value);
-  }
+Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = env.frame;
   scope.frame.scope = &scope;
@@ -59,6 +56,15 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
     if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
       reject_statement(s, inside, *e);
   }
+  return scope;
+}
+
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
+  if (block.stmts.empty()) {
+    if (block.value) return elaborate(s, env, block.value);
+  }
+  Scope& scope = open_block(s, env, block);
+  Env inside = scope.env;
   bool broken = std::any_of(block.stmts.begin(), block.stmts.end(), [&](ast::StmtId id) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });

@@ -85,8 +85,11 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
   find_groups(s, scope);
 }
 
-Index* find_index(const Env& env, Symbol name) {
+namespace {
+
+Index* find_index(const Env& env, Symbol name, bool in_slot) {
   for (const Frame* f = env.frame; f; f = f->up) {
+    if (f->slots_only && !in_slot) continue;
     for (auto it = f->indices.rbegin(); it != f->indices.rend(); ++it) {
       if ((*it)->name == name) return *it;
     }
@@ -98,6 +101,11 @@ Index* find_index(const Env& env, Symbol name) {
   }
   return nullptr;
 }
+
+}  // namespace
+
+Index* find_index(const Env& env, Symbol name) { return find_index(env, name, false); }
+Index* find_slot_index(const Env& env, Symbol name) { return find_index(env, name, true); }
 
 Definition* find_definition(const Env& env, Symbol name) {
   for (const Frame* f = env.frame; f; f = f->up) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
@@ -24,12 +24,33 @@ std::string bracket_list(const ast::Call& call) {
 
 // Makes the binders; later ranges see earlier ones.
 bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) {
-  if (too_many_indices(s, env.depth + call.brackets.size(), call.brackets.back().span)) return false;
+  std::vector<ast::Bracket> singles;  // packs and groups expanded
   for (const ast::Bracket& b : call.brackets) {
-    if (b.pack || !b.group.empty()) {
-      unsupported(s, b.span, "packs and groups in reductions");
-      return false;
+    if (!b.pack && b.group.empty()) {
+      singles.push_back(b);
+      continue;
     }
+    for (const ast::Name& n : b.group) { singles.push_back({n, false, {}, {}, n.span}); }
+    if (!b.pack) continue;
+    const Pack* pack = find_pack(env, b.name.symbol);
+    if (!pack) {
+      auto inferred = infer_pack(s, env, b.name, call.args[0], nullptr);
+      if (!inferred) return false;
+      std::set<Symbol> taken;
+      spelled_names(s.ast, call.args[0], taken);
+      for (PackCoord& c : inferred->coords) {
+        c.name = fresh_coordinate(c.label, text(b.name.symbol), taken);
+      }
+      pack = &frame.packs.emplace_back(std::move(*inferred));
+    }
+    for (const PackCoord& c : pack->coords) {
+      singles.push_back({{c.name, b.span}, false, {}, {}, b.span});
+    }
+  }
+  if (!singles.empty() && too_many_indices(s, env.depth + singles.size(), singles.back().span)) {
+    return false;
+  }
+  for (const ast::Bracket& b : singles) {
     for (const Index* other : parts.binders) {
       if (other->name != b.name.symbol) continue;
       s.diags.error(Code::E0202, quoted(b.name.symbol) + " is reduced twice")
@@ -80,7 +101,8 @@ void conjoin(Sema& s, Env& env, Gate& into, Gate more) {
 
 // The count that `mean` divides by: a product of extents, or a sum of ones when gated or dependent.
 CoreId count(Sema& s, const core::Reduce& r, DType type) {
-  bool box = !r.gate;
+  // Under a gated call the gate may be added later, so the cells are counted.
+  bool box = !r.gate && s.gated_extents.empty();
   CoreId product = core::int_lit(s.m, 1);
   for (const core::Range& range : r.over) {
     uint64_t free = s.m[range.lo].free | s.m[range.hi].free;
@@ -113,7 +135,7 @@ bool check_operand(Sema& s, Reduction op, const Value& body, const std::string& 
 }
 
 // Where each bracket name stands: npos for an index used in the body, else a carried coordinate.
-bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector<size_t>& coord) {
+bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
   constexpr size_t npos = static_cast<size_t>(-1);
   for (size_t i = 0; i < parts.binders.size(); ++i) {
     const Index& index = *parts.binders[i];
@@ -151,7 +173,7 @@ bool place_names(Sema& s, const ast::Call& call, const Parts& parts, std::vector
         std::string near = did_you_mean(text(index.name), names);
         if (!near.empty()) {
           d.help("did you mean " + quoted(near) + "?");
-          d.fix({"use " + quoted(near), {{call.brackets[i].name.span, near}}, false});
+          d.fix({"use " + quoted(near), {{index.span, near}}, false});
         }
       }
       return false;
@@ -181,8 +203,9 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
                                                      bracket_list(call), call.args.size()));
     d.primary(span, "");
     if (!call.args.empty() && std::holds_alternative<ast::Where>(s[call.args[0]].node)) {
-      d.help("a `where` in parentheses takes one condition: join them with `&&`, or put the gate "
-             "after the parentheses");
+      d.help(
+          "a `where` in parentheses takes one condition: join them with `&&`, or put the gate "
+          "after the parentheses");
     }
     return {};
   }
@@ -234,7 +257,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
   if (parts.body.poison() || parts.gate.poison) return {};
   if (!check_operand(s, op, parts.body, name)) return {};
   std::vector<size_t> coord;
-  if (!place_names(s, call, parts, coord)) return {};
+  if (!place_names(s, parts, coord)) return {};
   if (op.mean && parts.body.typing == Typing::Int) {
     parts.body = adapt(s, env, parts.body, DType::F64);
     if (parts.body.poison()) return {};

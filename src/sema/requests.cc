@@ -1,7 +1,7 @@
 // Requests: `@num / @den` becomes one scalar derivative per cell of numerator and denominator.
 #include <fmt/format.h>
 
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
@@ -40,22 +40,26 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   out.at.assign(access->at.begin(), access->at.begin() + static_cast<ptrdiff_t>(prefix));
   const auto* index = std::get_if<ast::Index>(&s[e].node);
   if (!index) return out;
-  if (index->at.size() > out.rest.size()) {
+  std::vector<IndexItem> items;
+  if (!expand_indices(s, env, index->at, items)) return std::nullopt;
+  if (items.size() > out.rest.size()) {
     s.diags
         .error(Code::E0310,
                fmt::format("{} has {} coordinates, not {}", quoted(path->parts[0].symbol),
-                           out.rest.size(), index->at.size()))
+                           out.rest.size(), items.size()))
         .primary(s[e].span, "");
     return std::nullopt;
   }
   std::vector<CoreId> given;
-  for (TreeId i : index->at) {
-    given.push_back(elaborate_index(s, env, i));
+  std::vector<TreeId> trees;
+  for (const IndexItem& item : items) {
+    given.push_back(item_index(s, env, item));
+    trees.push_back(item.tree);
     if (!given.back()) return std::nullopt;
   }
-  note_use(s, env, found.value, index->at, given, s[e].span);
+  note_use(s, env, found.value, trees, given, s[e].span);
   out.at.insert(out.at.end(), given.begin(), given.end());
-  out.rest.erase(out.rest.begin(), out.rest.begin() + static_cast<ptrdiff_t>(index->at.size()));
+  out.rest.erase(out.rest.begin(), out.rest.begin() + static_cast<ptrdiff_t>(items.size()));
   return out;
 }
 

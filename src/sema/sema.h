@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -79,10 +80,24 @@ struct Scope;
 struct Site;
 struct PendingGate;
 
+// A pack is a list of coordinates from the moment its rank is known; nothing after sema sees one.
+struct PackCoord {
+  Symbol name;    // of its index and label here; no name that the text around it spells
+  Symbol label;   // what the value it was taken from calls it; invalid when it has no name
+  CoreId extent;  // invalid for a pack of a statement, whose ranges are inferred
+};
+struct Pack {
+  Symbol name;
+  std::vector<PackCoord> coords;
+  Span span;
+};
+
 // A link of the lexical chain, innermost first.
 struct Frame {
   const Frame* up = nullptr;
-  bool function = false;  // indices further out belong to the caller
+  bool function = false;    // indices further out belong to the caller
+  bool slots_only = false;  // indices of a lifted argument: seen only alone in a slot (decision 1)
+  std::vector<Pack> packs;
   std::vector<Index*> indices;
   std::vector<std::pair<ast::Name, Value>> values;  // parameters and `where` bindings
   Scope* scope = nullptr;
@@ -144,6 +159,17 @@ struct Definition {
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
 };
 
+// The left side of a clause with its packs expanded.
+struct LeftSlot {
+  const ast::Slot* slot = nullptr;
+  Symbol name;  // of the index; invalid for a literal
+};
+struct LeftSide {
+  bool bad = false;
+  std::vector<LeftSlot> slots;
+  std::vector<Pack> packs;  // those that this statement itself brings
+};
+
 struct ExtentName {
   CoreId extent;
   Span span;
@@ -159,6 +185,7 @@ struct Scope {
   std::map<Symbol, ExtentName> extents;                  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
+  std::map<ast::StmtId, LeftSide> lefts;
   bool step = false;           // a block of a recurrence step: its locals are families
   std::set<Symbol> requested;  // locals that a request names
   std::set<Symbol> stepped;    // names that the block offsets, among them the recurrence's steps
@@ -231,6 +258,7 @@ struct Sema {
   std::set<Symbol> reserved;                               // names that generated ones must avoid
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   int groups = 0;
+  std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
   Sema(const ast::Ast& tree, Diagnostics& sink) : ast(tree), diags(sink) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
@@ -245,6 +273,8 @@ struct Found {
 };
 void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts);
 Index* find_index(const Env& env, Symbol name);
+// The same for a name alone in an index slot, where lifted coordinates are seen too.
+Index* find_slot_index(const Env& env, Symbol name);
 Definition* find_definition(const Env& env, Symbol name);
 const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt,
                              Scope** scope);
@@ -258,11 +288,14 @@ void report_unknown(Sema& s, Env& env, ast::Name name);
 // ---- free.cc: free names of trees --------------------------------------------------------------
 
 std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
+// Every node below `e`, blocks included; for questions that do not depend on scopes.
+void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeId)>& f);
 // Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
-std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e);  // in index expressions such as `t - 1`
+std::set<Symbol> stepped_names(const ast::Ast& ast,
+                               TreeId e);  // in index expressions such as `t - 1`
 void find_groups(Sema& s, Scope& scope);
 
 // ---- values.cc ---------------------------------------------------------------------------------
@@ -364,6 +397,7 @@ Value zero_like(Sema& s, const Env& env, const Value& v);
 
 // ---- access.cc ---------------------------------------------------------------------------------
 
+Value elaborate_base(Sema& s, Env& env, TreeId base);  // of an access: never an index
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span);
 Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span);
 void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
@@ -402,8 +436,9 @@ Value elaborate_where(Sema& s, Env& env, TreeId e);
 // ---- functions.cc ------------------------------------------------------------------------------
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
+struct Bracketing;  // what stands in the brackets of a call (coords.h)
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
-                    std::vector<Value> args, Span span);
+                    std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
 
 // ---- random.cc ---------------------------------------------------------------------------------
 
@@ -429,6 +464,8 @@ inline bool under_binder(const Env& env) {
   return env.depth != (env.site ? env.site->slots.size() : 0);
 }
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
+// The scope of a block with its statements defined.
+Scope& open_block(Sema& s, Env& env, const ast::Block& block);
 Symbol fresh_family_name(Sema& s, const std::string& base);
 
 // ---- requests.cc, effects.cc, inputs.cc, finish.cc ---------------------------------------------

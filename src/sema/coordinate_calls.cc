@@ -1,0 +1,339 @@
+// `softmax[class](logits[b, class])`: the call of a function with coordinate parameters, and bodies
+// whose free coordinates the return type closes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/coords.h"
+
+namespace ein::sema {
+namespace {
+
+bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, Bracketing& out) {
+  for (const ast::Bracket& b : call.brackets) {
+    out.span = out.arguments.empty() ? b.span : join(out.span, b.span);
+    if (b.range) {
+      s.diags
+          .error(Code::E0312,
+                 fmt::format("{} takes coordinates, not ranges", quoted(fn.name.symbol)))
+          .primary(s[b.range].span, "")
+          .help("restrict the coordinate with a gate: `… where …`");
+      return false;
+    }
+    BracketArgument a;
+    a.span = b.span;
+    a.several = b.pack || !b.group.empty();
+    a.names = b.group;
+    if (b.pack) {
+      const Pack* pack = find_pack(env, b.name.symbol);
+      if (!pack) {
+        s.diags
+            .error(Code::E0313, fmt::format("pack `..{}` is not known here", text(b.name.symbol)))
+            .primary(b.span, "");
+        return false;
+      }
+      for (const PackCoord& c : pack->coords) a.names.push_back({c.name, b.span});
+    } else if (b.group.empty()) {
+      a.names.push_back(b.name);
+    }
+    out.arguments.push_back(std::move(a));
+  }
+  return true;
+}
+
+// Coordinates that the statement spells are closed by name; the rest is carried.
+Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
+                   const std::set<Symbol>& brackets) {
+  std::vector<CoreId> with(env.depth + v.coords.size());
+  std::vector<core::Coord> rest;
+  v = moved(s, v, env.depth);
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    Symbol name = v.coords[i].name;
+    Index* index = name && lifted.count(name) ? find_slot_index(env, name) : nullptr;
+    if (index) {
+      index->used = index->in_brackets = true;
+      with[env.depth + i] = core::slot(s.m, index->slot);
+      continue;
+    }
+    if (name && lifted.count(name) && !brackets.count(name)) {
+      bool slot = env.in_slot;
+      env.in_slot = true;
+      report_unknown(s, env, {name, v.span});
+      env.in_slot = slot;
+      return {};
+    }
+    with[env.depth + i] = core::slot(s.m, env.depth + static_cast<uint32_t>(rest.size()));
+    rest.push_back(v.coords[i]);
+  }
+  v.body = core::substitute(s.m, v.body, with, env.depth + static_cast<uint32_t>(rest.size()));
+  v.coords = std::move(rest);
+  return v;
+}
+
+// The gate that waits for this call, elaborated over the coordinates of the arguments.
+bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
+                const std::vector<PendingGate*>& taken, CallGate& out) {
+  std::vector<core::Coord> coordinates;
+  for (const Value& a : args) {
+    for (const core::Coord& c : a.coords) {
+      bool known = std::any_of(coordinates.begin(), coordinates.end(),
+                               [&](const core::Coord& x) { return x.name == c.name; });
+      if (c.name && !known) coordinates.push_back(c);
+    }
+  }
+  for (PendingGate* pending : taken) {
+    pending->placed = true;
+    out.names.insert(pending->names.begin(), pending->names.end());
+    out.span = pending->where->where_span;
+    for (const ast::WhereItem& item : pending->where->items) {
+      if (item.bind) {
+        unsupported(s, item.bind->span, "bindings in the gate of a call",
+                    "bind the value with `let`");
+        return false;
+      }
+      std::set<Symbol> lifted;
+      Value v = elaborate_over(s, env, item.value, coordinates, false, lifted);
+      if (v.poison()) return false;
+      if (v.typing != Typing::Fixed || v.type != DType::Bool) {
+        s.diags.error(Code::E0504, "condition is not `bool`")
+            .primary(s[item.value].span, "this is " + show_value(s, v));
+        return false;
+      }
+      if (out.gate.poison()) {
+        out.gate = v;
+        continue;
+      }
+      // Two conditions over different coordinates: over their union.
+      std::vector<core::Coord> all = out.gate.coords;
+      for (const core::Coord& c : v.coords) {
+        bool known = std::any_of(all.begin(), all.end(),
+                                 [&](const core::Coord& a) { return a.name == c.name; });
+        if (!known) all.push_back(c);
+      }
+      auto inside = env.depth + static_cast<uint32_t>(all.size());
+      auto over = [&](const Value& x) {
+        std::vector<CoreId> at;
+        for (const core::Coord& c : x.coords) {
+          for (size_t i = 0; i < all.size(); ++i) {
+            if (all[i].name == c.name)
+              at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
+          }
+        }
+        return cell(s, x, at, inside);
+      };
+      out.gate.body = core::apply(s.m, core::Op::And, {over(out.gate), over(v)});
+      out.gate.coords = std::move(all);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
+                                ast::StmtId stmt, Scope& home, Span span) {
+  if (fn.coords.empty()) {
+    s.diags.error(Code::E0312, quoted(fn.name.symbol) + " takes no coordinates in brackets")
+        .primary(span, "")
+        .label(fn.name.span, "declared here");
+    return {};
+  }
+  Bracketing brackets;
+  if (!read_brackets(s, env, call, fn, brackets)) return {};
+  std::set<Symbol> names;
+  for (const BracketArgument& a : brackets.arguments) {
+    for (const ast::Name& n : a.names) names.insert(n.symbol);
+  }
+  std::vector<PendingGate*> gates, others;
+  for (PendingGate* g : env.gates) {
+    bool mine = std::includes(names.begin(), names.end(), g->names.begin(), g->names.end());
+    (mine ? gates : others).push_back(g);
+  }
+  Env inside = env;
+  inside.gates = others;
+  inside.shadow_ok = inside.in_slot = false;
+  std::vector<Value> args;
+  std::set<Symbol> lifted;
+  for (TreeId e : call.args) {
+    args.push_back(elaborate_lifted(s, inside, e, lifted));
+    if (args.back().poison()) return {};
+  }
+  CallGate gate;
+  if (!gates.empty()) {
+    if (!take_gates(s, inside, args, gates, gate)) return {};
+    // Plain conditions stay visible to whoever reasons about bounds; sums are computed once.
+    gate.gate = moved(s, gate.gate, env.depth);
+    bool sums = false;
+    core::for_each_node(s.m, gate.gate.body,
+                        [&](CoreId e) { sums |= core::get_if<core::Reduce>(s.m, e) != nullptr; });
+    if (sums) gate.gate = hold(s, inside, std::move(gate.gate), "gate", true);
+    if (gate.gate.poison()) return {};
+    if (s.m[gate.gate.body].free & ((uint64_t{1} << env.depth) - 1)) {
+      return unsupported(s, gate.span, "gates of calls that read other indices of the statement",
+                         "lift them into the argument, as in `f[c](x[b, c]) where ok[b, c]`");
+    }
+  }
+  for (size_t i = 0; i < args.size() && i < fn.params.size(); ++i) {
+    std::string name = text(fn.name.symbol) + "_" + text(fn.params[i].name.symbol);
+    args[i] = hold(s, inside, std::move(args[i]), name, !gates.empty());
+    if (args[i].poison()) return {};
+    bool over = std::any_of(args[i].coords.begin(), args[i].coords.end(),
+                            [&](const core::Coord& c) { return gate.names.count(c.name) > 0; });
+    if (!over) continue;
+    FamilyId family = whole_family(s, args[i]);
+    if (!family) {
+      return unsupported(s, span, "gated calls that read the index of a reduction around them",
+                         "give the call's value a name with `let`");
+    }
+    gate.sources.push_back({family, s.m[family].coords.size() - args[i].coords.size()});
+  }
+  size_t extents = s.gated_extents.size();
+  for (const Value& a : args) {
+    for (const core::Coord& c : a.coords) {
+      if (gate.names.count(c.name)) s.gated_extents.push_back(c.extent);
+    }
+  }
+  auto first = static_cast<uint32_t>(s.m.families.size());
+  Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
+  s.gated_extents.resize(extents);
+  if (v.poison()) return v;
+  if (!gates.empty()) {
+    v = gate_call(s, inside, gate, first, std::move(v), fn);
+    if (v.poison()) return v;
+  }
+  v.span = span;
+  if (v.kind == Value::Kind::Tuple) {
+    for (Value& item : v.items) {
+      item = close_lifted(s, env, std::move(item), lifted, names);
+      if (item.poison()) return {};
+    }
+    return v;
+  }
+  return close_lifted(s, env, std::move(v), lifted, names);
+}
+
+Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result) {
+  const auto* found = std::get_if<ast::Block>(&s[fn.body].node);
+  if (!found || !found->value || result.empty()) return elaborate(s, env, fn.body);
+  const ast::Block& block = *found;
+  Scope& scope = open_block(s, env, block);
+  Env inside = scope.env;
+  std::vector<Symbol> spelled = lone_names(s, inside, block.value);
+  auto closes = [&](const core::Coord& c) {
+    return c.name && std::find(spelled.begin(), spelled.end(), c.name) != spelled.end();
+  };
+  if (std::none_of(result.begin(), result.end(), closes)) return elaborate(s, inside, block.value);
+  if (too_many_indices(s, inside.depth + result.size(), s.ast[fn.result].span)) return {};
+  Frame frame;
+  frame.up = inside.frame;
+  std::vector<Index*> indices;
+  for (const core::Coord& c : result) {
+    uint32_t slot = inside.depth++;
+    indices.push_back(nullptr);
+    if (!c.name || !c.extent) continue;
+    Index& index = s.indices.emplace_back();
+    index.name = c.name;
+    index.span = s.ast[fn.result].span;
+    index.slot = slot;
+    index.left = true;
+    index.range = {core::int_lit(s.m, 0), c.extent};
+    indices.back() = &index;
+    frame.indices.push_back(&index);
+  }
+  inside.frame = &frame;
+  Value v = elaborate(s, inside, block.value);
+  if (v.poison()) return v;
+  v = as_data(s, inside, std::move(v));
+  if (v.poison()) return v;
+  v = moved(s, v, inside.depth);
+  // What the value carries is taken by the return coordinates that it does not spell, in order.
+  std::vector<size_t> open;
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (!indices[i] || !indices[i]->used) open.push_back(i);
+  }
+  bool fits = v.coords.empty() || v.coords.size() == open.size();
+  for (size_t k = 0; fits && k < v.coords.size(); ++k) {
+    const core::Coord& c = v.coords[k];
+    bool named = c.name && std::any_of(result.begin(), result.end(),
+                                       [&](const core::Coord& r) { return r.name == c.name; });
+    fits = !named || result[open[k]].name == c.name;
+    if (fits && result[open[k]].extent)
+      fits = equal(s, result[open[k]].extent, c.extent) != Truth::No;
+  }
+  if (!fits) {
+    s.diags
+        .error(Code::E0405, fmt::format("the result of {} still carries {}", quoted(fn.name.symbol),
+                                        show_coords(s, v.coords)))
+        .primary(v.span, "beside the coordinates it spells")
+        .label(s.ast[fn.result].span, "the return type")
+        .help("spell every coordinate of the return type");
+    return {};
+  }
+  std::vector<CoreId> with(inside.depth + v.coords.size());
+  for (size_t k = 0; k < v.coords.size(); ++k) {
+    with[inside.depth + k] = core::slot(s.m, env.depth + static_cast<uint32_t>(open[k]));
+  }
+  if (!v.coords.empty()) v.body = core::substitute(s.m, v.body, with, inside.depth);
+  std::vector<core::Coord> coords = result;
+  for (size_t k = 0; k < v.coords.size(); ++k) {
+    if (!coords[open[k]].extent) coords[open[k]].extent = v.coords[k].extent;
+  }
+  v.coords = std::move(coords);
+  v.depth = env.depth;
+  return v;
+}
+
+bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
+                         const std::vector<core::Coord>& result) {
+  std::string what = fmt::format("the result of {}", quoted(fn.name.symbol));
+  Span type = s.ast[fn.result].span;
+  if (v.coords.size() != result.size()) {
+    s.diags
+        .error(Code::E0405,
+               fmt::format("{} has {} coordinate{}, its type has {}", what, v.coords.size(),
+                           v.coords.size() == 1 ? "" : "s", result.size()))
+        .primary(type, "over " + show_coords(s, result))
+        .label(v.span, "over " + show_coords(s, v.coords));
+    return false;
+  }
+  for (size_t i = 0; i < result.size(); ++i) {
+    core::Coord& c = v.coords[i];
+    bool elsewhere = c.name && std::any_of(result.begin(), result.end(),
+                                           [&](const core::Coord& r) { return r.name == c.name; });
+    if (elsewhere && c.name != result[i].name) {
+      s.diags
+          .error(Code::E0405,
+                 fmt::format("coordinate {} of {} is {}, its type says {}", i, what, quoted(c.name),
+                             result[i].name ? quoted(result[i].name) : "another"))
+          .primary(type, "over " + show_coords(s, result))
+          .label(v.span, "over " + show_coords(s, v.coords))
+          .help("index the value in the order of the return type");
+      return false;
+    }
+    if (result[i].extent) {
+      switch (equal(s, result[i].extent, c.extent)) {
+        case Truth::Yes:
+          break;
+        case Truth::No:
+          s.diags
+              .error(
+                  Code::E0405,
+                  fmt::format("coordinate {} of {} has extent {}, its type says {}",
+                              result[i].name ? quoted(result[i].name) : std::to_string(i), what,
+                              show(s, resolve(s, c.extent)), show(s, resolve(s, result[i].extent))))
+              .primary(type, "extent " + show(s, resolve(s, result[i].extent)))
+              .label(v.span, "extent " + show(s, resolve(s, c.extent)));
+          return false;
+        case Truth::Open:
+          constrain(s, core::apply(s.m, core::Op::Eq, {result[i].extent, c.extent}),
+                    fmt::format("coordinate {} of {} must have the extent {} of its type", i, what,
+                                show(s, result[i].extent)),
+                    type, v.span);
+      }
+    }
+    c.name = result[i].name;
+  }
+  return true;
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,109 @@
+// Coordinates and packs as parameters: what stands in brackets, how arguments are lifted, and how a
+// signature is matched (decisions 1, 4, 17). Shared by packs.cc (packs become lists), lift.cc
+// (arguments with free coordinates), signature.cc (matching), coordinate_calls.cc (the call) and
+// gate_calls.cc (a gate over a call).
+#pragma once
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+
+// ---- packs.cc ----------------------------------------------------------------------------------
+
+const Pack* find_pack(const Env& env, Symbol name);
+// The pack of that name that a statement or reduction brings: its rank is that of an operand in
+// `e` read with `..name`. Reported when there is none.
+std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e, const Definition* self);
+const LeftSide& left_side(Sema& s, const Definition& d, ast::StmtId stmt);
+// An index list with its packs expanded: a tree for every coordinate, and for those of a pack the
+// name of the coordinate. False after an error.
+struct IndexItem {
+  TreeId tree;
+  Symbol pack;  // invalid: the tree is an expression
+};
+bool expand_indices(Sema& s, Env& env, const std::vector<TreeId>& at, std::vector<IndexItem>& out);
+CoreId item_index(Sema& s, Env& env, const IndexItem& item);  // invalid after an error
+// Every identifier that the tree spells, in types and brackets too.
+void spelled_names(const ast::Ast& ast, TreeId e, std::set<Symbol>& out);
+Symbol fresh_coordinate(Symbol label, const std::string& base, std::set<Symbol>& taken);
+
+// ---- lift.cc -----------------------------------------------------------------------------------
+
+// Names that stand alone in slots of accesses in `e` and are not bound inside, in order.
+std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
+// The tree as a value over those of the given coordinates that it reads, and then what it carries.
+// `slots_only`: their names mean them only where they stand alone in a slot.
+Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
+                     bool slots_only, std::set<Symbol>& lifted);
+// The same over the tree's lone names.
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted);
+// A family for a value that is more than a read, so that a callee does not repeat it; `always`
+// makes one of its own even for a read. The value itself where no family can be made.
+Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always);
+
+// ---- signature.cc ------------------------------------------------------------------------------
+
+// One bracket argument: the caller's names of the coordinates.
+struct BracketArgument {
+  std::vector<ast::Name> names;
+  bool several = false;  // a group or a pack, for a pack parameter
+  Span span;
+};
+struct Bracketing {
+  std::vector<BracketArgument> arguments;
+  Span span;
+};
+struct Bound {    // a coordinate of the callee
+  Symbol name;    // inside
+  Symbol caller;  // invalid: the caller's coordinate has no name
+  CoreId extent;
+  Span span;              // the argument it was found in
+  bool grounded = false;  // some argument has it by name
+};
+// What the parameters' types stand for in one call.
+struct Signature {
+  const ast::Fn& fn;
+  std::map<Symbol, ast::Name> given;  // single bracket parameters → the caller's name
+  std::map<Symbol, Bound> singles;    // the same, once met
+  std::map<Symbol, std::vector<Bound>> packs;
+  std::map<Symbol, Symbol> back;  // names inside → names of the caller
+  std::set<Symbol> taken;
+};
+bool uses_coordinates(const Sema& s, const ast::Fn& fn, ast::TypeId type);
+bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span call);
+// Fits the types of all parameters to the arguments; their coordinates take the callee's names.
+bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vector<Value>& args,
+                     Span call);
+// The coordinates that the return type stands for; reported names that nothing binds.
+bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
+                   std::vector<core::Coord>& out);
+
+// ---- coordinate_calls.cc -----------------------------------------------------------------------
+
+Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
+                                ast::StmtId stmt, Scope& home, Span span);
+// The body of a function whose return coordinates close the free ones of its last expression.
+Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result);
+bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
+                         const std::vector<core::Coord>& result);
+
+// ---- gate_calls.cc -----------------------------------------------------------------------------
+
+struct CallGate {
+  Value gate;              // bool, over some of the coordinates, by the caller's names
+  std::set<Symbol> names;  // the gated coordinates, by the caller's names
+  struct Source {
+    FamilyId family;  // of an argument, its coordinates by the caller's names
+    size_t prefix;    // coordinates of the enclosing clause before them
+  };
+  std::vector<Source> sources;
+  Span span;
+};
+// Names in the brackets of coordinate calls in `e`.
+std::set<Symbol> call_coordinates(Sema& s, const Env& env, TreeId e);
+// Gates what the call made: families from `first` on and the result, whose coordinates have the
+// caller's names (decision 17). Poison after an error.
+Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
+                const ast::Fn& fn);
+
+}  // namespace ein::sema

@@ -1,0 +1,302 @@
+// Arguments of coordinate calls: every index that stands alone in a slot becomes a coordinate of
+// the argument over its full extent (decision 1).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/match.h"
+#include "sema/coords.h"
+
+namespace ein::sema {
+namespace {
+
+struct Occurrence {
+  Symbol name;
+  TreeId base;
+  size_t position;  // among the slots, packs expanded
+  Span span;
+};
+
+// Collects the lone names of a tree. Nothing inside a slot counts: those indices are fixed first.
+struct Finder {
+  Sema& s;
+  Env& env;
+  std::vector<Occurrence> found;
+
+  void index(const ast::Index& n, const std::set<Symbol>& bound) {
+    expr(n.base, bound);
+    size_t position = 0;
+    for (TreeId at : n.at) {
+      if (const auto* ref = std::get_if<ast::PackRef>(&s[at].node)) {
+        const Pack* pack = find_pack(env, ref->name.symbol);
+        if (!pack) continue;  // reported when the access is elaborated
+        for (const PackCoord& c : pack->coords) add(c.name, n.base, position++, s[at].span, bound);
+        continue;
+      }
+      if (Symbol name = path_name(s, at)) add(name, n.base, position, s[at].span, bound);
+      position++;
+    }
+  }
+
+  void add(Symbol name, TreeId base, size_t position, Span span, const std::set<Symbol>& bound) {
+    if (bound.count(name)) return;
+    if (!find_slot_index(env, name) && value_exists(env, name))
+      return;  // an integer of the program
+    found.push_back({name, base, position, span});
+  }
+
+  void call(const ast::Call& n, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    Symbol callee = path_name(s, n.callee);
+    ast::StmtId stmt;
+    Scope* home = nullptr;
+    bool reduction = callee && n.has_brackets && reduction_named(callee) &&
+                     !find_function(s, env, callee, &stmt, &home);
+    for (const ast::Bracket& b : n.brackets) {
+      if (!reduction) break;
+      inside.insert(b.name.symbol);
+      for (const ast::Name& g : b.group) inside.insert(g.symbol);
+      const Pack* pack = b.pack ? find_pack(env, b.name.symbol) : nullptr;
+      for (size_t i = 0; pack && i < pack->coords.size(); ++i) inside.insert(pack->coords[i].name);
+    }
+    for (TreeId a : n.args) expr(a, inside);
+  }
+
+  void block(const ast::Block& n, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (ast::StmtId id : n.stmts) {
+      if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) {
+        for (const ast::Name& name : l->names) inside.insert(name.symbol);
+      }
+    }
+    for (ast::StmtId id : n.stmts) {
+      const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
+      if (!l) continue;
+      std::set<Symbol> local = inside;
+      for (const ast::Slot& slot : l->slots) local.insert(slot.name.symbol);
+      expr(l->value, local);
+    }
+    expr(n.value, inside);
+  }
+
+  void expr(TreeId e, const std::set<Symbol>& bound) {
+    if (!e) return;
+    auto go = [&](TreeId x) { expr(x, bound); };
+    auto each = [&](const std::vector<TreeId>& list) {
+      for (TreeId x : list) go(x);
+    };
+    match(
+        s[e].node, [](const ast::IntLit&) {}, [](const ast::FloatLit&) {},
+        [](const ast::BoolLit&) {}, [](const ast::StrLit&) {}, [](const ast::Path&) {},
+        [](const ast::PackRef&) {}, [&](const ast::Index& n) { index(n, bound); },
+        [&](const ast::Call& n) { call(n, bound); }, [&](const ast::Unary& n) { go(n.arg); },
+        [&](const ast::Binary& n) {
+          go(n.lhs);
+          go(n.rhs);
+        },
+        [&](const ast::Cast& n) { go(n.arg); }, [](const ast::Range&) {},
+        [&](const ast::If& n) {
+          go(n.cond);
+          go(n.then_block);
+          go(n.else_block);
+        },
+        [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
+        [&](const ast::Array& n) { each(n.items); }, [&](const ast::Field& n) { go(n.base); },
+        [](const ast::Lambda&) {},
+        [&](const ast::Match& n) {
+          go(n.subject);
+          for (const ast::MatchArm& arm : n.arms) go(arm.body);
+        },
+        [&](const ast::Where& n) {
+          std::set<Symbol> inside = bound;
+          for (const ast::WhereItem& item : n.items) {
+            expr(item.value, inside);
+            if (item.bind) inside.insert(item.bind->symbol);
+          }
+          expr(n.body, inside);
+          go(n.otherwise);
+        },
+        [](const ast::Request&) {}, [](const ast::Error&) {});
+  }
+};
+
+// The extent of a lifted name: that of the coordinates it stands on, which must agree.
+bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol name,
+                   CoreId& out) {
+  Span first;
+  for (const Occurrence& o : all) {
+    if (o.name != name) continue;
+    Value base = elaborate_base(s, env, o.base);
+    if (base.poison()) return false;
+    if (o.position >= base.coords.size()) continue;  // reported when the access is elaborated
+    CoreId extent = base.coords[o.position].extent;
+    if (!out) {
+      out = extent;
+      first = o.span;
+      continue;
+    }
+    switch (equal(s, out, extent)) {
+      case Truth::Yes:
+        break;
+      case Truth::No:
+        s.diags.error(Code::E0301, fmt::format("index {} has two different extents", quoted(name)))
+            .primary(o.span, "extent " + show(s, resolve(s, extent)))
+            .label(first, "extent " + show(s, resolve(s, out)));
+        return false;
+      case Truth::Open:
+        constrain(s, core::apply(s.m, core::Op::Eq, {out, extent}),
+                  fmt::format("index {} stands on coordinates of different extents", quoted(name)),
+                  first, o.span);
+    }
+  }
+  return true;
+}
+
+bool plain_read(const Sema& s, const Value& v) {
+  return core::get_if<core::Access>(s.m, v.body) || core::get_if<core::FloatLit>(s.m, v.body) ||
+         core::get_if<core::IntLit>(s.m, v.body);
+}
+
+}  // namespace
+
+std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
+  Finder finder{s, env, {}};
+  finder.expr(e, {});
+  std::vector<Symbol> names;
+  for (const Occurrence& o : finder.found) {
+    if (std::find(names.begin(), names.end(), o.name) == names.end()) names.push_back(o.name);
+  }
+  return names;
+}
+
+Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
+                     bool slots_only, std::set<Symbol>& lifted) {
+  if (too_many_indices(s, env.depth + coords.size(), s[e].span)) return {};
+  Frame frame;
+  frame.up = env.frame;
+  frame.slots_only = slots_only;
+  Env inside = env;
+  inside.shadow_ok = inside.in_slot = false;
+  for (const core::Coord& c : coords) {
+    Index& index = s.indices.emplace_back();
+    index.name = c.name;
+    index.span = s[e].span;
+    index.slot = inside.depth++;
+    index.range = {core::int_lit(s.m, 0), c.extent};
+    frame.indices.push_back(&index);
+  }
+  inside.frame = &frame;
+  Value v = elaborate(s, inside, e);
+  if (v.poison() || coords.empty()) return v;
+  v = as_data(s, inside, std::move(v));
+  if (v.poison()) return v;
+  v = moved(s, v, inside.depth);
+  // The lifted indices are the first coordinates: their slots already lie where holes belong.
+  std::vector<core::Coord> all;
+  std::vector<CoreId> with(inside.depth + v.coords.size());
+  uint32_t hole = env.depth;
+  for (size_t i = 0; i < coords.size(); ++i) {
+    if (!((s.m[v.body].free >> (env.depth + i)) & 1)) continue;  // a call inside consumed it
+    with[env.depth + i] = core::slot(s.m, hole++);
+    all.push_back(coords[i]);
+    lifted.insert(coords[i].name);
+  }
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    with[inside.depth + i] = core::slot(s.m, hole++);
+    all.push_back(v.coords[i]);
+  }
+  v.body = core::substitute(s.m, v.body, with, hole);
+  v.coords = std::move(all);
+  v.depth = env.depth;
+  return v;
+}
+
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted) {
+  Finder finder{s, env, {}};
+  finder.expr(e, {});
+  std::vector<core::Coord> coords;
+  for (const Occurrence& o : finder.found) {
+    bool known = std::any_of(coords.begin(), coords.end(),
+                             [&](const core::Coord& c) { return c.name == o.name; });
+    if (known) continue;
+    CoreId extent;
+    if (!lifted_extent(s, env, finder.found, o.name, extent)) return {};
+    if (extent) coords.push_back({o.name, extent});
+  }
+  return elaborate_over(s, env, e, coords, true, lifted);
+}
+
+Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
+  if (v.kind != Value::Kind::Data || v.scalar() || (!always && plain_read(s, v))) return v;
+  if (v.typing != Typing::Fixed) return v;  // it takes the parameter's type first
+  size_t prefix = env.site ? env.site->slots.size() : 0;
+  v = moved(s, v, env.depth);
+  uint64_t below = s.m[v.body].free & ((uint64_t{1} << env.depth) - 1);
+  if (below >> prefix) return v;  // it reads the index of a reduction around the call
+  std::vector<uint32_t> carries;
+  for (uint32_t n = 0; n < prefix; ++n) {
+    if ((below >> n) & 1) carries.push_back(n);
+  }
+  // Reductions in the value get their ranges here, as in any other statement.
+  auto rank = static_cast<uint32_t>(v.coords.size());
+  Site plain;
+  ClauseOut out;
+  out.site = env.site ? env.site : &plain;
+  out.span = v.span;
+  out.coords = v.coords;
+  for (const core::Coord& c : v.coords) out.box.push_back({core::int_lit(s.m, 0), c.extent});
+  out.body = v;
+  out.body.coords.clear();
+  out.body.depth = env.depth + rank;
+  infer_ranges(s, out, {});
+  if (out.bad) return {};
+  core::Family f;
+  f.name =
+      fresh_family_name(s, env.site && env.site->definition ? env.site->name + "_" + name : name);
+  f.dtype = v.type;
+  f.generated = true;
+  f.span = v.span;
+  auto carried = static_cast<uint32_t>(carries.size());
+  std::vector<CoreId> with(env.depth + rank);
+  core::Clause clause, seen;  // `seen`: from the enclosing clause, for its range inference
+  clause.span = seen.span = v.span;
+  seen.box.resize(env.depth);
+  for (uint32_t n = 0; n < prefix; ++n) seen.box[n] = env.site->slots[n].range;
+  for (uint32_t k = 0; k < carried; ++k) {
+    const SiteSlot& slot = env.site->slots[carries[k]];
+    f.coords.push_back({slot.name, slot.extent});
+    clause.box.push_back(slot.range);
+    with[carries[k]] = core::slot(s.m, k);
+  }
+  for (uint32_t p = 0; p < rank; ++p) {
+    f.coords.push_back(v.coords[p]);
+    clause.box.push_back(out.box[p]);
+    seen.box.push_back(out.box[p]);
+    with[env.depth + p] = core::slot(s.m, carried + p);
+  }
+  seen.body = v.body;
+  // Read under the conditions around the call only: outside them the cells are zero.
+  CoreId cond = core::all_of(s.m, env.conds);
+  if (cond && carried == 0 && s.m[cond].free != 0) cond = {};
+  if (cond) {
+    uint64_t free = s.m[cond].free;
+    for (uint32_t slot : carries) free &= ~(uint64_t{1} << slot);
+    if (free != 0) return v;
+    CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), env.depth + rank);
+    seen.body = core::apply(s.m, core::Op::Select, {here, seen.body, zero(s, v.type)});
+  }
+  clause.body = core::substitute(s.m, seen.body, with, carried + rank);
+  f.clauses.push_back(clause);
+  FamilyId id = s.m.families.add(std::move(f));
+  if (env.site) {
+    s.made_at[id].push_back(env.site);
+    env.site->lifted.push_back({id, std::move(seen)});
+  }
+  if (carried > 0) {
+    clause.box.resize(carried);
+    s.lifted.push_back({id, clause.box});
+  }
+  return read_family(s, env, id, carries, v.span);
+}
+
+}  // namespace ein::sema
