@@ -359,13 +359,11 @@ class Generator {
     std::vector<Index> rest = left_side(0, 1);
     int steps = pick(2, 5);
     bool down = chance(25);
-    std::vector<Index> scope = rest;
-    std::vector<std::string> here, before;
     std::string tail = rest.empty() ? "" : fmt::format(", {} in 0..{}", rest[0].name, extent_text(rest[0].extent));
     std::string read_tail = rest.empty() ? "" : ", " + rest[0].name;
     line(fmt::format("let {}[{}{}]: f64 = {};", h, down ? steps - 1 : 0, tail, expr(rest, 1)));
     std::string range = down ? fmt::format("0..{}", steps - 1) : fmt::format("1..{}", steps);
-    std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-", read_tail, expr(scope, 2));
+    std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-", read_tail, expr(rest, 2));
     if (chance(35)) {
       // A block with a local in the step.
       std::string u = fresh("u");

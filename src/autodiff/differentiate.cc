@@ -44,8 +44,7 @@ std::vector<Asked> find_requests(const Module& m) {
         out.push_back({FamilyId(i), e, r, m[e].span});
       });
     };
-    for (const Clause& c : m[FamilyId(i)].clauses) note(c.body);
-    for (ExprId c : m[FamilyId(i)].cells) note(c);
+    for_each_body(m, FamilyId(i), note);
   }
   return out;
 }
@@ -55,8 +54,7 @@ bool contains_request(const Module& m, FamilyId id) {
   auto note = [&](ExprId body) {
     for_each_request(m, body, [&](ExprId, const Request&) { found = true; });
   };
-  for (const Clause& c : m[id].clauses) note(c.body);
-  for (ExprId c : m[id].cells) note(c);
+  for_each_body(m, id, note);
   return found;
 }
 
@@ -266,11 +264,9 @@ class Differentiator {
       ExprId d = by(*a);
       with[a->node] = d ? cast(m_, d, m_[a->node].type) : float_lit(m_, 0, m_[a->node].type);
     }
-    std::set<FamilyId> holders;
-    for (const Asked* a : asked) holders.insert(a->in);
-    // Normal form may have moved a request into a generated family.
-    for (uint32_t i = 0; i < m_.families.size(); ++i) holders.insert(FamilyId(i));
-    for (FamilyId f : holders) {
+    // In every family: normal form may have moved a request into a generated one.
+    for (uint32_t i = 0; i < m_.families.size(); ++i) {
+      FamilyId f(i);
       if (!contains_request(m_, f)) continue;
       rewrite_family(m_, f, [&](ExprId e) {
         return rewrite(m_, e, [&](ExprId x) {

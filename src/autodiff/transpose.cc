@@ -27,11 +27,6 @@ bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node) 
   return true;
 }
 
-void for_each_body(const Module& m, FamilyId id, const std::function<void(ExprId)>& f) {
-  for (const Clause& c : m[id].clauses) f(c.body);
-  for (ExprId c : m[id].cells) f(c);
-}
-
 // The numerator's coordinates that every adjoint carries in front.
 std::vector<uint32_t> carried(const Module& m, const Sweep& sweep) {
   std::vector<uint32_t> out;
@@ -74,7 +69,6 @@ class Transposer {
       if (incoming_.contains(id)) out_.family[id] = declare(id);
     }
     for (auto& [id, terms] : incoming_) define(id);
-    out_.reached = members;
   }
 
  private:

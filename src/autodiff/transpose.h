@@ -39,7 +39,6 @@ struct Adjoints {
   // Adjoint families. Their coordinates: those of the numerator that are not local, then the
   // family's own. A family without an entry has a zero adjoint (the numerator's seed apart).
   std::map<core::FamilyId, core::FamilyId> family;
-  std::set<core::FamilyId> reached;  // families with a path to the numerator (itself included)
   std::optional<Problem> problem;
 };
 

@@ -406,8 +406,7 @@ std::vector<FamilyId> reading_order(const Module& m, const std::vector<FamilyId>
         if (const auto* a = get_if<Access>(m, x); a && m[a->family].generated) place(a->family);
       });
     };
-    for (const Clause& c : m[id].clauses) visit(c.body);
-    for (ExprId c : m[id].cells) visit(c);
+    for_each_body(m, id, visit);
     out.push_back(id);
   };
   for (FamilyId id : wanted) {

@@ -64,9 +64,8 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
       });
 }
 
-ExprId memoised(Module& m, ExprId e, std::unordered_map<ExprId, ExprId>& memo,
+ExprId memoised(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
                 const std::function<ExprId(ExprId)>& visit) {
-  (void)m;
   if (auto it = memo.find(e); it != memo.end()) return it->second;
   ExprId out = visit(e);
   memo.emplace(e, out);
@@ -120,7 +119,7 @@ ExprId map_children(Module& m, ExprId e, const Map& f) {
 ExprId rewrite(Module& m, ExprId e, const Map& f) {
   std::unordered_map<ExprId, ExprId> memo;
   std::function<ExprId(ExprId)> visit = [&](ExprId x) {
-    return memoised(m, x, memo, [&](ExprId y) { return f(map_children(m, y, visit)); });
+    return memoised(x, memo, [&](ExprId y) { return f(map_children(m, y, visit)); });
   };
   return visit(e);
 }
@@ -149,7 +148,7 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
   };
   std::unordered_map<ExprId, ExprId> memo;
   std::function<ExprId(ExprId)> visit = [&](ExprId x) {
-    return memoised(m, x, memo, [&](ExprId y) {
+    return memoised(x, memo, [&](ExprId y) {
       if (const auto* s = get_if<Slot>(m, y)) {
         if (s->n >= with.size()) return slot(m, moved(s->n), m[y].span);
         return with[s->n] ? with[s->n] : y;
@@ -180,6 +179,11 @@ bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
   return e && ((m[e].free >> slot) & 1) != 0;
 }
 
+void for_each_body(const Module& m, FamilyId family, const std::function<void(ExprId)>& f) {
+  for (const Clause& c : m[family].clauses) f(c.body);
+  for (ExprId c : m[family].cells) f(c);
+}
+
 void rewrite_family(Module& m, FamilyId id, const Map& f) {
   Family& family = m.families[id];
   for (Coord& c : family.coords) c.extent = f(c.extent);
@@ -201,10 +205,7 @@ size_t node_count(const Module& m) {
     if (!seen.insert(x).second) return;
     for_each_child(m, x, visit);
   };
-  for (const Family& f : m.families) {
-    for (const Clause& c : f.clauses) visit(c.body);
-    for (ExprId c : f.cells) visit(c);
-  }
+  for (uint32_t i = 0; i < m.families.size(); ++i) for_each_body(m, FamilyId(i), visit);
   return seen.size();
 }
 

@@ -34,6 +34,9 @@ ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, 
 
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot);
 
+// The bodies of a family's clauses and the cells of its table: everything it computes.
+void for_each_body(const Module& m, FamilyId family, const std::function<void(ExprId)>& f);
+
 // Applies `f` to every expression a module holds (boxes, extents, bodies, cells, constraints).
 void rewrite_all(Module& m, const std::function<ExprId(ExprId)>& f);
 void rewrite_family(Module& m, FamilyId family, const std::function<ExprId(ExprId)>& f);

@@ -263,9 +263,7 @@ std::set<FamilyId> needed(const Module& m) {
         }
       });
     };
-    const Family& f = m[work[i]];
-    for (const Clause& c : f.clauses) visit(c.body);
-    for (ExprId c : f.cells) visit(c);
+    for_each_body(m, work[i], visit);
   }
   return seen;
 }

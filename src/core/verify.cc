@@ -48,7 +48,7 @@ class Verifier {
       }
       expect(m_[c.body].type == f.dtype, "clause of another type");
       seen_.clear();
-      expr(c.body, f.rank(), c.body);
+      expr(c.body, f.rank());
     }
     int64_t cells = 1;
     for (const Coord& c : f.coords) cells *= const_int(m_, c.extent).value_or(-1);
@@ -58,7 +58,7 @@ class Verifier {
     for (ExprId c : f.cells) {
       expect(m_[c].type == f.dtype && m_[c].free == 0, "table cell");
       seen_.clear();
-      expr(c, 0, c);
+      expr(c, 0);
     }
   }
 
@@ -68,7 +68,7 @@ class Verifier {
   }
 
   // `depth`: slots in scope.
-  void expr(ExprId e, uint32_t depth, ExprId root) {
+  void expr(ExprId e, uint32_t depth) {
     if (!seen_.insert({e, depth}).second) return;
     const Expr& x = m_[e];
     expect(x.level() < static_cast<int32_t>(depth), "slot out of scope");
@@ -81,13 +81,13 @@ class Verifier {
         bool early = m_[r->over[k].lo].level() < static_cast<int32_t>(scope) &&
                      m_[r->over[k].hi].level() < static_cast<int32_t>(scope);
         expect(early, "range mentions a later binder");
-        expr(r->over[k].lo, scope, root);
-        expr(r->over[k].hi, scope, root);
+        expr(r->over[k].lo, scope);
+        expr(r->over[k].hi, scope);
       }
       uint32_t inside = depth + static_cast<uint32_t>(r->over.size());
-      if (r->gate) expr(r->gate, inside, root);
-      for (const Route& route : r->routes) expr(route.to, inside, root);
-      expr(r->body, inside, root);
+      if (r->gate) expr(r->gate, inside);
+      for (const Route& route : r->routes) expr(route.to, inside);
+      expr(r->body, inside);
       return;
     }
     if (const auto* a = std::get_if<Affine>(&x.node)) {
@@ -104,7 +104,7 @@ class Verifier {
       expect(a->at.size() == m_[a->family].coords.size(), "access of another rank");
       expect(x.type == m_[a->family].dtype, "access of another type");
     }
-    for_each_child(m_, e, [&](ExprId child) { expr(child, depth, root); });
+    for_each_child(m_, e, [&](ExprId child) { expr(child, depth); });
   }
 
   void expect(bool ok, const std::string& what) {
