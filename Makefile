@@ -30,7 +30,7 @@ check-asan: setup
 
 format:
 	tools/setup.sh clang-format
-	git ls-files 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' | grep -v '^src/syntax/ast.h$$' | xargs clang-format -i
+	git ls-files 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'fuzz/*.h' 'fuzz/*.cc' | grep -vE '^src/(syntax/ast|core/core)[.]h$$' | xargs clang-format -i
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan

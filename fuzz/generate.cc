@@ -38,13 +38,18 @@ class Generator {
   }
 
  private:
-  int pick(int lo, int hi) {  // inclusive; not std::uniform_int_distribution, which varies by library
+  int pick(int lo,
+           int hi) {  // inclusive; not std::uniform_int_distribution, which varies by library
     return lo + static_cast<int>(rng_() % static_cast<uint64_t>(hi - lo + 1));
   }
   bool chance(int percent) { return pick(1, 100) <= percent; }
-  double real(double lo, double hi) { return lo + (hi - lo) * static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  double real(double lo, double hi) {
+    return lo + (hi - lo) * static_cast<double>(rng_() >> 11) * 0x1p-53;
+  }
   template <class T>
-  const T& any(const std::vector<T>& v) { return v[static_cast<size_t>(pick(0, static_cast<int>(v.size()) - 1))]; }
+  const T& any(const std::vector<T>& v) {
+    return v[static_cast<size_t>(pick(0, static_cast<int>(v.size()) - 1))];
+  }
   std::string fresh(const char* base) { return fmt::format("{}{}", base, counter_++); }
   Extent new_extent(int64_t size) { return {counter_++, size}; }
   std::string literal() { return fmt::format("{:.3f}", real(-1.5, 1.5)); }
@@ -83,7 +88,8 @@ class Generator {
     if (chance(60)) {
       target_ = any(named_);
       idx_ = Value{"idx", {any(named_)}};
-      declare(idx_, DType::I32, [&] { return static_cast<double>(pick(0, static_cast<int>(target_.size) - 1)); });
+      declare(idx_, DType::I32,
+              [&] { return static_cast<double>(pick(0, static_cast<int>(target_.size) - 1)); });
     }
   }
 
@@ -157,7 +163,8 @@ class Generator {
 
   std::string condition(const std::vector<Index>& scope) {
     if (!mask_.name.empty() && chance(50)) {
-      if (const Index* i = index_over(scope, mask_.coords[0])) return fmt::format("mask[{}]", i->name);
+      if (const Index* i = index_over(scope, mask_.coords[0]))
+        return fmt::format("mask[{}]", i->name);
     }
     if (!scope.empty() && chance(50)) {
       const Index& i = any(scope);
@@ -172,7 +179,8 @@ class Generator {
     if (depth <= 0 || chance(15)) {
       std::string r = read(scope);
       if (!scope.empty() && chance(4)) {
-        return fmt::format("({}({}, {}) as f64)", chance(50) ? "uniform" : "normal", pick(0, 9), any(scope).name);
+        return fmt::format("({}({}, {}) as f64)", chance(50) ? "uniform" : "normal", pick(0, 9),
+                           any(scope).name);
       }
       return r.empty() || chance(12) ? literal() : r;
     }
@@ -196,7 +204,9 @@ class Generator {
         return fmt::format("(if {} {{ {} }} else {{ {} }})", c, sub(), sub());
       }
       case 13: return reduction(scope, depth - 1);
-      case 14: return chance(50) ? fmt::format("max({}, {})", sub(), sub()) : fmt::format("abs({})", sub());
+      case 14:
+        return chance(50) ? fmt::format("max({}, {})", sub(), sub())
+                          : fmt::format("abs({})", sub());
       default: return fmt::format("log(({}) ** 2.0 + 1.0)", sub());
     }
   }
@@ -217,7 +227,8 @@ class Generator {
       std::string ground = grounding(i, inner);
       body = body.empty() ? ground : fmt::format("{} * {}", body, ground);
     }
-    if (chance(60)) body = fmt::format("{} {} {}", body, chance(50) ? "*" : "+", expr(inner, depth));
+    if (chance(60))
+      body = fmt::format("{} {} {}", body, chance(50) ? "*" : "+", expr(inner, depth));
     const char* op = "sum";
     int kind = pick(0, 9);
     if (kind >= 6) op = "mean";
@@ -225,7 +236,8 @@ class Generator {
     if (kind == 9) op = chance(50) ? "min" : "prod";
     if (std::string(op) == "prod") body = fmt::format("tanh({})", body);  // keeps the product small
     std::string where;
-    if (chance(25) && (std::string(op) == "sum" || std::string(op) == "prod")) {  // an empty max is −inf
+    if (chance(25) &&
+        (std::string(op) == "sum" || std::string(op) == "prod")) {  // an empty max is −inf
       std::string c = condition(inner);
       if (!c.empty()) where = " where " + c;
     }
@@ -318,8 +330,9 @@ class Generator {
       body += " * " + grounding(i, inner);
     }
     const char* op = chance(70) ? "sum" : "mean";
-    line(fmt::format("let {}{} = {}[{}]({});", name, left.empty() ? "" : fmt::format("[{}]", fmt::join(left, ", ")),
-                     op, k.name, body));
+    line(fmt::format("let {}{} = {}[{}]({});", name,
+                     left.empty() ? "" : fmt::format("[{}]", fmt::join(left, ", ")), op, k.name,
+                     body));
     add({name, extents(scope)});
   }
 
@@ -344,13 +357,15 @@ class Generator {
       add({name, {new_extent((n - taps) / stride + 1)}});
       return;
     }
-    line(fmt::format("let {}[o in 0..{}] = sum[k]({}[p] * {}[k]) where p = {} * o + k - {}, p >= 0, p < {};", name, 3,
-                     x.name, w, stride, pad, extent_of(x)));
+    line(fmt::format(
+        "let {}[o in 0..{}] = sum[k]({}[p] * {}[k]) where p = {} * o + k - {}, p >= 0, p < {};",
+        name, 3, x.name, w, stride, pad, extent_of(x)));
     add({name, {new_extent(3)}});
   }
 
   bool is_named(const Extent& e) {
-    return std::any_of(named_.begin(), named_.end(), [&](const Extent& n) { return n.token == e.token; });
+    return std::any_of(named_.begin(), named_.end(),
+                       [&](const Extent& n) { return n.token == e.token; });
   }
   std::string extent_of(const Value& v) { return fmt::format("extent({}, 0)", v.name); }
 
@@ -359,11 +374,13 @@ class Generator {
     std::vector<Index> rest = left_side(0, 1);
     int steps = pick(2, 5);
     bool down = chance(25);
-    std::string tail = rest.empty() ? "" : fmt::format(", {} in 0..{}", rest[0].name, extent_text(rest[0].extent));
+    std::string tail =
+        rest.empty() ? "" : fmt::format(", {} in 0..{}", rest[0].name, extent_text(rest[0].extent));
     std::string read_tail = rest.empty() ? "" : ", " + rest[0].name;
     line(fmt::format("let {}[{}{}]: f64 = {};", h, down ? steps - 1 : 0, tail, expr(rest, 1)));
     std::string range = down ? fmt::format("0..{}", steps - 1) : fmt::format("1..{}", steps);
-    std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-", read_tail, expr(rest, 2));
+    std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-",
+                                   read_tail, expr(rest, 2));
     if (chance(35)) {
       // A block with a local in the step.
       std::string u = fresh("u");
@@ -380,7 +397,8 @@ class Generator {
     int steps = pick(2, 5);
     line(fmt::format("let {}[0]: f64 = {};", a, expr({}, 1)));
     line(fmt::format("let {}[0]: f64 = {};", b, expr({}, 1)));
-    line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {});", a, steps, literal(), a, b, expr({}, 1)));
+    line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {});", a, steps,
+                     literal(), a, b, expr({}, 1)));
     line(fmt::format("let {}[t in 1..{}] = 0.8 * {}[t - 1] + {} * {};", b, steps, b,
                      chance(50) ? a + "[t]" : a + "[t - 1]", expr({}, 1)));
     Extent e = new_extent(steps);
@@ -391,8 +409,10 @@ class Generator {
   void function() {
     std::string f = fresh("f"), name = fresh("v");
     std::vector<Index> scope = left_side(0, 2);
-    line(fmt::format("fn {}(p, q) {{ if p > q {{ p * {} }} else {{ sin(q) + p }} }}", f, literal()));
-    line(fmt::format("let {}{}: f64 = {}({}, {});", name, slots(scope), f, expr(scope, 1), expr(scope, 1)));
+    line(
+        fmt::format("fn {}(p, q) {{ if p > q {{ p * {} }} else {{ sin(q) + p }} }}", f, literal()));
+    line(fmt::format("let {}{}: f64 = {}({}, {});", name, slots(scope), f, expr(scope, 1),
+                     expr(scope, 1)));
     add({name, extents(scope)});
   }
 
@@ -415,25 +435,28 @@ class Generator {
     std::string read = fmt::format("{}[{}]", x.name, fmt::join(at, ", "));
     std::string argument = chance(40) ? fmt::format("sin({}) * {}", read, literal()) : read;
     if (chance(40)) {
-      define("norm", "fn norm[c](x: [f64; ..l, c, ..r], s: [f64; c]) -> [f64; ..l, c, ..r] {"
-                     " let m[..l, ..r] = mean[c](x[..l, c, ..r]);"
-                     " let d[..l, c, ..r] = x[..l, c, ..r] - m[..l, ..r];"
-                     " d[..l, c, ..r] / sqrt(mean[c](d[..l, c, ..r] ** 2.0) + 0.5) * s[c] }");
+      define("norm",
+             "fn norm[c](x: [f64; ..l, c, ..r], s: [f64; c]) -> [f64; ..l, c, ..r] {"
+             " let m[..l, ..r] = mean[c](x[..l, c, ..r]);"
+             " let d[..l, c, ..r] = x[..l, c, ..r] - m[..l, ..r];"
+             " d[..l, c, ..r] / sqrt(mean[c](d[..l, c, ..r] ** 2.0) + 0.5) * s[c] }");
       std::vector<std::string> rest = at;
       for (size_t k = 0; k < at.size(); ++k) {
         if (k != along) rest[k] = "0";
       }
-      line(fmt::format("let {0}[{1}] = norm[{2}]({3}, {4}[{5}]);", name, fmt::join(at, ", "), at[along],
-                       argument, x.name, fmt::join(rest, ", ")));
+      line(fmt::format("let {0}[{1}] = norm[{2}]({3}, {4}[{5}]);", name, fmt::join(at, ", "),
+                       at[along], argument, x.name, fmt::join(rest, ", ")));
       add({name, x.coords});
       return;
     }
-    define("soft", "fn soft[c](x: [f64; ..l, c, ..r]) -> [f64; ..l, c, ..r] {"
-                   " let m[..l, ..r] = max[c](x[..l, c, ..r]);"
-                   " let e[..l, c, ..r] = exp(x[..l, c, ..r] - m[..l, ..r]);"
-                   " e[..l, c, ..r] / sum[k](e[..l, k, ..r]) }");
+    define("soft",
+           "fn soft[c](x: [f64; ..l, c, ..r]) -> [f64; ..l, c, ..r] {"
+           " let m[..l, ..r] = max[c](x[..l, c, ..r]);"
+           " let e[..l, c, ..r] = exp(x[..l, c, ..r] - m[..l, ..r]);"
+           " e[..l, c, ..r] / sum[k](e[..l, k, ..r]) }");
     std::string where;
-    if (chance(40)) where = fmt::format(" where {} > {}", chance(50) ? at[along] : read, pick(-1, 0));
+    if (chance(40))
+      where = fmt::format(" where {} > {}", chance(50) ? at[along] : read, pick(-1, 0));
     std::vector<Extent> coords = x.coords;
     std::vector<std::string> left = at;
     if (chance(30)) {
@@ -441,7 +464,8 @@ class Generator {
       std::reverse(coords.begin(), coords.end());
     }
     if (where.find(read) != std::string::npos) where += ".0";
-    line(fmt::format("let {}[{}] = soft[{}]({}){};", name, fmt::join(left, ", "), at[along], argument, where));
+    line(fmt::format("let {}[{}] = soft[{}]({}){};", name, fmt::join(left, ", "), at[along],
+                     argument, where));
     add({name, coords});
   }
 
@@ -472,7 +496,8 @@ class Generator {
     for (auto it = values_.rbegin(); it != values_.rend() && left > 0; ++it, --left) {
       std::vector<std::string> names;
       for (size_t k = 0; k < it->coords.size(); ++k) names.push_back(fmt::format("l{}", k));
-      std::string r = names.empty() ? it->name : fmt::format("{}[{}]", it->name, fmt::join(names, ", "));
+      std::string r =
+          names.empty() ? it->name : fmt::format("{}[{}]", it->name, fmt::join(names, ", "));
       std::string term = fmt::format("{} * sin({})", literal(), r);
       if (!names.empty()) term = fmt::format("sum[{}]({})", fmt::join(names, ", "), term);
       terms.push_back(term);

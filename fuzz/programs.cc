@@ -1,7 +1,7 @@
-// Random programs against every property: `fuzz_programs [--count N] [--seed S] [--native N] [--show]`.
-// Native code is checked on the first N programs (all by default): every eighth fully optimised, the
-// others at -O0, which compiles several times faster. Prints the seed of a failure; the
-// same seed gives the same program again.
+// Random programs against every property: `fuzz_programs [--count N] [--seed S] [--native N]
+// [--show]`. Native code is checked on the first N programs (all by default): every eighth fully
+// optimised, the others at -O0, which compiles several times faster. Prints the seed of a failure;
+// the same seed gives the same program again.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -32,7 +32,8 @@ std::string check(const Generated& g, bool native, int opt_level, int& skipped) 
   ein::core::Module& m = subject.compiled.module;
   if (std::string wrong = check_round_trip(m); !wrong.empty()) return wrong;
   ein::fuzz::Subject plain;
-  if (std::string wrong = compile_source(without_requests(g.source), plain); !wrong.empty()) return wrong;
+  if (std::string wrong = compile_source(without_requests(g.source), plain); !wrong.empty())
+    return wrong;
   if (std::string wrong = check_size(plain.compiled.module, m); !wrong.empty()) return wrong;
   for (const std::string& x : g.differentiable) {
     std::string wrong = check_gradient(m, g.inputs, "loss", x, "d_" + x, 2, skipped);
@@ -72,16 +73,14 @@ int main(int argc, char** argv) {
     std::string wrong;
     try {
       wrong = check(g, k < native, k % 8 == 0 ? 2 : 0, skipped);
-    } catch (const std::exception& e) {
-      wrong = std::string("fault: ") + e.what();
-    }
+    } catch (const std::exception& e) { wrong = std::string("fault: ") + e.what(); }
     if (wrong.empty()) continue;
     ++failed;
     fmt::print("--- seed {}\n{}{}\n", seed + k, g.source, wrong);
     if (failed >= 10) break;
   }
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} directions across a kink skipped, {:.1f} s\n{} passed, {} failed\n", skipped, spent.count(),
-             count - failed, failed);
+  fmt::print("{} directions across a kink skipped, {:.1f} s\n{} passed, {} failed\n", skipped,
+             spent.count(), count - failed, failed);
   return failed == 0 ? 0 : 1;
 }

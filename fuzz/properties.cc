@@ -43,7 +43,8 @@ std::string check_round_trip(core::Module& m) {
   }
   core::Module& n = again.compiled.module;
   if (core::hash(m) == core::hash(n)) return "";
-  std::string out = "printed source parses to another Core\n--- printed\n" + printed + "--- reprinted\n" + core::print(n);
+  std::string out = "printed source parses to another Core\n--- printed\n" + printed +
+                    "--- reprinted\n" + core::print(n);
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     core::FamilyId other = n.find(m[core::FamilyId(i)].name);
     if (!other || core::hash(m, core::FamilyId(i)) != core::hash(n, other)) {
@@ -51,7 +52,8 @@ std::string check_round_trip(core::Module& m) {
     }
   }
   for (const core::Module* x : {&m, &n}) {
-    for (const core::Constraint& c : x->constraints) out += fmt::format("constraint: {}\n", c.message);
+    for (const core::Constraint& c : x->constraints)
+      out += fmt::format("constraint: {}\n", c.message);
   }
   return out;
 }
@@ -69,22 +71,24 @@ bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& wher
     }
     double x = a.get_float(i), y = b.get_float(i);
     if ((std::isnan(x) && std::isnan(y)) || x == y) continue;
-    if (std::fabs(x - y) <= tolerance * std::max(1.0, std::max(std::fabs(x), std::fabs(y)))) continue;
+    if (std::fabs(x - y) <= tolerance * std::max(1.0, std::max(std::fabs(x), std::fabs(y))))
+      continue;
     where = fmt::format("cell {}: {} and {}", i, x, y);
     return false;
   }
   return true;
 }
 
-std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values,
-                         const NativeOptions& options) {
+std::string check_native(core::Module& m, const core::Inputs& inputs,
+                         const std::vector<std::string>& values, const NativeOptions& options) {
   std::vector<core::FamilyId> wanted = families(m, values);
   core::EvalResult reference = core::evaluate(m, inputs, wanted);
   auto compiled = compile_native(m, wanted, options);
   if (auto* why = std::get_if<std::string>(&compiled)) return "no native code: " + *why;
   NativeResult native = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
   if (reference.error.has_value() != native.error.has_value()) {
-    return fmt::format("reference: {}; native: {}", reference.error ? reference.error->message : "fine",
+    return fmt::format("reference: {}; native: {}",
+                       reference.error ? reference.error->message : "fine",
                        native.error ? native.error->message : "fine");
   }
   if (reference.error) return "";
@@ -98,14 +102,16 @@ std::string check_native(core::Module& m, const core::Inputs& inputs, const std:
   return "";
 }
 
-std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of, const std::string& wrt,
-                           const std::string& gradient, int directions, int& skipped) {
+std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of,
+                           const std::string& wrt, const std::string& gradient, int directions,
+                           int& skipped) {
   core::FamilyId g_id = m.find(intern(gradient));
   core::EvalResult r = core::evaluate(m, inputs, {g_id});
   if (r.error) return "gradient fails: " + r.error->message;
   const Tensor& g = r.values.at(g_id);
   const Tensor& x = inputs.at(wrt);
-  if (g.shape() != x.shape()) return fmt::format("`{}` does not have the coordinates of `{}`", gradient, wrt);
+  if (g.shape() != x.shape())
+    return fmt::format("`{}` does not have the coordinates of `{}`", gradient, wrt);
   std::mt19937_64 rng(12345);
   for (int d = 0; d < directions; ++d) {
     std::vector<double> v;
@@ -135,7 +141,8 @@ std::string check_gradient(core::Module& m, const core::Inputs& inputs, const st
       continue;
     }
     if (!(std::fabs(slope - fine) <= 2e-5 * scale)) {
-      return fmt::format("`{}`: derivative {} along a direction where differences give {}", gradient, slope, fine);
+      return fmt::format("`{}`: derivative {} along a direction where differences give {}",
+                         gradient, slope, fine);
     }
   }
   return "";

@@ -26,14 +26,15 @@ std::string compile_source(const std::string& source, Subject& out);
 std::string check_round_trip(core::Module& m);
 
 // Native code and the reference evaluator give the same values (floats within a tolerance).
-std::string check_native(core::Module& m, const core::Inputs& inputs, const std::vector<std::string>& values,
-                         const NativeOptions& options = {});
+std::string check_native(core::Module& m, const core::Inputs& inputs,
+                         const std::vector<std::string>& values, const NativeOptions& options = {});
 
 // `gradient` is the derivative of the scalar `of` by the input `wrt`: against central differences
 // along random directions. Directions across a kink are recognised by two step sizes that disagree,
 // and skipped; `skipped` counts them.
-std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of, const std::string& wrt,
-                           const std::string& gradient, int directions, int& skipped);
+std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of,
+                           const std::string& wrt, const std::string& gradient, int directions,
+                           int& skipped);
 
 // nodes(value + gradient) ≤ 6 × nodes(value); `plain` is the program without its requests.
 std::string check_size(const core::Module& plain, const core::Module& whole);

@@ -30,7 +30,8 @@ struct Asked {
   Span span;
 };
 
-void for_each_request(const Module& m, ExprId e, const std::function<void(ExprId, const Request&)>& f) {
+void for_each_request(const Module& m, ExprId e,
+                      const std::function<void(ExprId, const Request&)>& f) {
   for_each_node(m, e, [&](ExprId x) {
     if (const auto* r = get_if<Request>(m, x)) f(x, *r);
   });
@@ -226,8 +227,10 @@ class Differentiator {
     replace(together, [&](const Asked& x) {
       ExprId d = derivative(m_, sweep, adjoints, x.request.den, x.request.num_at, x.request.den_at);
       if (!d) {
-        diags_.warning(Code::W0601, fmt::format("`{}` does not depend on `{}`: the derivative is zero",
-                                                text(m_[sweep.num].name), text(m_[x.request.den].name)))
+        diags_
+            .warning(Code::W0601,
+                     fmt::format("`{}` does not depend on `{}`: the derivative is zero",
+                                 text(m_[sweep.num].name), text(m_[x.request.den].name)))
             .primary(x.span, "requested here");
       }
       return d;
@@ -241,23 +244,27 @@ class Differentiator {
                               : fmt::format("gradient of {} is not defined", p.what.what);
     auto& d = diags_.error(code, message).primary(asked.span, "requested here");
     Span culprit = p.what.span.valid() ? p.what.span : m_[p.family].span;
-    if (culprit.valid()) d.label(culprit, fmt::format("on the path, in `{}`", text(m_[p.family].name)));
+    if (culprit.valid())
+      d.label(culprit, fmt::format("on the path, in `{}`", text(m_[p.family].name)));
   }
 
   void give_up(const std::vector<Asked>& asked) {
     const Asked& a = asked[0];
-    diags_.error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
-                                          text(m_[a.request.num].name), text(m_[a.request.den].name)))
+    diags_
+        .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
+                                        text(m_[a.request.num].name), text(m_[a.request.den].name)))
         .primary(a.span, "this request stands on its own path")
-        .help("inside a recurrence, ask for the derivative at one step: give numerator and "
-              "denominator the same step index");
+        .help(
+            "inside a recurrence, ask for the derivative at one step: give numerator and "
+            "denominator the same step index");
     std::vector<const Asked*> all;
     for (const Asked& x : asked) all.push_back(&x);
     replace(all, [](const Asked&) { return ExprId{}; });
   }
 
   // Puts `by` (a zero when invalid) where each request stood.
-  void replace(const std::vector<const Asked*>& asked, const std::function<ExprId(const Asked&)>& by) {
+  void replace(const std::vector<const Asked*>& asked,
+               const std::function<ExprId(const Asked&)>& by) {
     std::map<ExprId, ExprId> with;
     for (const Asked* a : asked) {
       if (with.contains(a->node)) continue;

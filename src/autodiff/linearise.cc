@@ -76,7 +76,8 @@ class Sweep {
         give(a->args[2], core::both(m_, gate, core::negate(m_, a->args[0])), coef);
       } else if (a->op == Op::Cast) {
         if (!is_float(m_[a->args[0]].type)) {
-          return fail(expr, std::string("an integer or boolean that becomes ") + name_of(expr.type));
+          return fail(expr,
+                      std::string("an integer or boolean that becomes ") + name_of(expr.type));
         }
         give(a->args[0], gate, coef);
       } else {
@@ -128,8 +129,9 @@ class Sweep {
         bool swapped = n && n->op == Op::Not;
         auto yes = swapped ? j : i, no = swapped ? i : j;
         ExprId cond = swapped ? core::negate(m_, last) : last;
-        Coef merged{.num = core::apply(m_, Op::Select, {cond, value(m_, yes->second, type_),
-                                                        value(m_, no->second, type_)})};
+        Coef merged{.num = core::apply(
+                        m_, Op::Select,
+                        {cond, value(m_, yes->second, type_), value(m_, no->second, type_)})};
         ExprId first = i->first, second = j->first;
         entries.erase(first);
         entries.erase(second);
@@ -197,7 +199,8 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   ExprId one = core::number(m, 1, type);
   ExprId factor = r.gate ? core::apply(m, Op::Select, {r.gate, r.body, one}) : r.body;
   // Both recurrences have the factor's coordinates, the binder last: it is the deepest slot.
-  ExprId read = core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names, m[clause.body].span);
+  ExprId read =
+      core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names, m[clause.body].span);
   if (!read || !core::mentions_slot(m, read, r.first)) return {};
   FamilyId factors = core::get_if<Access>(m, read)->family;
   auto running = [&](const char* suffix, int64_t step) {
@@ -236,7 +239,8 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
     case ReduceOp::ArgMax:
     case ReduceOp::ArgMin:
       if (has_active_read(m, r.body, active)) {
-        out.problem = NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
+        out.problem =
+            NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
       }
       return out;
   }
@@ -267,7 +271,8 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
                               core::clause_facts(m, clause), core::coordinate_names(family),
                               m[clause.body].span);
     EIN_CHECK(read.valid(), "argmax over a clause without closed bounds");
-    ExprId is_winner = core::apply(m, Op::Eq, {core::slot(m, r.first), core::cast(m, read, DType::I64)});
+    ExprId is_winner =
+        core::apply(m, Op::Eq, {core::slot(m, r.first), core::cast(m, read, DType::I64)});
     gate = core::both(m, gate, is_winner);
   }
   for (Term& t : sweep.terms) {

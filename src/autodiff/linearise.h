@@ -4,8 +4,8 @@
 //   Σ over terms   Σ over `over` where `gate`   coef · dX[at]
 //
 // with one term per read of an active family X (and per gate around it). This is all that forward
-// mode needs (read the sum) and all that reverse mode needs (transpose.h turns each term around), so
-// a rule of differentiation exists once.
+// mode needs (read the sum) and all that reverse mode needs (transpose.h turns each term around),
+// so a rule of differentiation exists once.
 //
 // The clause is in normal form (normal.h): its body is a reduction-free scalar expression or one
 // reduction of such. Control is constant: conditions, gates, index expressions and ranges carry no

@@ -41,7 +41,8 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
   auto add = [&](ExprId x, ExprId y) { return core::add(m, x, y); };
   auto sub = [&](ExprId x, ExprId y) { return core::sub(m, x, y); };
   auto by = [&](ExprId num) {
-    if (const auto* l = core::get_if<core::FloatLit>(m, num)) return Partial{{.scale = l->value}, {}};
+    if (const auto* l = core::get_if<core::FloatLit>(m, num))
+      return Partial{{.scale = l->value}, {}};
     return Partial{{.num = num}, {}};
   };
   auto over = [](ExprId den) { return Partial{{.den = den}, {}}; };
@@ -59,7 +60,8 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Pow:
       if (left) return {power_base(m, a, b, t), {}};
       // x^n·log x; at x = 0 the value does not change with n > 0.
-      return by(apply(m, Op::Select, {apply(m, Op::Eq, {a, lit(0)}), lit(0), mul(r, f(Op::Log, a))}));
+      return by(
+          apply(m, Op::Select, {apply(m, Op::Eq, {a, lit(0)}), lit(0), mul(r, f(Op::Log, a))}));
     case Op::Mod: {  // a − b·trunc(a/b)
       if (left) return one;
       ExprId q = apply(m, Op::Div, {a, b});
@@ -100,7 +102,8 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
       ExprId norm = add(mul(a, a), mul(b, b));
       return {{.scale = left ? 1.0 : -1.0, .num = left ? b : a, .den = norm}, {}};
     }
-    case Op::Erf: return {{.scale = kTwoOverSqrtPi, .num = f(Op::Exp, core::neg(m, mul(a, a)))}, {}};
+    case Op::Erf:
+      return {{.scale = kTwoOverSqrtPi, .num = f(Op::Exp, core::neg(m, mul(a, a)))}, {}};
     case Op::Lt:
     case Op::Le:
     case Op::Gt:

@@ -154,7 +154,9 @@ class Transposer {
     auto inner = static_cast<uint32_t>(in.term.over.size());
     std::vector<ExprId> with;
     for (uint32_t k = 0; k < reader.rank() + inner; ++k) with.push_back(slot(m_, first + k));
-    auto put = [&](ExprId e) { return e ? substitute(m_, e, with, first + reader.rank() + inner) : e; };
+    auto put = [&](ExprId e) {
+      return e ? substitute(m_, e, with, first + reader.rank() + inner) : e;
+    };
 
     Reduce r{ReduceOp::Sum, first, {}, {}, {}, {}, {}};
     for (uint32_t k = 0; k < reader.rank(); ++k) {
@@ -176,7 +178,8 @@ class Transposer {
         gates.push_back(apply(m_, Op::Eq, {slot(m_, k), slot(m_, first + carried_[k])}));
       }
     }
-    std::vector<ExprId> own, support;  // the term's gate; where the reader's adjoint is not gated out
+    std::vector<ExprId> own,
+        support;  // the term's gate; where the reader's adjoint is not gated out
     conjuncts(m_, put(in.term.gate), own);
     if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
       std::vector<ExprId> at = reader_address(front, first, reader.rank());
@@ -206,7 +209,8 @@ class Transposer {
     bool negative = std::signbit(coef.scale);
     if (double size = std::fabs(coef.scale); size != 1) value = float_lit(m_, size, type);
     if (!as_seed && !known) {
-      ExprId adjoint = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
+      ExprId adjoint =
+          access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
       value = value ? mul(m_, value, adjoint) : adjoint;
     }
     if (num) {  // g * a * b reads better than g * (a * b)
@@ -233,7 +237,8 @@ class Transposer {
     // The direct response first, then what comes back through other values; among these a positive
     // one first, so that the sum reads `a - b` rather than `-b + a`.
     std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return c.seed; });
-    std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return !c.negative; });
+    std::stable_partition(parts.begin(), parts.end(),
+                          [](const Contribution& c) { return !c.negative; });
     ExprId total = parts[0].negative ? neg(m_, parts[0].value) : parts[0].value;
     for (size_t k = 1; k < parts.size(); ++k) {
       total = apply(m_, parts[k].negative ? Op::Sub : Op::Add, {total, parts[k].value});
@@ -246,7 +251,7 @@ class Transposer {
   Adjoints& out_;
   std::vector<uint32_t> carried_;
   std::map<FamilyId, std::vector<Incoming>> incoming_;  // by the family that is read
-  std::map<FamilyId, ExprId> support_;  // where a family's adjoint is not gated out
+  std::map<FamilyId, ExprId> support_;                  // where a family's adjoint is not gated out
   std::map<FamilyId, double> constant_;  // adjoints that are the same number everywhere
   std::set<FamilyId> visited_;
 };
@@ -288,8 +293,8 @@ std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
                  [&](FamilyId reader, ExprId read) { return follows(m, sweep, reader, read); });
 }
 
-bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members, FamilyId reader,
-             ExprId read) {
+bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members,
+             FamilyId reader, ExprId read) {
   return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read);
 }
 

@@ -6,8 +6,8 @@
 //
 // which is coordinate accounting: what X does not have is summed, what it has survives. The
 // equalities are solved by core::solve_gates, so a bare index is substituted, `oh + kh` becomes
-// `ih - kh`, and a gathered address becomes a route. Adjoints are ordinary families, so time needs no
-// rule of its own: the adjoint of a recurrence is the recurrence that reads t + 1.
+// `ih - kh`, and a gathered address becomes a route. Adjoints are ordinary families, so time needs
+// no rule of its own: the adjoint of a recurrence is the recurrence that reads t + 1.
 #pragma once
 
 #include <map>
@@ -43,8 +43,9 @@ struct Adjoints {
 };
 
 // Families on a path from some of `dens` to `num`, along the value reads that `follows` accepts.
-std::set<core::FamilyId> between(const Module& m, core::FamilyId num, const std::set<core::FamilyId>& dens,
-                                 const std::function<bool(core::FamilyId reader, ExprId read)>& follows);
+std::set<core::FamilyId> between(
+    const Module& m, core::FamilyId num, const std::set<core::FamilyId>& dens,
+    const std::function<bool(core::FamilyId reader, ExprId read)>& follows);
 // The same along the reads that carry a tangent in this sweep.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
 

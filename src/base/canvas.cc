@@ -10,20 +10,13 @@ constexpr size_t kTab = 4;
 
 const char* escape(Style style) {
   switch (style) {
-    case Style::Plain:
-      return "";
-    case Style::Bold:
-      return "\x1b[1m";
-    case Style::Gutter:
-      return "\x1b[1;34m";
-    case Style::Error:
-      return "\x1b[1;31m";
-    case Style::Warning:
-      return "\x1b[1;33m";
-    case Style::Label:
-      return "\x1b[1;36m";
-    case Style::Added:
-      return "\x1b[32m";
+    case Style::Plain: return "";
+    case Style::Bold: return "\x1b[1m";
+    case Style::Gutter: return "\x1b[1;34m";
+    case Style::Error: return "\x1b[1;31m";
+    case Style::Warning: return "\x1b[1;33m";
+    case Style::Label: return "\x1b[1;36m";
+    case Style::Added: return "\x1b[32m";
   }
   return "";
 }

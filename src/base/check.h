@@ -17,8 +17,8 @@ struct InternalError : std::logic_error {
 
 }  // namespace ein
 
-#define EIN_CHECK(cond, what) \
-  do {                        \
+#define EIN_CHECK(cond, what)                                     \
+  do {                                                            \
     if (!(cond)) ::ein::internal_error(__FILE__, __LINE__, what); \
   } while (false)
 #define EIN_UNREACHABLE(what) ::ein::internal_error(__FILE__, __LINE__, what)

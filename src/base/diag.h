@@ -25,7 +25,7 @@ enum class Code {
 
 struct CodeInfo {
   Code code;
-  const char* name;   // "E0301"
+  const char* name;  // "E0301"
   Severity severity;
   const char* slug;   // "range-conflict"
   const char* title;  // "index has two different ranges"

@@ -1,4 +1,5 @@
-// The command line. A verb is a function from its options to an exit status; main.cc holds the table.
+// The command line. A verb is a function from its options to an exit status; main.cc holds the
+// table.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ enum Exit { kFine = 0, kProgramWrong = 1, kUsage = 2, kRuntimeFailure = 3, kInte
 
 // What every verb that reads a program takes.
 struct CommonOptions {
-  std::string file;  // a path, `-` for standard input
+  std::string file;                 // a path, `-` for standard input
   std::optional<std::string> code;  // -c
   std::string error_format = "human";
   std::string color = "auto";
@@ -104,7 +105,8 @@ struct Text {
 };
 Text read_source(const CommonOptions& options);
 bool write_file(const std::string& path, const std::string& text);
-void show_diagnostics(const Diagnostics& diags, const SourceMap& sources, const CommonOptions& options);
+void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
+                      const CommonOptions& options);
 
 int usage_error(const std::string& message);
 int runtime_error(const std::string& message);

@@ -64,7 +64,8 @@ bool write_file(const std::string& path, const std::string& text) {
   return !out.fail();
 }
 
-void show_diagnostics(const Diagnostics& diags, const SourceMap& sources, const CommonOptions& options) {
+void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
+                      const CommonOptions& options) {
   std::fputs(render(diags, sources, render_options(options)).c_str(), stderr);
 }
 
@@ -80,7 +81,8 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   if (!p.compiled.ok) p.status = kProgramWrong;
   if (!p.compiled.dump.empty()) std::fputs(p.compiled.dump.c_str(), stdout);
   if (options.time_passes) {
-    for (const PassTime& t : p.compiled.times) fmt::print(stderr, "{:>12}  {:8.3f} ms\n", t.pass, t.milliseconds);
+    for (const PassTime& t : p.compiled.times)
+      fmt::print(stderr, "{:>12}  {:8.3f} ms\n", t.pass, t.milliseconds);
   }
   return p;
 }

@@ -1,7 +1,7 @@
 // `ein`: the verbs and their options. A bare file name means `ein run`.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -16,14 +16,16 @@ namespace {
 void add_error_format(CLI::App& app, CommonOptions& o) {
   app.add_option("--error-format", o.error_format, "how diagnostics look")
       ->check(CLI::IsMember({"human", "short", "json"}));
-  app.add_option("--color", o.color, "colours in diagnostics")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", o.color, "colours in diagnostics")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
 void add_common(CLI::App& app, CommonOptions& o) {
   app.add_option("FILE", o.file, "the program; - for standard input");
   app.add_option("-c", o.code, "the program's text");
   add_error_format(app, o);
-  app.add_option("--dump-after", o.dump_after, "print the program after a pass")->check(CLI::IsMember(pass_names()));
+  app.add_option("--dump-after", o.dump_after, "print the program after a pass")
+      ->check(CLI::IsMember(pass_names()));
   app.add_flag("--time-passes", o.time_passes, "how long each pass took, on standard error");
 }
 
@@ -36,11 +38,16 @@ int dispatch(int argc, char** argv) {
   RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
   add_common(*run_app, run.common);
-  run_app->add_option("--in", run.in, "NAME=FILE: an input from an .npy file")->allow_extra_args(false);
+  run_app->add_option("--in", run.in, "NAME=FILE: an input from an .npy file")
+      ->allow_extra_args(false);
   run_app->add_option("--set", run.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
-  run_app->add_option("--out", run.out, "NAME=FILE: write a value to an .npy file")->allow_extra_args(false);
-  run_app->add_option("--show", run.show, "values to show at the end")->delimiter(',')->allow_extra_args(false);
-  run_app->add_option("--format", run.format, "how --show looks")->check(CLI::IsMember({"text", "json"}));
+  run_app->add_option("--out", run.out, "NAME=FILE: write a value to an .npy file")
+      ->allow_extra_args(false);
+  run_app->add_option("--show", run.show, "values to show at the end")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  run_app->add_option("--format", run.format, "how --show looks")
+      ->check(CLI::IsMember({"text", "json"}));
   run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
@@ -48,14 +55,17 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
 
   CheckCommand check;
-  CLI::App* check_app = app.add_subcommand("check", "report every mistake in a program, run nothing");
+  CLI::App* check_app =
+      app.add_subcommand("check", "report every mistake in a program, run nothing");
   add_common(*check_app, check.common);
   check_app->add_flag("--facts", check.facts, "what is known of every family");
   check_app->add_flag("--strict", check.strict, "extents must be proven equal");
-  check_app->add_option("--format", check.format, "how --facts looks")->check(CLI::IsMember({"text", "json"}));
+  check_app->add_option("--format", check.format, "how --facts looks")
+      ->check(CLI::IsMember({"text", "json"}));
 
   GradCommand grad;
-  CLI::App* grad_app = app.add_subcommand("grad", "print the program with its derivatives as source");
+  CLI::App* grad_app =
+      app.add_subcommand("grad", "print the program with its derivatives as source");
   add_common(*grad_app, grad.common);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
@@ -73,12 +83,14 @@ int dispatch(int argc, char** argv) {
   add_error_format(*fix_app, fix.common);
 
   ExplainCommand explain;
-  CLI::App* explain_app = app.add_subcommand("explain", "explain a diagnostic, or list all of them");
+  CLI::App* explain_app =
+      app.add_subcommand("explain", "explain a diagnostic, or list all of them");
   explain_app->add_option("CODE", explain.code, "such as E0301");
 
   TestCommand test;
   CLI::App* test_app = app.add_subcommand("test", "run the test blocks of programs");
-  test_app->add_option("FILES", test.files, "the programs; every .ein file below this folder when left out");
+  test_app->add_option("FILES", test.files,
+                       "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   add_error_format(*test_app, test.common);
@@ -93,15 +105,14 @@ int dispatch(int argc, char** argv) {
     auto verbs = app.get_subcommands([](CLI::App*) { return true; });
     return std::any_of(verbs.begin(), verbs.end(), [&](CLI::App* v) { return v->get_name() == a; });
   };
-  if (!args.empty() && !is_verb(args[0]) && args[0] != "--help" && args[0] != "-h" && args[0] != "--version") {
+  if (!args.empty() && !is_verb(args[0]) && args[0] != "--help" && args[0] != "-h" &&
+      args[0] != "--version") {
     args.insert(args.begin(), "run");
   }
   std::reverse(args.begin(), args.end());  // CLI11 takes them last first
   try {
     app.parse(args);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kFine : kUsage;
-  }
+  } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
   if (*run_app) return run_verb(run);
   if (*check_app) return check_verb(check);
   if (*fmt_app) return fmt_verb(format);
@@ -119,12 +130,18 @@ int main(int argc, char** argv) {
   try {
     return ein::cli::dispatch(argc, argv);
   } catch (const ein::InternalError& e) {
-    fmt::print(stderr, "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n", e.what());
+    fmt::print(
+        stderr,
+        "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
+        e.what());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "run-time error: out of memory\n");
     return ein::cli::kRuntimeFailure;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n", e.what());
+    fmt::print(
+        stderr,
+        "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
+        e.what());
   }
   return ein::cli::kInternal;
 }

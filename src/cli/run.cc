@@ -59,18 +59,23 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
 }
 
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
-std::optional<int> read_inputs(const RunCommand& command, const core::Module& m, core::Inputs& inputs) {
+std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
+                               core::Inputs& inputs) {
   for (bool from_file : {true, false}) {
     for (const std::string& given : from_file ? command.in : command.set) {
       const char* option = from_file ? "--in" : "--set";
       auto pair = split(given);
-      if (!pair) return usage_error(fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
+      if (!pair)
+        return usage_error(
+            fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
       std::string problem;
       core::FamilyId id = find_value(m, pair->name, problem);
       if (!id) return usage_error(problem);
       const core::Family& f = m[id];
       if (f.kind != core::Family::Kind::Input) {
-        return usage_error(fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied", pair->name, pair->name));
+        return usage_error(
+            fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied",
+                        pair->name, pair->name));
       }
       if (from_file) {
         auto read = read_npy(pair->value);
@@ -78,9 +83,13 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
         inputs[pair->name] = std::get<Tensor>(read);
         continue;
       }
-      if (!f.coords.empty()) return usage_error(fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
+      if (!f.coords.empty())
+        return usage_error(
+            fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
       auto value = parse_scalar(pair->value, f.dtype);
-      if (!value) return usage_error(fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
+      if (!value)
+        return usage_error(
+            fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
       inputs[pair->name] = *value;
     }
   }
@@ -118,7 +127,8 @@ int run_verb(const RunCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command, m, inputs)) return *status;
 
-  RunResult result = run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  RunResult result =
+      run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
   }

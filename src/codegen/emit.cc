@@ -170,21 +170,14 @@ void Emitter::check(const loops::Check& s) {
 Value* Emitter::combine(core::ReduceOp op, Value* acc, Value* v, DType type) {
   using R = core::ReduceOp;
   switch (op) {
-    case R::Sum:
-      return apply(core::Op::Add, {acc, v}, type, type);
-    case R::Prod:
-      return apply(core::Op::Mul, {acc, v}, type, type);
-    case R::Max:
-      return b.CreateSelect(beats(true, v, acc, type), v, acc);
-    case R::Min:
-      return b.CreateSelect(beats(false, v, acc, type), v, acc);
-    case R::All:
-      return b.CreateAnd(acc, v);
-    case R::Any:
-      return b.CreateOr(acc, v);
+    case R::Sum: return apply(core::Op::Add, {acc, v}, type, type);
+    case R::Prod: return apply(core::Op::Mul, {acc, v}, type, type);
+    case R::Max: return b.CreateSelect(beats(true, v, acc, type), v, acc);
+    case R::Min: return b.CreateSelect(beats(false, v, acc, type), v, acc);
+    case R::All: return b.CreateAnd(acc, v);
+    case R::Any: return b.CreateOr(acc, v);
     case R::ArgMax:
-    case R::ArgMin:
-      break;
+    case R::ArgMin: break;
   }
   EIN_UNREACHABLE("argmax has no combination");
 }

@@ -17,42 +17,24 @@ namespace {
 // The function for an operation on reals, f32 first; the f64 one follows it in the table.
 std::optional<NativeFn> function_of(Op op) {
   switch (op) {
-    case Op::Exp:
-      return NativeFn::Exp32;
-    case Op::Expm1:
-      return NativeFn::Expm132;
-    case Op::Log:
-      return NativeFn::Log32;
-    case Op::Log1p:
-      return NativeFn::Log1p32;
-    case Op::Sin:
-      return NativeFn::Sin32;
-    case Op::Cos:
-      return NativeFn::Cos32;
-    case Op::Tan:
-      return NativeFn::Tan32;
-    case Op::Sinh:
-      return NativeFn::Sinh32;
-    case Op::Cosh:
-      return NativeFn::Cosh32;
-    case Op::Tanh:
-      return NativeFn::Tanh32;
-    case Op::Asin:
-      return NativeFn::Asin32;
-    case Op::Acos:
-      return NativeFn::Acos32;
-    case Op::Atan:
-      return NativeFn::Atan32;
-    case Op::Erf:
-      return NativeFn::Erf32;
-    case Op::Atan2:
-      return NativeFn::Atan232;
-    case Op::Pow:
-      return NativeFn::Pow32;
-    case Op::Mod:
-      return NativeFn::Mod32;
-    default:
-      return std::nullopt;
+    case Op::Exp: return NativeFn::Exp32;
+    case Op::Expm1: return NativeFn::Expm132;
+    case Op::Log: return NativeFn::Log32;
+    case Op::Log1p: return NativeFn::Log1p32;
+    case Op::Sin: return NativeFn::Sin32;
+    case Op::Cos: return NativeFn::Cos32;
+    case Op::Tan: return NativeFn::Tan32;
+    case Op::Sinh: return NativeFn::Sinh32;
+    case Op::Cosh: return NativeFn::Cosh32;
+    case Op::Tanh: return NativeFn::Tanh32;
+    case Op::Asin: return NativeFn::Asin32;
+    case Op::Acos: return NativeFn::Acos32;
+    case Op::Atan: return NativeFn::Atan32;
+    case Op::Erf: return NativeFn::Erf32;
+    case Op::Atan2: return NativeFn::Atan232;
+    case Op::Pow: return NativeFn::Pow32;
+    case Op::Mod: return NativeFn::Mod32;
+    default: return std::nullopt;
   }
 }
 
@@ -74,25 +56,17 @@ const C* constant(Value* v) {
 
 llvm::Type* Emitter::type_of(DType t) {
   switch (t) {
-    case DType::Bool:
-      return b.getInt1Ty();
+    case DType::Bool: return b.getInt1Ty();
     case DType::I8:
-    case DType::U8:
-      return b.getInt8Ty();
-    case DType::I16:
-      return b.getInt16Ty();
-    case DType::I32:
-      return b.getInt32Ty();
-    case DType::I64:
-      return b.getInt64Ty();
-    case DType::F32:
-      return b.getFloatTy();
-    case DType::F64:
-      return b.getDoubleTy();
+    case DType::U8: return b.getInt8Ty();
+    case DType::I16: return b.getInt16Ty();
+    case DType::I32: return b.getInt32Ty();
+    case DType::I64: return b.getInt64Ty();
+    case DType::F32: return b.getFloatTy();
+    case DType::F64: return b.getDoubleTy();
     case DType::F16:
     case DType::BF16:
-    case DType::Str:
-      break;
+    case DType::Str: break;
   }
   EIN_UNREACHABLE(std::string("no native code for ") + name_of(t));
 }
@@ -173,22 +147,14 @@ Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
   Value* y = args.size() > 1 ? args[1] : nullptr;
   auto intrinsic = [&](llvm::Intrinsic::ID id) { return b.CreateUnaryIntrinsic(id, x); };
   switch (op) {
-    case Op::Add:
-      return b.CreateFAdd(x, y);
-    case Op::Sub:
-      return b.CreateFSub(x, y);
-    case Op::Mul:
-      return b.CreateFMul(x, y);
-    case Op::Div:
-      return b.CreateFDiv(x, y);
-    case Op::Neg:
-      return b.CreateFNeg(x);
-    case Op::Min:
-      return b.CreateSelect(beats(false, y, x, type), y, x);
-    case Op::Max:
-      return b.CreateSelect(beats(true, y, x, type), y, x);
-    case Op::Abs:
-      return intrinsic(llvm::Intrinsic::fabs);
+    case Op::Add: return b.CreateFAdd(x, y);
+    case Op::Sub: return b.CreateFSub(x, y);
+    case Op::Mul: return b.CreateFMul(x, y);
+    case Op::Div: return b.CreateFDiv(x, y);
+    case Op::Neg: return b.CreateFNeg(x);
+    case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
+    case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
+    case Op::Abs: return intrinsic(llvm::Intrinsic::fabs);
     case Op::Sign: {
       Value* zero = llvm::ConstantFP::get(x->getType(), 0.0);
       Value* up = llvm::ConstantFP::get(x->getType(), 1.0);
@@ -196,18 +162,12 @@ Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
       return b.CreateSelect(b.CreateFCmpOGT(x, zero), up,
                             b.CreateSelect(b.CreateFCmpOLT(x, zero), down, x));
     }
-    case Op::Sqrt:
-      return intrinsic(llvm::Intrinsic::sqrt);
-    case Op::Floor:
-      return intrinsic(llvm::Intrinsic::floor);
-    case Op::Ceil:
-      return intrinsic(llvm::Intrinsic::ceil);
-    case Op::Round:
-      return intrinsic(llvm::Intrinsic::nearbyint);
-    case Op::Pow:
-      return power(x, y, type);
-    default:
-      break;
+    case Op::Sqrt: return intrinsic(llvm::Intrinsic::sqrt);
+    case Op::Floor: return intrinsic(llvm::Intrinsic::floor);
+    case Op::Ceil: return intrinsic(llvm::Intrinsic::ceil);
+    case Op::Round: return intrinsic(llvm::Intrinsic::nearbyint);
+    case Op::Pow: return power(x, y, type);
+    default: break;
   }
   auto f = function_of(op);
   EIN_CHECK(f, std::string("not an operation on reals: ") + core::info(op).name);
@@ -219,18 +179,12 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
   Value* y = args.size() > 1 ? args[1] : nullptr;
   Value* zero = llvm::Constant::getNullValue(x->getType());
   switch (op) {
-    case Op::Add:
-      return b.CreateAdd(x, y);
-    case Op::Sub:
-      return b.CreateSub(x, y);
-    case Op::Mul:
-      return b.CreateMul(x, y);
-    case Op::Neg:
-      return b.CreateSub(zero, x);
-    case Op::Min:
-      return b.CreateSelect(beats(false, y, x, type), y, x);
-    case Op::Max:
-      return b.CreateSelect(beats(true, y, x, type), y, x);
+    case Op::Add: return b.CreateAdd(x, y);
+    case Op::Sub: return b.CreateSub(x, y);
+    case Op::Mul: return b.CreateMul(x, y);
+    case Op::Neg: return b.CreateSub(zero, x);
+    case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
+    case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
     case Op::Abs:
       if (is_unsigned(type)) return x;
       return b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);
@@ -264,8 +218,7 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
       Value* r = call(NativeFn::IntPow, {grow(x), grow(y)}, b.getInt64Ty());
       return b.CreateTrunc(r, x->getType());
     }
-    default:
-      break;
+    default: break;
   }
   EIN_UNREACHABLE(std::string("not an operation on integers: ") + core::info(op).name);
 }
@@ -276,26 +229,13 @@ Value* Emitter::compare(Op op, Value* x, Value* y, DType type) {
   auto pick = [&](P f, P s, P uns) { return real ? f : u ? uns : s; };
   P predicate;
   switch (op) {
-    case Op::Lt:
-      predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
-      break;
-    case Op::Le:
-      predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
-      break;
-    case Op::Gt:
-      predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
-      break;
-    case Op::Ge:
-      predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
-      break;
-    case Op::Eq:
-      predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
-      break;
-    case Op::Ne:
-      predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE);
-      break;
-    default:
-      EIN_UNREACHABLE("not a comparison");
+    case Op::Lt: predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT); break;
+    case Op::Le: predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE); break;
+    case Op::Gt: predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT); break;
+    case Op::Ge: predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE); break;
+    case Op::Eq: predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ); break;
+    case Op::Ne: predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE); break;
+    default: EIN_UNREACHABLE("not a comparison");
   }
   return real ? b.CreateFCmp(predicate, x, y) : b.CreateICmp(predicate, x, y);
 }
@@ -325,23 +265,17 @@ Value* Emitter::cast(Value* x, DType from, DType to) {
 
 Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType to) {
   switch (core::info(op).cls) {
-    case core::OpClass::Arith:
-      return is_float(from) ? real(op, args, from) : whole(op, args, from);
-    case core::OpClass::Real:
-      return real(op, args, from);
-    case core::OpClass::Compare:
-      return compare(op, args[0], args[1], from);
+    case core::OpClass::Arith: return is_float(from) ? real(op, args, from) : whole(op, args, from);
+    case core::OpClass::Real: return real(op, args, from);
+    case core::OpClass::Compare: return compare(op, args[0], args[1], from);
     case core::OpClass::Logic:
       if (op == Op::Not) return b.CreateNot(args[0]);
       return op == Op::And ? b.CreateAnd(args[0], args[1]) : b.CreateOr(args[0], args[1]);
-    case core::OpClass::Select:
-      return b.CreateSelect(args[0], args[1], args[2]);
-    case core::OpClass::Bits:
-      return call(NativeFn::Philox, args, b.getInt64Ty());
+    case core::OpClass::Select: return b.CreateSelect(args[0], args[1], args[2]);
+    case core::OpClass::Bits: return call(NativeFn::Philox, args, b.getInt64Ty());
     case core::OpClass::Draw:
       return call(op == Op::Uniform ? NativeFn::Uniform : NativeFn::Normal, args, b.getFloatTy());
-    case core::OpClass::Cast:
-      return cast(args[0], from, to);
+    case core::OpClass::Cast: return cast(args[0], from, to);
   }
   EIN_UNREACHABLE("op class");
 }

@@ -77,10 +77,8 @@ std::string message(const Native& n, const NativeFailure& failure,
                     const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
-    case loops::Site::Kind::DivideByZero:
-      return "integer division by zero";
-    case loops::Site::Kind::Bounds:
-      break;
+    case loops::Site::Kind::DivideByZero: return "integer division by zero";
+    case loops::Site::Kind::Bounds: break;
   }
   uint32_t number = 0;
   for (const loops::Buffer& b : n.program.buffers) {
@@ -210,14 +208,10 @@ NativeResult run(Native& native, const core::Inputs& inputs) {
 
 std::string emit(Native& native, Emit what) {
   switch (what) {
-    case Emit::Plan:
-      return plan::print(native.plan);
-    case Emit::Loops:
-      return loops::print(native.program);
-    case Emit::Llvm:
-      return codegen::llvm_text(native.program, {native.options.opt_level});
-    case Emit::Assembly:
-      return codegen::assembly_text(native.program, {native.options.opt_level});
+    case Emit::Plan: return plan::print(native.plan);
+    case Emit::Loops: return loops::print(native.program);
+    case Emit::Llvm: return codegen::llvm_text(native.program, {native.options.opt_level});
+    case Emit::Assembly: return codegen::assembly_text(native.program, {native.options.opt_level});
   }
   EIN_UNREACHABLE("emit");
 }

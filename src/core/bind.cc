@@ -60,8 +60,8 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     if (it == inputs.end()) return RuntimeError{"input `" + name + "` was not given a value"};
     const Tensor& t = it->second;
     if (t.rank() != f.coords.size()) {
-      return RuntimeError{fmt::format("input `{}` needs {} coordinates, its value has shape {}", name,
-                                      f.coords.size(), show(t.shape()))};
+      return RuntimeError{fmt::format("input `{}` needs {} coordinates, its value has shape {}",
+                                      name, f.coords.size(), show(t.shape()))};
     }
     if (t.dtype() != f.dtype) {
       return RuntimeError{fmt::format("input `{}` is declared {}, its value is {}", name,
@@ -80,11 +80,12 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       for (size_t k = 0; k < f.coords.size(); ++k) {
         int64_t want = eval_extent(m, f.coords[k].extent, params);
         if (want == t.shape()[k]) continue;
-        return RuntimeError{fmt::format(
-            "input `{}` has extent {} along {}, but {} is needed there (shape {})", text(f.name),
-            t.shape()[k],
-            f.coords[k].name ? "`" + text(f.coords[k].name) + "`" : "coordinate " + std::to_string(k),
-            want, show(t.shape()))};
+        return RuntimeError{
+            fmt::format("input `{}` has extent {} along {}, but {} is needed there (shape {})",
+                        text(f.name), t.shape()[k],
+                        f.coords[k].name ? "`" + text(f.coords[k].name) + "`"
+                                         : "coordinate " + std::to_string(k),
+                        want, show(t.shape()))};
       }
     }
     for (const Constraint& c : m.constraints) {
@@ -94,9 +95,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       });
       if (bound && closed(m, c.cond, params).i == 0) return RuntimeError{c.message};
     }
-  } catch (const RuntimeError& e) {
-    return e;
-  }
+  } catch (const RuntimeError& e) { return e; }
   return params;
 }
 

@@ -409,9 +409,11 @@ std::optional<AffineForm> join_residue(const Module& m, const AffineForm& form) 
     if (!by) continue;
     for (const auto& u : form.terms) {
       const auto* div = get_if<Apply>(m, u.atom);
-      if (!div || div->op != Op::Div || div->args != mod->args || u.coef != wrap_mul(t.coef, *by)) continue;
+      if (!div || div->op != Op::Div || div->args != mod->args || u.coef != wrap_mul(t.coef, *by))
+        continue;
       AffineForm rest = form;
-      std::erase_if(rest.terms, [&](const Affine::Term& x) { return x.atom == t.atom || x.atom == u.atom; });
+      std::erase_if(rest.terms,
+                    [&](const Affine::Term& x) { return x.atom == t.atom || x.atom == u.atom; });
       return combine(rest, affine_form(m, mod->args[0]), t.coef);
     }
   }
@@ -446,8 +448,10 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
 Symbol fresh_name(const Module& m, const std::string& base) {
   for (int n = 0;; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    bool taken = std::any_of(m.families.begin(), m.families.end(), [&](const Family& f) { return f.name == name; }) ||
-                 std::any_of(m.params.begin(), m.params.end(), [&](const Param& p) { return p.name == name; });
+    bool taken = std::any_of(m.families.begin(), m.families.end(),
+                             [&](const Family& f) { return f.name == name; }) ||
+                 std::any_of(m.params.begin(), m.params.end(),
+                             [&](const Param& p) { return p.name == name; });
     if (!taken) return name;
   }
 }

@@ -38,8 +38,8 @@ ExprId mul(Module& m, ExprId a, ExprId b, Span span = {});
 ExprId neg(Module& m, ExprId a, Span span = {});
 ExprId all_of(Module& m, const std::vector<ExprId>& conds);  // invalid (true) when empty
 ExprId both(Module& m, ExprId a, ExprId b);                  // either may be invalid (true)
-ExprId negate(Module& m, ExprId cond);                       // !cond, comparisons of integers inverted
-ExprId gated(Module& m, ExprId cond, ExprId value);          // Select(cond, value, 0); cond may be invalid
+ExprId negate(Module& m, ExprId cond);               // !cond, comparisons of integers inverted
+ExprId gated(Module& m, ExprId cond, ExprId value);  // Select(cond, value, 0); cond may be invalid
 void conjuncts(const Module& m, ExprId cond, std::vector<ExprId>& out);  // flattens &&
 
 // i64 helpers.
@@ -47,7 +47,8 @@ struct AffineForm {
   std::vector<Affine::Term> terms;  // sorted by atom id, no zeros
   int64_t constant = 0;
 };
-AffineForm affine_form(const Module& m, ExprId e);  // of any i64 expression: itself as an atom at worst
+AffineForm affine_form(const Module& m,
+                       ExprId e);  // of any i64 expression: itself as an atom at worst
 ExprId from_form(Module& m, const AffineForm& form);
 std::optional<int64_t> const_int(const Module& m, ExprId e);
 int64_t coefficient(const AffineForm& form, ExprId atom);

@@ -117,9 +117,7 @@ class MeaningHash {
         [&](const ParamRef& n) { h = mix(h, param(n.param)); },
         [&](const Affine& n) {
           uint64_t sum = 0;
-          for (const auto& t : n.terms) {
-            sum += mix(expr(t.atom), static_cast<uint64_t>(t.coef));
-          }
+          for (const auto& t : n.terms) { sum += mix(expr(t.atom), static_cast<uint64_t>(t.coef)); }
           h = mix(mix(h, sum), static_cast<uint64_t>(n.constant));
         },
         [&](const Apply& n) {
@@ -157,7 +155,8 @@ class MeaningHash {
         name = text(c.name) + "_" + std::to_string(n);
       }
       names.push_back(name);
-      h = mix(mix(h, hash_text(f.kind == Family::Kind::Input ? text(c.name) : name)), expr(c.extent));
+      h = mix(mix(h, hash_text(f.kind == Family::Kind::Input ? text(c.name) : name)),
+              expr(c.extent));
     }
     uint64_t clauses = 0;
     for (const Clause& c : f.clauses) {

@@ -40,8 +40,7 @@ class Evaluator {
   void run(const std::vector<Step>& steps) {
     for (const Step& s : steps) {
       match(
-          s, [&](const Compute& c) { compute(c.family); },
-          [&](const Sequence& q) { sequence(q); });
+          s, [&](const Compute& c) { compute(c.family); }, [&](const Sequence& q) { sequence(q); });
     }
   }
 
@@ -165,8 +164,8 @@ class Evaluator {
           }
           return Scalar{.i = static_cast<int64_t>(sum)};
         },
-        [&](const Apply& n) { return apply_node(n, x); },
-        [&](const Access& n) { return read(n); }, [&](const Reduce& n) { return reduce_node(n, x); },
+        [&](const Apply& n) { return apply_node(n, x); }, [&](const Access& n) { return read(n); },
+        [&](const Reduce& n) { return reduce_node(n, x); },
         [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); });
     // Binders may have moved slots above this node's level, never those at or below it.
     stamp_[e.v] = now;
@@ -204,9 +203,9 @@ class Evaluator {
   [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t) {
     std::vector<int64_t> at;
     for (ExprId e : n.at) at.push_back(eval(e).i);
-    throw Fault{{fmt::format("`{}` has no cell at [{}]: its extents are [{}]",
-                             text(m_[n.family].name), fmt::join(at, ", "),
-                             fmt::join(t.shape(), ", "))}};
+    throw Fault{
+        {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
+                     fmt::join(at, ", "), fmt::join(t.shape(), ", "))}};
   }
 
   Scalar reduce_node(const Reduce& r, const Expr& x) {
@@ -333,13 +332,9 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     Evaluator evaluator(m, out);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
     evaluator.run(order.steps);
-  } catch (const Fault& fault) {
-    out.error = fault.error;
-  } catch (const RuntimeError& e) {
+  } catch (const Fault& fault) { out.error = fault.error; } catch (const RuntimeError& e) {
     out.error = e;
-  } catch (const std::bad_alloc&) {
-    out.error = RuntimeError{"out of memory"};
-  }
+  } catch (const std::bad_alloc&) { out.error = RuntimeError{"out of memory"}; }
   return out;
 }
 

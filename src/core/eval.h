@@ -1,7 +1,7 @@
-// The reference evaluator: short, slow, obviously right; the living definition of Core. Families are
-// computed in schedule order, cell by cell, one clause at a time; an expression's value is memoised
-// until a slot it depends on changes, so a shared or loop-invariant node is evaluated once per
-// distinct environment and the operation count means something.
+// The reference evaluator: short, slow, obviously right; the living definition of Core. Families
+// are computed in schedule order, cell by cell, one clause at a time; an expression's value is
+// memoised until a slot it depends on changes, so a shared or loop-invariant node is evaluated once
+// per distinct environment and the operation count means something.
 #pragma once
 
 #include <cstdint>

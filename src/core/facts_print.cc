@@ -46,12 +46,9 @@ std::string broadcast_text(const Module& m, FamilyId reader, const Broadcast& b)
 
 const char* kind_text(const Family& f) {
   switch (f.kind) {
-    case Family::Kind::Defined:
-      return "defined";
-    case Family::Kind::Input:
-      return "input";
-    case Family::Kind::Table:
-      return "table";
+    case Family::Kind::Defined: return "defined";
+    case Family::Kind::Input: return "input";
+    case Family::Kind::Table: return "table";
   }
   return "";
 }

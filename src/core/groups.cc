@@ -37,9 +37,7 @@ void collect(Module& m, FamilyId id, Graph& out) {
     }
   };
   for (const Clause& c : family.clauses) for_each_with_facts(m, c, wanted, note);
-  for (ExprId cell : family.cells) {
-    for_each_with_facts(m, Clause{{}, cell, {}}, wanted, note);
-  }
+  for (ExprId cell : family.cells) { for_each_with_facts(m, Clause{{}, cell, {}}, wanted, note); }
 }
 
 // Strongly connected components in dependency order (what is read comes first).
@@ -55,7 +53,10 @@ std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& famil
   std::set<FamilyId> on_stack;
   std::vector<std::vector<FamilyId>> out;
   // Tarjan with an explicit stack: a chain of definitions may be as long as the program.
-  struct Frame { FamilyId family; size_t edge; };
+  struct Frame {
+    FamilyId family;
+    size_t edge;
+  };
   for (FamilyId root : families) {
     if (index.contains(root)) continue;
     std::vector<Frame> frames{{root, 0}};

@@ -15,12 +15,17 @@
 namespace ein::core {
 
 // Compute every cell of `family` (inside a Sequence: every cell of the current slice).
-struct Compute { FamilyId family; };
+struct Compute {
+  FamilyId family;
+};
 
 // Run one coordinate of several families in step: for t = 0, 1, … (or downward) run `body` with
 // coordinate `position` of each member fixed at t. A member whose extent is ≤ t skips the step.
 struct Sequence {
-  struct Member { FamilyId family; uint32_t position; };
+  struct Member {
+    FamilyId family;
+    uint32_t position;
+  };
   std::vector<Member> members;
   bool downward = false;
   std::vector<std::variant<Compute, Sequence>> body;

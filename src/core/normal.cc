@@ -18,7 +18,8 @@ std::vector<Symbol> coordinate_names(const Family& family) {
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
              const std::vector<Symbol>& names, Span span) {
   uint64_t free = m[e].free | (gate ? m[gate].free : 0);
-  // A range that mentions another slot makes that slot a coordinate too (its bound is checked there).
+  // A range that mentions another slot makes that slot a coordinate too (its bound is checked
+  // there).
   for (int n = kMaxSlots - 1; n >= 0; --n) {
     if (((free >> n) & 1) == 0) continue;
     const Range& r = facts.slots.at(static_cast<size_t>(n));
@@ -66,8 +67,8 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   if (gate) gates.push_back(put(gate));
   ExprId body = put(e);
   if (ExprId all = all_of(m, gates)) {
-    // A reduction stays the whole body of its clause: the condition becomes its gate. Cells where it
-    // fails are never read, so that they hold the identity instead of 0 does not matter.
+    // A reduction stays the whole body of its clause: the condition becomes its gate. Cells where
+    // it fails are never read, so that they hold the identity instead of 0 does not matter.
     if (const auto* r = get_if<Reduce>(m, body)) {
       Reduce gated = *r;
       std::vector<ExprId> same(rank);  // binders inside the condition move above this reduction's

@@ -1,5 +1,5 @@
-// Moving a subexpression into a family of its own: a definition, not storage (what is kept in memory
-// is the plan's business). tidy.h moves it back.
+// Moving a subexpression into a family of its own: a definition, not storage (what is kept in
+// memory is the plan's business). tidy.h moves it back.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
 // The name of each slot at an expression: coordinates of the family, then binders on the way.
 std::vector<Symbol> coordinate_names(const Family& family);
 
-// A routed Reduce runs as one pass only where it is the whole body of a clause: every other one gets
-// a family of its own. The evaluator does not need this; planning does.
+// A routed Reduce runs as one pass only where it is the whole body of a clause: every other one
+// gets a family of its own. The evaluator does not need this; planning does.
 void isolate_routes(Module& m);
 
 }  // namespace ein::core

@@ -17,21 +17,32 @@ namespace ein::core {
 namespace {
 
 // Binding strength, loosest first; an operand is parenthesised when it binds looser than its place.
-enum Strength { kWhere, kOr, kAnd, kCompare, kRange, kSum, kProduct, kUnary, kPower, kCast, kPostfix };
+enum Strength {
+  kWhere,
+  kOr,
+  kAnd,
+  kCompare,
+  kRange,
+  kSum,
+  kProduct,
+  kUnary,
+  kPower,
+  kCast,
+  kPostfix
+};
 
 struct Text {
   std::string s;
   Strength strength;
 };
 
-std::string at_least(const Text& t, Strength s) {
-  return t.strength >= s ? t.s : "(" + t.s + ")";
-}
+std::string at_least(const Text& t, Strength s) { return t.strength >= s ? t.s : "(" + t.s + ")"; }
 
 std::string float_text(double v, DType type) {
   if (std::isnan(v)) return "(0.0 / 0.0)";
   if (std::isinf(v)) return v < 0 ? "(-1.0 / 0.0)" : "(1.0 / 0.0)";
-  std::string s = type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+  std::string s =
+      type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
 }
 
@@ -59,7 +70,8 @@ bool flexible(const Module& m, ExprId e) {
         return std::all_of(n.args.begin() + static_cast<ptrdiff_t>(first), n.args.end(),
                            [&](ExprId a) { return flexible(m, a); });
       },
-      [](const Access&) { return false; }, [&](const Reduce& n) {
+      [](const Access&) { return false; },
+      [&](const Reduce& n) {
         return n.op != ReduceOp::ArgMax && n.op != ReduceOp::ArgMin && flexible(m, n.body);
       },
       [](const Request&) { return false; });
@@ -92,11 +104,20 @@ class Printer {
         [&](const IntLit& n) {
           return Text{std::to_string(n.value), n.value < 0 ? kUnary : kPostfix};
         },
-        [&](const BoolLit& n) { return Text{n.value ? "true" : "false", kPostfix}; },
-        [&](const Slot& n) { return Text{names_.at(n.n), kPostfix}; },
-        [&](const ParamRef& n) { return Text{extent(n.param), kPostfix}; },
-        [&](const Affine& n) { return affine(n); }, [&](const Apply& n) { return apply_text(n, x); },
-        [&](const Access& n) { return Text{access_text(n.family, n.at), kPostfix}; },
+        [&](const BoolLit& n) {
+          return Text{n.value ? "true" : "false", kPostfix};
+        },
+        [&](const Slot& n) {
+          return Text{names_.at(n.n), kPostfix};
+        },
+        [&](const ParamRef& n) {
+          return Text{extent(n.param), kPostfix};
+        },
+        [&](const Affine& n) { return affine(n); },
+        [&](const Apply& n) { return apply_text(n, x); },
+        [&](const Access& n) {
+          return Text{access_text(n.family, n.at), kPostfix};
+        },
         [&](const Reduce& n) { return reduction(n); },
         [&](const Request& n) {
           return Text{"@" + access_text(n.num, n.num_at) + " / @" + access_text(n.den, n.den_at),
@@ -126,20 +147,25 @@ class Printer {
 
   // In an index slot an integer value needs no cast.
   std::string index(ExprId e) {
-    if (const auto* a = get_if<Apply>(m_, e); a && a->op == Op::Cast && is_int(m_[a->args[0]].type)) {
+    if (const auto* a = get_if<Apply>(m_, e);
+        a && a->op == Op::Cast && is_int(m_[a->args[0]].type)) {
       return expr(a->args[0]).s;
     }
     return expr(e).s;
   }
 
   Text affine(const Affine& n) {
-    struct Part { bool negative; int rank; std::string s; };
+    struct Part {
+      bool negative;
+      int rank;
+      std::string s;
+    };
     std::vector<Part> parts;
     for (const auto& t : n.terms) {
       Text atom = expr(t.atom);
       int64_t c = std::abs(t.coef);
-      std::string s = c == 1 ? at_least(atom, kProduct)
-                             : std::to_string(c) + " * " + at_least(atom, kUnary);
+      std::string s =
+          c == 1 ? at_least(atom, kProduct) : std::to_string(c) + " * " + at_least(atom, kUnary);
       uint32_t slot = slot_of(m_, t.atom);
       parts.push_back({t.coef < 0, slot == ~0u ? 1000 : static_cast<int>(slot), std::move(s)});
     }
@@ -167,7 +193,8 @@ class Printer {
   Text apply_text(const Apply& n, const Expr& x) {
     std::string op = info(n.op).spelling;
     auto binary = [&](Strength own, Strength left, Strength right) {
-      return Text{at_least(expr(n.args[0]), left) + " " + op + " " + at_least(expr(n.args[1]), right), own};
+      return Text{
+          at_least(expr(n.args[0]), left) + " " + op + " " + at_least(expr(n.args[1]), right), own};
     };
     switch (n.op) {
       case Op::Add:
@@ -190,8 +217,7 @@ class Printer {
         return {fmt::format("if {} {{ {} }} else {{ {} }}", expr(n.args[0]).s, expr(n.args[1]).s,
                             expr(n.args[2]).s),
                 kPostfix};
-      case Op::Cast:
-        return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
+      case Op::Cast: return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
         std::vector<std::string> args;
         if (info(n.op).cls == OpClass::Draw) {
@@ -220,11 +246,13 @@ class Printer {
     auto side = [&](ExprId a, ExprId other) {
       const auto* c = get_if<Apply>(m_, a);
       bool widened = c && c->op == Op::Cast && m_[a].type == DType::I64 &&
-                     is_int(m_[c->args[0]].type) && flexible(m_, other) && !get_if<IntLit>(m_, other);
+                     is_int(m_[c->args[0]].type) && flexible(m_, other) &&
+                     !get_if<IntLit>(m_, other);
       return at_least(expr(widened ? c->args[0] : a), kSum);
     };
-    return {side(n.args[0], n.args[1]) + " " + info(n.op).spelling + " " + side(n.args[1], n.args[0]),
-            kCompare};
+    return {
+        side(n.args[0], n.args[1]) + " " + info(n.op).spelling + " " + side(n.args[1], n.args[0]),
+        kCompare};
   }
 
   std::string conditions(ExprId cond) {
@@ -251,7 +279,8 @@ class Printer {
     }
     names_.resize(n.first);
     std::string where = gates.empty() ? "" : fmt::format(" where {}", fmt::join(gates, " && "));
-    return {fmt::format("{}[{}]({}{})", name_of(n.op), fmt::join(binders, ", "), body, where), kPostfix};
+    return {fmt::format("{}[{}]({}{})", name_of(n.op), fmt::join(binders, ", "), body, where),
+            kPostfix};
   }
 
   Text route_value(ExprId to) {
@@ -329,14 +358,16 @@ std::string clause_text(Module& m, const Family& f, const Clause& c, bool ground
     bool point = is_point(m, c, k) && f.clauses.size() > 1;
     // Some clause has to say the coordinate's name.
     if (point && &c == &f.clauses.front() && f.coords[k].name) {
-      point = !std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& o) { return is_point(m, o, k); });
+      point = !std::all_of(f.clauses.begin(), f.clauses.end(),
+                           [&](const Clause& o) { return is_point(m, o, k); });
     }
     slots.push_back(point ? std::to_string(*const_int(m, c.box[k].lo))
                           : p.coordinate(k) + " in " + outside.range(c.box[k]));
   }
   std::string left = text(f.name);
   if (!slots.empty()) left += fmt::format("[{}]", fmt::join(slots, ", "));
-  return fmt::format("let {}{} = {};\n", left, annotation(m, f, c.body, grounded), p.clause_body(c.body));
+  return fmt::format("let {}{} = {};\n", left, annotation(m, f, c.body, grounded),
+                     p.clause_body(c.body));
 }
 
 std::string table_text(const Module& m, const Family& f) {
@@ -350,8 +381,10 @@ std::string table_text(const Module& m, const Family& f) {
     return fmt::format("[{}]", fmt::join(items, ", "));
   };
   std::string type;
-  bool plain = std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId c) { return flexible(m, c); });
-  bool named = std::any_of(f.coords.begin(), f.coords.end(), [](const Coord& c) { return c.name.valid(); });
+  bool plain =
+      std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId c) { return flexible(m, c); });
+  bool named =
+      std::any_of(f.coords.begin(), f.coords.end(), [](const Coord& c) { return c.name.valid(); });
   bool by_default = f.dtype == DType::F32 || f.dtype == DType::I32 || f.dtype == DType::Bool;
   if (named || (plain && !by_default)) {
     std::vector<std::string> dims;

@@ -195,7 +195,8 @@ void assume(const Module& m, ExprId cond, Facts& facts) {
   for (ExprId part : parts) {
     facts.holds.push_back(part);
     for (AffineForm& f : as_nonnegative(m, part)) facts.nonnegative.push_back(std::move(f));
-    if (const auto* a = get_if<Apply>(m, part); a && a->op == Op::Ne && m[a->args[0]].type == DType::I64) {
+    if (const auto* a = get_if<Apply>(m, part);
+        a && a->op == Op::Ne && m[a->args[0]].type == DType::I64) {
       facts.nonzero.push_back(plus(affine_form(m, a->args[0]), affine_form(m, a->args[1]), -1));
     }
   }
@@ -247,7 +248,8 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
   return std::any_of(parts.begin(), parts.end(), [&](ExprId part) {
     if (const auto* b = get_if<BoolLit>(m, part)) return !b->value;
     ExprId opposite = negate(m, part);
-    if (std::find(facts.holds.begin(), facts.holds.end(), opposite) != facts.holds.end()) return true;
+    if (std::find(facts.holds.begin(), facts.holds.end(), opposite) != facts.holds.end())
+      return true;
     for (const AffineForm& f : as_nonnegative(m, part)) {
       AffineForm below = scaled(f, -1);  // f ≤ −1
       below.constant -= 1;

@@ -30,8 +30,8 @@ void assume(const Module& m, ExprId cond, Facts& facts);
 bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts);  // form ≥ 0
 bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts);               // a ≤ b
 bool proves_lt(Module& m, ExprId a, ExprId b, const Facts& facts);               // a < b
-bool proves(Module& m, ExprId cond, const Facts& facts);    // cond holds
-bool refutes(Module& m, ExprId cond, const Facts& facts);   // cond cannot hold
+bool proves(Module& m, ExprId cond, const Facts& facts);                         // cond holds
+bool refutes(Module& m, ExprId cond, const Facts& facts);                        // cond cannot hold
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 

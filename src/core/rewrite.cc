@@ -128,15 +128,16 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
   // Binders inside `e` are numbered from with.size() on, so the whole substitution is one map from
   // slots to expressions and needs no environment.
   int64_t shift = static_cast<int64_t>(first_binder) - static_cast<int64_t>(with.size());
-  bool identity = shift == 0 && std::none_of(with.begin(), with.end(), [](ExprId x) { return x.valid(); });
+  bool identity =
+      shift == 0 && std::none_of(with.begin(), with.end(), [](ExprId x) { return x.valid(); });
   if (identity) return e;
   auto moved = [&](uint32_t n) { return static_cast<uint32_t>(static_cast<int64_t>(n) + shift); };
   auto on_reduce = [&](Reduce r) {
     r.first = moved(r.first);
     std::vector<Route> routes;
     for (Route& route : r.routes) {
-      ExprId target = route.slot < with.size() && with[route.slot] ? with[route.slot]
-                                                                   : slot(m, route.slot);
+      ExprId target =
+          route.slot < with.size() && with[route.slot] ? with[route.slot] : slot(m, route.slot);
       if (uint32_t s = slot_of(m, target); s != ~0u) {
         routes.push_back({s, route.to});
       } else {  // the coordinate is no longer free: the route is an ordinary gate

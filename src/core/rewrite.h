@@ -11,13 +11,15 @@
 
 namespace ein::core {
 
-// The direct children of a node, in evaluation order (ranges, gate, route targets, body for Reduce).
+// The direct children of a node, in evaluation order (ranges, gate, route targets, body for
+// Reduce).
 void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>& f);
 
 // Every node reachable from `e`, children first, each once.
 void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f);
 
-// The node rebuilt (through the builders) with its children mapped; `e` itself when nothing changed.
+// The node rebuilt (through the builders) with its children mapped; `e` itself when nothing
+// changed.
 ExprId map_children(Module& m, ExprId e, const std::function<ExprId(ExprId)>& f);
 
 // Bottom-up: children first, then `f` on the rebuilt node. `f` returns its argument to keep it.

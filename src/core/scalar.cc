@@ -152,9 +152,7 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
     case OpClass::Cast: return convert(type, to, a);
     case OpClass::Compare:
       return whole(is_float(type) ? compare(op, a.f, b.f) : compare(op, a.i, b.i));
-    case OpClass::Logic:
-      EIN_CHECK(op == Op::Not, "lazy operator");
-      return whole(a.i == 0);
+    case OpClass::Logic: EIN_CHECK(op == Op::Not, "lazy operator"); return whole(a.i == 0);
     case OpClass::Real: return real(round_to(type, apply_real(op, a.f, b.f)));
     case OpClass::Arith:
       if (is_float(type)) return real(round_to(type, apply_real(op, a.f, b.f)));

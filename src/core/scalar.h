@@ -1,6 +1,6 @@
 // The scalar operations on run-time values, exactly as Core defines them: f32 arithmetic rounds to
-// f32, integers wrap at their width, / and % truncate toward zero. Used by the evaluator and wherever
-// the compiler needs the value of a closed expression.
+// f32, integers wrap at their width, / and % truncate toward zero. Used by the evaluator and
+// wherever the compiler needs the value of a closed expression.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ union Scalar {
   int64_t i;  // integers and bool
 };
 
-// Every op except Select, And and Or, which are lazy and belong to the evaluator. `type` is the type
-// of the arguments; for Cast, `to` is the type of the result. Empty: integer division by zero.
+// Every op except Select, And and Or, which are lazy and belong to the evaluator. `type` is the
+// type of the arguments; for Cast, `to` is the type of the result. Empty: integer division by zero.
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b);
 
-double round_to(DType type, double value);      // to the nearest value of a float type
-int64_t wrap_to(DType type, int64_t value);     // to an integer type, modulo its width
+double round_to(DType type, double value);   // to the nearest value of a float type
+int64_t wrap_to(DType type, int64_t value);  // to an integer type, modulo its width
 
 }  // namespace ein::core

@@ -43,7 +43,8 @@ void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
   (inverse ? out.den : out.num).push_back(e);
 }
 
-ExprId product(Module& m, const std::vector<ExprId>& num, const std::vector<ExprId>& den, DType type) {
+ExprId product(Module& m, const std::vector<ExprId>& num, const std::vector<ExprId>& den,
+               DType type) {
   ExprId v;
   for (ExprId e : num) v = v ? mul(m, v, e) : e;
   if (!v) v = float_lit(m, 1, type);
@@ -73,7 +74,8 @@ ExprId lift_gate(Module& m, ExprId e) {
   std::vector<ExprId> parts, outside;
   conjuncts(m, r.gate, parts);
   size_t k = 0;
-  while (k < parts.size() && (m[parts[k]].free & binders_of(r)) == 0) outside.push_back(lift(m, r, parts[k++]));
+  while (k < parts.size() && (m[parts[k]].free & binders_of(r)) == 0)
+    outside.push_back(lift(m, r, parts[k++]));
   if (outside.empty()) return e;
   r.gate = all_of(m, {parts.begin() + static_cast<ptrdiff_t>(k), parts.end()});
   return gated(m, all_of(m, outside), reduce(m, r, m[e].span));
@@ -87,13 +89,15 @@ ExprId count_unused(Module& m, ExprId e) {
   for (uint32_t k = 0; k < r.over.size(); ++k) {
     uint32_t binder = r.first + k;
     bool used = mentions_slot(m, r.body, binder) || mentions_slot(m, r.gate, binder);
-    for (const Range& o : r.over) used |= mentions_slot(m, o.lo, binder) || mentions_slot(m, o.hi, binder);
+    for (const Range& o : r.over)
+      used |= mentions_slot(m, o.lo, binder) || mentions_slot(m, o.hi, binder);
     for (const Route& o : r.routes) used |= mentions_slot(m, o.to, binder);
     // A range that depends on other binders of this sum would leave their scope.
     bool dependent = ((m[r.over[k].lo].free | m[r.over[k].hi].free) & binders_of(r)) != 0;
     if (used || dependent) continue;
     ExprId count = sub(m, r.over[k].hi, r.over[k].lo);
-    if (!proves_nonnegative(m, affine_form(m, count), {})) count = apply(m, Op::Max, {count, int_lit(m, 0)});
+    if (!proves_nonnegative(m, affine_form(m, count), {}))
+      count = apply(m, Op::Max, {count, int_lit(m, 0)});
     std::vector<ExprId> with(r.first + r.over.size());
     for (uint32_t j = k + 1; j < r.over.size(); ++j) with[r.first + j] = slot(m, r.first + j - 1);
     auto put = [&](ExprId x) {
@@ -115,7 +119,8 @@ ExprId count_unused(Module& m, ExprId e) {
 
 ExprId pull_factors(Module& m, ExprId e) {
   const auto* in = get_if<Reduce>(m, e);
-  if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type)) return e;
+  if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type))
+    return e;
   Reduce r = *in;
   Product p;
   flatten(m, r.body, false, p);
@@ -158,7 +163,8 @@ ExprId step(Module& m, ExprId e) {
     }
     if (a->op == Op::Add && as_gated(m, a->args[1], g)) {  // (x + gated) + gated
       const auto* left = get_if<Apply>(m, a->args[0]);
-      if (left && left->op == Op::Add && as_gated(m, left->args[1], other) && g.gate == other.gate) {
+      if (left && left->op == Op::Add && as_gated(m, left->args[1], other) &&
+          g.gate == other.gate) {
         return add(m, left->args[0], gated(m, g.gate, add(m, other.value, g.value)), expr.span);
       }
     }

@@ -1,5 +1,5 @@
-// The legal algebra on derived families, written once. Each rule keeps every finite result up to the
-// rounding of one reassociated sum, and never lets a gated-out value out of its gate:
+// The legal algebra on derived families, written once. Each rule keeps every finite result up to
+// the rounding of one reassociated sum, and never lets a gated-out value out of its gate:
 //
 //   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -)
 //   sum[j, k](x[j])                      →  sum[j](x[j]) * n          (n values of k)
@@ -7,7 +7,8 @@
 //   sum[k](v where g, h), g free of k    →  if g { sum[k](v where h) } else { 0 }
 //   if g { if h { v } else { 0 } } else { 0 }  →  if g && h { v } else { 0 }
 //   (if g { v } else { 0 }) + (if g { w } else { 0 })  →  if g { v + w } else { 0 }
-//   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (the zero is structural here)
+//   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (the zero is structural
+//   here)
 //
 // Only families made by the compiler, or whose body came from a request, are simplified: what the
 // user wrote is computed as written.

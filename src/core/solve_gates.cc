@@ -29,7 +29,8 @@ void guard(Module& m, Work& w, size_t p, std::vector<ExprId> conditions) {
   ExprId here = slot(m, self);
   conditions.push_back(apply(m, Op::Ge, {here, w.r.over[p].lo}));
   conditions.push_back(apply(m, Op::Lt, {here, w.r.over[p].hi}));
-  w.gates.insert(w.gates.begin() + static_cast<ptrdiff_t>(at), conditions.begin(), conditions.end());
+  w.gates.insert(w.gates.begin() + static_cast<ptrdiff_t>(at), conditions.begin(),
+                 conditions.end());
   w.guards += conditions.size();
 }
 
@@ -94,8 +95,8 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
 }
 
 // s·x + rest == 0 with |s| > 1. Let e = −rest (sign of s): s·x == e. With a partner q whose
-// coefficient in e is ±1, x ranges freely over q's residue class: q := ±(s·q' + e0 % s …). Here e0 is
-// e without q, and the partner is re-indexed so that every visited cell satisfies the equality.
+// coefficient in e is ±1, x ranges freely over q's residue class: q := ±(s·q' + e0 % s …). Here e0
+// is e without q, and the partner is re-indexed so that every visited cell satisfies the equality.
 bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
                        const Facts& facts) {
   ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
@@ -307,7 +308,8 @@ class Solver {
   }
 
   int number(int parent, ExprId key) {
-    return contexts_.try_emplace({parent, key}, static_cast<int>(contexts_.size()) + 1).first->second;
+    return contexts_.try_emplace({parent, key}, static_cast<int>(contexts_.size()) + 1)
+        .first->second;
   }
 
   // Drops the conjuncts that the facts (and earlier conjuncts) imply; invalid when none is left.

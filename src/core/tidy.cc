@@ -82,8 +82,8 @@ Shape shape_of(const Module& m, ExprId body) {
   return s;
 }
 
-// The clause of `f` that defines every cell read at `a` in a clause of the reader; null when that is
-// not known to be one clause.
+// The clause of `f` that defines every cell read at `a` in a clause of the reader; null when that
+// is not known to be one clause.
 const Clause* read_clause(Module& m, const Family& f, const Clause& reader, ExprId node) {
   if (f.kind != Family::Kind::Defined) return nullptr;
   const Clause* found = nullptr;
@@ -96,7 +96,8 @@ const Clause* read_clause(Module& m, const Family& f, const Clause& reader, Expr
     for (const Clause& c : f.clauses) {
       bool inside = true;
       for (size_t k = 0; k < c.box.size() && inside; ++k) {
-        inside = proves_le(m, c.box[k].lo, a.at[k], facts) && proves_lt(m, a.at[k], c.box[k].hi, facts);
+        inside =
+            proves_le(m, c.box[k].lo, a.at[k], facts) && proves_lt(m, a.at[k], c.box[k].hi, facts);
       }
       if (inside) here = &c;
     }
@@ -115,9 +116,10 @@ bool is_whole(const Module& m, const Family& f) {
   return true;
 }
 
-// Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest one
-// is mentioned, so nothing that the definition computes once is computed again. `whole`: every slot
-// in scope is mentioned, so not even an invariant of the reader's inner coordinates is moved in.
+// Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest
+// one is mentioned, so nothing that the definition computes once is computed again. `whole`: every
+// slot in scope is mentioned, so not even an invariant of the reader's inner coordinates is moved
+// in.
 bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   uint64_t used = 0;
   for (ExprId e : get_if<Access>(m, s.node)->at) used |= m[e].free;
@@ -125,7 +127,8 @@ bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   return (used & (used + 1)) == 0;
 }
 
-bool may_inline(const Module& m, const Family& f, const Clause& clause, const std::vector<Site>& sites) {
+bool may_inline(const Module& m, const Family& f, const Clause& clause,
+                const std::vector<Site>& sites) {
   Shape shape = shape_of(m, clause.body);
   if (shape.requests) return false;
   bool constant = !shape.reads && m[clause.body].free == 0;
@@ -135,7 +138,8 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause, const st
   const Access& a = *get_if<Access>(m, s.node);
   if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
   const Family& reader = m[s.reader];
-  if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by coordinate
+  if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by
+                       // coordinate
     if (reader.clauses[s.clause].body != s.node || !is_whole(m, reader)) return false;
     for (uint32_t k = 0; k < a.at.size(); ++k) {
       if (slot_of(m, a.at[k]) != k) return false;
@@ -218,7 +222,8 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
     if (const auto* a = std::get_if<Access>(&expr.node)) {
       moved = access(out, to.at(a->family), list(a->at), expr.span);
     } else if (const auto* r = std::get_if<Request>(&expr.node)) {
-      moved = request(out, {to.at(r->num), list(r->num_at), to.at(r->den), list(r->den_at)}, expr.span);
+      moved =
+          request(out, {to.at(r->num), list(r->num_at), to.at(r->den), list(r->den_at)}, expr.span);
     } else {
       moved = map_children(out, e, visit);
     }
@@ -268,8 +273,8 @@ std::set<FamilyId> needed(const Module& m) {
   return seen;
 }
 
-// What can be inlined together: no chosen family reads another, so that each decision was made about
-// the place where the definition really goes.
+// What can be inlined together: no chosen family reads another, so that each decision was made
+// about the place where the definition really goes.
 Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
   std::set<FamilyId> named;  // by effects: they print it, so it stays
   for (const Effect& e : m.effects) {
@@ -279,7 +284,8 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
   Definitions chosen;
   for (const auto& [id, list] : sites) {
     if (named.contains(id) || readers.contains(id)) continue;
-    bool apart = std::none_of(list.begin(), list.end(), [&](const Site& s) { return chosen.contains(s.reader); });
+    bool apart = std::none_of(list.begin(), list.end(),
+                              [&](const Site& s) { return chosen.contains(s.reader); });
     const Clause* clause = apart ? inlined(m, id, list) : nullptr;
     if (!clause) continue;
     chosen[id] = clause->body;

@@ -27,7 +27,8 @@ class Verifier {
     }
     where_ = "module";
     for (const Constraint& c : m_.constraints) {
-      expect(m_[c.cond].type == DType::Bool && m_[c.cond].free == 0, "constraint is not closed bool");
+      expect(m_[c.cond].type == DType::Bool && m_[c.cond].free == 0,
+             "constraint is not closed bool");
     }
     for (const Effect& e : m_.effects) {
       expect(!e.cond || e.cond.v < m_.families.size(), "effect on a missing family");

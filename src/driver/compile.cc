@@ -67,8 +67,9 @@ void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags)
     if (!num || !den) continue;
     for (core::FamilyId f : {num, den}) {
       if (is_float(m[f].dtype)) continue;
-      diags.error(Code::E0602, fmt::format("`{}` is {}: only floats have derivatives", text(m[f].name),
-                                           name_of(m[f].dtype)))
+      diags
+          .error(Code::E0602, fmt::format("`{}` is {}: only floats have derivatives",
+                                          text(m[f].name), name_of(m[f].dtype)))
           .primary(m[f].span, "defined here");
       return;
     }
@@ -96,8 +97,8 @@ void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags)
   }
 }
 
-// Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case and
-// no annotation could prove it.
+// Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case
+// and no annotation could prove it.
 void reject_unproven(const core::Module& m, Diagnostics& diags) {
   for (const core::Constraint& c : m.constraints) {
     const auto* cond = core::get_if<core::Apply>(m, c.cond);
@@ -105,7 +106,9 @@ void reject_unproven(const core::Module& m, Diagnostics& diags) {
     auto& d = diags.error(Code::E0406, "not proven: " + c.message);
     d.primary(c.first, "");
     if (c.second.valid() && !(c.second == c.first)) d.label(c.second, "and here");
-    d.help("give both coordinates one name, or leave out --strict to have it checked when the program starts");
+    d.help(
+        "give both coordinates one name, or leave out --strict to have it checked when the program "
+        "starts");
   }
 }
 
@@ -144,14 +147,16 @@ const std::vector<std::string>& pass_names() {
   return names;
 }
 
-Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options, Diagnostics& diags) {
+Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options,
+                 Diagnostics& diags) {
   Compiled out;
   Pipeline pipeline(options, out);
   out.ast = pipeline.run("parse", [&] { return ast::parse(file, sources, diags); });
   if (options.dump_after == "parse") out.dump = ast::dump(out.ast);
   core::Module m = pipeline.core("sema", diags, [&] {
     core::Module elaborated = sema::elaborate(out.ast, diags);
-    if (!options.extra.of.empty() && !diags.has_errors()) add_request(elaborated, options.extra, diags);
+    if (!options.extra.of.empty() && !diags.has_errors())
+      add_request(elaborated, options.extra, diags);
     return elaborated;
   });
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);

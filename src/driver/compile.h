@@ -51,6 +51,7 @@ struct Compiled {
 // The passes in order, for `--dump-after` and `--help`.
 const std::vector<std::string>& pass_names();
 
-Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options, Diagnostics& diags);
+Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options,
+                 Diagnostics& diags);
 
 }  // namespace ein

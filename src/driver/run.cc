@@ -85,7 +85,8 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
       write(line_of(m, e, values) + "\n");
     } else if (!holds(values.at(e.cond))) {
       std::string message = line_of(m, e, values);
-      out.error = RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
+      out.error =
+          RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
       out.failed = e.span;
       return out;
     }
@@ -94,7 +95,8 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
   return out;
 }
 
-std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options, const std::string& stage) {
+std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
+                                             const std::string& stage) {
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);

@@ -34,9 +34,10 @@ struct RunResult {
 RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
               const std::function<void(const std::string&)>& write);
 
-// A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm` or `asm`; or why
-// there is none.
-std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options, const std::string& stage);
+// A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm`
+// or `asm`; or why there is none.
+std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
+                                             const std::string& stage);
 
 // The coordinate names of a family, empty where there is none.
 std::vector<std::string> coordinate_texts(const core::Family& family);

@@ -1,18 +1,21 @@
-// Loops: the imperative IR between the plan and machine code. A program is a list of kernels that run
-// one after the other; a kernel is a block of structured statements over buffers and scalar
+// Loops: the imperative IR between the plan and machine code. A program is a list of kernels that
+// run one after the other; a kernel is a block of structured statements over buffers and scalar
 // variables. Nothing here knows families or coordinates any more, and nothing here knows LLVM.
 //
 // Semantics, once:
-// - Expressions are strict and cannot fail: every Load is in bounds and every integer division has a
-//   divisor other than zero, because lowering proved it or put a Check before it. Laziness is an If.
+// - Expressions are strict and cannot fail: every Load is in bounds and every integer division has
+// a
+//   divisor other than zero, because lowering proved it or put a Check before it. Laziness is an
+//   If.
 // - A variable is bound by Let (once, never changes), by Declare (changes through Assign and
 //   Fold) or by a Loop; it is visible in the rest of its block and in the blocks inside.
 // - A Loop's axis says what its iterations may do to each other:
 //     seq       in order (upward, or downward)
 //     parallel  independent of each other; any order gives the same values
-//     vector    independent; `width` of them run in lanes. Any statement may stand inside: where lanes
-//               take different branches, each runs under a mask. Vector loops do not nest: inside one,
-//               every other axis runs as seq.
+//     vector    independent; `width` of them run in lanes. Any statement may stand inside: where
+//     lanes
+//               take different branches, each runs under a mask. Vector loops do not nest: inside
+//               one, every other axis runs as seq.
 //     reduce    independent except for the accumulators named in `folds`, which are only folded.
 //               `width` partial results run in lanes and are combined in a tree whose shape depends
 //               on the extents alone; width 1 folds in order.
@@ -41,12 +44,26 @@ using SiteId = Id<struct LoopsSiteTag>;
 
 // ---- expressions -------------------------------------------------------------------------------
 
-struct FloatConst { double value; };
-struct IntConst { int64_t value; };  // also bool: 0 or 1
-struct Param { uint32_t index; };    // i64: a symbolic extent, an argument of the program
-struct Get { VarId var; };
-struct Apply { core::Op op; std::vector<ExprId> args; };  // strict, Select and logic included
-struct Load { BufferId buffer; std::vector<ExprId> at; };
+struct FloatConst {
+  double value;
+};
+struct IntConst {
+  int64_t value;
+};  // also bool: 0 or 1
+struct Param {
+  uint32_t index;
+};  // i64: a symbolic extent, an argument of the program
+struct Get {
+  VarId var;
+};
+struct Apply {
+  core::Op op;
+  std::vector<ExprId> args;
+};  // strict, Select and logic included
+struct Load {
+  BufferId buffer;
+  std::vector<ExprId> at;
+};
 
 using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Load>;
 
@@ -60,14 +77,31 @@ struct Expr {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-struct Let { VarId var; ExprId value; };
-struct Declare { VarId var; ExprId init; };
-struct Assign { VarId var; ExprId value; };
-struct Store { BufferId buffer; std::vector<ExprId> at; ExprId value; };
-struct Update { BufferId buffer; std::vector<ExprId> at; ExprId value; };  // buffer[at] += value
+struct Let {
+  VarId var;
+  ExprId value;
+};
+struct Declare {
+  VarId var;
+  ExprId init;
+};
+struct Assign {
+  VarId var;
+  ExprId value;
+};
+struct Store {
+  BufferId buffer;
+  std::vector<ExprId> at;
+  ExprId value;
+};
+struct Update {
+  BufferId buffer;
+  std::vector<ExprId> at;
+  ExprId value;
+};  // buffer[at] += value
 
-// acc = op(acc, value). ArgMax and ArgMin: `acc` is the best value so far, `arg` where it was (−1 at
-// first, when any value wins), `index` where this one is.
+// acc = op(acc, value). ArgMax and ArgMin: `acc` is the best value so far, `arg` where it was (−1
+// at first, when any value wins), `index` where this one is.
 struct Fold {
   core::ReduceOp op;
   VarId acc;
@@ -76,7 +110,10 @@ struct Fold {
   ExprId index;
 };
 
-struct If { ExprId cond; Block then, otherwise; };
+struct If {
+  ExprId cond;
+  Block then, otherwise;
+};
 
 struct Axis {
   enum class Kind : uint8_t { Seq, Parallel, Vector, Reduce } kind = Kind::Seq;
@@ -99,14 +136,17 @@ struct Check {
   std::vector<ExprId> values;
 };
 
-// out[b, m, n] = Σ_k a[b, m, k] · b[b, k, n], each set of indices a nest of loops whose addresses are
-// linear: a step along an index moves each operand by a fixed number of elements.
+// out[b, m, n] = Σ_k a[b, m, k] · b[b, k, n], each set of indices a nest of loops whose addresses
+// are linear: a step along an index moves each operand by a fixed number of elements.
 struct Contract {
   struct Index {
     ExprId extent;
     ExprId a, b, out;  // elements per step; no id where the operand does not move
   };
-  struct Operand { BufferId buffer; std::vector<ExprId> at; };  // where all indices are 0
+  struct Operand {
+    BufferId buffer;
+    std::vector<ExprId> at;
+  };  // where all indices are 0
   DType type;
   std::vector<Index> batch, m, n, k;
   Operand a, b, out;

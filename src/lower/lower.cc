@@ -23,15 +23,13 @@ bool is_literal(const core::Module& m, ExprId e) {
 
 loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool wanted) {
   switch (f.kind) {
-    case core::Family::Kind::Input:
-      return loops::Buffer::Space::Input;
+    case core::Family::Kind::Input: return loops::Buffer::Space::Input;
     case core::Family::Kind::Table:
       if (std::all_of(f.cells.begin(), f.cells.end(), [&](ExprId e) { return is_literal(m, e); })) {
         return loops::Buffer::Space::Constant;
       }
       break;
-    case core::Family::Kind::Defined:
-      break;
+    case core::Family::Kind::Defined: break;
   }
   return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
 }

@@ -110,14 +110,12 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   switch (n.op) {
     case Op::Select:
     case Op::And:
-    case Op::Or:
-      return choose(e, n, type);
+    case Op::Or: return choose(e, n, type);
     case Op::Div:
     case Op::Mod:
       if (is_int(type)) return divide(e, n, type);
       break;
-    default:
-      break;
+    default: break;
   }
   std::vector<Value> args;
   for (ExprId a : n.args) args.push_back(lower(a));
@@ -153,12 +151,9 @@ Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   }
   return at_scope(home(e), [&] {
     switch (n.op) {
-      case Op::And:
-        return branch(n.args[0], n.args[1], core::bool_lit(m, false), type);
-      case Op::Or:
-        return branch(n.args[0], core::bool_lit(m, true), n.args[1], type);
-      default:
-        return branch(n.args[0], n.args[1], n.args[2], type);
+      case Op::And: return branch(n.args[0], n.args[1], core::bool_lit(m, false), type);
+      case Op::Or: return branch(n.args[0], core::bool_lit(m, true), n.args[1], type);
+      default: return branch(n.args[0], n.args[1], n.args[2], type);
     }
   });
 }

@@ -37,18 +37,12 @@ std::optional<Bound> as_bound(core::Module& m, ExprId cond, uint32_t slot) {
   ExprId next = core::add(m, value, core::int_lit(m, 1));
   bool turned = c == -1;
   switch (a.op) {
-    case Op::Lt:
-      return turned ? Bound{next, {}} : Bound{{}, value};
-    case Op::Le:
-      return turned ? Bound{value, {}} : Bound{{}, next};
-    case Op::Gt:
-      return turned ? Bound{{}, value} : Bound{next, {}};
-    case Op::Ge:
-      return turned ? Bound{{}, next} : Bound{value, {}};
-    case Op::Eq:
-      return Bound{value, next};
-    default:
-      return {};
+    case Op::Lt: return turned ? Bound{next, {}} : Bound{{}, value};
+    case Op::Le: return turned ? Bound{value, {}} : Bound{{}, next};
+    case Op::Gt: return turned ? Bound{{}, value} : Bound{next, {}};
+    case Op::Ge: return turned ? Bound{{}, next} : Bound{value, {}};
+    case Op::Eq: return Bound{value, next};
+    default: return {};
   }
 }
 

@@ -33,7 +33,7 @@ struct Scope {
   } kind = Kind::Kernel;
   core::Facts facts;  // all that holds inside, outer scopes included
   loops::Block block;
-  Value lo, hi;       // Loop
+  Value lo, hi;                                   // Loop
   std::unordered_map<core::ExprId, Value> known;  // values that live in this scope
 };
 
@@ -50,7 +50,7 @@ struct Lowering {
 
   // scope.cc
   uint32_t top() const { return static_cast<uint32_t>(scopes.size() - 1); }
-  Scope& push(Scope::Kind kind);        // starts with the facts of the scope around
+  Scope& push(Scope::Kind kind);  // starts with the facts of the scope around
   std::unique_ptr<Scope> pop();
   void emit(uint32_t depth, loops::Stmt s);
   loops::ExprId make(loops::Node node, DType type);

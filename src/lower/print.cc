@@ -126,28 +126,20 @@ struct Printer {
 
 const char* name_of(Axis::Kind kind) {
   switch (kind) {
-    case Axis::Kind::Seq:
-      return "seq";
-    case Axis::Kind::Parallel:
-      return "parallel";
-    case Axis::Kind::Vector:
-      return "vector";
-    case Axis::Kind::Reduce:
-      return "reduce";
+    case Axis::Kind::Seq: return "seq";
+    case Axis::Kind::Parallel: return "parallel";
+    case Axis::Kind::Vector: return "vector";
+    case Axis::Kind::Reduce: return "reduce";
   }
   EIN_UNREACHABLE("axis kind");
 }
 
 const char* name_of(Buffer::Space space) {
   switch (space) {
-    case Buffer::Space::Input:
-      return "input";
-    case Buffer::Space::Constant:
-      return "constant";
-    case Buffer::Space::Output:
-      return "output";
-    case Buffer::Space::Temp:
-      return "temp";
+    case Buffer::Space::Input: return "input";
+    case Buffer::Space::Constant: return "constant";
+    case Buffer::Space::Output: return "output";
+    case Buffer::Space::Temp: return "temp";
   }
   EIN_UNREACHABLE("memory space");
 }

@@ -60,9 +60,7 @@ struct Verifier {
       case core::OpClass::Logic:
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == type;
         break;
-      case core::OpClass::Compare:
-        ok = type == DType::Bool && arg(0) == arg(1);
-        break;
+      case core::OpClass::Compare: ok = type == DType::Bool && arg(0) == arg(1); break;
       case core::OpClass::Select:
         ok = arg(0) == DType::Bool && arg(1) == type && arg(2) == type;
         break;
@@ -71,8 +69,7 @@ struct Verifier {
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == DType::I64;
         ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
         break;
-      case core::OpClass::Cast:
-        break;
+      case core::OpClass::Cast: break;
     }
     if (!ok) error(std::string("operand types of ") + o.name);
   }

@@ -138,12 +138,9 @@ struct Planner {
 
 const char* name_of(AxisKind kind) {
   switch (kind) {
-    case AxisKind::Seq:
-      return "seq";
-    case AxisKind::Parallel:
-      return "parallel";
-    case AxisKind::Vector:
-      return "vector";
+    case AxisKind::Seq: return "seq";
+    case AxisKind::Parallel: return "parallel";
+    case AxisKind::Vector: return "vector";
   }
   EIN_UNREACHABLE("axis kind");
 }

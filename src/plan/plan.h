@@ -3,19 +3,24 @@
 // test may draw plans at random through Choices.
 //
 // What is decided, family by family:
-// - inline or materialise. An inlined family has no buffer: each access becomes the body of the clause
-//   it falls into. Legal only where every access is proven to fall into one clause and that clause's
-//   body is total (total.h), has no reduction and does not read the family itself; otherwise a
-//   wish to inline is not granted. By default the trivial and the single-use are inlined.
-// - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it), parallel,
+// - inline or materialise. An inlined family has no buffer: each access becomes the body of the
+// clause
+//   it falls into. Legal only where every access is proven to fall into one clause and that
+//   clause's body is total (total.h), has no reduction and does not read the family itself;
+//   otherwise a wish to inline is not granted. By default the trivial and the single-use are
+//   inlined.
+// - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it),
+// parallel,
 //   or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate that is not
 //   seq, except in clauses that scatter (a routed sum adds to addresses that may collide).
-// - for every reduction, how many lanes run its innermost binder. Legal: any number for sums, products,
+// - for every reduction, how many lanes run its innermost binder. Legal: any number for sums,
+// products,
 //   all, any and integer max and min; 1 for the others, whose result would depend on the order
 //   of equal candidates.
-// - the contraction class of a clause whose body is a sum of products of two accesses: which indices
-//   are batch (in both operands and the result), m (first and result), n (second and result) and k (both,
-//   summed). Read off the coordinate sets, whatever the operation was called in the source.
+// - the contraction class of a clause whose body is a sum of products of two accesses: which
+// indices
+//   are batch (in both operands and the result), m (first and result), n (second and result) and k
+//   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +39,8 @@ enum class AxisKind : uint8_t { Seq, Parallel, Vector };
 const char* name_of(AxisKind kind);
 
 struct Contraction {
-  core::ExprId reduce;           // the clause's body
-  core::ExprId a, b;             // its two accesses
+  core::ExprId reduce;                   // the clause's body
+  core::ExprId a, b;                     // its two accesses
   std::vector<uint32_t> batch, m, n, k;  // slots
 };
 
@@ -55,9 +60,9 @@ struct Plan {
   core::Module module;  // what is lowered: the input with inlining applied
   core::Schedule schedule;
   std::vector<core::FamilyId> wanted;
-  std::vector<core::FamilyId> inlined;  // in the order in which they were
-  std::unordered_map<core::FamilyId, FamilyPlan> families;       // those that are scheduled
-  std::unordered_map<core::ExprId, uint32_t> reduce_widths;      // by Reduce node; absent: 1
+  std::vector<core::FamilyId> inlined;                       // in the order in which they were
+  std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
+  std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -73,7 +78,8 @@ Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,
                const Choices& choices = {});
 std::string print(const Plan& plan);
 
-// ---- the parts, one file each --------------------------------------------------------------------
+// ---- the parts, one file each
+// --------------------------------------------------------------------
 
 // Inlines in place; returns the families that no longer need a buffer (inline.cc).
 std::vector<core::FamilyId> inline_families(core::Module& m,

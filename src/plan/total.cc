@@ -53,12 +53,9 @@ struct Walk {
           switch (n.op) {
             case Op::Select:
               return under(n.args[0], n.args[1]) && under(negate(m, n.args[0]), n.args[2]);
-            case Op::And:
-              return under(n.args[0], n.args[1]);
-            case Op::Or:
-              return under(negate(m, n.args[0]), n.args[1]);
-            default:
-              break;
+            case Op::And: return under(n.args[0], n.args[1]);
+            case Op::Or: return under(negate(m, n.args[0]), n.args[1]);
+            default: break;
           }
           for (size_t i = 1; i < n.args.size(); ++i) {
             if (!holds(n.args[i])) return false;
@@ -123,14 +120,11 @@ uint64_t own_cost(const Module& m, ExprId e) {
           case Op::Pow:
           case Op::Philox:
           case Op::Uniform:
-          case Op::Normal:
-            return kCall;
+          case Op::Normal: return kCall;
           case Op::Div:
           case Op::Mod:
-          case Op::Sqrt:
-            return 4;
-          default:
-            return 1;
+          case Op::Sqrt: return 4;
+          default: return 1;
         }
       },
       [](const Access&) -> uint64_t { return 1; }, [](const Reduce&) { return kLoop; },

@@ -1,8 +1,8 @@
-// Which expressions cannot stop a program. An expression is total where every access in it is proven
-// in bounds and every integer divisor proven different from zero, under the facts that hold where it
-// stands (the arms of a Select count under its condition). A total expression may be evaluated
-// early, late, more often or not at all without anyone noticing, which is what inlining, hoisting
-// and turning a branch into a selection rest on.
+// Which expressions cannot stop a program. An expression is total where every access in it is
+// proven in bounds and every integer divisor proven different from zero, under the facts that hold
+// where it stands (the arms of a Select count under its condition). A total expression may be
+// evaluated early, late, more often or not at all without anyone noticing, which is what inlining,
+// hoisting and turning a branch into a selection rest on.
 #pragma once
 
 #include "core/core.h"
@@ -15,7 +15,8 @@ bool total(core::Module& m, core::ExprId e, const core::Facts& facts);
 // One access: every index within the extent of its coordinate.
 bool in_bounds(core::Module& m, const core::Access& access, const core::Facts& facts);
 
-// Division and % of integers: the divisor is proven not to be zero (true for every other operation).
+// Division and % of integers: the divisor is proven not to be zero (true for every other
+// operation).
 bool divides(core::Module& m, const core::Apply& apply, const core::Facts& facts);
 
 // Roughly how many simple operations one evaluation takes; a reduction counts as very many.

@@ -126,12 +126,9 @@ template <class T>
 Kernel<T> pick(Tile<T> plain, Tile<T> avx2, Tile<T> avx512) {
   constexpr auto size = static_cast<int64_t>(sizeof(T));
   switch (level()) {
-    case Level::Avx512:
-      return {avx512, kVectors * 64 / size};
-    case Level::Avx2:
-      return {avx2, kVectors * 32 / size};
-    case Level::Plain:
-      break;
+    case Level::Avx512: return {avx512, kVectors * 64 / size};
+    case Level::Avx2: return {avx2, kVectors * 32 / size};
+    case Level::Plain: break;
   }
   return {plain, kVectors * 16 / size};
 }

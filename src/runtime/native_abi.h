@@ -1,5 +1,6 @@
-// What generated code and its caller agree on: the context passed in, the record of a failure, and the
-// table of functions that generated code may call. Offsets are those of C; all pointers are 64 bits.
+// What generated code and its caller agree on: the context passed in, the record of a failure, and
+// the table of functions that generated code may call. Offsets are those of C; all pointers are 64
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ struct NativeFailure {
 };
 
 struct NativeContext {
-  void* const* buffers = nullptr;     // by buffer number
-  const int64_t* dims = nullptr;      // extents of all buffers, one after the other, none below 0
-  const int64_t* params = nullptr;    // symbolic extents
+  void* const* buffers = nullptr;   // by buffer number
+  const int64_t* dims = nullptr;    // extents of all buffers, one after the other, none below 0
+  const int64_t* params = nullptr;  // symbolic extents
   NativeFailure* failure = nullptr;
   const void* const* functions = nullptr;
 };

@@ -24,9 +24,9 @@ struct Header {
 
 std::optional<DType> dtype_of(const std::string& descr) {
   static const std::pair<const char*, DType> table[] = {
-      {"|b1", DType::Bool}, {"|i1", DType::I8},  {"|u1", DType::U8},  {"<i2", DType::I16},
-      {"<i4", DType::I32},  {"<i8", DType::I64}, {"<f2", DType::F16}, {"<f4", DType::F32},
-      {"<f8", DType::F64}};
+      {"|b1", DType::Bool}, {"|i1", DType::I8},  {"|u1", DType::U8},
+      {"<i2", DType::I16},  {"<i4", DType::I32}, {"<i8", DType::I64},
+      {"<f2", DType::F16},  {"<f4", DType::F32}, {"<f8", DType::F64}};
   for (auto [text, dtype] : table) {
     if (descr == text) return dtype;
   }
@@ -69,7 +69,8 @@ std::optional<std::string> field(const std::string& dict, const std::string& key
 }
 
 std::variant<Header, std::string> parse_header(const std::string& dict) {
-  auto descr = field(dict, "descr"), order = field(dict, "fortran_order"), shape = field(dict, "shape");
+  auto descr = field(dict, "descr"), order = field(dict, "fortran_order"),
+       shape = field(dict, "shape");
   if (!descr || !order || !shape || shape->size() < 2) return "its header is not an npy header";
   Header h;
   std::string type = descr->size() > 2 ? descr->substr(1, descr->size() - 2) : "";
@@ -112,7 +113,9 @@ Tensor reordered(const Tensor& in) {
 }  // namespace
 
 std::variant<Tensor, RuntimeError> read_npy(const std::string& path) {
-  auto fail = [&](const std::string& why) { return RuntimeError{fmt::format("cannot read `{}`: {}", path, why)}; };
+  auto fail = [&](const std::string& why) {
+    return RuntimeError{fmt::format("cannot read `{}`: {}", path, why)};
+  };
   File f = open(path, "rb");
   if (!f) return fail("no such file, or no permission");
   unsigned char start[12];
@@ -126,7 +129,8 @@ std::variant<Tensor, RuntimeError> read_npy(const std::string& path) {
   }
   if (length > (1u << 20)) return fail("its header is not an npy header");
   std::string dict(length, ' ');
-  if (std::fread(dict.data(), 1, length, f.get()) != length) return fail("it ends inside its header");
+  if (std::fread(dict.data(), 1, length, f.get()) != length)
+    return fail("it ends inside its header");
   auto header = parse_header(dict);
   if (auto* why = std::get_if<std::string>(&header)) return fail(*why);
   auto h = std::get<Header>(header);
@@ -140,26 +144,29 @@ std::variant<Tensor, RuntimeError> read_npy(const std::string& path) {
     std::fseek(f.get(), data_begin, SEEK_SET);
     uint64_t wanted = size_of(h.dtype);
     for (int64_t n : shape) {
-      if (__builtin_mul_overflow(wanted, static_cast<uint64_t>(n), &wanted)) return fail("its extents do not fit 64 bits");
+      if (__builtin_mul_overflow(wanted, static_cast<uint64_t>(n), &wanted))
+        return fail("its extents do not fit 64 bits");
     }
     if (wanted > available) {
-      return fail(fmt::format("it is truncated: {} bytes of data where its header needs {}", available, wanted));
+      return fail(fmt::format("it is truncated: {} bytes of data where its header needs {}",
+                              available, wanted));
     }
     Tensor t(h.dtype, shape);
     if (std::fread(t.data(), 1, wanted, f.get()) != wanted) return fail("it is truncated");
     return h.fortran ? reordered(t) : t;
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory");
-  }
+  } catch (const std::bad_alloc&) { return fail("out of memory"); }
 }
 
 std::variant<std::monostate, RuntimeError> write_npy(const std::string& path, const Tensor& t) {
-  auto fail = [&](const std::string& why) { return RuntimeError{fmt::format("cannot write `{}`: {}", path, why)}; };
+  auto fail = [&](const std::string& why) {
+    return RuntimeError{fmt::format("cannot write `{}`: {}", path, why)};
+  };
   const char* descr = descr_of(t.dtype());
   if (!descr) return fail(fmt::format("npy has no element type for {}", name_of(t.dtype())));
   std::string shape;
   for (int64_t n : t.shape()) shape += fmt::format("{}, ", n);
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  std::string dict =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';
   dict += '\n';
   std::string start("\x93NUMPY\x01\x00", 8);

@@ -1,4 +1,5 @@
-// NumPy's .npy files: read (versions 1–3, little-endian, C or Fortran order) and written (version 1).
+// NumPy's .npy files: read (versions 1–3, little-endian, C or Fortran order) and written (version
+// 1).
 #pragma once
 
 #include <string>

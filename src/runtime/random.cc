@@ -24,7 +24,9 @@ float uniform_of(int64_t bits) {
 
 float normal_of(int64_t bits) {
   constexpr double kTwoPi = 6.283185307179586;
-  auto unit = [](int64_t b) { return (static_cast<double>(static_cast<uint64_t>(b) >> 11) + 0.5) * 0x1p-53; };
+  auto unit = [](int64_t b) {
+    return (static_cast<double>(static_cast<uint64_t>(b) >> 11) + 0.5) * 0x1p-53;
+  };
   double radius = std::sqrt(-2 * std::log(unit(bits)));
   return static_cast<float>(radius * std::cos(kTwoPi * unit(philox(bits, 1))));
 }

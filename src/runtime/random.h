@@ -10,6 +10,7 @@ namespace ein {
 // key of the next.
 int64_t philox(int64_t key, int64_t address);
 float uniform_of(int64_t bits);  // in [0, 1), every value a multiple of 2^-24
-float normal_of(int64_t bits);   // mean 0, variance 1 (Box–Muller; the second number from the same bits)
+float normal_of(
+    int64_t bits);  // mean 0, variance 1 (Box–Muller; the second number from the same bits)
 
 }  // namespace ein

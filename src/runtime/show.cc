@@ -14,7 +14,8 @@ constexpr int64_t kEnds = 3;           // shown at each end of a summarised coor
 std::string float_text(double v, DType type) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  std::string s = type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+  std::string s =
+      type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
 }
 
@@ -70,16 +71,20 @@ std::string show_scalar(const Tensor& t, int64_t i, const std::string& format) {
   return fmt::format(fmt::runtime("{:" + format + "}"), v);
 }
 
-std::string show(const Tensor& t, const std::vector<std::string>& coords, const std::string& format) {
+std::string show(const Tensor& t, const std::vector<std::string>& coords,
+                 const std::string& format) {
   if (t.rank() == 0) return show_scalar(t, 0, format);
   std::vector<std::string> head;
   for (size_t k = 0; k < t.rank(); ++k) {
     std::string n = std::to_string(t.shape()[k]);
     head.push_back(coords[k].empty() ? n : coords[k] + ": " + n);
   }
-  std::function<std::string(int64_t)> element = [&](int64_t i) { return show_scalar(t, i, format); };
+  std::function<std::string(int64_t)> element = [&](int64_t i) {
+    return show_scalar(t, i, format);
+  };
   Nest nest{t, element, t.size() > kShownWhole, true};
-  return fmt::format("[{}]{}{}", fmt::join(head, ", "), t.rank() == 1 ? " " : "\n", nest.text(0, 0));
+  return fmt::format("[{}]{}{}", fmt::join(head, ", "), t.rank() == 1 ? " " : "\n",
+                     nest.text(0, 0));
 }
 
 std::string show_json(const Tensor& t, const std::vector<std::string>& coords) {
@@ -90,8 +95,9 @@ std::string show_json(const Tensor& t, const std::vector<std::string>& coords) {
     return "\"" + show_scalar(t, i) + "\"";
   };
   Nest nest{t, element, false, false};
-  return fmt::format(R"({{"dtype": "{}", "coords": [{}], "shape": [{}], "data": {}}})", name_of(t.dtype()),
-                     fmt::join(names, ", "), fmt::join(t.shape(), ", "), nest.text(0, 0));
+  return fmt::format(R"({{"dtype": "{}", "coords": [{}], "shape": [{}], "data": {}}})",
+                     name_of(t.dtype()), fmt::join(names, ", "), fmt::join(t.shape(), ", "),
+                     nest.text(0, 0));
 }
 
 }  // namespace ein

@@ -8,8 +8,9 @@
 
 namespace ein {
 
-// One element. `format` is the specifier of `"{x:.4f}"`: [.precision][f|e|g|d], empty for the default
-// (the shortest text that reads back as the same value, always with a point or exponent for floats).
+// One element. `format` is the specifier of `"{x:.4f}"`: [.precision][f|e|g|d], empty for the
+// default (the shortest text that reads back as the same value, always with a point or exponent for
+// floats).
 std::string show_scalar(const Tensor& t, int64_t i, const std::string& format = {});
 // Empty when the specifier is fine, else what is wrong with it.
 std::string check_format(const std::string& format, DType dtype);
@@ -17,7 +18,8 @@ std::string check_format(const std::string& format, DType dtype);
 // A scalar alone; a tensor behind its coordinates and extents: `[i: 3] [1.0, 2.0, 3.0]`, rows below
 // each other from rank 2 on. More than 1000 elements are summarised by their ends. `coords` has one
 // name per coordinate, empty where there is none.
-std::string show(const Tensor& t, const std::vector<std::string>& coords, const std::string& format = {});
+std::string show(const Tensor& t, const std::vector<std::string>& coords,
+                 const std::string& format = {});
 
 // {"dtype": "f32", "coords": ["i", null], "shape": [2, 3], "data": [[…], […]]}
 std::string show_json(const Tensor& t, const std::vector<std::string>& coords);

@@ -12,7 +12,8 @@ namespace {
 float half_to_float(uint16_t h) {
   uint32_t sign = (h & 0x8000u) << 16, exp = (h >> 10) & 0x1fu, man = h & 0x3ffu;
   if (exp == 0) return std::copysign(std::ldexp(static_cast<float>(man), -24), sign ? -1.0f : 1.0f);
-  uint32_t bits = exp == 31 ? sign | 0x7f800000u | (man << 13) : sign | ((exp + 112) << 23) | (man << 13);
+  uint32_t bits =
+      exp == 31 ? sign | 0x7f800000u | (man << 13) : sign | ((exp + 112) << 23) | (man << 13);
   return std::bit_cast<float>(bits);
 }
 
@@ -84,12 +85,11 @@ size_t size_of(DType t) {
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)) {
   for (int64_t extent : shape_) {
     EIN_CHECK(extent >= 0, "negative extent");
-    if (__builtin_mul_overflow(size_, extent, &size_)) {
-      throw std::bad_alloc();
-    }
+    if (__builtin_mul_overflow(size_, extent, &size_)) { throw std::bad_alloc(); }
   }
   size_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<size_t>(size_), size_of(dtype), &bytes)) throw std::bad_alloc();
+  if (__builtin_mul_overflow(static_cast<size_t>(size_), size_of(dtype), &bytes))
+    throw std::bad_alloc();
   data_ = std::shared_ptr<std::byte[]>(new std::byte[bytes == 0 ? 1 : bytes]());
 }
 

@@ -24,9 +24,13 @@ class Tensor {
   void* data() { return data_.get(); }
   const void* data() const { return data_.get(); }
   template <class T>
-  T* as() { return static_cast<T*>(data()); }
+  T* as() {
+    return static_cast<T*>(data());
+  }
   template <class T>
-  const T* as() const { return static_cast<const T*>(data()); }
+  const T* as() const {
+    return static_cast<const T*>(data());
+  }
 
   // Elements as wide scalars, converting from and to the element type (floats round to nearest).
   double get_float(int64_t i) const;

@@ -73,16 +73,10 @@ Symbol dim_name(const Sema& s, const ast::Dim& dim) {
 
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual) {
   switch (dim.kind) {
-    case ast::Dim::Kind::Unknown:
-      return actual;
-    case ast::Dim::Kind::Pack:
-      unsupported(s, dim.span, "packs in types");
-      return {};
-    case ast::Dim::Kind::AnyRank:
-      unsupported(s, dim.span, "types of unknown rank");
-      return {};
-    case ast::Dim::Kind::Extent:
-      break;
+    case ast::Dim::Kind::Unknown: return actual;
+    case ast::Dim::Kind::Pack: unsupported(s, dim.span, "packs in types"); return {};
+    case ast::Dim::Kind::AnyRank: unsupported(s, dim.span, "types of unknown rank"); return {};
+    case ast::Dim::Kind::Extent: break;
   }
   Env outside = env;  // shape names are not indices
   Frame barrier;
@@ -147,8 +141,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
     CoreId extent = dim_extent(s, env, scope, dim, coords[i].extent);
     if (!extent) return false;
     switch (equal(s, extent, coords[i].extent)) {
-      case Truth::Yes:
-        break;
+      case Truth::Yes: break;
       case Truth::No:
         s.diags
             .error(Code::E0405,

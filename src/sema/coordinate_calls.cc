@@ -312,8 +312,7 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
     }
     if (result[i].extent) {
       switch (equal(s, result[i].extent, c.extent)) {
-        case Truth::Yes:
-          break;
+        case Truth::Yes: break;
         case Truth::No:
           s.diags
               .error(

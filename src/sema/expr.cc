@@ -9,34 +9,20 @@ namespace {
 
 core::Op op_of(ast::BinaryOp op) {
   switch (op) {
-    case ast::BinaryOp::Add:
-      return core::Op::Add;
-    case ast::BinaryOp::Sub:
-      return core::Op::Sub;
-    case ast::BinaryOp::Mul:
-      return core::Op::Mul;
-    case ast::BinaryOp::Div:
-      return core::Op::Div;
-    case ast::BinaryOp::Mod:
-      return core::Op::Mod;
-    case ast::BinaryOp::Pow:
-      return core::Op::Pow;
-    case ast::BinaryOp::Lt:
-      return core::Op::Lt;
-    case ast::BinaryOp::Le:
-      return core::Op::Le;
-    case ast::BinaryOp::Gt:
-      return core::Op::Gt;
-    case ast::BinaryOp::Ge:
-      return core::Op::Ge;
-    case ast::BinaryOp::Eq:
-      return core::Op::Eq;
-    case ast::BinaryOp::Ne:
-      return core::Op::Ne;
-    case ast::BinaryOp::And:
-      return core::Op::And;
-    case ast::BinaryOp::Or:
-      return core::Op::Or;
+    case ast::BinaryOp::Add: return core::Op::Add;
+    case ast::BinaryOp::Sub: return core::Op::Sub;
+    case ast::BinaryOp::Mul: return core::Op::Mul;
+    case ast::BinaryOp::Div: return core::Op::Div;
+    case ast::BinaryOp::Mod: return core::Op::Mod;
+    case ast::BinaryOp::Pow: return core::Op::Pow;
+    case ast::BinaryOp::Lt: return core::Op::Lt;
+    case ast::BinaryOp::Le: return core::Op::Le;
+    case ast::BinaryOp::Gt: return core::Op::Gt;
+    case ast::BinaryOp::Ge: return core::Op::Ge;
+    case ast::BinaryOp::Eq: return core::Op::Eq;
+    case ast::BinaryOp::Ne: return core::Op::Ne;
+    case ast::BinaryOp::And: return core::Op::And;
+    case ast::BinaryOp::Or: return core::Op::Or;
   }
   return core::Op::Add;
 }

@@ -83,10 +83,8 @@ struct Guesser {
         case ast::BinaryOp::Sub:
         case ast::BinaryOp::Mul:
         case ast::BinaryOp::Div:
-        case ast::BinaryOp::Mod:
-          return join(go(n->lhs), go(n->rhs));
-        case ast::BinaryOp::Pow:
-          return go(n->lhs);
+        case ast::BinaryOp::Mod: return join(go(n->lhs), go(n->rhs));
+        case ast::BinaryOp::Pow: return go(n->lhs);
         case ast::BinaryOp::Lt:
         case ast::BinaryOp::Le:
         case ast::BinaryOp::Gt:
@@ -94,8 +92,7 @@ struct Guesser {
         case ast::BinaryOp::Eq:
         case ast::BinaryOp::Ne:
         case ast::BinaryOp::And:
-        case ast::BinaryOp::Or:
-          return Guess{Typing::Fixed, DType::Bool};
+        case ast::BinaryOp::Or: return Guess{Typing::Fixed, DType::Bool};
       }
     }
     if (const auto* n = std::get_if<ast::Cast>(&node)) {

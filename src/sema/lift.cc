@@ -136,8 +136,7 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
       continue;
     }
     switch (equal(s, out, extent)) {
-      case Truth::Yes:
-        break;
+      case Truth::Yes: break;
       case Truth::No:
         s.diags.error(Code::E0301, fmt::format("index {} has two different extents", quoted(name)))
             .primary(o.span, "extent " + show(s, resolve(s, extent)))

@@ -101,13 +101,11 @@ CoreId index_form(Sema& s, CoreId e) {
       case core::Op::Min:
       case core::Op::Max:
         return core::apply(s.m, a->op, {index_form(s, a->args[0]), index_form(s, a->args[1])});
-      case core::Op::Neg:
-        return core::neg(s.m, index_form(s, a->args[0]));
+      case core::Op::Neg: return core::neg(s.m, index_form(s, a->args[0]));
       case core::Op::Cast:
         if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
         break;
-      default:
-        break;
+      default: break;
     }
   }
   return core::cast(s.m, e, DType::I64, x.span);
@@ -192,8 +190,7 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
       if (order && a.type == DType::Bool) return wrong_operand(s, op, a, "numbers");
       return build(s, env, op, {as_data(s, env, a), as_data(s, env, b)}, span);
     }
-    default:
-      break;
+    default: break;
   }
   bool literals = literal_int(s, a) && literal_int(s, b);
   bool divides = op == core::Op::Div || op == core::Op::Mod;

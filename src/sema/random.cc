@@ -1,5 +1,5 @@
-// uniform(seed, i, j, …) and normal(seed, i, j, …): numbers that depend on the seed and the addresses
-// alone.
+// uniform(seed, i, j, …) and normal(seed, i, j, …): numbers that depend on the seed and the
+// addresses alone.
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -8,7 +8,8 @@ Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Sp
   if (call.args.empty()) {
     s.diags.error(Code::E0205, std::string("`") + core::info(op).spelling + "` needs a seed")
         .primary(span, "")
-        .help(std::string("give the seed, then the addresses: `") + core::info(op).spelling + "(1, i, j)`");
+        .help(std::string("give the seed, then the addresses: `") + core::info(op).spelling +
+              "(1, i, j)`");
     return {};
   }
   bool shadow = env.shadow_ok;
@@ -24,7 +25,8 @@ Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Sp
   }
   env.shadow_ok = shadow;
   // A seed alone is an address too: uniform(1) and uniform(2) are unrelated.
-  if (call.args.size() == 1) bits = core::apply(s.m, core::Op::Philox, {bits, core::int_lit(s.m, 0)});
+  if (call.args.size() == 1)
+    bits = core::apply(s.m, core::Op::Philox, {bits, core::int_lit(s.m, 0)});
   return data(env, DType::F32, core::apply(s.m, op, {bits}, span), span);
 }
 

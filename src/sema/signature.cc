@@ -84,8 +84,7 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
     return true;
   }
   switch (equal(s, bound.extent, c.extent)) {
-    case Truth::Yes:
-      return true;
+    case Truth::Yes: return true;
     case Truth::No: {
       std::string name = bound.caller ? quoted(bound.caller) : quoted(inside);
       s.diags

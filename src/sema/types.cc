@@ -37,16 +37,11 @@ CoreId retype(Sema& s, CoreId e, DType to, std::unordered_map<CoreId, CoreId>& m
 
 bool holds(DType type, int64_t value) {
   switch (type) {
-    case DType::I8:
-      return value >= INT8_MIN && value <= INT8_MAX;
-    case DType::I16:
-      return value >= INT16_MIN && value <= INT16_MAX;
-    case DType::I32:
-      return value >= INT32_MIN && value <= INT32_MAX;
-    case DType::U8:
-      return value >= 0 && value <= UINT8_MAX;
-    default:
-      return true;
+    case DType::I8: return value >= INT8_MIN && value <= INT8_MAX;
+    case DType::I16: return value >= INT16_MIN && value <= INT16_MAX;
+    case DType::I32: return value >= INT32_MIN && value <= INT32_MAX;
+    case DType::U8: return value >= 0 && value <= UINT8_MAX;
+    default: return true;
   }
 }
 
@@ -103,24 +98,18 @@ CoreId zero(Sema& s, DType type) {
 
 DType default_type(const Value& v) {
   switch (v.typing) {
-    case Typing::Fixed:
-      return v.type;
-    case Typing::Int:
-      return DType::I32;
-    case Typing::Float:
-      return DType::F32;
+    case Typing::Fixed: return v.type;
+    case Typing::Int: return DType::I32;
+    case Typing::Float: return DType::F32;
   }
   EIN_UNREACHABLE("typing");
 }
 
 bool fits(const Value& v, DType to) {
   switch (v.typing) {
-    case Typing::Fixed:
-      return v.type == to;
-    case Typing::Int:
-      return is_int(to) || is_float(to);
-    case Typing::Float:
-      return is_float(to);
+    case Typing::Fixed: return v.type == to;
+    case Typing::Int: return is_int(to) || is_float(to);
+    case Typing::Float: return is_float(to);
   }
   EIN_UNREACHABLE("typing");
 }

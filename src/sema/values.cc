@@ -90,8 +90,7 @@ bool same_coords(Sema& s, const Env&, std::vector<Value*> values, Span span,
     }
     for (size_t i = 0; i < out.size(); ++i) {
       switch (equal(s, out[i].extent, v->coords[i].extent)) {
-        case Truth::Yes:
-          break;
+        case Truth::Yes: break;
         case Truth::No: {
           std::string name = out[i].name ? quoted(out[i].name) : std::to_string(i);
           s.diags.error(Code::E0404, "coordinate " + name + " has two different extents")

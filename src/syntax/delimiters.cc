@@ -10,14 +10,10 @@ namespace {
 
 Tok closer_of(Tok open) {
   switch (open) {
-    case Tok::LParen:
-      return Tok::RParen;
-    case Tok::LBracket:
-      return Tok::RBracket;
-    case Tok::LBrace:
-      return Tok::RBrace;
-    default:
-      return Tok::End;
+    case Tok::LParen: return Tok::RParen;
+    case Tok::LBracket: return Tok::RBracket;
+    case Tok::LBrace: return Tok::RBrace;
+    default: return Tok::End;
   }
 }
 

@@ -12,26 +12,13 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\0':
-        out += "\\0";
-        break;
-      default:
-        out += c;
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      case '\0': out += "\\0"; break;
+      default: out += c;
     }
   }
   return out + "\"";
@@ -311,15 +298,10 @@ struct Dumper {
   void dim(const Dim& d) {
     put(" ");
     switch (d.kind) {
-      case Dim::Kind::Extent:
-        return expr(d.extent);
-      case Dim::Kind::Unknown:
-        return put("?");
-      case Dim::Kind::AnyRank:
-        return put("*");
-      case Dim::Kind::Pack:
-        put("..");
-        return put(d.name);
+      case Dim::Kind::Extent: return expr(d.extent);
+      case Dim::Kind::Unknown: return put("?");
+      case Dim::Kind::AnyRank: return put("*");
+      case Dim::Kind::Pack: put(".."); return put(d.name);
     }
   }
 
@@ -465,34 +447,20 @@ std::string dump(const Ast& ast, StmtId id) {
 
 const char* spelling(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Add:
-      return "+";
-    case BinaryOp::Sub:
-      return "-";
-    case BinaryOp::Mul:
-      return "*";
-    case BinaryOp::Div:
-      return "/";
-    case BinaryOp::Mod:
-      return "%";
-    case BinaryOp::Pow:
-      return "**";
-    case BinaryOp::Lt:
-      return "<";
-    case BinaryOp::Le:
-      return "<=";
-    case BinaryOp::Gt:
-      return ">";
-    case BinaryOp::Ge:
-      return ">=";
-    case BinaryOp::Eq:
-      return "==";
-    case BinaryOp::Ne:
-      return "!=";
-    case BinaryOp::And:
-      return "&&";
-    case BinaryOp::Or:
-      return "||";
+    case BinaryOp::Add: return "+";
+    case BinaryOp::Sub: return "-";
+    case BinaryOp::Mul: return "*";
+    case BinaryOp::Div: return "/";
+    case BinaryOp::Mod: return "%";
+    case BinaryOp::Pow: return "**";
+    case BinaryOp::Lt: return "<";
+    case BinaryOp::Le: return "<=";
+    case BinaryOp::Gt: return ">";
+    case BinaryOp::Ge: return ">=";
+    case BinaryOp::Eq: return "==";
+    case BinaryOp::Ne: return "!=";
+    case BinaryOp::And: return "&&";
+    case BinaryOp::Or: return "||";
   }
   return "?";
 }

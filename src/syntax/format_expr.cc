@@ -13,19 +13,14 @@ namespace {
 bool same_chain(BinaryOp a, BinaryOp b) {
   auto level = [](BinaryOp op) {
     switch (op) {
-      case BinaryOp::Or:
-        return 1;
-      case BinaryOp::And:
-        return 2;
+      case BinaryOp::Or: return 1;
+      case BinaryOp::And: return 2;
       case BinaryOp::Add:
-      case BinaryOp::Sub:
-        return 3;
+      case BinaryOp::Sub: return 3;
       case BinaryOp::Mul:
       case BinaryOp::Div:
-      case BinaryOp::Mod:
-        return 4;
-      default:
-        return 0;  // comparisons and powers do not chain to the left
+      case BinaryOp::Mod: return 4;
+      default: return 0;  // comparisons and powers do not chain to the left
     }
   };
   return level(a) != 0 && level(a) == level(b);
@@ -327,18 +322,10 @@ DocId Formatter::type(TypeId id) {
           const Dim& d = t.dims[i];
           parts.push_back(out.text(i > 0 ? ", " : " "));
           switch (d.kind) {
-            case Dim::Kind::Extent:
-              parts.push_back(expr(d.extent));
-              break;
-            case Dim::Kind::Pack:
-              parts.push_back(out.text(".." + text(d.name.symbol)));
-              break;
-            case Dim::Kind::Unknown:
-              parts.push_back(out.text("?"));
-              break;
-            case Dim::Kind::AnyRank:
-              parts.push_back(out.text("*"));
-              break;
+            case Dim::Kind::Extent: parts.push_back(expr(d.extent)); break;
+            case Dim::Kind::Pack: parts.push_back(out.text(".." + text(d.name.symbol))); break;
+            case Dim::Kind::Unknown: parts.push_back(out.text("?")); break;
+            case Dim::Kind::AnyRank: parts.push_back(out.text("*")); break;
           }
         }
         parts.push_back(out.text("]"));

@@ -51,23 +51,17 @@ bool Layout::fits(Work next, const std::vector<Work>& rest, size_t room) const {
         if (!w.flat) return true;
         break;
       case Kind::Hard:
-      case Kind::Blank:
-        return true;
-      case Kind::Broken:
-        break;
+      case Kind::Blank: return true;
+      case Kind::Broken: break;
       case Kind::IfBroken:
         if (!w.flat) room -= std::min(room, n.text.size());
         break;
       case Kind::Cat:
         for (size_t i = n.parts.size(); i-- > 0;) stack.push_back({n.parts[i], w.indent, w.flat});
         break;
-      case Kind::Indent:
-        stack.push_back({n.inner, w.indent + kIndent, w.flat});
-        break;
+      case Kind::Indent: stack.push_back({n.inner, w.indent + kIndent, w.flat}); break;
       // A group of `rest` has not been decided yet; its first line may be a break.
-      case Kind::Group:
-        stack.push_back({n.inner, w.indent, w.flat});
-        break;
+      case Kind::Group: stack.push_back({n.inner, w.indent, w.flat}); break;
     }
   }
 }
@@ -92,9 +86,7 @@ std::string Layout::print(DocId root, size_t width) const {
     const Node& n = nodes_[w.doc];
     size_t room = width > column ? width - column : 0;
     switch (n.kind) {
-      case Kind::Text:
-        put(n.text);
-        break;
+      case Kind::Text: put(n.text); break;
       case Kind::Line:
         if (w.flat) {
           put(" ");
@@ -105,14 +97,9 @@ std::string Layout::print(DocId root, size_t width) const {
       case Kind::Soft:
         if (!w.flat) newline(w.indent);
         break;
-      case Kind::Hard:
-        newline(w.indent);
-        break;
-      case Kind::Blank:
-        newline(0);
-        break;
-      case Kind::Broken:
-        break;
+      case Kind::Hard: newline(w.indent); break;
+      case Kind::Blank: newline(0); break;
+      case Kind::Broken: break;
       case Kind::Fill:
         if (w.flat || (room > 2 && fits({n.inner, w.indent, true}, {}, room - 2))) {
           put(" ");
@@ -126,9 +113,7 @@ std::string Layout::print(DocId root, size_t width) const {
       case Kind::Cat:
         for (size_t i = n.parts.size(); i-- > 0;) stack.push_back({n.parts[i], w.indent, w.flat});
         break;
-      case Kind::Indent:
-        stack.push_back({n.inner, w.indent + kIndent, w.flat});
-        break;
+      case Kind::Indent: stack.push_back({n.inner, w.indent + kIndent, w.flat}); break;
       case Kind::Group: {
         bool flat = w.flat || (!n.hard && fits({n.inner, w.indent, true}, stack, room));
         stack.push_back({n.inner, w.indent, flat});

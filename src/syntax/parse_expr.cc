@@ -20,37 +20,22 @@ constexpr int kCompare = 3, kRange = 4;
 
 Level level_of(Tok kind) {
   switch (kind) {
-    case Tok::PipePipe:
-      return {1, BinaryOp::Or};
-    case Tok::AmpAmp:
-      return {2, BinaryOp::And};
-    case Tok::Lt:
-      return {kCompare, BinaryOp::Lt};
-    case Tok::LtEq:
-      return {kCompare, BinaryOp::Le};
-    case Tok::Gt:
-      return {kCompare, BinaryOp::Gt};
-    case Tok::GtEq:
-      return {kCompare, BinaryOp::Ge};
-    case Tok::EqEq:
-      return {kCompare, BinaryOp::Eq};
-    case Tok::BangEq:
-      return {kCompare, BinaryOp::Ne};
+    case Tok::PipePipe: return {1, BinaryOp::Or};
+    case Tok::AmpAmp: return {2, BinaryOp::And};
+    case Tok::Lt: return {kCompare, BinaryOp::Lt};
+    case Tok::LtEq: return {kCompare, BinaryOp::Le};
+    case Tok::Gt: return {kCompare, BinaryOp::Gt};
+    case Tok::GtEq: return {kCompare, BinaryOp::Ge};
+    case Tok::EqEq: return {kCompare, BinaryOp::Eq};
+    case Tok::BangEq: return {kCompare, BinaryOp::Ne};
     case Tok::DotDot:
-    case Tok::DotDotEq:
-      return {kRange, BinaryOp::Add};  // a Range node, not a Binary
-    case Tok::Plus:
-      return {5, BinaryOp::Add};
-    case Tok::Minus:
-      return {5, BinaryOp::Sub};
-    case Tok::Star:
-      return {6, BinaryOp::Mul};
-    case Tok::Slash:
-      return {6, BinaryOp::Div};
-    case Tok::Percent:
-      return {6, BinaryOp::Mod};
-    default:
-      return {0, BinaryOp::Add};
+    case Tok::DotDotEq: return {kRange, BinaryOp::Add};  // a Range node, not a Binary
+    case Tok::Plus: return {5, BinaryOp::Add};
+    case Tok::Minus: return {5, BinaryOp::Sub};
+    case Tok::Star: return {6, BinaryOp::Mul};
+    case Tok::Slash: return {6, BinaryOp::Div};
+    case Tok::Percent: return {6, BinaryOp::Mod};
+    default: return {0, BinaryOp::Add};
   }
 }
 

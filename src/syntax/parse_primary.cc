@@ -12,38 +12,27 @@ namespace ein::ast {
 ExprId Parser::primary() {
   size_t begin = at;
   switch (peek().kind) {
-    case Tok::Name:
-      return path();
+    case Tok::Name: return path();
     case Tok::Int:
-    case Tok::Float:
-      return number();
-    case Tok::Str:
-      return string();
+    case Tok::Float: return number();
+    case Tok::Str: return string();
     case Tok::True:
     case Tok::False: {
       bool value = take().kind == Tok::True;
       return make(BoolLit{value}, begin);
     }
-    case Tok::LParen:
-      return parens();
-    case Tok::LBracket:
-      return array();
-    case Tok::LBrace:
-      return block();
-    case Tok::At:
-      return request();
+    case Tok::LParen: return parens();
+    case Tok::LBracket: return array();
+    case Tok::LBrace: return block();
+    case Tok::At: return request();
     case Tok::Pipe:
-    case Tok::PipePipe:
-      return lambda();
-    case Tok::If:
-      return if_expr();
-    case Tok::Match:
-      return match_expr();
+    case Tok::PipePipe: return lambda();
+    case Tok::If: return if_expr();
+    case Tok::Match: return match_expr();
     case Tok::Bad:  // a literal that the lexer has reported
       take();
       return make(Error{}, begin);
-    default:
-      break;
+    default: break;
   }
   fail_expected("an expression");
   return error_expr();
@@ -262,10 +251,8 @@ ExprId Parser::pattern() {
     case Tok::Str:
     case Tok::True:
     case Tok::False:
-    case Tok::Bad:
-      return primary();
-    default:
-      break;
+    case Tok::Bad: return primary();
+    default: break;
   }
   fail(Code::E0113, fmt::format("expected a pattern, found {}", found()))
       .primary(peek().span)

@@ -87,15 +87,12 @@ bool Parser::begins_item(size_t ahead) const {
     case Tok::Fn:
     case Tok::Pub:
     case Tok::Use:
-    case Tok::Hash:
-      return true;
-    case Tok::At:
-      return is(Tok::Fn, ahead + 1);
+    case Tok::Hash: return true;
+    case Tok::At: return is(Tok::Fn, ahead + 1);
     case Tok::Name:
       return (is_word("mod", ahead) && is(Tok::Name, ahead + 1) && same_line(ahead + 1)) ||
              (is_word("test", ahead) && is(Tok::Str, ahead + 1) && same_line(ahead + 1));
-    default:
-      return false;
+    default: return false;
   }
 }
 

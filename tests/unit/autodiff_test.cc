@@ -1,12 +1,11 @@
 // Differentiation on modules made with the builders: the shape of what is derived, and its numbers
 // against central differences.
-#include "autodiff/differentiate.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
+#include "autodiff/differentiate.h"
 #include "core/build.h"
 #include "core/eval.h"
 #include "core/print.h"
@@ -27,13 +26,15 @@ struct Maker {
   ExprId at(FamilyId f, std::vector<ExprId> i) { return access(m, f, std::move(i)); }
 
   // let name: [type; dims…]; each dimension is a new symbolic extent of that name, or a known one.
-  FamilyId input(const std::string& name, const std::vector<std::string>& dims, DType type = kReal) {
+  FamilyId input(const std::string& name, const std::vector<std::string>& dims,
+                 DType type = kReal) {
     Family f;
     f.name = intern(name);
     f.kind = Family::Kind::Input;
     f.dtype = type;
     FamilyId id(static_cast<uint32_t>(m.families.size()));
-    for (size_t k = 0; k < dims.size(); ++k) f.coords.push_back({intern(dims[k]), extent(dims[k], id, k)});
+    for (size_t k = 0; k < dims.size(); ++k)
+      f.coords.push_back({intern(dims[k]), extent(dims[k], id, k)});
     return m.families.add(f);
   }
 
@@ -63,8 +64,8 @@ struct Maker {
   }
   Coord coord(const std::string& name, ExprId extent) { return {intern(name), extent}; }
 
-  ExprId sum(uint32_t first, std::vector<std::pair<std::string, ExprId>> over, ExprId body, ExprId gate = {},
-             ReduceOp op = ReduceOp::Sum) {
+  ExprId sum(uint32_t first, std::vector<std::pair<std::string, ExprId>> over, ExprId body,
+             ExprId gate = {}, ReduceOp op = ReduceOp::Sum) {
     Reduce r{op, first, {}, {}, gate, {}, body};
     for (auto& [name, hi] : over) {
       r.over.push_back({n(0), hi});
@@ -123,7 +124,8 @@ void expect_gradient(Module& m, Inputs inputs, const std::string& num, const std
     double down = value_of(m, inputs, num).get_float(0);
     x.set_float(i, x0);
     double want = (up - down) / (2 * h);
-    EXPECT_NEAR(g.get_float(i), want, 1e-6 * std::max(1.0, std::fabs(want))) << gradient << " at " << i;
+    EXPECT_NEAR(g.get_float(i), want, 1e-6 * std::max(1.0, std::fabs(want)))
+        << gradient << " at " << i;
   }
 }
 
@@ -131,16 +133,19 @@ TEST(Autodiff, MatmulGradientsAreOneLineEach) {
   Maker k;
   FamilyId A = k.input("A", {"m", "n"}), B = k.input("B", {"n", "p"});
   ExprId M = k.extent("m"), N = k.extent("n"), P = k.extent("p");
-  FamilyId C = k.let("C", {k.coord("i", M), k.coord("j", P)},
-                     k.sum(2, {{"k", N}}, mul(k.m, k.at(A, {k.s(0), k.s(2)}), k.at(B, {k.s(2), k.s(1)}))));
+  FamilyId C =
+      k.let("C", {k.coord("i", M), k.coord("j", P)},
+            k.sum(2, {{"k", N}}, mul(k.m, k.at(A, {k.s(0), k.s(2)}), k.at(B, {k.s(2), k.s(1)}))));
   ExprId c = k.at(C, {k.s(0), k.s(1)});
   FamilyId loss = k.let("loss", {}, k.sum(0, {{"i", M}, {"j", P}}, mul(k.m, c, c)));
   k.gradient("dA", loss, A);
   k.gradient("dB", loss, B);
   Module m = derive(k.m);
   EXPECT_EQ(line(m, "d_loss_d_C"), "let d_loss_d_C[i in 0..m, j in 0..p] = 2.0 * C[i, j];\n");
-  EXPECT_EQ(line(m, "dA"), "let dA[m in 0..m, n in 0..n] = sum[j in 0..p](d_loss_d_C[m, j] * B[n, j]);\n");
-  EXPECT_EQ(line(m, "dB"), "let dB[n in 0..n, p in 0..p] = sum[i in 0..m](d_loss_d_C[i, p] * A[i, n]);\n");
+  EXPECT_EQ(line(m, "dA"),
+            "let dA[m in 0..m, n in 0..n] = sum[j in 0..p](d_loss_d_C[m, j] * B[n, j]);\n");
+  EXPECT_EQ(line(m, "dB"),
+            "let dB[n in 0..n, p in 0..p] = sum[i in 0..m](d_loss_d_C[i, p] * A[i, n]);\n");
   std::mt19937 rng(1);
   Inputs in{{"A", random_tensor({3, 4}, rng)}, {"B", random_tensor({4, 2}, rng)}};
   expect_gradient(m, in, "loss", "A", "dA");
@@ -215,7 +220,8 @@ TEST(Autodiff, CoupledRecurrenceRunsBackward) {
   k.clause(a, {{k.n(1), T}}, apply(k.m, Op::Tanh, {add(k.m, mul(k.m, W, a1), mul(k.m, b1, xt))}));
   k.clause(b, {{k.n(0), k.n(1)}}, k.real(0.5));
   k.clause(b, {{k.n(1), T}}, add(k.m, mul(k.m, k.real(0.9), b1), mul(k.m, k.at(a, {k.s(0)}), W)));
-  FamilyId loss = k.let("loss", {}, k.sum(0, {{"t", T}}, mul(k.m, k.at(b, {k.s(0)}), k.at(a, {k.s(0)}))));
+  FamilyId loss =
+      k.let("loss", {}, k.sum(0, {{"t", T}}, mul(k.m, k.at(b, {k.s(0)}), k.at(a, {k.s(0)}))));
   k.m.constraints.push_back({apply(k.m, Op::Ge, {T, k.n(1)}), "T", {}, {}});
   k.gradient("dx", loss, x);
   k.gradient("dw", loss, w);
@@ -232,9 +238,11 @@ TEST(Autodiff, SecondDerivative) {
   FamilyId x = k.input("x", {"n"});
   ExprId N = k.extent("n");
   ExprId xi = k.at(x, {k.s(0)});
-  FamilyId loss = k.let("loss", {}, k.sum(0, {{"i", N}}, mul(k.m, apply(k.m, Op::Sin, {xi}), mul(k.m, xi, xi))));
+  FamilyId loss = k.let(
+      "loss", {}, k.sum(0, {{"i", N}}, mul(k.m, apply(k.m, Op::Sin, {xi}), mul(k.m, xi, xi))));
   FamilyId g = k.gradient("g", loss, x);
-  FamilyId total = k.let("total", {}, k.sum(0, {{"i", N}}, mul(k.m, k.at(g, {k.s(0)}), k.at(g, {k.s(0)}))));
+  FamilyId total =
+      k.let("total", {}, k.sum(0, {{"i", N}}, mul(k.m, k.at(g, {k.s(0)}), k.at(g, {k.s(0)}))));
   k.gradient("h", total, x);
   Module m = derive(k.m);
   std::mt19937 rng(6);
@@ -252,7 +260,8 @@ TEST(Autodiff, RequestInsideARecurrenceTakesSameStepPaths) {
   FamilyId loss = k.declare("loss", {k.coord("s", S)});
   k.clause(w, {{k.n(0), k.n(1)}, {k.n(0), F}}, k.real(0));
   k.clause(w, {{k.n(1), S}, {k.n(0), F}}, k.at(W, {sub(k.m, k.s(0), k.n(1)), k.s(1)}));
-  ExprId pred = k.sum(2, {{"j", F}}, mul(k.m, k.at(x, {k.s(1), k.s(2)}), k.at(w, {k.s(0), k.s(2)})));
+  ExprId pred =
+      k.sum(2, {{"j", F}}, mul(k.m, k.at(x, {k.s(1), k.s(2)}), k.at(w, {k.s(0), k.s(2)})));
   ExprId err = sub(k.m, pred, k.at(y, {k.s(1)}));
   k.clause(loss, {{k.n(0), k.n(1)}}, k.real(0));
   k.clause(loss, {{k.n(1), S}}, k.sum(1, {{"b", B}}, mul(k.m, err, err)));
@@ -270,10 +279,12 @@ TEST(Autodiff, RequestInsideARecurrenceTakesSameStepPaths) {
     for (int64_t b = 0; b < 3; ++b) {
       double e = -in["y"].get_float(b);
       for (int64_t f = 0; f < 2; ++f) e += in["x"].get_float(b * 2 + f) * v[static_cast<size_t>(f)];
-      for (int64_t f = 0; f < 2; ++f) g[static_cast<size_t>(f)] += 2 * e * in["x"].get_float(b * 2 + f);
+      for (int64_t f = 0; f < 2; ++f)
+        g[static_cast<size_t>(f)] += 2 * e * in["x"].get_float(b * 2 + f);
     }
     for (size_t f = 0; f < 2; ++f) v[f] -= 0.1 * g[f];
-    for (int64_t f = 0; f < 2; ++f) EXPECT_NEAR(got.get_float(s * 2 + f), v[static_cast<size_t>(f)], 1e-12) << print(m);
+    for (int64_t f = 0; f < 2; ++f)
+      EXPECT_NEAR(got.get_float(s * 2 + f), v[static_cast<size_t>(f)], 1e-12) << print(m);
   }
 }
 

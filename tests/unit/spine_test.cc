@@ -30,7 +30,8 @@ struct Draw {
   std::mt19937 rng{7};
   Tensor real(std::vector<int64_t> shape) {
     Tensor t(DType::F64, std::move(shape));
-    for (int64_t i = 0; i < t.size(); ++i) t.set_float(i, static_cast<double>(rng()) / 2147483648.0 - 1);
+    for (int64_t i = 0; i < t.size(); ++i)
+      t.set_float(i, static_cast<double>(rng()) / 2147483648.0 - 1);
     return t;
   }
   Tensor whole(std::vector<int64_t> shape, uint32_t below) {
@@ -40,7 +41,8 @@ struct Draw {
   }
   Tensor truth(std::vector<int64_t> shape) {  // mostly true, and never a row of none
     Tensor t(DType::Bool, std::move(shape));
-    for (int64_t i = 0; i < t.size(); ++i) t.set_int(i, i % t.shape().back() == 0 || rng() % 3 != 0);
+    for (int64_t i = 0; i < t.size(); ++i)
+      t.set_int(i, i % t.shape().back() == 0 || rng() % 3 != 0);
     return t;
   }
 };
@@ -57,39 +59,53 @@ std::vector<Case> cases() {
   static Draw d;
   return {
       {"matmul",
-       [](int64_t n) { return Inputs{{"A", d.real({n, 4})}, {"B", d.real({4, 3})}}; },
+       [](int64_t n) {
+         return Inputs{{"A", d.real({n, 4})}, {"B", d.real({4, 3})}};
+       },
        "loss",
        {{"A", "dA"}, {"B", "dB"}},
-       {"= sum[j in 0..j](d_loss_d_C[i, j] * B[k, j]);", "= sum[i in 0..i](d_loss_d_C[i, j] * A[i, k]);"}},
+       {"= sum[j in 0..j](d_loss_d_C[i, j] * B[k, j]);",
+        "= sum[i in 0..i](d_loss_d_C[i, j] * A[i, k]);"}},
       {"conv",
-       [](int64_t n) { return Inputs{{"x", d.real({2, 2, n, 5})}, {"w", d.real({3, 2, 3, 3})}}; },
+       [](int64_t n) {
+         return Inputs{{"x", d.real({2, 2, n, 5})}, {"w", d.real({3, 2, 3, 3})}};
+       },
        "loss",
        {{"x", "dx"}, {"w", "dw"}},
        {"let dx[", "let dw["}},
       {"conv_valid",
-       [](int64_t n) { return Inputs{{"x", d.real({2, 2, n, 5})}, {"w", d.real({3, 2, 3, 2})}}; },
+       [](int64_t n) {
+         return Inputs{{"x", d.real({2, 2, n, 5})}, {"w", d.real({3, 2, 3, 2})}};
+       },
        "loss",
        {{"x", "dx"}, {"w", "dw"}},
        {"[b, oc, ih - kh, iw - kw]"}},
       {"softmax",
        [](int64_t n) {
-         return Inputs{{"logits", d.real({3, n})}, {"valid", d.truth({3, n})}, {"target", d.real({3, n})}};
+         return Inputs{
+             {"logits", d.real({3, n})}, {"valid", d.truth({3, n})}, {"target", d.real({3, n})}};
        },
        "loss",
        {{"logits", "dlogits"}},
        {"where valid[b, c]"}},
       {"gather",
-       [](int64_t n) { return Inputs{{"table", d.real({6, 3})}, {"idx", d.whole({n}, 5)}}; },
+       [](int64_t n) {
+         return Inputs{{"table", d.real({6, 3})}, {"idx", d.whole({n}, 5)}};
+       },
        "loss",
        {{"table", "dtable"}},
        {"where idx[n] == r"}},
       {"coupled",
-       [](int64_t n) { return Inputs{{"x", d.real({n})}, {"w", d.real({})}, {"u", d.real({})}}; },
+       [](int64_t n) {
+         return Inputs{{"x", d.real({n})}, {"w", d.real({})}, {"u", d.real({})}};
+       },
        "loss",
        {{"x", "dx"}, {"w", "dw"}, {"u", "du"}},
        {"[t + 1]"}},
       {"regression",
-       [](int64_t n) { return Inputs{{"x", d.real({n, 3})}, {"y", d.real({n})}}; },
+       [](int64_t n) {
+         return Inputs{{"x", d.real({n, 3})}, {"y", d.real({n})}};
+       },
        "err",
        {{"y", "dy"}},
        {"let W[s in 1..20, j"}},
@@ -105,7 +121,8 @@ class Spine : public ::testing::TestWithParam<Case> {
   core::Module& module() { return subject_.compiled.module; }
   std::vector<core::FamilyId> wanted() {
     std::vector<core::FamilyId> out{module().find(intern(GetParam().loss))};
-    for (const auto& [input, gradient] : GetParam().gradients) out.push_back(module().find(intern(gradient)));
+    for (const auto& [input, gradient] : GetParam().gradients)
+      out.push_back(module().find(intern(gradient)));
     return out;
   }
   Subject subject_;
@@ -113,7 +130,8 @@ class Spine : public ::testing::TestWithParam<Case> {
 
 TEST_P(Spine, PrintedSourceIsReadableAndParsesToTheSameCore) {
   std::string printed = core::print(module());
-  for (const std::string& part : GetParam().reads) EXPECT_NE(printed.find(part), std::string::npos) << part << "\n" << printed;
+  for (const std::string& part : GetParam().reads)
+    EXPECT_NE(printed.find(part), std::string::npos) << part << "\n" << printed;
   EXPECT_EQ(printed.find('@'), std::string::npos);
   EXPECT_EQ(fuzz::check_round_trip(module()), "");
 }
@@ -122,7 +140,8 @@ TEST_P(Spine, GradientsEqualFiniteDifferences) {
   Inputs inputs = GetParam().inputs(6);
   int skipped = 0;
   for (const auto& [input, gradient] : GetParam().gradients) {
-    EXPECT_EQ(fuzz::check_gradient(module(), inputs, GetParam().loss, input, gradient, 8, skipped), "");
+    EXPECT_EQ(fuzz::check_gradient(module(), inputs, GetParam().loss, input, gradient, 8, skipped),
+              "");
   }
   EXPECT_EQ(skipped, 0);
 }
@@ -137,7 +156,8 @@ TEST_P(Spine, GradientCostsAtMostFourTimesTheValue) {
 
 TEST_P(Spine, NativeEqualsReferenceAtTwoSizesWithOneCompilation) {
   auto compiled = compile_native(module(), wanted(), {});
-  ASSERT_TRUE(std::holds_alternative<std::shared_ptr<Native>>(compiled)) << std::get<std::string>(compiled);
+  ASSERT_TRUE(std::holds_alternative<std::shared_ptr<Native>>(compiled))
+      << std::get<std::string>(compiled);
   Native& native = *std::get<std::shared_ptr<Native>>(compiled);
   uint64_t compilations = native_compile_count();
   for (int64_t n : {17, 10000}) {
@@ -157,7 +177,9 @@ TEST_P(Spine, NativeEqualsReferenceAtTwoSizesWithOneCompilation) {
 
 TEST(Product, GradientIsExactWhenFactorsAreZero) {
   Subject subject;
-  ASSERT_EQ(fuzz::compile_source("let x: [f64; n];\nlet p = prod[i](x[i]);\nlet dp = @p / @x;\n", subject), "");
+  ASSERT_EQ(fuzz::compile_source("let x: [f64; n];\nlet p = prod[i](x[i]);\nlet dp = @p / @x;\n",
+                                 subject),
+            "");
   core::Module& m = subject.compiled.module;
   Tensor x(DType::F64, {4});
   double values[] = {2, 0, 3, 4}, want[] = {0, 24, 0, 0};

@@ -278,7 +278,8 @@ TEST(Robustness, RandomBytes) {
   }
 }
 
-TEST(Robustness, EveryCharacterIsConsumed) {  // one that no rule took once stopped the lexer for good
+TEST(Robustness,
+     EveryCharacterIsConsumed) {  // one that no rule took once stopped the lexer for good
   for (uint32_t c = 0; c < 0x30000; c += c < 0x10000 ? 1 : 97) {
     std::string text;
     if (c < 0x80) {
