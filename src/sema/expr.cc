@@ -144,12 +144,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
       [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
       [&](const ast::Lambda&) { return unsupported(s, span, "lambdas"); },
-      [&](const ast::Match& n) {
-        for (const ast::MatchArm& arm : n.arms) {  // the parser has reported it
-          if (std::holds_alternative<ast::Error>(s[arm.pattern].node)) return Value{};
-        }
-        return unsupported(s, span, "`match`");
-      },
+      [&](const ast::Match& n) { return elaborate_match(s, env, n, span); },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },
       [&](const ast::Request& n) { return elaborate_request(s, env, n, span); },
       [&](const ast::Error&) { return Value{}; });

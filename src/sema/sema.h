@@ -395,6 +395,10 @@ Value unsupported(Sema& s, Span span, const std::string& what, const std::string
 bool too_many_indices(Sema& s, size_t count, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
 
+// ---- match.cc ----------------------------------------------------------------------------------
+
+Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
+
 // ---- access.cc ---------------------------------------------------------------------------------
 
 Value elaborate_base(Sema& s, Env& env, TreeId base);  // of an access: never an index
