@@ -26,6 +26,12 @@ struct Arm {
   Value body;
 };
 
+std::string quoted_key(const Sema& s, TreeId e) {
+  std::string out = "\"";
+  for (const ast::StrPiece& p : std::get<ast::StrLit>(s[e].node).pieces) out += p.text;
+  return out + "\"";
+}
+
 std::string key_of(const Sema& s, TreeId e, const Value& subject) {
   bool minus = false;
   if (const auto* u = std::get_if<ast::Unary>(&s[e].node)) {
@@ -37,6 +43,7 @@ std::string key_of(const Sema& s, TreeId e, const Value& subject) {
   if (const auto* i = std::get_if<ast::IntLit>(&s[e].node); i && !real) {
     return (minus && i->value != 0 ? "-" : "") + std::to_string(i->value);
   }
+  if (std::holds_alternative<ast::StrLit>(s[e].node)) return quoted_key(s, e);
   if (const auto* b = std::get_if<ast::BoolLit>(&s[e].node)) return b->value ? "true" : "false";
   double v = 0;
   if (const auto* i = std::get_if<ast::IntLit>(&s[e].node)) v = static_cast<double>(i->value);
@@ -283,16 +290,10 @@ Value arm_body(Sema& s, Env& env, TreeId body, Arm& arm) {
   return v;
 }
 
-// Tables of a subject become families once, not once per comparison.
-Value as_subject(Sema& s, const Env& env, Value v) {
-  for (Value& item : v.items) item = as_subject(s, env, std::move(item));
-  return v.kind == Value::Kind::Table ? as_data(s, env, std::move(v)) : v;
-}
-
 }  // namespace
 
 Value elaborate_match(Sema& s, Env& env, const ast::Match& n, Span span) {
-  Value subject = as_subject(s, env, elaborate(s, env, n.subject));
+  Value subject = without_tables(s, env, elaborate(s, env, n.subject));
   if (subject.poison()) return {};
   std::vector<Arm> arms(n.arms.size());
   std::vector<Row> rows;  // patterns of the arms without a guard
