@@ -67,8 +67,8 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
   auto element = tuple || is_text_type(s, type) ? std::nullopt : element_type(s, type);
   const auto* dims = dims_of(s, type);
   bool any = dims && std::any_of(dims->begin(), dims->end(), [](const ast::Dim& d) {
-    return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
-  });
+               return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
+             });
   bool rank = !dims || any || dims->size() == v.coords.size();  // a scalar type maps over tensors
   if (element && fits(v, *element) && rank) {
     v = as_data(s, env, adapt(s, env, std::move(v), *element));

@@ -25,7 +25,8 @@ std::optional<core::Op> primitive_named(Symbol name) {
 }
 
 bool is_builtin(Symbol name) {
-  static const std::set<std::string> others = {"extent", "shape", "len", "uniform", "normal", "typeof"};
+  static const std::set<std::string> others = {"extent",  "shape",  "len",
+                                               "uniform", "normal", "typeof"};
   return primitive_named(name) || reduction_named(name) || is_effect(name) ||
          others.count(text(name)) > 0;
 }
@@ -166,7 +167,7 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
     }
   }
   const auto* dims = type ? dims_of(s, type) : nullptr;
-  if (!dims) {
+  if (!dims || any_rank(s, type)) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
   }
@@ -216,7 +217,8 @@ bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::Typ
     return true;
   }
   // A scalar result type on a mapped call: the coordinates are the arguments'.
-  return !type || !dims_of(s, type) || check_result_coords(s, sig.fn, type, v, coords);
+  if (!type || !dims_of(s, type) || any_rank(s, type)) return true;
+  return check_result_coords(s, sig.fn, type, v, coords);
 }
 
 bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& v,
@@ -258,7 +260,11 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   }
   if (expands_too_far(s, fn, span)) return {};
   s.inlined++;
-  if (stmt && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
+  // whether that ends is left to the bound on calls.
+  bool higher = std::any_of(args.begin(), args.end(),
+                            [](const Value& v) { return v.kind == Value::Kind::Function; });
+  if (stmt && !higher && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
