@@ -191,8 +191,8 @@ void add_called(Sema& s, const Scope& scope, Walker& walker) {
   }
   for (Symbol callee : functions) {
     auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    if (f == scope.functions.end() || f->second.home != &scope) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second.stmt);
     walker.values.insert(more.begin(), more.end());
   }
 }
@@ -324,7 +324,8 @@ void find_groups(Sema& s, Scope& scope) {
     for (ast::StmtId id : d.clauses) {
       for (Symbol name : clause_names(s, scope, s.ast[id])) {
         auto it = scope.values.find(name);
-        if (it != scope.values.end()) reads[&d].push_back(it->second);
+        if (it != scope.values.end() && it->second->scope == &scope)
+          reads[&d].push_back(it->second);
       }
       // The names of a tuple clause are elaborated together, so they belong together.
       if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node); l && l->tuple) {

@@ -27,16 +27,6 @@ Value value_of(Closure closure, const Env& env, Span span) {
   return v;
 }
 
-Value of_function(const ast::Fn& fn, ast::StmtId stmt, const Scope& home, const Env& env,
-                  Span span) {
-  Closure c;
-  c.fn = fn;
-  c.stmt = stmt;
-  c.home = &home.frame;
-  c.name = quoted(fn.name.symbol);
-  return value_of(std::move(c), env, span);
-}
-
 size_t arity(const Closure& c) {
   return c.primitive ? core::info(*c.primitive).arity : c.fn.params.size();
 }
@@ -82,6 +72,15 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
 
 }  // namespace
 
+Value function_value(const Function& f, const Env& env, Span span) {
+  Closure c;
+  c.fn = *f.fn;
+  c.stmt = f.stmt;
+  c.home = &f.home->frame;
+  c.name = quoted(f.fn->name.symbol);
+  return value_of(std::move(c), env, span);
+}
+
 Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
   Closure c;
   for (const ast::LambdaParam& p : lambda.params) {
@@ -102,10 +101,9 @@ Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
 }
 
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name) {
-  ast::StmtId stmt;
-  Scope* home = nullptr;
-  if (const ast::Fn* fn = find_function(s, env, name.symbol, &stmt, &home)) {
-    return of_function(*fn, stmt, *home, env, name.span);
+  if (const Function* f = find_function(env, name.symbol)) {
+    if (ambiguous(s, env, name, true)) return Value{};
+    return function_value(*f, env, name.span);
   }
   if (auto op = primitive_named(name.symbol)) {
     Closure c;
@@ -135,11 +133,7 @@ std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name) {
     if (it == f->scope->values.end()) continue;
     // A value called like something built in is meant only when it is written as a function.
     if (is_builtin(name.symbol) && !looks_like_function(s, *it->second)) continue;
-    ast::StmtId stmt;
-    Scope* home = nullptr;
-    if (!looks_like_function(s, *it->second) && find_function(s, env, name.symbol, &stmt, &home)) {
-      continue;
-    }
+    if (!looks_like_function(s, *it->second) && find_function(env, name.symbol)) continue;
     Value v = read_definition(s, env, *it->second, name.span);
     if (v.kind == Value::Kind::Function || v.poison()) return v;
   }

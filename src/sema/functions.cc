@@ -43,7 +43,7 @@ bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   if (s.inlined > kMaxCalls) return true;  // reported
   s.inlined = kMaxCalls + 1;
   s.diags
-      .error(Code::E0211, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+      .error(Code::E0215, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
                                : fmt::format("the program makes more than {} calls", kMaxCalls))
       .primary(span, "this call")
       .label(fn.name.span, "of this function")
@@ -69,6 +69,7 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   }
   static const std::set<std::string> later = {"load", "save", "eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
+  if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
   std::vector<std::string> names = function_names(env);
@@ -269,6 +270,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
   Env env = caller;
+  env.effects = false;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     if (args[i].poison()) return {};
@@ -317,7 +319,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   std::vector<core::Coord> coords;
   bool ok = result_coords(s, env, scope, sig, fn.result, coords);
   s.calls.push_back(stmt);
-  Value v = ok ? elaborate_body(s, inside, fn, coords) : Value{};
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, fn, coords);
   s.calls.pop_back();
   ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
   if (stmt && s.diags.errors() > errors) s.bad_functions.insert(stmt);
@@ -342,6 +350,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
+  bool statement = env.effects;
+  env.effects = false;
   auto arguments = [&](bool& ok) {
     bool shadow = env.shadow_ok, slot = env.in_slot;
     env.shadow_ok = false;
@@ -354,12 +364,10 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     env.in_slot = slot;
     return args;
   };
-  const ast::Path* path = as_path(s, call.callee);
-  if (!path && std::holds_alternative<ast::Path>(s[call.callee].node)) {
-    return unsupported(s, s[call.callee].span, "module paths");
-  }
-  std::optional<Value> value =
-      path ? called_value(s, env, path->parts[0]) : elaborate(s, env, call.callee);
+  const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
+  std::optional<Value> value;
+  if (!path) value = elaborate(s, env, call.callee);
+  if (path && path->parts.size() == 1) value = called_value(s, env, path->parts[0]);
   if (value) {
     if (value->poison()) return {};
     if (value->kind != Value::Kind::Function) {
@@ -377,11 +385,14 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     std::vector<Value> args = arguments(ok);
     return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
   }
-  const ast::Name& name = path->parts[0];
+  const Function* fn = find_callee(s, env, call.callee);
+  if (!fn && path->parts.size() > 1) {
+    function_at(s, env, *path, true);
+    return {};
+  }
+  const ast::Name& name = path->parts.back();
   const std::string& spelled = text(name.symbol);
-  ast::StmtId stmt;
-  Scope* home = nullptr;
-  const ast::Fn* fn = find_function(s, env, name.symbol, &stmt, &home);
+  if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
   if (!fn) {
     auto reduction = reduction_named(name.symbol);
     if (reduction && call.has_brackets) {
@@ -403,7 +414,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (is_effect(name.symbol)) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")
-          .help("effects stand at the top level");
+          .help("effects are statements of the top level, or of a function called there");
       return {};
     }
     auto op = primitive_named(name.symbol);
@@ -423,12 +434,13 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
   if (call.has_brackets) {
-    return elaborate_coordinate_call(s, env, call, *fn, stmt, &home->frame, span);
+    return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
   }
   bool ok = true;
   std::vector<Value> args = arguments(ok);
   if (!ok) return {};
-  return call_function(s, env, *fn, stmt, &home->frame, std::move(args), span);
+  env.effects = statement;
+  return call_function(s, env, *fn->fn, fn->stmt, &fn->home->frame, std::move(args), span);
 }
 
 }  // namespace ein::sema
