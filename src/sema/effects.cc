@@ -50,9 +50,7 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   core::Effect effect;
   effect.span = span;
   const std::string& name = text(path_name(s, call.callee));
-  auto add = [&](TreeId e) {
-    return add_value(s, env, elaborate(s, env, e), {}, effect.pieces);
-  };
+  auto add = [&](TreeId e) { return add_value(s, env, elaborate(s, env, e), {}, effect.pieces); };
   bool ok = true;
   if (name == "print") {
     for (size_t i = 0; i < call.args.size(); ++i) {

@@ -27,16 +27,6 @@ Value value_of(Closure closure, const Env& env, Span span) {
   return v;
 }
 
-Value of_function(const ast::Fn& fn, ast::StmtId stmt, const Scope& home, const Env& env,
-                  Span span) {
-  Closure c;
-  c.fn = fn;
-  c.stmt = stmt;
-  c.home = &home.frame;
-  c.name = quoted(fn.name.symbol);
-  return value_of(std::move(c), env, span);
-}
-
 size_t arity(const Closure& c) {
   return c.primitive ? core::info(*c.primitive).arity : c.fn.params.size();
 }
@@ -67,8 +57,8 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
   auto element = tuple || is_text_type(s, type) ? std::nullopt : element_type(s, type);
   const auto* dims = dims_of(s, type);
   bool any = dims && std::any_of(dims->begin(), dims->end(), [](const ast::Dim& d) {
-    return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
-  });
+               return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
+             });
   bool rank = !dims || any || dims->size() == v.coords.size();  // a scalar type maps over tensors
   if (element && fits(v, *element) && rank) {
     v = as_data(s, env, adapt(s, env, std::move(v), *element));
@@ -81,6 +71,15 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
 }
 
 }  // namespace
+
+Value function_value(const Function& f, const Env& env, Span span) {
+  Closure c;
+  c.fn = *f.fn;
+  c.stmt = f.stmt;
+  c.home = &f.home->frame;
+  c.name = quoted(f.fn->name.symbol);
+  return value_of(std::move(c), env, span);
+}
 
 Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
   Closure c;
@@ -104,7 +103,7 @@ Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name) {
   if (const Function* f = find_function(env, name.symbol)) {
     if (ambiguous(s, env, name, true)) return Value{};
-    return of_function(*f->fn, f->stmt, *f->home, env, name.span);
+    return function_value(*f, env, name.span);
   }
   if (auto op = primitive_named(name.symbol)) {
     Closure c;
@@ -134,9 +133,7 @@ std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name) {
     if (it == f->scope->values.end()) continue;
     // A value called like something built in is meant only when it is written as a function.
     if (is_builtin(name.symbol) && !looks_like_function(s, *it->second)) continue;
-    if (!looks_like_function(s, *it->second) && find_function(env, name.symbol)) {
-      continue;
-    }
+    if (!looks_like_function(s, *it->second) && find_function(env, name.symbol)) continue;
     Value v = read_definition(s, env, *it->second, name.span);
     if (v.kind == Value::Kind::Function || v.poison()) return v;
   }

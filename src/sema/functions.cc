@@ -25,7 +25,8 @@ std::optional<core::Op> primitive_named(Symbol name) {
 }
 
 bool is_builtin(Symbol name) {
-  static const std::set<std::string> others = {"extent", "shape", "len", "uniform", "normal", "typeof"};
+  static const std::set<std::string> others = {"extent",  "shape",  "len",
+                                               "uniform", "normal", "typeof"};
   return primitive_named(name) || reduction_named(name) || is_effect(name) ||
          others.count(text(name)) > 0;
 }
@@ -167,7 +168,7 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
     }
   }
   const auto* dims = type ? dims_of(s, type) : nullptr;
-  if (!dims) {
+  if (!dims || any_rank(s, type)) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
   }
@@ -182,6 +183,32 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
   arg.coords = std::move(coords);
   return true;
 }
+
+// The type parameters of one call, in force until it is done. Values that have a type decide; what
+// still adapts (a literal, an index) follows, and counts only when nothing else says.
+class ElementTypes {
+ public:
+  ElementTypes(Sema& s, const ast::Fn& fn, const std::vector<Value>& args) : s_(s) {
+    std::map<Symbol, DType> bound;
+    for (bool fixed : {true, false}) {
+      for (size_t i = 0; i < args.size(); ++i) {
+        ast::TypeId type = fn.params[i].type;
+        if (!type || !is_type_parameter(s, type) || args[i].poison() || !args[i].one()) continue;
+        if ((args[i].typing == Typing::Fixed) != fixed) continue;
+        if (const auto* t = std::get_if<ast::TensorType>(&s.ast[type].node)) type = t->elem;
+        bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol,
+                          default_type(args[i]));
+      }
+    }
+    s_.element_types.push_back(std::move(bound));
+  }
+  ~ElementTypes() { s_.element_types.pop_back(); }
+  ElementTypes(const ElementTypes&) = delete;
+  ElementTypes& operator=(const ElementTypes&) = delete;
+
+ private:
+  Sema& s_;
+};
 
 // Tensors given to parameters annotated as scalars: the call is made once per cell (decision 6).
 bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Span span,
@@ -217,7 +244,8 @@ bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::Typ
     return true;
   }
   // A scalar result type on a mapped call: the coordinates are the arguments'.
-  return !type || !dims_of(s, type) || check_result_coords(s, sig.fn, type, v, coords);
+  if (!type || !dims_of(s, type) || any_rank(s, type)) return true;
+  return check_result_coords(s, sig.fn, type, v, coords);
 }
 
 bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& v,
@@ -259,12 +287,17 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   }
   if (expands_too_far(s, fn, span)) return {};
   s.inlined++;
-  if (stmt && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
+  // whether that ends is left to the bound on calls.
+  bool higher = std::any_of(args.begin(), args.end(),
+                            [](const Value& v) { return v.kind == Value::Kind::Function; });
+  if (stmt && !higher && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
   Env env = caller;
   env.effects = false;
+  ElementTypes types(s, fn, args);
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     if (args[i].poison()) return {};
@@ -359,11 +392,6 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return args;
   };
   const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
-  const Function* fn = find_callee(s, env, call.callee);
-  if (!fn && path && path->parts.size() > 1) {
-    function_at(s, env, *path, true);
-    return {};
-  }
   std::optional<Value> value;
   if (!path) value = elaborate(s, env, call.callee);
   if (path && path->parts.size() == 1) value = called_value(s, env, path->parts[0]);
@@ -383,6 +411,11 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     bool ok = true;
     std::vector<Value> args = arguments(ok);
     return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
+  }
+  const Function* fn = find_callee(s, env, call.callee);
+  if (!fn && path->parts.size() > 1) {
+    function_at(s, env, *path, true);
+    return {};
   }
   const ast::Name& name = path->parts.back();
   const std::string& spelled = text(name.symbol);

@@ -52,7 +52,7 @@ struct Guesser {
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
     const Function* f = find_callee(s, env, c.callee);
-    if (f && f->fn->result) {
+    if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) {
       auto type = element_type(s, f->fn->result);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }

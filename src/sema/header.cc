@@ -48,6 +48,9 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
     if (out->body.typing == Typing::Fixed && !fixed) fixed = &*out;
   }
   if (fixed) return fixed->body.type;
+  for (const auto& out : d.outs) {
+    if (out && !out->bad && reject_untyped_empty(s, out->body)) return std::nullopt;
+  }
   std::optional<Guess> guess;
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
     const ast::Let* l = let_of(s, d.clauses[i]);

@@ -82,7 +82,12 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
             return;
           }
           declare_value(s, scope, l.names[0], id, l.has_slots, !l.value);
-          declare_extent_names(s, scope, l.type, scope.values[l.names[0].symbol]);
+          Definition* d = scope.values[l.names[0].symbol];
+          declare_extent_names(s, scope, l.type, d);
+          for_each_tree(s.ast, l.value, [&](TreeId e) {  // `x as [f32; n]` names an extent too
+            const auto* cast = std::get_if<ast::Cast>(&s[e].node);
+            if (cast) declare_extent_names(s, scope, cast->type, d);
+          });
         },
         [&](const ast::Const& c) {
           declare_value(s, scope, c.name, id, false, false);

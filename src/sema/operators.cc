@@ -251,14 +251,21 @@ Value zero_like(Sema& s, const Env& env, const Value& v) {
 
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   Value v = elaborate(s, env, cast.arg);
-  if (dims_of(s, cast.type)) return unsupported(s, span, "casts to tensor types");
   auto to = element_type(s, cast.type);
   if (v.poison() || !to || reject_non_data(s, v)) return {};
-  if (fits(v, *to)) return as_data(s, env, adapt(s, env, std::move(v), *to));
-  v = settle(s, env, std::move(v));
-  if (v.poison()) return v;
-  v.body = core::cast(s.m, v.body, *to, span);
-  v.type = *to;
+  if (fits(v, *to)) {
+    v = as_data(s, env, adapt(s, env, std::move(v), *to));
+    if (v.poison()) return v;
+  } else {
+    v = settle(s, env, std::move(v));
+    if (v.poison()) return v;
+    v.body = core::cast(s.m, v.body, *to, span);
+    v.type = *to;
+  }
+  if (!dims_of(s, cast.type)) return v;  // a scalar type converts every cell
+  const Frame* f = env.frame;
+  while (!f->scope) f = f->up;
+  if (!annotate(s, env, *f->scope, v.coords, cast.type, v.span, "the value", true)) return {};
   return v;
 }
 

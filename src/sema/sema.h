@@ -62,8 +62,8 @@ struct Value {
   std::vector<core::Coord> coords;  // carried, in order
   CoreId body;                      // Data
   uint32_t depth = 0;
-  std::vector<CoreId> cells;  // Table: row-major
-  std::vector<Value> items;   // Tuple; Text: the values it shows
+  std::vector<CoreId> cells;    // Table: row-major
+  std::vector<Value> items;     // Tuple; Text: the values it shows
   std::vector<TextPart> parts;  // Text
   std::shared_ptr<const Closure> function;
   Span span;
@@ -272,8 +272,8 @@ struct Lifted {
 
 // A function as a value.
 struct Closure {
-  ast::Fn fn;           // a lambda has its parameters and its body, and no name
-  ast::StmtId stmt;     // invalid for lambdas and primitives
+  ast::Fn fn;                   // a lambda has its parameters and its body, and no name
+  ast::StmtId stmt;             // invalid for lambdas and primitives
   const Frame* home = nullptr;  // what its body sees
   std::optional<core::Op> primitive;
   ast::TypeId type;  // the function type of the parameter it was given to
@@ -307,6 +307,7 @@ struct Sema {
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
+  std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
   std::vector<Scope*> modules;  // as in the program; the root is last
 
   Sema(const Program& p, Diagnostics& sink) : program(p), ast(p.ast), diags(sink) {}
@@ -399,8 +400,9 @@ bool fits(const Value& v, DType to);  // without an error
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
 // True, and reported, for a tuple, a function or a string.
 bool reject_non_data(Sema& s, const Value& v);
-Value settle(Sema& s, const Env& env, Value v);   // default type, tables become families
-Value as_data(Sema& s, const Env& env, Value v);  // tables become families
+bool reject_untyped_empty(Sema& s, const Value& v);      // the same for `[]` that met no type
+Value settle(Sema& s, const Env& env, Value v);          // default type, tables become families
+Value as_data(Sema& s, const Env& env, Value v);         // tables become families
 Value without_tables(Sema& s, const Env& env, Value v);  // the same, in tuples too
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
 CoreId zero(Sema& s, DType type);  // false for bool
@@ -408,14 +410,18 @@ CoreId zero(Sema& s, DType type);  // false for bool
 // ---- annotations.cc ----------------------------------------------------------------------------
 
 std::optional<DType> element_type(Sema& s, ast::TypeId type);  // reported when it is not a scalar
+// `T` in `x: [T; n]`: a capitalised name, bound to a type by each call of the function.
+bool is_type_parameter(const Sema& s, ast::TypeId type);
 const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type);  // null for a scalar type
 // The extent that one dimension of a type stands for. A name that is new in `scope` is bound to
 // `actual`; arithmetic is solved for one new name. Invalid after an error.
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual);
 Symbol dim_name(const Sema& s, const ast::Dim& dim);
 // Applies the dimensions of a type to coordinates, by position (decision 5); false after an error.
+// `rename`: the type's names replace the value's, as `as` does.
 bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
-              Span value, const std::string& what);
+              Span value, const std::string& what, bool rename = false);
+bool any_rank(const Sema& s, ast::TypeId type);  // `[f32; *]`
 
 // ---- guess.cc ----------------------------------------------------------------------------------
 
@@ -482,6 +488,7 @@ std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
 
 // ---- function_values.cc ------------------------------------------------------------------------
 
+Value function_value(const Function& f, const Env& env, Span span);
 Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span);
 // The function of that name as a value; none when there is none.
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name);

@@ -68,8 +68,7 @@ std::string type_text(const Sema& s, const Value& v) {
 
 Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span) {
   if (call.args.size() != 1) {
-    s.diags
-        .error(Code::E0205, fmt::format("`typeof` takes 1 argument, not {}", call.args.size()))
+    s.diags.error(Code::E0205, fmt::format("`typeof` takes 1 argument, not {}", call.args.size()))
         .primary(span, "");
     return {};
   }

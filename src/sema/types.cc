@@ -188,7 +188,9 @@ bool reject_non_data(Sema& s, const Value& v) {
     case Value::Kind::Poison:
     case Value::Kind::Data:
     case Value::Kind::Table: return false;
-    case Value::Kind::Tuple: help = "take it apart: `let (a, b) = …`, or a field, as in `t.0`"; break;
+    case Value::Kind::Tuple:
+      help = "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
+      break;
     case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
     case Value::Kind::Text: help = "strings are shown, compared and passed to functions"; break;
   }
@@ -198,8 +200,16 @@ bool reject_non_data(Sema& s, const Value& v) {
   return true;
 }
 
+bool reject_untyped_empty(Sema& s, const Value& v) {
+  if (v.kind != Value::Kind::Table || !v.cells.empty() || v.typing == Typing::Fixed) return false;
+  s.diags.error(Code::E0502, "an empty array literal has no element type")
+      .primary(v.span, "")
+      .help("give it one: `let x: [f32; 0] = [];`, or `[] as [f32; 0]`");
+  return true;
+}
+
 Value as_data(Sema& s, const Env& env, Value v) {
-  if (reject_non_data(s, v)) return {};
+  if (reject_non_data(s, v) || reject_untyped_empty(s, v)) return {};
   if (v.kind != Value::Kind::Table) return v;
   return table_as(s, env, v, default_type(v), "table");
 }
