@@ -10,6 +10,7 @@
 #include "base/render.h"
 #include "base/source.h"
 #include "driver/compile.h"
+#include "runtime/tensor.h"
 
 namespace ein::cli {
 
@@ -109,6 +110,8 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-int runtime_error(const std::string& message);
+// `run-time error: …`, and where in the source when that is known.
+int runtime_error(const RuntimeError& error, const SourceMap* sources = nullptr);
+std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli

@@ -38,10 +38,11 @@ int dispatch(int argc, char** argv) {
   RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
   add_common(*run_app, run.common);
-  run_app->add_option("--in", run.in, "NAME=FILE: an input from an .npy file")
+  run_app
+      ->add_option("--in", run.in, "NAME=FILE: an input from a file (npy, npz, csv, safetensors)")
       ->allow_extra_args(false);
   run_app->add_option("--set", run.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
-  run_app->add_option("--out", run.out, "NAME=FILE: write a value to an .npy file")
+  run_app->add_option("--out", run.out, "NAME=FILE: write a value to a file")
       ->allow_extra_args(false);
   run_app->add_option("--show", run.show, "values to show at the end")
       ->delimiter(',')

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "cli/cli.h"
-#include "runtime/npy.h"
+#include "runtime/files.h"
 #include "runtime/show.h"
 
 namespace ein::cli {
@@ -58,6 +58,14 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
   return t;
 }
 
+// From a file with several tensors, the one with the input's name.
+std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f) {
+  Wanted wanted{f.dtype, f.coords.size()};
+  auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
+  bool several = std::holds_alternative<RuntimeError>(only);
+  return read_tensor(given.value, several ? given.name : "", wanted);
+}
+
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
 std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
                                core::Inputs& inputs) {
@@ -77,9 +85,15 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
             fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied",
                         pair->name, pair->name));
       }
+      if (f.file) {
+        return usage_error(
+            fmt::format("`{}` is loaded from `{}`; only inputs (`let {}: type;`) are "
+                        "supplied",
+                        pair->name, f.file->written, pair->name));
+      }
       if (from_file) {
-        auto read = read_npy(pair->value);
-        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(e->message);
+        auto read = read_input(*pair, f);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e);
         inputs[pair->name] = std::get<Tensor>(read);
         continue;
       }
@@ -111,6 +125,9 @@ int run_verb(const RunCommand& command) {
   for (const std::string& given : command.out) {
     auto pair = split(given);
     if (!pair) return usage_error(fmt::format("--out needs NAME=FILE, got `{}`", given));
+    if (std::string why = check_target(pair->value, 1); !why.empty()) {
+      return usage_error(fmt::format("cannot write `{}`: {}", pair->value, why));
+    }
     outputs.push_back(*pair);
     options.show.push_back(pair->name);
   }
@@ -120,7 +137,7 @@ int run_verb(const RunCommand& command) {
   }
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
-    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(e->message);
+    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e);
     std::fputs(std::get<std::string>(text).c_str(), stdout);
     return kFine;
   }
@@ -132,10 +149,10 @@ int run_verb(const RunCommand& command) {
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
   }
-  if (result.error) return runtime_error(result.error->message);
+  if (result.error) return runtime_error(*result.error, &p.sources);
   for (const Pair& o : outputs) {
-    auto written = write_npy(o.value, result.values.at(o.name));
-    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(e->message);
+    auto written = write_tensors(o.value, {{o.name, &result.values.at(o.name)}});
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
   }
   if (command.show.empty()) return kFine;
   std::vector<std::string> items;

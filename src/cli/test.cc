@@ -46,9 +46,8 @@ void run_file(const TestCommand& command, const std::string& file, Tally& tally)
     if (!result.error) continue;
     // What a test printed helps only where it failed.
     std::fputs(printed.c_str(), stdout);
-    Span at = result.failed.valid() ? result.failed : test.span;
-    LineCol place = p.sources.position(at.file, at.begin);
-    fmt::print("  {}:{}:{}: {}\n", file, place.line, place.col, result.error->message);
+    Span at = result.error->at.valid() ? result.error->at : test.span;
+    fmt::print("  {}: {}\n", place_text(p.sources, at), result.error->message);
   }
 }
 

@@ -73,11 +73,12 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
   return out;
 }
 
-std::string message(const Native& n, const NativeFailure& failure,
-                    const std::vector<std::vector<int64_t>>& shapes) {
+RuntimeError error_of(const Native& n, const NativeFailure& failure,
+                      const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
-    case loops::Site::Kind::DivideByZero: return "integer division by zero";
+    case loops::Site::Kind::DivideByZero:
+      return {"integer division by zero", site.span, site.statement};
     case loops::Site::Kind::Bounds: break;
   }
   uint32_t number = 0;
@@ -87,8 +88,9 @@ std::string message(const Native& n, const NativeFailure& failure,
   }
   const std::vector<int64_t>& extents = shapes[number];
   std::vector<int64_t> at(failure.values, failure.values + extents.size());
-  return fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
-                     fmt::join(at, ", "), fmt::join(extents, ", "));
+  return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
+                      fmt::join(at, ", "), fmt::join(extents, ", ")),
+          site.span, site.statement};
 }
 
 // Memory that nobody outside sees, not cleared.
@@ -129,32 +131,38 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
     }
     dims.insert(dims.end(), shape.begin(), shape.end());
     bool wanted = n.plan.families.at(buffer.family).wanted;
-    switch (buffer.space) {
-      case loops::Buffer::Space::Input: {
-        const Tensor& t = inputs.at(buffer.name);
-        pointers.push_back(const_cast<void*>(t.data()));
-        if (wanted) out.values[buffer.family] = t;
-        break;
+    try {
+      switch (buffer.space) {
+        case loops::Buffer::Space::Input: {
+          const Tensor& t = inputs.at(buffer.name);
+          pointers.push_back(const_cast<void*>(t.data()));
+          if (wanted) out.values[buffer.family] = t;
+          break;
+        }
+        case loops::Buffer::Space::Constant:
+          pointers.push_back(n.constants[i].data());
+          if (wanted) out.values[buffer.family] = n.constants[i];
+          break;
+        case loops::Buffer::Space::Output: {
+          Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
+          pointers.push_back(t.data());
+          break;
+        }
+        case loops::Buffer::Space::Temp:
+          scratch.emplace_back(bytes_of(shape, buffer.dtype));
+          pointers.push_back(scratch.back().at);
+          break;
       }
-      case loops::Buffer::Space::Constant:
-        pointers.push_back(n.constants[i].data());
-        if (wanted) out.values[buffer.family] = n.constants[i];
-        break;
-      case loops::Buffer::Space::Output: {
-        Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
-        pointers.push_back(t.data());
-        break;
-      }
-      case loops::Buffer::Space::Temp:
-        scratch.emplace_back(bytes_of(shape, buffer.dtype));
-        pointers.push_back(scratch.back().at);
-        break;
+    } catch (const std::bad_alloc&) {
+      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
+                                     fmt::join(shape, ", ")),
+                         m[buffer.family].span};
     }
     shapes.push_back(std::move(shape));
   }
   NativeFailure failure;
   NativeContext context{pointers.data(), dims.data(), params.data(), &failure, native_functions()};
-  if (n.code->entry(&context) != 0) { out.error = RuntimeError{message(n, failure, shapes)}; }
+  if (n.code->entry(&context) != 0) out.error = error_of(n, failure, shapes);
 }
 
 }  // namespace

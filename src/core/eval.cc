@@ -34,7 +34,13 @@ class Evaluator {
     for (const Coord& c : f.coords) {
       shape.push_back(std::max<int64_t>(0, eval_extent(m_, c.extent, out_.params)));
     }
-    out_.values[id] = Tensor(f.dtype, std::move(shape));
+    try {
+      out_.values[id] = Tensor(f.dtype, shape);
+    } catch (const std::bad_alloc&) {
+      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
+                                     fmt::join(shape, ", ")),
+                         f.span};
+    }
   }
 
   void run(const std::vector<Step>& steps) {
@@ -63,13 +69,17 @@ class Evaluator {
     if (f.kind == Family::Kind::Input) return;
     Tensor& value = out_.values.at(id);
     if (f.kind == Family::Kind::Table) {
+      statement_ = f.span;
       forget(0);
       for (size_t i = 0; i < f.cells.size(); ++i) {
         store(value, static_cast<int64_t>(i), eval(f.cells[i]));
       }
       return;
     }
-    for (const Clause& c : f.clauses) clause(id, c, value);
+    for (const Clause& c : f.clauses) {
+      statement_ = c.span;
+      clause(id, c, value);
+    }
   }
 
   void clause(FamilyId id, const Clause& c, Tensor& value) {
@@ -164,7 +174,8 @@ class Evaluator {
           }
           return Scalar{.i = static_cast<int64_t>(sum)};
         },
-        [&](const Apply& n) { return apply_node(n, x); }, [&](const Access& n) { return read(n); },
+        [&](const Apply& n) { return apply_node(n, x); },
+        [&](const Access& n) { return read(n, x); },
         [&](const Reduce& n) { return reduce_node(n, x); },
         [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); });
     // Binders may have moved slots above this node's level, never those at or below it.
@@ -185,27 +196,28 @@ class Evaluator {
     DType type = m_[n.args[0]].type;
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
     auto v = apply_scalar(n.op, type, x.type, a, b);
-    if (!v) throw Fault{{"integer division by zero"}};
+    if (!v) throw Fault{{"integer division by zero", x.span, statement_}};
     return *v;
   }
 
-  Scalar read(const Access& n) {
+  Scalar read(const Access& n, const Expr& x) {
     const Tensor& t = out_.values.at(n.family);
     int64_t at = 0;
     for (size_t k = 0; k < n.at.size(); ++k) {
       int64_t i = eval(n.at[k]).i;
-      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t);
+      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t, x.span);
       at = at * t.shape()[k] + i;
     }
     return load(t, at);
   }
 
-  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t) {
+  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t, Span at_span) {
     std::vector<int64_t> at;
     for (ExprId e : n.at) at.push_back(eval(e).i);
     throw Fault{
         {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
-                     fmt::join(at, ", "), fmt::join(t.shape(), ", "))}};
+                     fmt::join(at, ", "), fmt::join(t.shape(), ", ")),
+         at_span, statement_}};
   }
 
   Scalar reduce_node(const Reduce& r, const Expr& x) {
@@ -289,6 +301,7 @@ class Evaluator {
 
   Module& m_;
   EvalResult& out_;
+  Span statement_;  // being computed
   std::vector<Scalar> memo_;
   std::vector<uint64_t> stamp_;
   uint64_t clock_ = 0;

@@ -125,12 +125,12 @@ void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
   }
 }
 
-void compile_tests(Compiled& out, Diagnostics& diags) {
+void compile_tests(Compiled& out, const sema::FileLookup& files, Diagnostics& diags) {
   for (ast::StmtId id : out.ast.items) {
     const auto* test = std::get_if<ast::Test>(&out.ast[id].node);
     if (!test) continue;
     Diagnostics found;
-    core::Module m = sema::elaborate_test(out.ast, *test, found);
+    core::Module m = sema::elaborate_test(out.ast, *test, found, files);
     if (!found.has_errors()) {
       core::solve_gates(m);
       m = autodiff::differentiate(m, found);
@@ -154,7 +154,7 @@ Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& op
   out.ast = pipeline.run("parse", [&] { return ast::parse(file, sources, diags); });
   if (options.dump_after == "parse") out.dump = ast::dump(out.ast);
   core::Module m = pipeline.core("sema", diags, [&] {
-    core::Module elaborated = sema::elaborate(out.ast, diags);
+    core::Module elaborated = sema::elaborate(out.ast, diags, options.files);
     if (!options.extra.of.empty() && !diags.has_errors())
       add_request(elaborated, options.extra, diags);
     return elaborated;
@@ -173,7 +173,7 @@ Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& op
   out.module = std::move(m);
   if (options.tests) {
     pipeline.run("tests", [&] {
-      compile_tests(out, diags);
+      compile_tests(out, options.files, diags);
       return out.tests.size();
     });
   }

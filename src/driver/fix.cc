@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/compile.h"
+#include "driver/files.h"
 
 namespace ein {
 namespace {
@@ -42,7 +43,7 @@ Fixed apply_fixes(const std::string& name, std::string text) {
     out.sources = {};
     out.left = {};
     FileId file = out.sources.add(name, out.text);
-    compile(file, out.sources, {.tests = true}, out.left);
+    compile(file, out.sources, {.tests = true, .files = files_on_disk(out.sources)}, out.left);
     if (round == kMaxRounds) return out;
     std::vector<Edit> edits;
     std::vector<AppliedFix> applied;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "codegen/native.h"
+#include "driver/files.h"
 #include "runtime/show.h"
 
 namespace ein {
@@ -30,6 +31,47 @@ bool holds(const Tensor& t) {
   return true;
 }
 
+std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e,
+                                    const Values& values,
+                                    const std::function<void(const std::string&)>& write) {
+  switch (e.kind) {
+    case core::Effect::Kind::Print: write(line_of(m, e, values) + "\n"); return std::nullopt;
+    case core::Effect::Kind::Assert: {
+      if (holds(values.at(e.cond))) return std::nullopt;
+      std::string message = line_of(m, e, values);
+      return RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message,
+                          e.span};
+    }
+    case core::Effect::Kind::Save: {
+      std::vector<NamedTensor> tensors;
+      for (const core::Piece& p : e.pieces) tensors.push_back({p.text, &values.at(p.value)});
+      auto written = write_tensors(e.path, tensors);
+      if (auto* error = std::get_if<RuntimeError>(&written)) {
+        return RuntimeError{error->message, e.span};
+      }
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+// An expression's own place where that is certain: it stands in a clause that was to be computed.
+// Otherwise (it stands in a function, or an equal one stood first in a clause that nobody asked
+// for) the statement that was being computed.
+void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
+  if (!error.statement.valid()) return;
+  auto inside = [&](const Span& clause) {
+    return error.at.valid() && error.at.file == clause.file && error.at.begin >= clause.begin &&
+           error.at.end <= clause.end;
+  };
+  for (FamilyId id : reached(m, wanted)) {
+    for (const core::Clause& c : m[id].clauses) {
+      if (inside(c.span)) return;
+    }
+  }
+  error.at = error.statement;
+}
+
 // What effects and `show` need (decision 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
   std::vector<FamilyId> wanted;
@@ -52,11 +94,14 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
   return out;
 }
 
-RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
+RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
   std::vector<FamilyId> wanted = wanted_families(m, options);
   Values values;
+  core::Inputs inputs = supplied;
+  out.error = read_loaded(m, wanted, inputs);
+  if (out.error) return out;
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
     if (native) {
@@ -79,17 +124,13 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
       out.operations = result.operations;
     }
   }
-  if (out.error) return out;
+  if (out.error) {
+    locate(m, wanted, *out.error);
+    return out;
+  }
   for (const core::Effect& e : m.effects) {
-    if (e.kind == core::Effect::Kind::Print) {
-      write(line_of(m, e, values) + "\n");
-    } else if (!holds(values.at(e.cond))) {
-      std::string message = line_of(m, e, values);
-      out.error =
-          RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
-      out.failed = e.span;
-      return out;
-    }
+    out.error = perform(m, e, values, write);
+    if (out.error) return out;
   }
   for (const std::string& name : options.show) out.values[name] = values.at(m.find(intern(name)));
   return out;

@@ -25,7 +25,6 @@ struct RunOptions {
 struct RunResult {
   std::map<std::string, Tensor> values;  // of `show`
   std::optional<RuntimeError> error;
-  Span failed;              // the assertion that does not hold, when that is the error
   std::string fallback;     // why the reference evaluator ran although native was asked for
   uint64_t operations = 0;  // counted by the reference evaluator
 };

@@ -186,7 +186,8 @@ struct Site {
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
-  Span span;
+  Span span;       // of the expression
+  Span statement;  // the clause it is computed for
 };
 
 struct Kernel {

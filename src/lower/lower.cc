@@ -115,6 +115,7 @@ void Lowering::table(FamilyId id) {
   if (p.buffers[buffer].space == loops::Buffer::Space::Constant) return;
   const core::Family f = m[id];
   slots.assign(core::kMaxSlots, {});
+  statement = f.span;
   clause_depth = top();
   std::vector<int64_t> extents;
   for (const core::Coord& c : f.coords) {
@@ -162,6 +163,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
   const core::Clause c = m[id].clauses[number];
   const plan::ClausePlan& how = plan.families.at(id).clauses[number];
   slots.assign(core::kMaxSlots, {});
+  statement = c.span;
   Value cond = inside(id, c, fixed);
   Scope& guard = push(Scope::Kind::Guard);
   clause_depth = top();

@@ -23,8 +23,9 @@ void elaborate_statement(Sema& s, Scope& module, TreeId value) {
 }
 
 core::Module elaborate_program(const ast::Ast& ast, const std::vector<ast::StmtId>& definitions,
-                               const std::vector<TreeId>& effects, Diagnostics& diags) {
-  Sema s(ast, diags);
+                               const std::vector<TreeId>& effects, Diagnostics& diags,
+                               const FileLookup& files) {
+  Sema s(ast, files, diags);
   Scope& module = s.scopes.emplace_back();
   module.frame.scope = &module;
   module.env.frame = &module.frame;
@@ -47,13 +48,14 @@ void add_effects(const ast::Ast& ast, const std::vector<ast::StmtId>& stmts,
 
 }  // namespace
 
-core::Module elaborate(const ast::Ast& ast, Diagnostics& diags) {
+core::Module elaborate(const ast::Ast& ast, Diagnostics& diags, const FileLookup& files) {
   std::vector<TreeId> effects;
   add_effects(ast, ast.items, effects);
-  return elaborate_program(ast, ast.items, effects, diags);
+  return elaborate_program(ast, ast.items, effects, diags, files);
 }
 
-core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnostics& diags) {
+core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnostics& diags,
+                            const FileLookup& files) {
   std::vector<ast::StmtId> definitions = ast.items;
   std::vector<TreeId> effects;
   if (const auto* block = std::get_if<ast::Block>(&ast[test.body].node)) {
@@ -61,7 +63,7 @@ core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnost
     add_effects(ast, block->stmts, effects);
     if (block->value) effects.push_back(block->value);  // an `assert` without its `;`
   }
-  return elaborate_program(ast, definitions, effects, diags);
+  return elaborate_program(ast, definitions, effects, diags, files);
 }
 
 }  // namespace ein::sema

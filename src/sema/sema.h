@@ -23,6 +23,7 @@
 #include "core/core.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "sema/file_lookup.h"
 #include "syntax/ast.h"
 
 namespace ein::sema {
@@ -238,6 +239,7 @@ struct Lifted {
 struct Sema {
   const ast::Ast& ast;
   Diagnostics& diags;
+  const FileLookup& files;
   core::Module m;
 
   std::vector<Unknown> unknowns;               // placeholder k belongs to unknowns[k / 2]
@@ -260,7 +262,8 @@ struct Sema {
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
-  Sema(const ast::Ast& tree, Diagnostics& sink) : ast(tree), diags(sink) {}
+  Sema(const ast::Ast& tree, const FileLookup& lookup, Diagnostics& sink)
+      : ast(tree), diags(sink), files(lookup) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -443,6 +446,14 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scop
 // ---- random.cc ---------------------------------------------------------------------------------
 
 Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
+
+// ---- files.cc ----------------------------------------------------------------------------------
+
+Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span);
+void elaborate_save(Sema& s, Env& env, const ast::Call& call, Span span);
+// `let W = load(…)` names the loaded family itself: W is its binding, not a copy of it.
+FamilyId loaded_family(const Sema& s, const Definition& d);  // invalid when `d` is not that
+void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord> coords);
 
 // ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
 
