@@ -28,7 +28,10 @@ core::Op op_of(ast::BinaryOp op) {
 }
 
 Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
-  if (path.parts.size() != 1) return unsupported(s, span, "module paths");
+  if (path.parts.size() != 1) {
+    Definition* d = value_at(s, env, path);
+    return d ? read_definition(s, env, *d, span) : Value{};
+  }
   Found found = lookup(s, env, path.parts[0]);
   if (found.kind == Found::Kind::None) report_unknown(s, env, path.parts[0]);
   return found.value;

@@ -74,7 +74,7 @@ Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
 
 FamilyId loaded_family(const Sema& s, const Definition& d) {
   const ast::Let* let = d.outs.size() == 1 ? let_of(s, d.clauses[0]) : nullptr;
-  if (!let || d.scope->frame.up || let->names.size() != 1 || let->has_slots || d.outs[0]->gate ||
+  if (!let || !d.scope->root || let->names.size() != 1 || let->has_slots || d.outs[0]->gate ||
       d.outs[0]->body.kind != Value::Kind::Data || !is_load(s, let->value)) {
     return {};
   }
@@ -117,19 +117,23 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
   std::set<std::string> names;
   for (size_t i = 1; i < call.args.size(); ++i) {
     TreeId e = call.args[i];
-    Symbol name = path_name(s, e);
-    // As NumPy calls what has no name.
-    std::string member = name ? text(name) : fmt::format("arr_{}", i - 1);
+    Value v = settle(s, env, elaborate(s, env, e));
+    if (v.poison() || reject_tuple(s, v)) return;
+    // A value that has no name of its own is called what NumPy calls it.
+    std::string member = fmt::format("arr_{}", i - 1);
+    FamilyId family = whole_family(s, v);
+    if (family && !s.m[family].generated) {
+      member = text(s.m[family].name);
+    } else if (path_name(s, e)) {
+      member = text(path_name(s, e));
+    }
+    if (!family) family = family_of(s, env, v, member);
+    if (!family) return;
     if (!names.insert(member).second) {
       s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in one file", member))
           .primary(s[e].span, "");
       return;
     }
-    Value v = settle(s, env, elaborate(s, env, e));
-    if (v.poison() || reject_tuple(s, v)) return;
-    FamilyId family = whole_family(s, v);
-    if (!family) family = family_of(s, env, v, member);
-    if (!family) return;
     effect.pieces.push_back({member, family, {}});
   }
   s.m.effects.push_back(std::move(effect));

@@ -171,8 +171,8 @@ const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::Stmt
   Walker{s.ast, values, calls}.stmt(id, {});
   for (Symbol callee : calls) {
     auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    if (f == scope.functions.end() || f->second.home != &scope) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second.stmt);
     values.insert(more.begin(), more.end());
   }
   return s.function_names[id] = std::move(values);
@@ -254,8 +254,8 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
   if (const auto* c = std::get_if<ast::Const>(&stmt.node)) walker.expr(c->value, {});
   for (Symbol callee : calls) {
     auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
+    if (f == scope.functions.end() || f->second.home != &scope) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second.stmt);
     values.insert(more.begin(), more.end());
   }
   return values;
@@ -310,7 +310,8 @@ void find_groups(Sema& s, Scope& scope) {
     for (ast::StmtId id : d.clauses) {
       for (Symbol name : clause_names(s, scope, s.ast[id])) {
         auto it = scope.values.find(name);
-        if (it != scope.values.end()) reads[&d].push_back(it->second);
+        if (it != scope.values.end() && it->second->scope == &scope)
+          reads[&d].push_back(it->second);
       }
       // The names of a tuple clause are elaborated together, so they belong together.
       if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node); l && l->tuple) {

@@ -42,6 +42,7 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   }
   static const std::set<std::string> later = {"stop", "typeof", "eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
+  if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
   std::vector<std::string> names = function_names(env);
@@ -187,6 +188,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
   Env env = caller;
+  env.effects = false;
   for (size_t i = 0; i < args.size(); ++i) {
     Value& arg = args[i];
     const ast::Param& param = fn.params[i];
@@ -235,7 +237,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
   std::vector<core::Coord> coords;
   bool ok = result_coords(s, env, scope, sig, coords);
   s.calls.push_back(stmt);
-  Value v = ok ? elaborate_body(s, inside, fn, coords) : Value{};
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, fn, coords);
   s.calls.pop_back();
   ok = !v.poison() && check_result(s, env, fn, v, coords);
   if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
@@ -253,13 +261,18 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
-  const ast::Path* path = as_path(s, call.callee);
+  const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
   if (!path) return unsupported(s, s[call.callee].span, "calls of anything but a name");
-  const ast::Name& name = path->parts[0];
+  bool statement = env.effects;
+  env.effects = false;
+  const Function* fn = find_callee(s, env, call.callee);
+  if (!fn && path->parts.size() > 1) {
+    function_at(s, env, *path, true);
+    return {};
+  }
+  const ast::Name& name = path->parts.back();
   const std::string& spelled = text(name.symbol);
-  ast::StmtId stmt;
-  Scope* home = nullptr;
-  const ast::Fn* fn = find_function(s, env, name.symbol, &stmt, &home);
+  if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
   auto arguments = [&](bool& ok) {
     bool shadow = env.shadow_ok, slot = env.in_slot;
     env.shadow_ok = false;
@@ -293,7 +306,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (is_effect(name.symbol)) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")
-          .help("effects stand at the top level");
+          .help("effects are statements of the top level, or of a function called there");
       return {};
     }
     auto op = primitive_named(name.symbol);
@@ -312,11 +325,14 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (!ok) return {};
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
-  if (call.has_brackets) return elaborate_coordinate_call(s, env, call, *fn, stmt, *home, span);
+  if (call.has_brackets) {
+    return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, *fn->home, span);
+  }
   bool ok = true;
   std::vector<Value> args = arguments(ok);
   if (!ok) return {};
-  return call_function(s, env, *fn, stmt, *home, std::move(args), span);
+  env.effects = statement;
+  return call_function(s, env, *fn->fn, fn->stmt, *fn->home, std::move(args), span);
 }
 
 }  // namespace ein::sema

@@ -47,16 +47,13 @@ struct Guesser {
 
   std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
     Symbol callee = path_name(s, c.callee);
-    if (!callee) return std::nullopt;
-    const std::string& n = text(callee);
+    const std::string n = callee ? text(callee) : "";
     if (n == "argmax" || n == "argmin") return Guess{Typing::Fixed, DType::I32};
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
-    ast::StmtId stmt;
-    Scope* home = nullptr;
-    const ast::Fn* fn = find_function(s, env, callee, &stmt, &home);
-    if (fn && fn->result) {
-      auto type = element_type(s, fn->result);
+    const Function* f = find_callee(s, env, c.callee);
+    if (f && f->fn->result) {
+      auto type = element_type(s, f->fn->result);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }
     std::optional<Guess> out;

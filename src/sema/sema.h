@@ -24,6 +24,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "sema/file_lookup.h"
+#include "sema/modules.h"
 #include "syntax/ast.h"
 
 namespace ein::sema {
@@ -112,6 +113,7 @@ struct Env {
   std::vector<PendingGate*> gates;  // outside gates looking for their reduction
   bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
   bool in_slot = false;
+  bool effects = false;  // a call made as a statement of the top level: its body may print
 };
 
 // One slot of a left side.
@@ -156,6 +158,7 @@ struct Definition {
   CoreId constant;                // the i64 value, if it is an integer over literals and extents
   std::vector<CoreId> extents;    // placeholders of the slots' extents
   bool input = false;
+  bool exported = false;  // `pub const`
   bool finishing = false;
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
 };
@@ -171,6 +174,19 @@ struct LeftSide {
   std::vector<Pack> packs;  // those that this statement itself brings
 };
 
+// A function of some scope, seen from another.
+struct Function {
+  const ast::Fn* fn = nullptr;
+  ast::StmtId stmt;
+  Scope* home = nullptr;  // where its free names are looked up
+};
+
+// `use path::*`
+struct Glob {
+  Scope* module = nullptr;
+  Span span;
+};
+
 struct ExtentName {
   CoreId extent;
   Span span;
@@ -181,8 +197,14 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
-  std::map<Symbol, Definition*> values;
-  std::map<Symbol, ast::StmtId> functions;
+  std::map<Symbol, Definition*> values;  // its own and those that `use` names
+  std::map<Symbol, Function> functions;  // the same
+  std::map<Symbol, Scope*> modules;      // by `mod` and `use`
+  std::vector<Glob> globs;
+  std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
+  bool missing_glob = false;  // the same for any name
+  bool module = false;        // the top level of a file
+  bool root = false;          // of the program: its families keep their names
   std::map<Symbol, ExtentName> extents;                  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
@@ -237,6 +259,7 @@ struct Lifted {
 };
 
 struct Sema {
+  const Program& program;
   const ast::Ast& ast;
   Diagnostics& diags;
   const FileLookup& files;
@@ -262,8 +285,10 @@ struct Sema {
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
-  Sema(const ast::Ast& tree, const FileLookup& lookup, Diagnostics& sink)
-      : ast(tree), diags(sink), files(lookup) {}
+  std::vector<Scope*> modules;  // as in the program; the root is last
+
+  Sema(const Program& p, const FileLookup& lookup, Diagnostics& sink)
+      : program(p), ast(p.ast), diags(sink), files(lookup) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -279,14 +304,29 @@ Index* find_index(const Env& env, Symbol name);
 // The same for a name alone in an index slot, where lifted coordinates are seen too.
 Index* find_slot_index(const Env& env, Symbol name);
 Definition* find_definition(const Env& env, Symbol name);
-const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt,
-                             Scope** scope);
+const Function* find_function(const Env& env, Symbol name);  // null when there is none
+// The same for what stands before the parentheses of a call; a path may lead to a module.
+const Function* find_callee(Sema& s, const Env& env, TreeId callee);
 bool value_exists(const Env& env, Symbol name);
 Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices = false);
 std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name);
 std::vector<std::string> value_names(const Env& env);
 std::vector<std::string> function_names(const Env& env);
 void report_unknown(Sema& s, Env& env, ast::Name name);
+
+// ---- imports.cc: names of other modules ---------------------------------------------------------
+
+void import(Sema& s, Scope& scope, ast::StmtId id);  // a `use` or `mod`
+// An exported item by its path.
+const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report);
+Definition* value_at(Sema& s, const Env& env, const ast::Path& path);
+// What the globs of one scope bring for a name that nothing closer defines.
+const Function* glob_function(const Scope& scope, Symbol name);
+Definition* glob_value(const Scope& scope, Symbol name);
+// An import that was reported should have brought the name.
+bool import_failed(const Env& env, Symbol name);
+// Reports the name when two globs bring it; true when it did.
+bool ambiguous(Sema& s, const Env& env, ast::Name name, bool function);
 
 // ---- free.cc: free names of trees --------------------------------------------------------------
 
@@ -477,6 +517,11 @@ inline bool under_binder(const Env& env) {
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
 // The scope of a block with its statements defined.
 Scope& open_block(Sema& s, Env& env, const ast::Block& block);
+// The body of a function called as a statement: its statements in order, its value too.
+void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
+void elaborate_statement(Sema& s, const Env& env, TreeId value);
+// Does what a statement does; false when that is nothing.
+bool perform(Sema& s, const Env& env, TreeId value);
 Symbol fresh_family_name(Sema& s, const std::string& base);
 
 // ---- requests.cc, effects.cc, inputs.cc, finish.cc ---------------------------------------------
