@@ -15,7 +15,14 @@
 namespace ein::cli {
 
 // Exit statuses, part of the interface.
-enum Exit { kFine = 0, kProgramWrong = 1, kUsage = 2, kRuntimeFailure = 3, kInternal = 70 };
+enum Exit {
+  kFine = 0,
+  kProgramWrong = 1,
+  kUsage = 2,
+  kRuntimeFailure = 3,
+  kInternal = 70,
+  kInterrupted = 130
+};
 
 // What every verb that reads a program takes.
 struct CommonOptions {
@@ -30,7 +37,8 @@ struct CommonOptions {
 struct RunCommand {
   CommonOptions common;
   std::vector<std::string> in, set, out;  // NAME=FILE, NAME=VALUE, NAME=FILE
-  std::vector<std::string> show;
+  std::vector<std::string> show, watch;
+  std::string progress = "auto";
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
@@ -95,6 +103,7 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
+  bool doc_examples = false;  // those in doc comments are tests too
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/cli.h"
+#include "driver/doc_examples.h"
 #include "driver/files.h"
 
 namespace ein::cli {
@@ -87,9 +88,11 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   Text source = read_source(options);
   p.status = source.status;
   if (p.status != kFine) return p;
+  if (what.doc_examples) source.text = doc_examples_as_tests(source.text);
   FileId file = p.sources.add(source.name, std::move(source.text));
-  CompileOptions compile_options{read_file, folder_of(source.name), options.dump_after, what.extra,
-                                 what.tests, what.strict, files_on_disk(p.sources)};
+  CompileOptions compile_options{
+      read_file,   folder_of(source.name),  options.dump_after, what.extra, what.tests,
+      what.strict, files_on_disk(p.sources)};
   p.compiled = compile(file, p.sources, compile_options, p.diags);
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;

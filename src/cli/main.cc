@@ -47,6 +47,11 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("--show", run.show, "values to show at the end")
       ->delimiter(',')
       ->allow_extra_args(false);
+  run_app->add_option("--watch", run.watch, "recurrences whose last step the progress line shows")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  run_app->add_option("--progress", run.progress, "how far a long run is, on standard error")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   run_app->add_option("--format", run.format, "how --show looks")
       ->check(CLI::IsMember({"text", "json"}));
   run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
@@ -89,7 +94,7 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("CODE", explain.code, "such as E0301");
 
   TestCommand test;
-  CLI::App* test_app = app.add_subcommand("test", "run the test blocks of programs");
+  CLI::App* test_app = app.add_subcommand("test", "run the test blocks and doc examples of programs");
   test_app->add_option("FILES", test.files,
                        "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")

@@ -6,6 +6,8 @@
 #include <cstdio>
 
 #include "cli/cli.h"
+#include "cli/monitor.h"
+#include "core/groups.h"
 #include "runtime/files.h"
 #include "runtime/show.h"
 
@@ -110,6 +112,32 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
   return std::nullopt;
 }
 
+// Does `id` have steps that run in sequence?
+bool has_steps(core::Module& m, core::FamilyId id) {
+  for (const core::Step& s : core::schedule(m, {id}).steps) {
+    const auto* q = std::get_if<core::Sequence>(&s);
+    if (!q) continue;
+    for (const auto& member : q->members) {
+      if (member.family == id) return true;
+    }
+  }
+  return false;
+}
+
+// Values of --out; those that a stopped run had not finished are named.
+std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResult& result) {
+  for (const Pair& o : outputs) {
+    auto it = result.values.find(o.name);
+    if (it == result.values.end()) {
+      fmt::print(stderr, "not written: `{}` is not finished\n", o.name);
+      continue;
+    }
+    auto written = write_tensors(o.value, {{o.name, &it->second}});
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_verb(const RunCommand& command) {
@@ -135,6 +163,15 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
   }
+  for (const std::string& name : command.watch) {
+    std::string problem;
+    core::FamilyId id = find_value(m, name, problem);
+    if (!id) return usage_error(problem);
+    if (!has_steps(m, id)) {
+      return usage_error(fmt::format("`{}` is no recurrence: it has no steps to watch", name));
+    }
+  }
+  options.watch = command.watch;
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e);
@@ -144,16 +181,20 @@ int run_verb(const RunCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command, m, inputs)) return *status;
 
-  RunResult result =
-      run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  RunResult result;
+  {
+    RunMonitor monitor(command.progress);
+    options.monitor = &monitor;
+    result =
+        run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  }
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
   }
   if (result.error) return runtime_error(*result.error, &p.sources);
-  for (const Pair& o : outputs) {
-    auto written = write_tensors(o.value, {{o.name, &result.values.at(o.name)}});
-    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
-  }
+  if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));
+  if (auto status = write_outputs(outputs, result)) return *status;
+  if (result.stopped) return kInterrupted;
   if (command.show.empty()) return kFine;
   std::vector<std::string> items;
   for (const std::string& name : command.show) {

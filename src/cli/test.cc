@@ -32,7 +32,7 @@ std::vector<std::string> programs_here() {
 void run_file(const TestCommand& command, const std::string& file, Tally& tally) {
   CommonOptions options = command.common;
   options.file = file;
-  Program p = load(options, {.tests = true});
+  Program p = load(options, {.tests = true, .doc_examples = true});
   tally.status = std::max(tally.status, p.status);
   if (p.status != kFine) return;
   RunOptions run_options;

@@ -83,6 +83,7 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
     for (const core::Piece& p : e.pieces) want(p.value);
   }
   for (const std::string& name : options.show) want(m.find(intern(name)));
+  for (const std::string& name : options.watch) want(m.find(intern(name)));
   return wanted;
 }
 
@@ -102,6 +103,8 @@ RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& o
   core::Inputs inputs = supplied;
   out.error = read_loaded(m, wanted, inputs);
   if (out.error) return out;
+  core::Watch watch{options.monitor, {}};
+  for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
     if (native) {
@@ -112,15 +115,17 @@ RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& o
         out.fallback = *why;
         native = false;
       } else {
-        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
+        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs, watch);
         values = std::move(result.values);
         out.error = result.error;
+        out.stopped = result.stopped;
       }
     }
     if (!native) {
-      core::EvalResult result = core::evaluate(m, inputs, wanted);
+      core::EvalResult result = core::evaluate(m, inputs, wanted, watch);
       values = std::move(result.values);
       out.error = result.error;
+      out.stopped = result.stopped;
       out.operations = result.operations;
     }
   }
@@ -128,11 +133,21 @@ RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& o
     locate(m, wanted, *out.error);
     return out;
   }
+  auto keep_shown = [&] {
+    for (const std::string& name : options.show) {
+      auto it = values.find(m.find(intern(name)));
+      if (it != values.end()) out.values[name] = it->second;
+    }
+  };
+  if (out.stopped) {
+    keep_shown();
+    return out;
+  }
   for (const core::Effect& e : m.effects) {
     out.error = perform(m, e, values, write);
     if (out.error) return out;
   }
-  for (const std::string& name : options.show) out.values[name] = values.at(m.find(intern(name)));
+  keep_shown();
   return out;
 }
 
