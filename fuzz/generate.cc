@@ -185,7 +185,7 @@ class Generator {
       return r.empty() || chance(12) ? literal() : r;
     }
     auto sub = [&] { return expr(scope, depth - 1); };
-    switch (pick(0, 15)) {
+    switch (pick(0, 18)) {
       case 0:
       case 1: return fmt::format("({} + {})", sub(), sub());
       case 2: return fmt::format("({} - {})", sub(), sub());
@@ -207,6 +207,17 @@ class Generator {
       case 14:
         return chance(50) ? fmt::format("max({}, {})", sub(), sub())
                           : fmt::format("abs({})", sub());
+      case 15: return fmt::format("(|p| p * {} + {})({})", sub(), literal(), sub());
+      case 16: {
+        std::string c = condition(scope);
+        if (c.empty() || chance(50)) {
+          return fmt::format("(match {} {{ p if p > {} => p * {}, p => {} - p }})", sub(),
+                             literal(), sub(), sub());
+        }
+        return fmt::format("(match ({}, {}) {{ (true, 0) => {}, (true, _) => {}, _ => {} }})", c,
+                           scope.empty() ? "1" : any(scope).name, sub(), sub(), sub());
+      }
+      case 17: return fmt::format("({}, {}).{}", sub(), sub(), pick(0, 1));
       default: return fmt::format("log(({}) ** 2.0 + 1.0)", sub());
     }
   }

@@ -22,9 +22,10 @@ using core::ReduceOp;
 namespace {
 
 // The operands through which a value, float, integer or boolean, reaches the result of a node. The
-// condition of an `if` is control, not a value.
+// condition of an `if` is control, not a value, and nothing passes `stop`.
 void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
   if (const auto* a = core::get_if<Apply>(m, e)) {
+    if (a->op == Op::Stop) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f(a->args[k]);
   } else if (const auto* r = core::get_if<Reduce>(m, e)) {
     f(r->body);

@@ -78,6 +78,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     }
     case Op::Abs: return by(f(Op::Sign, a));
     case Op::Sign:
+    case Op::Stop:
     case Op::Floor:
     case Op::Ceil:
     case Op::Round:

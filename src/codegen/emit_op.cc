@@ -155,6 +155,7 @@ Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
     case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
     case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
     case Op::Abs: return intrinsic(llvm::Intrinsic::fabs);
+    case Op::Stop: return x;
     case Op::Sign: {
       Value* zero = llvm::ConstantFP::get(x->getType(), 0.0);
       Value* up = llvm::ConstantFP::get(x->getType(), 1.0);
@@ -185,6 +186,7 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     case Op::Neg: return b.CreateSub(zero, x);
     case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
     case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
+    case Op::Stop: return x;
     case Op::Abs:
       if (is_unsigned(type)) return x;
       return b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);

@@ -417,7 +417,7 @@ std::string table_text(const Module& m, const Family& f) {
   bool named =
       std::any_of(f.coords.begin(), f.coords.end(), [](const Coord& c) { return c.name.valid(); });
   bool by_default = f.dtype == DType::F32 || f.dtype == DType::I32 || f.dtype == DType::Bool;
-  if (named || (plain && !by_default)) {
+  if (named || f.cells.empty() || (plain && !by_default)) {
     std::vector<std::string> dims;
     for (const Coord& c : f.coords) dims.push_back(c.name ? text(c.name) : p.expr(c.extent).s);
     type = fmt::format(": [{}; {}]", name_of(f.dtype), fmt::join(dims, ", "));

@@ -30,6 +30,7 @@ double apply_real(Op op, double a, double b) {
     case Op::Max: return max_of(a, b);
     case Op::Abs: return std::fabs(a);
     case Op::Sign: return a > 0 ? 1.0 : a < 0 ? -1.0 : a;
+    case Op::Stop: return a;
     case Op::Exp: return std::exp(a);
     case Op::Expm1: return std::expm1(a);
     case Op::Log: return std::log(a);
@@ -86,6 +87,7 @@ std::optional<int64_t> apply_whole(Op op, DType type, int64_t a, int64_t b) {
     case Op::Max: return b > a ? b : a;
     case Op::Abs: return a < 0 ? s(0 - u(a)) : a;
     case Op::Sign: return a > 0 ? 1 : a < 0 ? -1 : 0;
+    case Op::Stop: return a;
     default: EIN_UNREACHABLE("not an operation on integers");
   }
 }

@@ -1,8 +1,10 @@
 // Type annotations: element types, shape names, arithmetic extents (decision 5).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/match.h"
-#include "sema/sema.h"
+#include "sema/coords.h"
 
 namespace ein::sema {
 namespace {
@@ -37,18 +39,36 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
 
 }  // namespace
 
+bool is_type_parameter(const Sema& s, ast::TypeId type) {
+  const ast::Type& t = s.ast[type];
+  if (const auto* tensor = std::get_if<ast::TensorType>(&t.node)) {
+    return is_type_parameter(s, tensor->elem);
+  }
+  const auto* named = std::get_if<ast::NamedType>(&t.node);
+  return named && std::isupper(static_cast<unsigned char>(text(named->name.symbol)[0]));
+}
+
 std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   const ast::Type& t = s.ast[type];
   if (const auto* named = std::get_if<ast::NamedType>(&t.node)) {
     auto dtype = scalar_type(named->name.symbol);
+    if (!dtype && is_type_parameter(s, type) && !s.element_types.empty()) {
+      auto bound = s.element_types.back().find(named->name.symbol);
+      if (bound != s.element_types.back().end()) return bound->second;
+    }
     if (!dtype) {
       s.diags.error(Code::E0201, "unknown type " + quoted(named->name.symbol))
           .primary(t.span, "")
-          .help("the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and str");
+          .help(is_type_parameter(s, type)
+                    ? "a capitalised name stands for a type that a parameter of the function brings"
+                    : "the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and "
+                      "str");
       return std::nullopt;
     }
     if (*dtype == DType::Str) {
-      unsupported(s, t.span, "values of type `str`");
+      s.diags.error(Code::E0501, "`str` stands where the type of a number or `bool` is expected")
+          .primary(t.span, "")
+          .note("strings are known when compiling; they are no inputs and no cells");
       return std::nullopt;
     }
     return dtype;
@@ -57,7 +77,10 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
     return element_type(s, tensor->elem);
   }
   if (!std::holds_alternative<ast::ErrorType>(t.node)) {
-    unsupported(s, t.span, "tuple and function types");
+    s.diags
+        .error(Code::E0501, fmt::format("a {} type stands where the type of one value is expected",
+                                        tuple_type(s, type) ? "tuple" : "function"))
+        .primary(t.span, "");
   }
   return std::nullopt;
 }
@@ -74,8 +97,11 @@ Symbol dim_name(const Sema& s, const ast::Dim& dim) {
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual) {
   switch (dim.kind) {
     case ast::Dim::Kind::Unknown: return actual;
-    case ast::Dim::Kind::Pack: unsupported(s, dim.span, "packs in types"); return {};
-    case ast::Dim::Kind::AnyRank: unsupported(s, dim.span, "types of unknown rank"); return {};
+    case ast::Dim::Kind::Pack:
+    case ast::Dim::Kind::AnyRank:
+      s.diags.error(Code::E0313, "nothing says how many coordinates this has")
+          .primary(dim.span, "");
+      return {};
     case ast::Dim::Kind::Extent: break;
   }
   Env outside = env;  // shape names are not indices
@@ -115,10 +141,75 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   return actual;
 }
 
-bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
-              Span value, const std::string& what) {
+namespace {
+
+std::string written(const ast::Dim& dim) {
+  return dim.kind == ast::Dim::Kind::Pack ? "`.." + text(dim.name.symbol) + "`" : "`*`";
+}
+
+// One dimension per coordinate: a pack stands for as many as are left. Null for a coordinate of a
+// pack whose extents nothing says. False after an error.
+bool spread_dims(Sema& s, const Env& env, const std::vector<ast::Dim>& dims, size_t rank,
+                 std::vector<const ast::Dim*>& out) {
+  const ast::Dim* open = nullptr;
+  size_t fixed = 0;
+  for (const ast::Dim& d : dims) {
+    const Pack* pack = d.kind == ast::Dim::Kind::Pack ? find_pack(env, d.name.symbol) : nullptr;
+    bool any = !pack && (d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank);
+    if (any && open) {
+      s.diags
+          .error(Code::E0313, fmt::format("nothing says how many coordinates {} and {} have",
+                                          written(*open), written(d)))
+          .primary(d.span, "")
+          .label(open->span, "this takes any number already");
+      return false;
+    }
+    if (any) open = &d;
+    fixed += pack ? pack->coords.size() : any ? 0 : 1;
+  }
+  for (const ast::Dim& d : dims) {
+    const Pack* pack = d.kind == ast::Dim::Kind::Pack ? find_pack(env, d.name.symbol) : nullptr;
+    size_t count = pack ? pack->coords.size() : &d == open ? rank - std::min(rank, fixed) : 1;
+    bool bare = pack || &d == open;
+    for (size_t k = 0; k < count; ++k) out.push_back(bare ? nullptr : &d);
+  }
+  return true;
+}
+
+// `as` may rename coordinates, never permute them (decision 5).
+bool permutes(Sema& s, const std::vector<core::Coord>& coords,
+              const std::vector<const ast::Dim*>& dims, Span type, Span value) {
+  for (size_t i = 0; i < coords.size(); ++i) {
+    Symbol name = dims[i] ? dim_name(s, *dims[i]) : Symbol{};
+    if (!name || name == coords[i].name) continue;
+    for (size_t k = 0; k < coords.size(); ++k) {
+      if (coords[k].name != name) continue;
+      s.diags
+          .error(Code::E0405,
+                 fmt::format("coordinate {} of the type is {}, which is coordinate {} of the value",
+                             i, quoted(name), k))
+          .primary(type, "")
+          .label(value, "over " + show_coords(s, coords))
+          .help("`as` renames by position; to permute, write an indexed `let`");
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool any_rank(const Sema& s, ast::TypeId type) {
   const std::vector<ast::Dim>* dims = dims_of(s, type);
-  size_t rank = dims ? dims->size() : 0;
+  return dims && dims->size() == 1 && (*dims)[0].kind == ast::Dim::Kind::AnyRank;
+}
+
+bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
+              Span value, const std::string& what, bool rename) {
+  const std::vector<ast::Dim>* written_dims = dims_of(s, type);
+  std::vector<const ast::Dim*> dims;
+  if (written_dims && !spread_dims(s, env, *written_dims, coords.size(), dims)) return false;
+  size_t rank = dims.size();
   Span type_span = s.ast[type].span;
   if (rank != coords.size()) {
     s.diags
@@ -128,10 +219,12 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
         .label(value, "over " + show_coords(s, coords));
     return false;
   }
+  if (rename && permutes(s, coords, dims, type_span, value)) return false;
   for (size_t i = 0; i < rank; ++i) {
-    const ast::Dim& dim = (*dims)[i];
+    if (!dims[i]) continue;
+    const ast::Dim& dim = *dims[i];
     Symbol name = dim_name(s, dim);
-    if (name && coords[i].name && name != coords[i].name) {
+    if (name && coords[i].name && name != coords[i].name && !rename) {
       auto& d = s.diags.error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", i, what,
                                                        quoted(coords[i].name), quoted(name)));
       d.primary(dim.span, "").label(value, "over " + show_coords(s, coords));
@@ -157,7 +250,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
                               show(s, extent)),
                   dim.span, value);
     }
-    if (name && !coords[i].name) coords[i].name = name;
+    if (name && (rename || !coords[i].name)) coords[i].name = name;
   }
   return true;
 }

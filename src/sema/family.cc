@@ -219,6 +219,11 @@ std::vector<uint32_t> all_enclosing_slots(const Definition& d) {
 }
 
 bool finish_family(Sema& s, Definition& d) {
+  if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
+    Env env = d.scope->env;
+    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s, d), *d.scope, text(d.name.symbol));
+    return d.inlined.has_value();
+  }
   std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
   if (!type) return false;
   note_constant(s, d);

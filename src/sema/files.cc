@@ -118,7 +118,7 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
   for (size_t i = 1; i < call.args.size(); ++i) {
     TreeId e = call.args[i];
     Value v = settle(s, env, elaborate(s, env, e));
-    if (v.poison() || reject_tuple(s, v)) return;
+    if (v.poison()) return;
     // A value that has no name of its own is called what NumPy calls it.
     std::string member = fmt::format("arr_{}", i - 1);
     FamilyId family = whole_family(s, v);

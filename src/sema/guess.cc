@@ -52,7 +52,7 @@ struct Guesser {
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
     const Function* f = find_callee(s, env, c.callee);
-    if (f && f->fn->result) {
+    if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) {
       auto type = element_type(s, f->fn->result);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }
@@ -98,6 +98,17 @@ struct Guesser {
     }
     if (const auto* n = std::get_if<ast::If>(&node))
       return join(go(n->then_block), go(n->else_block));
+    if (const auto* n = std::get_if<ast::Match>(&node)) {
+      std::optional<Guess> out;
+      for (const ast::MatchArm& arm : n->arms) {
+        Locals inside = locals;
+        for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
+          inside[bound] = as_path(s, arm.pattern) ? n->subject : TreeId{};
+        }
+        out = join(out, expr(arm.body, inside, depth + 1));
+      }
+      return out;
+    }
     if (const auto* n = std::get_if<ast::Block>(&node)) {
       Locals inside = locals;
       for (ast::StmtId stmt : n->stmts) {

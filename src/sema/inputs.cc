@@ -1,6 +1,8 @@
 // Program inputs: `let x: [f32; b, in];`. Shape names become params, shared by all inputs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -34,6 +36,15 @@ void declare_inputs(Sema& s, Scope& scope) {
     if (!type) continue;
     const auto* shape = dims_of(s, let.type);
     if (shape && too_many_indices(s, shape->size(), s.ast[let.type].span)) continue;
+    auto open = [](const ast::Dim& dim) {
+      return dim.kind == ast::Dim::Kind::Pack || dim.kind == ast::Dim::Kind::AnyRank;
+    };
+    if (shape && std::any_of(shape->begin(), shape->end(), open)) {
+      unsupported(
+          s, s.ast[let.type].span, "inputs of unknown rank",
+          "write one name or `?` per coordinate: `let " + text(d.name.symbol) + ": [f32; b, ?];`");
+      continue;
+    }
     core::Family f;
     f.name = d.name.symbol;
     f.kind = core::Family::Kind::Input;

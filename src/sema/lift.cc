@@ -103,7 +103,12 @@ struct Finder {
         [](const ast::Lambda&) {},
         [&](const ast::Match& n) {
           go(n.subject);
-          for (const ast::MatchArm& arm : n.arms) go(arm.body);
+          for (const ast::MatchArm& arm : n.arms) {
+            std::set<Symbol> inside = bound;
+            inside.merge(free_names(s.ast, arm.pattern));
+            expr(arm.guard, inside);
+            expr(arm.body, inside);
+          }
         },
         [&](const ast::Where& n) {
           std::set<Symbol> inside = bound;

@@ -29,8 +29,11 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   e.help("scopes are unordered, so a name has one meaning: choose another name");
 }
 
-void declare_extent_names(Sema& s, Scope& scope, const ast::Let& let, Definition* d) {
-  const auto* dims = let.type ? dims_of(s, let.type) : nullptr;
+void declare_extent_names(Sema& s, Scope& scope, ast::TypeId type, Definition* d) {
+  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+    for (ast::TypeId item : tuple->items) declare_extent_names(s, scope, item, d);
+  }
+  const auto* dims = type ? dims_of(s, type) : nullptr;
   if (!dims) return;
   for (const ast::Dim& dim : *dims) {
     if (dim.kind != ast::Dim::Kind::Extent) continue;
@@ -60,14 +63,31 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         stmt.node,
         [&](const ast::Let& l) {
           if (l.tuple) {
-            if (l.type) unsupported(s, s.ast[l.type].span, "types on tuple patterns");
-            for (const ast::Name& n : l.names) {
-              if (text(n.symbol) != "_") declare_value(s, scope, n, id, l.has_slots, false);
+            const ast::TupleType* type = tuple_type(s, l.type);
+            if (l.type && (!type || type->items.size() != l.names.size())) {
+              s.diags
+                  .error(Code::E0405,
+                         fmt::format("a pattern of {0} names needs a tuple type of {0} types",
+                                     l.names.size()))
+                  .primary(s.ast[l.type].span, "")
+                  .label(l.names[0].span, "the pattern starts here");
+              type = nullptr;
+            }
+            for (size_t i = 0; i < l.names.size(); ++i) {
+              const ast::Name& n = l.names[i];
+              if (text(n.symbol) == "_") continue;
+              declare_value(s, scope, n, id, l.has_slots, false);
+              if (type) declare_extent_names(s, scope, type->items[i], scope.values[n.symbol]);
             }
             return;
           }
           declare_value(s, scope, l.names[0], id, l.has_slots, !l.value);
-          declare_extent_names(s, scope, l, scope.values[l.names[0].symbol]);
+          Definition* d = scope.values[l.names[0].symbol];
+          declare_extent_names(s, scope, l.type, d);
+          for_each_tree(s.ast, l.value, [&](TreeId e) {  // `x as [f32; n]` names an extent too
+            const auto* cast = std::get_if<ast::Cast>(&s[e].node);
+            if (cast) declare_extent_names(s, scope, cast->type, d);
+          });
         },
         [&](const ast::Const& c) {
           declare_value(s, scope, c.name, id, false, false);

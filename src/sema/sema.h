@@ -40,12 +40,22 @@ using core::ParamId;
 // (decisions 19, 20). While it adapts, its body is computed in i64 or f64.
 enum class Typing : uint8_t { Fixed, Int, Float };
 
+struct Closure;
+
+struct TextPart {
+  std::string text;
+  std::optional<size_t> item;  // the value shown here instead of text
+  std::string format;
+};
+
 struct Value {
   enum class Kind : uint8_t {
     Poison,  // an error was reported; everything made from it is silent
     Data,
-    Table,  // an array literal whose cells have not become a family yet
-    Tuple,  // several values; only patterns, fields and calls take it apart
+    Table,     // an array literal whose cells have not become a family yet
+    Tuple,     // several values; only patterns, fields, calls and `print` take it apart
+    Function,  // a lambda, or a function by its name; only calls take it
+    Text,      // a string; known when compiling, but for the values it shows
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;
@@ -53,13 +63,16 @@ struct Value {
   std::vector<core::Coord> coords;  // carried, in order
   CoreId body;                      // Data
   uint32_t depth = 0;
-  std::vector<CoreId> cells;  // Table: row-major
-  std::vector<Value> items;   // Tuple
+  std::vector<CoreId> cells;    // Table: row-major
+  std::vector<Value> items;     // Tuple; Text: the values it shows
+  std::vector<TextPart> parts;  // Text
+  std::shared_ptr<const Closure> function;
   Span span;
   Span division;  // where two integer literals were divided, if the value is made of that
 
   bool poison() const { return kind == Kind::Poison; }
   bool scalar() const { return coords.empty(); }
+  bool one() const { return kind == Kind::Data || kind == Kind::Table; }  // cells of one type
 };
 
 // ---- names -------------------------------------------------------------------------------------
@@ -258,6 +271,16 @@ struct Lifted {
   std::vector<core::Range> prefix;  // outside of these ranges the family is zero
 };
 
+// A function as a value.
+struct Closure {
+  ast::Fn fn;                   // a lambda has its parameters and its body, and no name
+  ast::StmtId stmt;             // invalid for lambdas and primitives
+  const Frame* home = nullptr;  // what its body sees
+  std::optional<core::Op> primitive;
+  ast::TypeId type;  // the function type of the parameter it was given to
+  std::string name;  // for messages
+};
+
 struct Sema {
   const Program& program;
   const ast::Ast& ast;
@@ -274,7 +297,8 @@ struct Sema {
   std::deque<Frame> frames;
   std::vector<Lifted> lifted;
   std::vector<Definition*> busy;                    // being elaborated, outermost first
-  std::vector<ast::StmtId> calls;                   // functions being inlined
+  std::vector<ast::StmtId> calls;                   // functions being inlined; lambdas are invalid
+  size_t inlined = 0;                               // calls so far
   std::set<ast::StmtId> bad_functions;              // whose body was reported already
   std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
   std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
@@ -285,6 +309,7 @@ struct Sema {
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
+  std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
   std::vector<Scope*> modules;  // as in the program; the root is last
 
   Sema(const Program& p, const FileLookup& lookup, Diagnostics& sink)
@@ -356,6 +381,8 @@ bool same_coords(Sema& s, const Env& env, std::vector<Value*> values, Span span,
 std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& values, size_t rank);
 // The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
 FamilyId whole_family(const Sema& s, const Value& v);
+// The coordinates and the box of a value, with every unwritten range in it solved.
+ClauseOut ranges_of(Sema& s, Env& env, const Value& v);
 // A family that holds the value; the name is made fresh. Invalid after an error.
 FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
 // The whole family at the current place; its first coordinates are the given enclosing slots.
@@ -374,23 +401,30 @@ Value adapt(Sema& s, const Env& env, Value v, DType to);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
-bool reject_tuple(Sema& s, const Value& v);       // true, and reported, when it is one
-Value settle(Sema& s, const Env& env, Value v);   // default type, tables become families
-Value as_data(Sema& s, const Env& env, Value v);  // tables become families
+// True, and reported, for a tuple, a function or a string.
+bool reject_non_data(Sema& s, const Value& v);
+bool reject_untyped_empty(Sema& s, const Value& v);      // the same for `[]` that met no type
+Value settle(Sema& s, const Env& env, Value v);          // default type, tables become families
+Value as_data(Sema& s, const Env& env, Value v);         // tables become families
+Value without_tables(Sema& s, const Env& env, Value v);  // the same, in tuples too
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
 CoreId zero(Sema& s, DType type);  // false for bool
 
 // ---- annotations.cc ----------------------------------------------------------------------------
 
 std::optional<DType> element_type(Sema& s, ast::TypeId type);  // reported when it is not a scalar
+// `T` in `x: [T; n]`: a capitalised name, bound to a type by each call of the function.
+bool is_type_parameter(const Sema& s, ast::TypeId type);
 const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type);  // null for a scalar type
 // The extent that one dimension of a type stands for. A name that is new in `scope` is bound to
 // `actual`; arithmetic is solved for one new name. Invalid after an error.
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual);
 Symbol dim_name(const Sema& s, const ast::Dim& dim);
 // Applies the dimensions of a type to coordinates, by position (decision 5); false after an error.
+// `rename`: the type's names replace the value's, as `as` does.
 bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
-              Span value, const std::string& what);
+              Span value, const std::string& what, bool rename = false);
+bool any_rank(const Sema& s, ast::TypeId type);  // `[f32; *]`
 
 // ---- guess.cc ----------------------------------------------------------------------------------
 
@@ -431,12 +465,45 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
 Value elaborate_array(Sema& s, Env& env, TreeId e);
-Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
-Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
 // Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
 bool too_many_indices(Sema& s, size_t count, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
+
+// ---- tuples.cc ---------------------------------------------------------------------------------
+
+Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
+Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
+const ast::TupleType* tuple_type(const Sema& s, ast::TypeId type);  // null for any other
+bool is_text_type(const Sema& s, ast::TypeId type);
+// The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
+// Invalid after an error.
+std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
+                                const std::string& name);
+
+// ---- text.cc -----------------------------------------------------------------------------------
+
+Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span);
+Value plain_text(const Env& env, std::string text, Span span);
+std::optional<std::string> constant_text(const Value& v);  // none when it shows values
+Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span);
+std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
+
+// ---- function_values.cc ------------------------------------------------------------------------
+
+Value function_value(const Function& f, const Env& env, Span span);
+Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span);
+// The function of that name as a value; none when there is none.
+std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name);
+// What a call of `name` calls, if that is a value; innermost scopes first.
+std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
+Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span);
+// A function given where the type `fn(f32) -> f32` is written; poison after an error.
+Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string& what);
+
+// ---- match.cc ----------------------------------------------------------------------------------
+
+Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
 
 // ---- access.cc ---------------------------------------------------------------------------------
 
@@ -480,8 +547,11 @@ Value elaborate_where(Sema& s, Env& env, TreeId e);
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
 struct Bracketing;  // what stands in the brackets of a call (coords.h)
-Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+// `home`: what the body sees. `stmt` is invalid for a lambda.
+Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
+std::optional<core::Op> primitive_named(Symbol name);
+bool is_builtin(Symbol name);  // something that a call means without any definition
 
 // ---- random.cc ---------------------------------------------------------------------------------
 

@@ -436,10 +436,10 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
   return true;
 }
 
-bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
+bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type,
                    std::vector<core::Coord>& out) {
-  const auto* dims = sig.fn.result ? dims_of(s, sig.fn.result) : nullptr;
-  if (!dims) return true;
+  const auto* dims = type ? dims_of(s, type) : nullptr;
+  if (!dims || any_rank(s, type)) return true;
   Env inside = env;
   inside.frame = &scope.frame;
   auto return_only = [&](const std::string& name, Span span) {
@@ -471,7 +471,9 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
       c.extent = dim_extent(s, inside, scope, dim, {});
       if (!c.extent) return false;
     } else if (dim.kind == ast::Dim::Kind::AnyRank) {
-      unsupported(s, dim.span, "types of unknown rank");
+      s.diags.error(Code::E0405, "`*` stands alone in a type: it is the whole shape")
+          .primary(dim.span, "")
+          .help("name the coordinates that stay open with a pack, as in `[f32; ..rest, j]`");
       return false;
     }
     out.push_back(c);
