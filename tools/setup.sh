@@ -9,7 +9,7 @@ packages="
   libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
   python3 python3-numpy git ca-certificates
 "
-# zlib and zstd are wanted by LLVM's static libraries, whose package does not pull them in.
+# zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose package does not pull them in.
 
 missing=""
 for package in $packages "$@"; do

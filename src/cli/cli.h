@@ -10,11 +10,19 @@
 #include "base/render.h"
 #include "base/source.h"
 #include "driver/compile.h"
+#include "runtime/tensor.h"
 
 namespace ein::cli {
 
 // Exit statuses, part of the interface.
-enum Exit { kFine = 0, kProgramWrong = 1, kUsage = 2, kRuntimeFailure = 3, kInternal = 70 };
+enum Exit {
+  kFine = 0,
+  kProgramWrong = 1,
+  kUsage = 2,
+  kRuntimeFailure = 3,
+  kInternal = 70,
+  kInterrupted = 130
+};
 
 // What every verb that reads a program takes.
 struct CommonOptions {
@@ -29,7 +37,8 @@ struct CommonOptions {
 struct RunCommand {
   CommonOptions common;
   std::vector<std::string> in, set, out;  // NAME=FILE, NAME=VALUE, NAME=FILE
-  std::vector<std::string> show;
+  std::vector<std::string> show, watch;
+  std::string progress = "auto";
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
@@ -94,6 +103,7 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
+  bool doc_examples = false;  // those in doc comments are tests too
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 
@@ -110,6 +120,8 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-int runtime_error(const std::string& message);
+// `run-time error: …`, and where in the source when that is known.
+int runtime_error(const RuntimeError& error, const SourceMap* sources = nullptr);
+std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli

@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "cli/cli.h"
+#include "driver/doc_examples.h"
+#include "driver/files.h"
 
 namespace ein::cli {
 namespace {
@@ -45,10 +47,16 @@ int usage_error(const std::string& message) {
   return kUsage;
 }
 
-int runtime_error(const std::string& message) {
+int runtime_error(const RuntimeError& error, const SourceMap* sources) {
   std::fflush(stdout);
-  fmt::print(stderr, "run-time error: {}\n", message);
+  fmt::print(stderr, "run-time error: {}\n", error.message);
+  if (sources && error.at.valid()) fmt::print(stderr, "  at {}\n", place_text(*sources, error.at));
   return kRuntimeFailure;
+}
+
+std::string place_text(const SourceMap& sources, Span at) {
+  LineCol place = sources.position(at.file, at.begin);
+  return fmt::format("{}:{}:{}", sources.name(at.file), place.line, place.col);
 }
 
 Text read_source(const CommonOptions& options) {
@@ -80,9 +88,11 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   Text source = read_source(options);
   p.status = source.status;
   if (p.status != kFine) return p;
+  if (what.doc_examples) source.text = doc_examples_as_tests(source.text);
   FileId file = p.sources.add(source.name, std::move(source.text));
   CompileOptions compile_options{
-      read_file, folder_of(source.name), options.dump_after, what.extra, what.tests, what.strict};
+      read_file,   folder_of(source.name),  options.dump_after, what.extra, what.tests,
+      what.strict, files_on_disk(p.sources)};
   p.compiled = compile(file, p.sources, compile_options, p.diags);
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;

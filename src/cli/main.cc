@@ -38,14 +38,20 @@ int dispatch(int argc, char** argv) {
   RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
   add_common(*run_app, run.common);
-  run_app->add_option("--in", run.in, "NAME=FILE: an input from an .npy file")
+  run_app
+      ->add_option("--in", run.in, "NAME=FILE: an input from a file (npy, npz, csv, safetensors)")
       ->allow_extra_args(false);
   run_app->add_option("--set", run.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
-  run_app->add_option("--out", run.out, "NAME=FILE: write a value to an .npy file")
+  run_app->add_option("--out", run.out, "NAME=FILE: write a value to a file")
       ->allow_extra_args(false);
   run_app->add_option("--show", run.show, "values to show at the end")
       ->delimiter(',')
       ->allow_extra_args(false);
+  run_app->add_option("--watch", run.watch, "recurrences whose last step the progress line shows")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  run_app->add_option("--progress", run.progress, "how far a long run is, on standard error")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   run_app->add_option("--format", run.format, "how --show looks")
       ->check(CLI::IsMember({"text", "json"}));
   run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
@@ -88,7 +94,7 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("CODE", explain.code, "such as E0301");
 
   TestCommand test;
-  CLI::App* test_app = app.add_subcommand("test", "run the test blocks of programs");
+  CLI::App* test_app = app.add_subcommand("test", "run the test blocks and doc examples of programs");
   test_app->add_option("FILES", test.files,
                        "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")

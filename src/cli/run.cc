@@ -6,7 +6,9 @@
 #include <cstdio>
 
 #include "cli/cli.h"
-#include "runtime/npy.h"
+#include "cli/monitor.h"
+#include "core/groups.h"
+#include "runtime/files.h"
 #include "runtime/show.h"
 
 namespace ein::cli {
@@ -58,6 +60,14 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
   return t;
 }
 
+// From a file with several tensors, the one with the input's name.
+std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f) {
+  Wanted wanted{f.dtype, f.coords.size()};
+  auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
+  bool several = std::holds_alternative<RuntimeError>(only);
+  return read_tensor(given.value, several ? given.name : "", wanted);
+}
+
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
 std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
                                core::Inputs& inputs) {
@@ -77,9 +87,15 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
             fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied",
                         pair->name, pair->name));
       }
+      if (f.file) {
+        return usage_error(
+            fmt::format("`{}` is loaded from `{}`; only inputs (`let {}: type;`) are "
+                        "supplied",
+                        pair->name, f.file->written, pair->name));
+      }
       if (from_file) {
-        auto read = read_npy(pair->value);
-        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(e->message);
+        auto read = read_input(*pair, f);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e);
         inputs[pair->name] = std::get<Tensor>(read);
         continue;
       }
@@ -92,6 +108,32 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
             fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
       inputs[pair->name] = *value;
     }
+  }
+  return std::nullopt;
+}
+
+// Does `id` have steps that run in sequence?
+bool has_steps(core::Module& m, core::FamilyId id) {
+  for (const core::Step& s : core::schedule(m, {id}).steps) {
+    const auto* q = std::get_if<core::Sequence>(&s);
+    if (!q) continue;
+    for (const auto& member : q->members) {
+      if (member.family == id) return true;
+    }
+  }
+  return false;
+}
+
+// Values of --out; those that a stopped run had not finished are named.
+std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResult& result) {
+  for (const Pair& o : outputs) {
+    auto it = result.values.find(o.name);
+    if (it == result.values.end()) {
+      fmt::print(stderr, "not written: `{}` is not finished\n", o.name);
+      continue;
+    }
+    auto written = write_tensors(o.value, {{o.name, &it->second}});
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
   }
   return std::nullopt;
 }
@@ -111,6 +153,9 @@ int run_verb(const RunCommand& command) {
   for (const std::string& given : command.out) {
     auto pair = split(given);
     if (!pair) return usage_error(fmt::format("--out needs NAME=FILE, got `{}`", given));
+    if (std::string why = check_target(pair->value, 1); !why.empty()) {
+      return usage_error(fmt::format("cannot write `{}`: {}", pair->value, why));
+    }
     outputs.push_back(*pair);
     options.show.push_back(pair->name);
   }
@@ -118,25 +163,38 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
   }
+  for (const std::string& name : command.watch) {
+    std::string problem;
+    core::FamilyId id = find_value(m, name, problem);
+    if (!id) return usage_error(problem);
+    if (!has_steps(m, id)) {
+      return usage_error(fmt::format("`{}` is no recurrence: it has no steps to watch", name));
+    }
+  }
+  options.watch = command.watch;
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
-    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(e->message);
+    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e);
     std::fputs(std::get<std::string>(text).c_str(), stdout);
     return kFine;
   }
   core::Inputs inputs;
   if (auto status = read_inputs(command, m, inputs)) return *status;
 
-  RunResult result =
-      run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  RunResult result;
+  {
+    RunMonitor monitor(command.progress);
+    options.monitor = &monitor;
+    result =
+        run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  }
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
   }
-  if (result.error) return runtime_error(result.error->message);
-  for (const Pair& o : outputs) {
-    auto written = write_npy(o.value, result.values.at(o.name));
-    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(e->message);
-  }
+  if (result.error) return runtime_error(*result.error, &p.sources);
+  if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));
+  if (auto status = write_outputs(outputs, result)) return *status;
+  if (result.stopped) return kInterrupted;
   if (command.show.empty()) return kFine;
   std::vector<std::string> items;
   for (const std::string& name : command.show) {

@@ -32,7 +32,7 @@ std::vector<std::string> programs_here() {
 void run_file(const TestCommand& command, const std::string& file, Tally& tally) {
   CommonOptions options = command.common;
   options.file = file;
-  Program p = load(options, {.tests = true});
+  Program p = load(options, {.tests = true, .doc_examples = true});
   tally.status = std::max(tally.status, p.status);
   if (p.status != kFine) return;
   RunOptions run_options;
@@ -46,9 +46,8 @@ void run_file(const TestCommand& command, const std::string& file, Tally& tally)
     if (!result.error) continue;
     // What a test printed helps only where it failed.
     std::fputs(printed.c_str(), stdout);
-    Span at = result.failed.valid() ? result.failed : test.span;
-    LineCol place = p.sources.position(at.file, at.begin);
-    fmt::print("  {}:{}:{}: {}\n", file, place.line, place.col, result.error->message);
+    Span at = result.error->at.valid() ? result.error->at : test.span;
+    fmt::print("  {}: {}\n", place_text(p.sources, at), result.error->message);
   }
 }
 

@@ -74,6 +74,7 @@ struct Emitter {
 
   // emit_loop.cc
   void loop(const loops::Loop& s);
+  void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps);
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);

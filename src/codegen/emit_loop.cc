@@ -1,4 +1,8 @@
 // Loops: plain, in lanes with a tail, and plain loops inside lanes whose lengths differ by lane.
+#include <llvm/IR/MDBuilder.h>
+
+#include <cstddef>
+
 #include "base/check.h"
 #include "codegen/emit.h"
 #include "core/build.h"
@@ -38,8 +42,36 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
   counted(lo, hi, 1, "loop", [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
+    if (s.poll) poll(s.poll, values[s.var].v, b.CreateSub(hi, lo));
     block(s.body);
   });
+}
+
+void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
+  auto& c = mod.getContext();
+  auto field = [&](llvm::IRBuilder<>& at, size_t offset) {
+    return at.CreateLoad(at.getPtrTy(), at.CreateConstInBoundsGEP1_64(at.getPtrTy(), context,
+                                                                      offset / sizeof(void*)));
+  };
+  // Volatile: somebody else writes it while the loop runs.
+  Value* wake = b.CreateLoad(b.getInt32Ty(), field(entry, offsetof(NativeContext, wake)), true);
+  BasicBlock* ask = BasicBlock::Create(c, "ask", fn);
+  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
+  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
+  b.CreateCondBr(b.CreateICmpNE(wake, b.getInt32(0)), ask, go_on,
+                 llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
+  b.SetInsertPoint(ask);
+  auto* type = llvm::FunctionType::get(
+      b.getInt32Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty()}, false);
+  llvm::CallInst* answer =
+      b.CreateCall(type, field(b, offsetof(NativeContext, poll)),
+                   {field(b, offsetof(NativeContext, state)), i64(site.v), next, steps});
+  answer->setDoesNotThrow();
+  b.CreateCondBr(b.CreateICmpNE(answer, b.getInt32(0)), stop, go_on);
+  b.SetInsertPoint(stop);
+  b.CreateStore(i64(site.v), field(b, offsetof(NativeContext, failure)));
+  b.CreateRet(b.getInt32(1));
+  b.SetInsertPoint(go_on);
 }
 
 void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {

@@ -73,11 +73,13 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
   return out;
 }
 
-std::string message(const Native& n, const NativeFailure& failure,
-                    const std::vector<std::vector<int64_t>>& shapes) {
+RuntimeError error_of(const Native& n, const NativeFailure& failure,
+                      const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
-    case loops::Site::Kind::DivideByZero: return "integer division by zero";
+    case loops::Site::Kind::DivideByZero:
+      return {"integer division by zero", site.span, site.statement};
+    case loops::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case loops::Site::Kind::Bounds: break;
   }
   uint32_t number = 0;
@@ -87,8 +89,9 @@ std::string message(const Native& n, const NativeFailure& failure,
   }
   const std::vector<int64_t>& extents = shapes[number];
   std::vector<int64_t> at(failure.values, failure.values + extents.size());
-  return fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
-                     fmt::join(at, ", "), fmt::join(extents, ", "));
+  return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
+                      fmt::join(at, ", "), fmt::join(extents, ", ")),
+          site.span, site.statement};
 }
 
 // Memory that nobody outside sees, not cleared.
@@ -114,8 +117,61 @@ size_t bytes_of(const std::vector<int64_t>& shape, DType type) {
   return bytes;
 }
 
+// What a poll needs to know of the run, and what it leaves when it stops it.
+struct Polled {
+  const Native& n;
+  const core::Watch& watch;
+  const std::vector<void*>& pointers;
+  const std::vector<std::vector<int64_t>>& shapes;
+  std::optional<Stopped> stopped = {};
+};
+
+const loops::Site& site_at(const Native& n, int64_t site) {
+  return n.program.sites[loops::SiteId(static_cast<uint32_t>(site))];
+}
+
+int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
+  auto& run = *static_cast<Polled*>(state);
+  const loops::Site& site = site_at(run.n, number);
+  const core::Module& m = run.n.plan.module;
+  const auto& q = std::get<core::Sequence>(run.n.plan.schedule.steps[site.part]);
+  const core::Coord& c = m[q.members[0].family].coords[site.axis];
+  int64_t done = q.downward ? steps - 1 - next : next, last = q.downward ? next + 1 : next - 1;
+  Moment now{site.name, text(c.name), done, steps, next, {}};
+  for (uint32_t i = 0; i < run.n.program.buffers.size() && done > 0; ++i) {
+    const loops::Buffer& b = run.n.program.buffers[loops::BufferId(i)];
+    for (const auto& member : q.members) {
+      bool watched = std::count(run.watch.families.begin(), run.watch.families.end(), b.family) > 0;
+      if (member.family != b.family || !watched) continue;
+      if (last >= run.shapes[i][member.position]) continue;
+      now.watched.push_back(
+          {b.name, slice(run.pointers[i], b.dtype, run.shapes[i], member.position, last)});
+    }
+  }
+  if (!run.watch.monitor->poll(now)) return 0;
+  run.stopped = std::move(now);
+  return 1;
+}
+
+void families_of(const core::Step& step, std::vector<core::FamilyId>& out) {
+  match(
+      step, [&](const core::Compute& c) { out.push_back(c.family); },
+      [&](const core::Sequence& q) {
+        for (const core::Step& s : q.body) families_of(s, out);
+      });
+}
+
+// Only what was computed before the part that was stopped.
+void keep_finished(const Native& n, uint32_t part, NativeResult& out) {
+  std::vector<core::FamilyId> finished;
+  for (uint32_t i = 0; i < part; ++i) families_of(n.plan.schedule.steps[i], finished);
+  std::erase_if(out.values, [&](const auto& value) {
+    return std::find(finished.begin(), finished.end(), value.first) == finished.end();
+  });
+}
+
 void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
-             NativeResult& out) {
+             const core::Watch& watch, NativeResult& out) {
   const core::Module& m = n.plan.module;
   std::vector<std::vector<int64_t>> shapes;
   std::vector<int64_t> dims;
@@ -129,32 +185,50 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
     }
     dims.insert(dims.end(), shape.begin(), shape.end());
     bool wanted = n.plan.families.at(buffer.family).wanted;
-    switch (buffer.space) {
-      case loops::Buffer::Space::Input: {
-        const Tensor& t = inputs.at(buffer.name);
-        pointers.push_back(const_cast<void*>(t.data()));
-        if (wanted) out.values[buffer.family] = t;
-        break;
+    try {
+      switch (buffer.space) {
+        case loops::Buffer::Space::Input: {
+          const Tensor& t = inputs.at(buffer.name);
+          pointers.push_back(const_cast<void*>(t.data()));
+          if (wanted) out.values[buffer.family] = t;
+          break;
+        }
+        case loops::Buffer::Space::Constant:
+          pointers.push_back(n.constants[i].data());
+          if (wanted) out.values[buffer.family] = n.constants[i];
+          break;
+        case loops::Buffer::Space::Output: {
+          Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
+          pointers.push_back(t.data());
+          break;
+        }
+        case loops::Buffer::Space::Temp:
+          scratch.emplace_back(bytes_of(shape, buffer.dtype));
+          pointers.push_back(scratch.back().at);
+          break;
       }
-      case loops::Buffer::Space::Constant:
-        pointers.push_back(n.constants[i].data());
-        if (wanted) out.values[buffer.family] = n.constants[i];
-        break;
-      case loops::Buffer::Space::Output: {
-        Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
-        pointers.push_back(t.data());
-        break;
-      }
-      case loops::Buffer::Space::Temp:
-        scratch.emplace_back(bytes_of(shape, buffer.dtype));
-        pointers.push_back(scratch.back().at);
-        break;
+    } catch (const std::bad_alloc&) {
+      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
+                                     fmt::join(shape, ", ")),
+                         m[buffer.family].span};
     }
     shapes.push_back(std::move(shape));
   }
   NativeFailure failure;
-  NativeContext context{pointers.data(), dims.data(), params.data(), &failure, native_functions()};
-  if (n.code->entry(&context) != 0) { out.error = RuntimeError{message(n, failure, shapes)}; }
+  static const int32_t asleep = 0;
+  Polled polled{n, watch, pointers, shapes};
+  static_assert(sizeof(watch.monitor->wake) == sizeof(int32_t));
+  const auto* wake =
+      watch.monitor ? reinterpret_cast<const int32_t*>(&watch.monitor->wake) : &asleep;
+  NativeContext context{pointers.data(),    dims.data(), params.data(), &failure,
+                        native_functions(), wake,        poll,          &polled};
+  if (n.code->entry(&context) == 0) return;
+  if (polled.stopped) {
+    out.stopped = std::move(polled.stopped);
+    keep_finished(n, site_at(n, failure.site).part, out);
+  } else {
+    out.error = error_of(n, failure, shapes);
+  }
 }
 
 }  // namespace
@@ -190,7 +264,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   return out;
 }
 
-NativeResult run(Native& native, const core::Inputs& inputs) {
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch) {
   NativeResult out;
   auto params = core::bind_params(native.plan.module, inputs, native.inputs);
   if (auto* e = std::get_if<RuntimeError>(&params)) {
@@ -198,7 +272,7 @@ NativeResult run(Native& native, const core::Inputs& inputs) {
     return out;
   }
   try {
-    execute(native, inputs, std::get<std::vector<int64_t>>(params), out);
+    execute(native, inputs, std::get<std::vector<int64_t>>(params), watch, out);
   } catch (const RuntimeError& e) { out.error = e; } catch (const std::bad_alloc&) {
     out.error = RuntimeError{"out of memory"};
   }

@@ -36,9 +36,10 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
 struct NativeResult {
   std::unordered_map<core::FamilyId, Tensor> values;  // of `wanted`
   std::optional<RuntimeError> error;
+  std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
 };
 
-NativeResult run(Native& native, const core::Inputs& inputs);
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {});
 
 enum class Emit { Plan, Loops, Llvm, Assembly };
 std::string emit(Native& native, Emit what);

@@ -57,15 +57,18 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     if (f.kind != Family::Kind::Input) continue;
     const std::string& name = text(f.name);
     auto it = inputs.find(name);
-    if (it == inputs.end()) return RuntimeError{"input `" + name + "` was not given a value"};
+    if (it == inputs.end())
+      return RuntimeError{"input `" + name + "` was not given a value", f.span};
     const Tensor& t = it->second;
     if (t.rank() != f.coords.size()) {
       return RuntimeError{fmt::format("input `{}` needs {} coordinates, its value has shape {}",
-                                      name, f.coords.size(), show(t.shape()))};
+                                      name, f.coords.size(), show(t.shape())),
+                          f.span};
     }
     if (t.dtype() != f.dtype) {
       return RuntimeError{fmt::format("input `{}` is declared {}, its value is {}", name,
-                                      name_of(f.dtype), name_of(t.dtype()))};
+                                      name_of(f.dtype), name_of(t.dtype())),
+                          f.span};
     }
     for (uint32_t p = 0; p < m.params.size(); ++p) {
       const Param& param = m.params[ParamId(p)];
@@ -85,7 +88,8 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
                         text(f.name), t.shape()[k],
                         f.coords[k].name ? "`" + text(f.coords[k].name) + "`"
                                          : "coordinate " + std::to_string(k),
-                        want, show(t.shape()))};
+                        want, show(t.shape())),
+            f.span};
       }
     }
     for (const Constraint& c : m.constraints) {
@@ -93,7 +97,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       for_each_node(m, c.cond, [&](ExprId e) {
         if (const auto* p = get_if<ParamRef>(m, e)) bound &= params[p->param.v] >= 0;
       });
-      if (bound && closed(m, c.cond, params).i == 0) return RuntimeError{c.message};
+      if (bound && closed(m, c.cond, params).i == 0) return RuntimeError{c.message, c.first};
     }
   } catch (const RuntimeError& e) { return e; }
   return params;

@@ -166,6 +166,7 @@ class MeaningHash {
     }
     h = mix(h, clauses);
     for (ExprId c : f.cells) h = mix(h, expr(c));
+    if (f.file) h = mix(mix(h, hash_text(f.file->written)), hash_text(f.file->member));
     return h;
   }
 
@@ -174,7 +175,7 @@ class MeaningHash {
     for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
     for (const Effect& e : m_.effects) {
       h = mix(h, static_cast<uint64_t>(e.kind));
-      h = mix(h, e.cond ? family_name(e.cond) : 5);
+      h = mix(mix(h, e.cond ? family_name(e.cond) : 5), hash_text(e.path));
       for (const Piece& p : e.pieces) {
         h = mix(mix(h, hash_text(p.text)), hash_text(p.format));
         h = mix(h, p.value ? family_name(p.value) : 9);

@@ -38,6 +38,7 @@
 #include "base/source.h"
 #include "base/symbol.h"
 #include "runtime/dtype.h"
+#include "runtime/files.h"
 
 namespace ein::core {
 
@@ -134,10 +135,18 @@ struct Clause {
   Span span;
 };
 
+// Where the value of `load("weights.npz", "W")` comes from. The header is what the compiler saw; a
+// file that says something else when the program runs is a run-time error.
+struct LoadedFile {
+  std::string written, member;  // as in the source
+  std::string path;             // where it was found
+  FileHeader header;
+};
+
 struct Family {
   enum class Kind : uint8_t {
     Defined,  // by clauses
-    Input,    // supplied from outside
+    Input,    // supplied from outside, or `file` says from where it is loaded
     Table,    // an array literal: `cells`, row-major, closed scalar expressions
   };
   Symbol name;  // unique in the module
@@ -146,6 +155,7 @@ struct Family {
   std::vector<Coord> coords;
   std::vector<Clause> clauses;  // Kind::Defined
   std::vector<ExprId> cells;    // Kind::Table
+  std::shared_ptr<const LoadedFile> file;  // Kind::Input
   bool generated = false;       // made by the compiler, not a name the user wrote
   Span span;
 
@@ -166,16 +176,17 @@ struct Constraint {
   Span first, second;
 };
 
-struct Piece {  // of a printed line
-  std::string text;
+struct Piece {  // of a printed line, or a value to save
+  std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
   std::string format;
 };
 
 struct Effect {
-  enum class Kind : uint8_t { Print, Assert } kind = Kind::Print;
+  enum class Kind : uint8_t { Print, Assert, Save } kind = Kind::Print;
   FamilyId cond;              // Assert: a bool family of rank 0 (or any rank: all cells)
-  std::vector<Piece> pieces;  // Print: the line; Assert: the message
+  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values
+  std::string path;           // Save
   Span span;
 };
 

@@ -18,11 +18,14 @@ namespace {
 struct Fault {
   RuntimeError error;
 };
+struct Stop {
+  Stopped where;
+};
 
 class Evaluator {
  public:
-  Evaluator(Module& m, EvalResult& out)
-      : m_(m), out_(out), memo_(m.arena->size()), stamp_(m.arena->size(), 0) {}
+  Evaluator(Module& m, EvalResult& out, const Watch& watch)
+      : m_(m), out_(out), watch_(watch), memo_(m.arena->size()), stamp_(m.arena->size(), 0) {}
 
   void allocate(FamilyId id, const Inputs& inputs) {
     const Family& f = m_[id];
@@ -34,7 +37,13 @@ class Evaluator {
     for (const Coord& c : f.coords) {
       shape.push_back(std::max<int64_t>(0, eval_extent(m_, c.extent, out_.params)));
     }
-    out_.values[id] = Tensor(f.dtype, std::move(shape));
+    try {
+      out_.values[id] = Tensor(f.dtype, shape);
+    } catch (const std::bad_alloc&) {
+      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
+                                     fmt::join(shape, ", ")),
+                         f.span};
+    }
   }
 
   void run(const std::vector<Step>& steps) {
@@ -50,12 +59,34 @@ class Evaluator {
     for (const auto& member : q.members) {
       steps = std::max(steps, out_.values.at(member.family).shape()[member.position]);
     }
+    bool outermost = !running_;
+    running_ = true;
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = q.downward ? steps - 1 - k : k;
+      if (outermost) look(q, k, t, steps);
       for (const auto& member : q.members) fixed_[member.family][member.position] = t;
       run(q.body);
     }
+    if (outermost) running_ = false;
     for (const auto& member : q.members) fixed_[member.family].erase(member.position);
+  }
+
+  // Tells the monitor where the program is, when it asks.
+  void look(const Sequence& q, int64_t done, int64_t next, int64_t steps) {
+    Monitor* monitor = watch_.monitor;
+    if (!monitor || monitor->wake.load(std::memory_order_relaxed) == 0) return;
+    const Coord& c = m_[q.members[0].family].coords[q.members[0].position];
+    Moment now{text(m_[q.members[0].family].name), text(c.name), done, steps, next, {}};
+    int64_t last = q.downward ? next + 1 : next - 1;
+    for (FamilyId id : watch_.families) {
+      for (const auto& member : q.members) {
+        const Tensor& value = out_.values.at(member.family);
+        if (member.family != id || done == 0 || last >= value.shape()[member.position]) continue;
+        now.watched.push_back({text(m_[id].name), slice(value.data(), value.dtype(), value.shape(),
+                                                        member.position, last)});
+      }
+    }
+    if (monitor->poll(now)) throw Stop{std::move(now)};
   }
 
   void compute(FamilyId id) {
@@ -63,13 +94,17 @@ class Evaluator {
     if (f.kind == Family::Kind::Input) return;
     Tensor& value = out_.values.at(id);
     if (f.kind == Family::Kind::Table) {
+      statement_ = f.span;
       forget(0);
       for (size_t i = 0; i < f.cells.size(); ++i) {
         store(value, static_cast<int64_t>(i), eval(f.cells[i]));
       }
       return;
     }
-    for (const Clause& c : f.clauses) clause(id, c, value);
+    for (const Clause& c : f.clauses) {
+      statement_ = c.span;
+      clause(id, c, value);
+    }
   }
 
   void clause(FamilyId id, const Clause& c, Tensor& value) {
@@ -164,7 +199,8 @@ class Evaluator {
           }
           return Scalar{.i = static_cast<int64_t>(sum)};
         },
-        [&](const Apply& n) { return apply_node(n, x); }, [&](const Access& n) { return read(n); },
+        [&](const Apply& n) { return apply_node(n, x); },
+        [&](const Access& n) { return read(n, x); },
         [&](const Reduce& n) { return reduce_node(n, x); },
         [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); });
     // Binders may have moved slots above this node's level, never those at or below it.
@@ -185,27 +221,28 @@ class Evaluator {
     DType type = m_[n.args[0]].type;
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
     auto v = apply_scalar(n.op, type, x.type, a, b);
-    if (!v) throw Fault{{"integer division by zero"}};
+    if (!v) throw Fault{{"integer division by zero", x.span, statement_}};
     return *v;
   }
 
-  Scalar read(const Access& n) {
+  Scalar read(const Access& n, const Expr& x) {
     const Tensor& t = out_.values.at(n.family);
     int64_t at = 0;
     for (size_t k = 0; k < n.at.size(); ++k) {
       int64_t i = eval(n.at[k]).i;
-      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t);
+      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t, x.span);
       at = at * t.shape()[k] + i;
     }
     return load(t, at);
   }
 
-  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t) {
+  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t, Span at_span) {
     std::vector<int64_t> at;
     for (ExprId e : n.at) at.push_back(eval(e).i);
     throw Fault{
         {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
-                     fmt::join(at, ", "), fmt::join(t.shape(), ", "))}};
+                     fmt::join(at, ", "), fmt::join(t.shape(), ", ")),
+         at_span, statement_}};
   }
 
   Scalar reduce_node(const Reduce& r, const Expr& x) {
@@ -289,6 +326,9 @@ class Evaluator {
 
   Module& m_;
   EvalResult& out_;
+  const Watch& watch_;
+  bool running_ = false;  // inside a Sequence
+  Span statement_;        // being computed
   std::vector<Scalar> memo_;
   std::vector<uint64_t> stamp_;
   uint64_t clock_ = 0;
@@ -307,7 +347,8 @@ void families_of(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
 
 }  // namespace
 
-EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted) {
+EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
+                    const Watch& watch) {
   EvalResult out;
   Schedule order = schedule(m, wanted);
   EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
@@ -328,10 +369,19 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     return out;
   }
   out.params = std::get<std::vector<int64_t>>(params);
+  std::vector<FamilyId> finished;
   try {
-    Evaluator evaluator(m, out);
+    Evaluator evaluator(m, out, watch);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
-    evaluator.run(order.steps);
+    for (const Step& s : order.steps) {
+      evaluator.run({s});
+      families_of({s}, finished);
+    }
+  } catch (const Stop& stop) {
+    out.stopped = stop.where;
+    std::unordered_map<FamilyId, Tensor> kept;
+    for (FamilyId f : finished) kept[f] = out.values.at(f);
+    out.values = std::move(kept);
   } catch (const Fault& fault) { out.error = fault.error; } catch (const RuntimeError& e) {
     out.error = e;
   } catch (const std::bad_alloc&) { out.error = RuntimeError{"out of memory"}; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/core.h"
+#include "runtime/monitor.h"
 #include "runtime/tensor.h"
 
 namespace ein::core {
@@ -24,6 +25,12 @@ struct EvalResult {
   std::vector<int64_t> params;                  // by ParamId
   uint64_t operations = 0;  // scalar value operations, plus one per reduction cell visited
   std::optional<RuntimeError> error;
+  std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
+};
+
+struct Watch {
+  Monitor* monitor = nullptr;
+  std::vector<FamilyId> families;  // whose steps it shows
 };
 
 // Extents from the inputs' shapes; checks shapes, dtypes and entry constraints.
@@ -32,6 +39,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
 int64_t eval_extent(const Module& m, ExprId e, const std::vector<int64_t>& params);
 
 // Computes `wanted` and what they read.
-EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted);
+EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
+                    const Watch& watch = {});
 
 }  // namespace ein::core

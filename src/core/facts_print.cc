@@ -47,7 +47,7 @@ std::string broadcast_text(const Module& m, FamilyId reader, const Broadcast& b)
 const char* kind_text(const Family& f) {
   switch (f.kind) {
     case Family::Kind::Defined: return "defined";
-    case Family::Kind::Input: return "input";
+    case Family::Kind::Input: return f.file ? "loaded" : "input";
     case Family::Kind::Table: return "table";
   }
   return "";
@@ -87,7 +87,9 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
     }
     out += fmt::format("{}: {}{}{}\n", text(f.name), name_of(f.dtype),
                        coords.empty() ? "" : fmt::format(" [{}]", fmt::join(coords, ", ")),
-                       f.kind == Family::Kind::Input ? ", input" : "");
+                       f.file                          ? ", loaded"
+                       : f.kind == Family::Kind::Input ? ", input"
+                                                       : "");
     for (const Clause& c : f.clauses) {
       if (!c.box.empty()) out += "  clause " + clause_text(m, r.family, c) + "\n";
     }

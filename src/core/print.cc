@@ -301,7 +301,38 @@ class Printer {
   std::vector<std::string> names_;  // by slot
 };
 
+std::string quoted(const std::string& s) {
+  std::string out = "\"";
+  for (char c : s) {
+    switch (c) {
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '{': out += "{{"; break;
+      case '}': out += "}}"; break;
+      default: out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string load_text(const Module& m, const Family& f) {
+  std::string type;
+  std::vector<std::string> dims;
+  Printer p(m, Family{});
+  for (const Coord& c : f.coords) {
+    dims.push_back(c.name ? text(c.name) : p.expr(c.extent).s);
+    if (c.name) type = ":";
+  }
+  if (!type.empty()) type = fmt::format(": [{}; {}]", name_of(f.dtype), fmt::join(dims, ", "));
+  std::string member = f.file->member.empty() ? "" : ", " + quoted(f.file->member);
+  return fmt::format("let {}{} = load({}{});\n", text(f.name), type, quoted(f.file->written),
+                     member);
+}
+
 std::string input_text(const Module& m, const Family& f) {
+  if (f.file) return load_text(m, f);
   if (f.coords.empty()) return fmt::format("let {}: {};\n", text(f.name), name_of(f.dtype));
   Printer p(m, Family{});
   std::vector<std::string> dims;
@@ -406,26 +437,25 @@ std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) 
   return out;
 }
 
+std::string save_text(const Module& m, const Effect& e) {
+  std::vector<std::string> args{quoted(e.path)};
+  for (const Piece& p : e.pieces) args.push_back(text(m[p.value].name));
+  return fmt::format("save({});\n", fmt::join(args, ", "));
+}
+
 std::string effect_text(const Module& m, const Effect& e) {
-  std::string line;
+  if (e.kind == Effect::Kind::Save) return save_text(m, e);
+  std::string line = "\"";
   for (const Piece& p : e.pieces) {
-    for (char c : p.text) {
-      switch (c) {
-        case '\n': line += "\\n"; break;
-        case '\t': line += "\\t"; break;
-        case '"': line += "\\\""; break;
-        case '\\': line += "\\\\"; break;
-        case '{': line += "{{"; break;
-        case '}': line += "}}"; break;
-        default: line += c;
-      }
-    }
+    std::string piece = quoted(p.text);
+    line += piece.substr(1, piece.size() - 2);
     if (p.value) {
       line += "{" + text(m[p.value].name) + (p.format.empty() ? "" : ":" + p.format) + "}";
     }
   }
-  if (e.kind == Effect::Kind::Print) return fmt::format("print(\"{}\");\n", line);
-  return fmt::format("assert({}, \"{}\");\n", text(m[e.cond].name), line);
+  line += "\"";
+  if (e.kind == Effect::Kind::Print) return fmt::format("print({});\n", line);
+  return fmt::format("assert({}, {});\n", text(m[e.cond].name), line);
 }
 
 // Families in the order of definition, each generated one just before its first reader.

@@ -1,5 +1,6 @@
 // The pipeline: source → Ast → Core → Core without requests. One place orders the passes, and dump,
-// timing and verification come from it alone. Nothing here reads files or prints.
+// timing and verification come from it alone. Nothing here reads files (`load` asks
+// CompileOptions::files) or prints.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include "base/source.h"
 #include "core/core.h"
 #include "driver/library.h"
+#include "sema/file_lookup.h"
 #include "sema/modules.h"
 
 namespace ein {
@@ -30,8 +32,9 @@ struct CompileOptions {
   std::string root;        // the folder that module paths resolve from at last
   std::string dump_after;  // a pass name; its result is left in Compiled::dump
   ExtraRequest extra;
-  bool tests = false;   // compile the `test` blocks too
-  bool strict = false;  // an equality of extents that is not proven is an error
+  bool tests = false;      // compile the `test` blocks too
+  bool strict = false;     // an equality of extents that is not proven is an error
+  sema::FileLookup files;  // what `load` finds; empty: it is an error
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "driver/compile.h"
+#include "driver/files.h"
 
 namespace ein {
 namespace {
@@ -44,7 +45,9 @@ Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& rea
     out.sources = {};
     out.left = {};
     FileId file = out.sources.add(name, out.text);
-    compile(file, out.sources, {.read_file = read_file, .root = root, .tests = true}, out.left);
+    CompileOptions options{.read_file = read_file, .root = root, .tests = true};
+    options.files = files_on_disk(out.sources);
+    compile(file, out.sources, options, out.left);
     if (round == kMaxRounds) return out;
     std::vector<Edit> edits;
     std::vector<AppliedFix> applied;

@@ -1,6 +1,7 @@
 // Applying the safe fixes of diagnostics to a program's text. One round takes a fix per diagnostic,
 // in source order, as long as its edits touch nothing that was edited in this round; the result is
-// compiled again, because a fix can uncover the next mistake. Reads and writes no files.
+// compiled again, because a fix can uncover the next mistake. Reads no files but those that `load`
+// names, writes none.
 #pragma once
 
 #include <string>

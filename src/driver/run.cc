@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "codegen/native.h"
+#include "driver/files.h"
 #include "runtime/show.h"
 
 namespace ein {
@@ -30,6 +31,47 @@ bool holds(const Tensor& t) {
   return true;
 }
 
+std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e,
+                                    const Values& values,
+                                    const std::function<void(const std::string&)>& write) {
+  switch (e.kind) {
+    case core::Effect::Kind::Print: write(line_of(m, e, values) + "\n"); return std::nullopt;
+    case core::Effect::Kind::Assert: {
+      if (holds(values.at(e.cond))) return std::nullopt;
+      std::string message = line_of(m, e, values);
+      return RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message,
+                          e.span};
+    }
+    case core::Effect::Kind::Save: {
+      std::vector<NamedTensor> tensors;
+      for (const core::Piece& p : e.pieces) tensors.push_back({p.text, &values.at(p.value)});
+      auto written = write_tensors(e.path, tensors);
+      if (auto* error = std::get_if<RuntimeError>(&written)) {
+        return RuntimeError{error->message, e.span};
+      }
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+// An expression's own place where that is certain: it stands in a clause that was to be computed.
+// Otherwise (it stands in a function, or an equal one stood first in a clause that nobody asked
+// for) the statement that was being computed.
+void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
+  if (!error.statement.valid()) return;
+  auto inside = [&](const Span& clause) {
+    return error.at.valid() && error.at.file == clause.file && error.at.begin >= clause.begin &&
+           error.at.end <= clause.end;
+  };
+  for (FamilyId id : reached(m, wanted)) {
+    for (const core::Clause& c : m[id].clauses) {
+      if (inside(c.span)) return;
+    }
+  }
+  error.at = error.statement;
+}
+
 // What effects and `show` need (decision 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
   std::vector<FamilyId> wanted;
@@ -41,6 +83,7 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
     for (const core::Piece& p : e.pieces) want(p.value);
   }
   for (const std::string& name : options.show) want(m.find(intern(name)));
+  for (const std::string& name : options.watch) want(m.find(intern(name)));
   return wanted;
 }
 
@@ -52,11 +95,16 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
   return out;
 }
 
-RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
+RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
   std::vector<FamilyId> wanted = wanted_families(m, options);
   Values values;
+  core::Inputs inputs = supplied;
+  out.error = read_loaded(m, wanted, inputs);
+  if (out.error) return out;
+  core::Watch watch{options.monitor, {}};
+  for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
     if (native) {
@@ -67,31 +115,39 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
         out.fallback = *why;
         native = false;
       } else {
-        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
+        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs, watch);
         values = std::move(result.values);
         out.error = result.error;
+        out.stopped = result.stopped;
       }
     }
     if (!native) {
-      core::EvalResult result = core::evaluate(m, inputs, wanted);
+      core::EvalResult result = core::evaluate(m, inputs, wanted, watch);
       values = std::move(result.values);
       out.error = result.error;
+      out.stopped = result.stopped;
       out.operations = result.operations;
     }
   }
-  if (out.error) return out;
-  for (const core::Effect& e : m.effects) {
-    if (e.kind == core::Effect::Kind::Print) {
-      write(line_of(m, e, values) + "\n");
-    } else if (!holds(values.at(e.cond))) {
-      std::string message = line_of(m, e, values);
-      out.error =
-          RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message};
-      out.failed = e.span;
-      return out;
-    }
+  if (out.error) {
+    locate(m, wanted, *out.error);
+    return out;
   }
-  for (const std::string& name : options.show) out.values[name] = values.at(m.find(intern(name)));
+  auto keep_shown = [&] {
+    for (const std::string& name : options.show) {
+      auto it = values.find(m.find(intern(name)));
+      if (it != values.end()) out.values[name] = it->second;
+    }
+  };
+  if (out.stopped) {
+    keep_shown();
+    return out;
+  }
+  for (const core::Effect& e : m.effects) {
+    out.error = perform(m, e, values, write);
+    if (out.error) return out;
+  }
+  keep_shown();
   return out;
 }
 

@@ -19,13 +19,15 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
-  std::vector<std::string> show;  // values asked for besides what effects need
+  std::vector<std::string> show;   // values asked for besides what effects need
+  Monitor* monitor = nullptr;      // told where the program is, and may stop it
+  std::vector<std::string> watch;  // recurrences whose steps the monitor is shown
 };
 
 struct RunResult {
-  std::map<std::string, Tensor> values;  // of `show`
+  std::map<std::string, Tensor> values;  // of `show`; when stopped, those that were finished
+  std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
-  Span failed;              // the assertion that does not hold, when that is the error
   std::string fallback;     // why the reference evaluator ran although native was asked for
   uint64_t operations = 0;  // counted by the reference evaluator
 };

@@ -128,6 +128,7 @@ struct Loop {
   bool downward = false;     // seq only
   std::vector<VarId> folds;  // reduce only
   Block body;
+  SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
 };
 
 struct Check {
@@ -183,10 +184,14 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
+    Step,  // values: the address of the step to come; `name` is the recurrence, `axis` its
+           // coordinate
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
-  Span span;
+  Span span;          // of the expression
+  Span statement;     // the clause it is computed for
+  uint32_t part = 0;  // Step: which of the schedule's steps
 };
 
 struct Kernel {

@@ -56,6 +56,7 @@ loops::Program lower(plan::Plan& plan) {
     l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space});
   }
   for (const core::Step& s : plan.schedule.steps) {
+    l.part = static_cast<uint32_t>(&s - plan.schedule.steps.data());
     Scope& kernel = l.push(Scope::Kind::Kernel);
     for (const core::Constraint& c : plan.module.constraints) {
       core::assume(plan.module, c.cond, kernel.facts);
@@ -96,9 +97,16 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
     at[member.position] = get(t, top());
   }
   steps(q.body, inner);
+  loops::Loop loop{t, lo.expr, hi.expr, {}, q.downward, {}, {}, {}};
+  if (was_running.empty()) {
+    loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
+                     q.members[0].position};
+    site.part = part;
+    loop.poll = p.sites.add(std::move(site));
+  }
   running = std::move(was_running);
-  auto body = pop();
-  emit(top(), {loops::Loop{t, lo.expr, hi.expr, {}, q.downward, {}, std::move(body->block)}});
+  loop.body = std::move(pop()->block);
+  emit(top(), {std::move(loop)});
 }
 
 void Lowering::compute(FamilyId id, const Fixed& fixed) {
@@ -115,6 +123,7 @@ void Lowering::table(FamilyId id) {
   if (p.buffers[buffer].space == loops::Buffer::Space::Constant) return;
   const core::Family f = m[id];
   slots.assign(core::kMaxSlots, {});
+  statement = f.span;
   clause_depth = top();
   std::vector<int64_t> extents;
   for (const core::Coord& c : f.coords) {
@@ -162,6 +171,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
   const core::Clause c = m[id].clauses[number];
   const plan::ClausePlan& how = plan.families.at(id).clauses[number];
   slots.assign(core::kMaxSlots, {});
+  statement = c.span;
   Value cond = inside(id, c, fixed);
   Scope& guard = push(Scope::Kind::Guard);
   clause_depth = top();
@@ -233,8 +243,8 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
   for (size_t i = coords.size(); i-- > 0;) {
     slots[coords[i]] = {};
     auto s = pop();
-    emit(top(),
-         {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axes[i], false, {}, std::move(s->block)}});
+    emit(top(), {loops::Loop{
+                    vars[i], s->lo.expr, s->hi.expr, axes[i], false, {}, std::move(s->block), {}}});
   }
 }
 

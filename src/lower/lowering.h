@@ -47,6 +47,8 @@ struct Lowering {
   std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
   std::set<core::FamilyId> running;                 // computed by a Sequence around
   uint32_t clause_depth = 0;                        // the scope of the clause being lowered
+  Span statement = {};                              // where that clause stands
+  uint32_t part = 0;  // of the schedule's steps, the one being lowered
 
   // scope.cc
   uint32_t top() const { return static_cast<uint32_t>(scopes.size() - 1); }

@@ -117,6 +117,7 @@ uint32_t Lowering::check(Value ok, loops::Site site, const std::vector<Value>& v
     Value empty = compare(core::Op::Ge, scopes[k]->lo, scopes[k]->hi);
     ok = op(core::Op::Or, {empty, ok}, DType::Bool);
   }
+  site.statement = statement;
   emit(depth, {loops::Check{ok.expr, p.sites.add(std::move(site)), exprs_of(values)}});
   return depth;
 }

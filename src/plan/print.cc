@@ -28,7 +28,8 @@ struct Printer {
     const Family& f = plan.module[id];
     const FamilyPlan& p = plan.families.at(id);
     std::string indent(static_cast<size_t>(2 * depth), ' ');
-    const char* how = f.kind == Family::Kind::Input   ? "input"
+    const char* how = f.file                          ? "file"
+                      : f.kind == Family::Kind::Input ? "input"
                       : f.kind == Family::Kind::Table ? "literal"
                       : p.wanted                      ? "result"
                                                       : "materialise";

@@ -19,6 +19,12 @@ struct NativeContext {
   const int64_t* params = nullptr;  // symbolic extents
   NativeFailure* failure = nullptr;
   const void* const* functions = nullptr;
+  // Looked at before each step of an outermost sequential loop; when it is not 0, `poll` is called
+  // with the site of the loop, the step to come and the number of steps, and stops the program by
+  // returning anything but 0.
+  const int32_t* wake = nullptr;
+  int32_t (*poll)(void* state, int64_t site, int64_t next, int64_t steps) = nullptr;
+  void* state = nullptr;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled

@@ -1,109 +1,145 @@
-#include "runtime/npy.h"
-
+// NumPy's .npy files. bf16 is written as NumPy writes it, two opaque bytes (`|V2`).
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <memory>
-#include <new>
-#include <optional>
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/formats.h"
 
 namespace ein {
 namespace {
 
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+constexpr size_t kLongestHeader = 1 << 20;
+constexpr size_t kMostExtents = 64;
 
-File open(const std::string& path, const char* mode) {
-  return File(std::fopen(path.c_str(), mode), [](std::FILE* f) { return f ? std::fclose(f) : 0; });
-}
-
-struct Header {
+struct Known {
+  const char* kind;  // without the byte order
   DType dtype;
-  bool fortran = false;
-  std::vector<int64_t> shape;
+};
+constexpr Known kTypes[] = {{"b1", DType::Bool}, {"i1", DType::I8},  {"u1", DType::U8},
+                            {"i2", DType::I16},  {"i4", DType::I32}, {"i8", DType::I64},
+                            {"f2", DType::F16},  {"f4", DType::F32}, {"f8", DType::F64},
+                            {"V2", DType::BF16}};
+
+// The header is a Python dict literal with three keys, in any order.
+class HeaderParser {
+ public:
+  explicit HeaderParser(const std::string& text) : text_(text) {}
+
+  NpyHeader parse() {
+    expect('{');
+    bool descr = false, order = false, shape = false;
+    while (peek() != '}') {
+      std::string key = string();
+      expect(':');
+      if (key == "descr" && !descr) {
+        descr = true;
+        type();
+      } else if (key == "fortran_order" && !order) {
+        order = true;
+        out_.fortran = boolean();
+      } else if (key == "shape" && !shape) {
+        shape = true;
+        extents();
+      } else {
+        bad();
+      }
+      if (peek() == ',') ++at_;
+    }
+    if (!descr || !order || !shape) bad();
+    return out_;
+  }
+
+ private:
+  [[noreturn]] static void bad() { throw Malformed{"its header is not an npy header"}; }
+  char peek() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  void expect(char c) {
+    if (peek() != c) bad();
+    ++at_;
+  }
+  std::string string() {
+    char quote = peek();
+    if (quote != '\'' && quote != '"') bad();
+    size_t end = text_.find(quote, ++at_);
+    if (end == std::string::npos) bad();
+    std::string s = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return s;
+  }
+  bool boolean() {
+    peek();
+    for (bool value : {true, false}) {
+      std::string word = value ? "True" : "False";
+      if (text_.compare(at_, word.size(), word) != 0) continue;
+      at_ += word.size();
+      return value;
+    }
+    bad();
+  }
+  void type() {
+    if (peek() == '[') throw Malformed{"its elements are records, which have no Einlang type"};
+    std::string descr = string();
+    std::string kind = descr.size() > 1 ? descr.substr(1) : "";
+    if (kind.starts_with('O')) throw Malformed{"its elements are Python objects"};
+    if (descr.empty() || std::string("<>|=").find(descr[0]) == std::string::npos) bad();
+    for (const Known& k : kTypes) {
+      if (kind != k.kind) continue;
+      out_.dtype = k.dtype;
+      out_.swapped = descr[0] == '>' && size_of(k.dtype) > 1;
+      return;
+    }
+    throw Malformed{fmt::format(
+        "its element type `{}` has no Einlang type (bool, i8 to i64, u8, f16, bf16, f32, f64)",
+        descr)};
+  }
+  void extents() {
+    expect('(');
+    while (peek() != ')') {
+      if (peek() == '-') throw Malformed{"it has a negative extent"};
+      int64_t n = 0;
+      size_t begin = at_;
+      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, text_[at_] - '0', &n)) {
+          throw Malformed{"its extents do not fit 64 bits"};
+        }
+        ++at_;
+      }
+      if (at_ == begin || out_.shape.size() == kMostExtents) bad();
+      out_.shape.push_back(n);
+      if (peek() == 'L') ++at_;  // written by Python 2
+      if (peek() == ',') ++at_;
+    }
+    ++at_;
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+  NpyHeader out_;
 };
 
-std::optional<DType> dtype_of(const std::string& descr) {
-  static const std::pair<const char*, DType> table[] = {
-      {"|b1", DType::Bool}, {"|i1", DType::I8},  {"|u1", DType::U8},
-      {"<i2", DType::I16},  {"<i4", DType::I32}, {"<i8", DType::I64},
-      {"<f2", DType::F16},  {"<f4", DType::F32}, {"<f8", DType::F64}};
-  for (auto [text, dtype] : table) {
-    if (descr == text) return dtype;
-  }
-  return std::nullopt;
-}
-
-const char* descr_of(DType t) {
-  switch (t) {
-    case DType::Bool: return "|b1";
-    case DType::I8: return "|i1";
-    case DType::U8: return "|u1";
-    case DType::I16: return "<i2";
-    case DType::I32: return "<i4";
-    case DType::I64: return "<i8";
-    case DType::F16: return "<f2";
-    case DType::F32: return "<f4";
-    case DType::F64: return "<f8";
-    case DType::BF16:
-    case DType::Str: return nullptr;
-  }
-  return nullptr;
-}
-
-// The value of a key in the header's Python dict literal: text up to the next top-level comma.
-std::optional<std::string> field(const std::string& dict, const std::string& key) {
-  size_t at = dict.find("'" + key + "'");
-  if (at == std::string::npos) return std::nullopt;
-  at = dict.find(':', at);
-  if (at == std::string::npos) return std::nullopt;
-  std::string out;
-  int depth = 0;
-  for (size_t i = at + 1; i < dict.size(); ++i) {
-    char c = dict[i];
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (depth < 0 || (depth == 0 && (c == ',' || c == '}'))) break;
-    if (c != ' ') out += c;
-  }
-  return out;
-}
-
-std::variant<Header, std::string> parse_header(const std::string& dict) {
-  auto descr = field(dict, "descr"), order = field(dict, "fortran_order"),
-       shape = field(dict, "shape");
-  if (!descr || !order || !shape || shape->size() < 2) return "its header is not an npy header";
-  Header h;
-  std::string type = descr->size() > 2 ? descr->substr(1, descr->size() - 2) : "";
-  auto dtype = dtype_of(type);
-  if (!dtype) return fmt::format("its element type `{}` is not supported", type);
-  h.dtype = *dtype;
-  h.fortran = *order == "True";
-  std::string number;
-  for (char c : shape->substr(1)) {
-    if (c >= '0' && c <= '9') {
-      number += c;
-      if (number.size() > 18) return "its extents do not fit 64 bits";
-    } else if (!number.empty()) {
-      h.shape.push_back(std::stoll(number));
-      number.clear();
-    }
-  }
-  return h;
+void swap_bytes(Tensor& t) {
+  size_t n = size_of(t.dtype());
+  auto* p = t.as<std::byte>();
+  for (int64_t i = 0; i < t.size(); ++i, p += n) std::reverse(p, p + n);
 }
 
 // Column-major to row-major.
 Tensor reordered(const Tensor& in) {
-  std::vector<int64_t> reversed(in.shape().rbegin(), in.shape().rend());
-  Tensor out(in.dtype(), reversed);
-  size_t rank = reversed.size(), bytes = size_of(in.dtype());
+  std::vector<int64_t> shape(in.shape().rbegin(), in.shape().rend());
+  Tensor out(in.dtype(), shape);
+  size_t rank = shape.size(), bytes = size_of(in.dtype());
   std::vector<int64_t> at(rank, 0);
   for (int64_t i = 0; i < out.size(); ++i) {
     int64_t from = 0;  // `in` was read as if its extents were reversed
-    for (size_t k = rank; k-- > 0;) from = from * reversed[k] + at[k];
+    for (size_t k = rank; k-- > 0;) from = from * shape[k] + at[k];
     std::memcpy(out.as<std::byte>() + static_cast<size_t>(i) * bytes,
                 in.as<std::byte>() + static_cast<size_t>(from) * bytes, bytes);
     for (size_t k = rank; k-- > 0;) {
-      if (++at[k] < reversed[k]) break;
+      if (++at[k] < shape[k]) break;
       at[k] = 0;
     }
   }
@@ -112,74 +148,75 @@ Tensor reordered(const Tensor& in) {
 
 }  // namespace
 
-std::variant<Tensor, RuntimeError> read_npy(const std::string& path) {
-  auto fail = [&](const std::string& why) {
-    return RuntimeError{fmt::format("cannot read `{}`: {}", path, why)};
-  };
-  File f = open(path, "rb");
-  if (!f) return fail("no such file, or no permission");
-  unsigned char start[12];
-  if (std::fread(start, 1, 10, f.get()) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) {
-    return fail("it is not an npy file");
-  }
-  size_t length = static_cast<size_t>(start[8]) | static_cast<size_t>(start[9]) << 8;
-  if (start[6] >= 2) {
-    if (std::fread(start + 10, 1, 2, f.get()) != 2) return fail("it ends inside its header");
-    length |= static_cast<size_t>(start[10]) << 16 | static_cast<size_t>(start[11]) << 24;
-  }
-  if (length > (1u << 20)) return fail("its header is not an npy header");
-  std::string dict(length, ' ');
-  if (std::fread(dict.data(), 1, length, f.get()) != length)
-    return fail("it ends inside its header");
-  auto header = parse_header(dict);
-  if (auto* why = std::get_if<std::string>(&header)) return fail(*why);
-  auto h = std::get<Header>(header);
-  try {
-    std::vector<int64_t> shape = h.shape;
-    if (h.fortran) shape.assign(h.shape.rbegin(), h.shape.rend());
-    // Before allocating: a truncated or lying file must not ask for its claimed size.
-    long data_begin = std::ftell(f.get());
-    std::fseek(f.get(), 0, SEEK_END);
-    auto available = static_cast<uint64_t>(std::ftell(f.get()) - data_begin);
-    std::fseek(f.get(), data_begin, SEEK_SET);
-    uint64_t wanted = size_of(h.dtype);
-    for (int64_t n : shape) {
-      if (__builtin_mul_overflow(wanted, static_cast<uint64_t>(n), &wanted))
-        return fail("its extents do not fit 64 bits");
+uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape) {
+  // A zero anywhere must not hide that the others are absurd: strides are products of them.
+  uint64_t wanted = size_of(dtype), product = size_of(dtype);
+  for (int64_t n : shape) {
+    if (n < 0) throw Malformed{"it has a negative extent"};
+    wanted *= static_cast<uint64_t>(n);
+    if (__builtin_mul_overflow(product, static_cast<uint64_t>(std::max<int64_t>(n, 1)), &product) ||
+        product > static_cast<uint64_t>(INT64_MAX)) {
+      throw Malformed{"its extents do not fit 64 bits"};
     }
-    if (wanted > available) {
-      return fail(fmt::format("it is truncated: {} bytes of data where its header needs {}",
-                              available, wanted));
-    }
-    Tensor t(h.dtype, shape);
-    if (std::fread(t.data(), 1, wanted, f.get()) != wanted) return fail("it is truncated");
-    return h.fortran ? reordered(t) : t;
-  } catch (const std::bad_alloc&) { return fail("out of memory"); }
+  }
+  return wanted;
 }
 
-std::variant<std::monostate, RuntimeError> write_npy(const std::string& path, const Tensor& t) {
-  auto fail = [&](const std::string& why) {
-    return RuntimeError{fmt::format("cannot write `{}`: {}", path, why)};
-  };
-  const char* descr = descr_of(t.dtype());
-  if (!descr) return fail(fmt::format("npy has no element type for {}", name_of(t.dtype())));
+NpyHeader read_npy_header(Source& in) {
+  unsigned char start[12];
+  if (in.left() < 10) throw Malformed{"it is not an npy file"};
+  in.read(start, 10);
+  if (std::memcmp(start, "\x93NUMPY", 6) != 0) throw Malformed{"it is not an npy file"};
+  if (start[6] < 1 || start[6] > 3) {
+    throw Malformed{fmt::format("it is an npy file of version {}, not 1 to 3", start[6])};
+  }
+  size_t length = little_at<uint16_t>(start + 8);
+  if (start[6] >= 2) {
+    in.read(start + 10, 2);
+    length = little_at<uint32_t>(start + 8);
+  }
+  if (length > kLongestHeader) throw Malformed{"its header is not an npy header"};
+  if (length > in.left()) throw Malformed{"it is truncated inside its header"};
+  std::string dict(length, ' ');
+  in.read(dict.data(), length);
+  NpyHeader h = HeaderParser(dict).parse();
+  uint64_t wanted = byte_count(h.dtype, h.shape);
+  if (wanted > in.left()) {
+    throw Malformed{fmt::format("it is truncated: {} bytes of data where its header needs {}",
+                                in.left(), wanted)};
+  }
+  return h;
+}
+
+Tensor read_npy_data(Source& in, const NpyHeader& h) {
+  std::vector<int64_t> shape = h.shape;
+  if (h.fortran) std::reverse(shape.begin(), shape.end());
+  Tensor t(h.dtype, shape);
+  in.read(t.data(), byte_count(h.dtype, shape));
+  in.finish();
+  if (h.swapped) swap_bytes(t);
+  if (h.dtype == DType::Bool) {  // any other byte than 0 and 1 would not be a bool in machine code
+    for (int64_t i = 0; i < t.size(); ++i) t.set_int(i, t.get_int(i) != 0);
+  }
+  return h.fortran && shape.size() > 1 ? reordered(t) : t;
+}
+
+std::string npy_header(const Tensor& t) {
+  const Known* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](auto& k) { return k.dtype == t.dtype(); });
+  if (type == std::end(kTypes)) {
+    throw Malformed{fmt::format("npy has no element type for {}", name_of(t.dtype()))};
+  }
+  bool ordered = size_of(t.dtype()) > 1 && t.dtype() != DType::BF16;
   std::string shape;
   for (int64_t n : t.shape()) shape += fmt::format("{}, ", n);
-  std::string dict =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 ordered ? '<' : '|', type->kind, shape);
   while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';
   dict += '\n';
   std::string start("\x93NUMPY\x01\x00", 8);
-  start += static_cast<char>(dict.size() & 0xff);
-  start += static_cast<char>(dict.size() >> 8);
-  File f = open(path, "wb");
-  if (!f) return fail("no such folder, or no permission");
-  size_t bytes = static_cast<size_t>(t.size()) * size_of(t.dtype());
-  bool ok = std::fwrite(start.data(), 1, start.size(), f.get()) == start.size() &&
-            std::fwrite(dict.data(), 1, dict.size(), f.get()) == dict.size() &&
-            std::fwrite(t.data(), 1, bytes, f.get()) == bytes && std::fflush(f.get()) == 0;
-  if (!ok) return fail("the disk is full, or the device failed");
-  return std::monostate{};
+  add_little(start, static_cast<uint16_t>(dict.size()));
+  return start + dict;
 }
 
 }  // namespace ein

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/source.h"
 #include "runtime/dtype.h"
 
 namespace ein {
@@ -48,6 +49,9 @@ class Tensor {
 // A failure while a program runs: assert, bounds, missing or ill-shaped input, memory. Exit 3.
 struct RuntimeError {
   std::string message;
+  Span at = {};         // what failed, when that is known
+  Span statement = {};  // the clause that was being computed, where `at` is an expression: equal
+                        // expressions are one node and have the place of the first
 };
 
 }  // namespace ein

@@ -1,4 +1,4 @@
-// Effects: `print` and `assert`, in source order.
+// Effects: `print` and `assert`, in source order (`save`: files.cc).
 #include <fmt/format.h>
 
 #include "sema/sema.h"
@@ -42,14 +42,15 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
 
 bool is_effect(Symbol name) {
   const std::string& n = text(name);
-  return n == "print" || n == "assert";
+  return n == "print" || n == "assert" || n == "save";
 }
 
 void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
+  const std::string& name = text(path_name(s, call.callee));
+  if (name == "save") return elaborate_save(s, outer, call, span);
   Env env = outer;
   core::Effect effect;
   effect.span = span;
-  const std::string& name = text(path_name(s, call.callee));
   auto add = [&](TreeId e) { return add_value(s, env, elaborate(s, env, e), {}, effect.pieces); };
   bool ok = true;
   if (name == "print") {

@@ -62,8 +62,9 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
 }
 
 core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
-                               const std::vector<TreeId>& effects, Diagnostics& diags) {
-  Sema s(program, diags);
+                               const std::vector<TreeId>& effects, Diagnostics& diags,
+                               const FileLookup& files) {
+  Sema s(program, files, diags);
   Scope& module = declare_modules(s, definitions);
   for (const auto& [name, d] : module.values) s.reserved.insert(name);
   declare_inputs(s, module);
@@ -83,13 +84,14 @@ void add_effects(const ast::Ast& ast, const std::vector<ast::StmtId>& stmts,
 
 }  // namespace
 
-core::Module elaborate(const Program& program, Diagnostics& diags) {
+core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files) {
   std::vector<TreeId> effects;
   add_effects(program.ast, program.ast.items, effects);
-  return elaborate_program(program, program.ast.items, effects, diags);
+  return elaborate_program(program, program.ast.items, effects, diags, files);
 }
 
-core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags) {
+core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
+                            const FileLookup& files) {
   const ast::Ast& ast = program.ast;
   std::vector<ast::StmtId> definitions = ast.items;
   std::vector<TreeId> effects;
@@ -98,7 +100,7 @@ core::Module elaborate_test(const Program& program, const ast::Test& test, Diagn
     add_effects(ast, block->stmts, effects);
     if (block->value) effects.push_back(block->value);  // an `assert` without its `;`
   }
-  return elaborate_program(program, definitions, effects, diags);
+  return elaborate_program(program, definitions, effects, diags, files);
 }
 
 }  // namespace ein::sema

@@ -257,6 +257,11 @@ bool finish_family(Sema& s, Definition& d) {
     }
   }
   bool header = d.family.valid();
+  if (FamilyId loaded = header ? FamilyId{} : loaded_family(s, d)) {
+    if (!fit_clause(s, d, *d.outs[0], coords, *type)) return false;
+    adopt_load(s, d, loaded, coords);
+    return true;
+  }
   CoreId cond = core::all_of(s.m, d.scope->env.conds);
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();

@@ -67,14 +67,14 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
         .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
     return {};
   }
-  static const std::set<std::string> later = {"load", "save", "eprint"};
+  static const std::set<std::string> later = {"eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
   if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
   std::vector<std::string> names = function_names(env);
   for (const char* r : {"sum", "prod", "max", "min", "mean", "all", "any", "argmax", "argmin",
-                        "extent", "shape", "len", "print", "assert"}) {
+                        "extent", "shape", "len", "print", "assert", "load", "save"}) {
     names.push_back(r);
   }
 #define EIN_OP(op, spelling, arity, cls) names.push_back(spelling);
@@ -435,6 +435,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (spelled == "extent" || spelled == "shape" || spelled == "len") {
       return elaborate_extent(s, env, call, span);
     }
+    if (spelled == "load") return elaborate_load(s, env, call, span);
     if (spelled == "typeof") return elaborate_typeof(s, env, call, span);
     if (spelled == "uniform") return elaborate_random(s, env, core::Op::Uniform, call, span);
     if (spelled == "normal") return elaborate_random(s, env, core::Op::Normal, call, span);

@@ -23,6 +23,7 @@
 #include "core/core.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "sema/file_lookup.h"
 #include "sema/modules.h"
 #include "syntax/ast.h"
 
@@ -284,6 +285,7 @@ struct Sema {
   const Program& program;
   const ast::Ast& ast;
   Diagnostics& diags;
+  const FileLookup& files;
   core::Module m;
 
   std::vector<Unknown> unknowns;               // placeholder k belongs to unknowns[k / 2]
@@ -310,7 +312,8 @@ struct Sema {
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
   std::vector<Scope*> modules;  // as in the program; the root is last
 
-  Sema(const Program& p, Diagnostics& sink) : program(p), ast(p.ast), diags(sink) {}
+  Sema(const Program& p, const FileLookup& lookup, Diagnostics& sink)
+      : program(p), ast(p.ast), diags(sink), files(lookup) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -553,6 +556,14 @@ bool is_builtin(Symbol name);  // something that a call means without any defini
 // ---- random.cc ---------------------------------------------------------------------------------
 
 Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
+
+// ---- files.cc ----------------------------------------------------------------------------------
+
+Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span);
+void elaborate_save(Sema& s, Env& env, const ast::Call& call, Span span);
+// `let W = load(…)` names the loaded family itself: W is its binding, not a copy of it.
+FamilyId loaded_family(const Sema& s, const Definition& d);  // invalid when `d` is not that
+void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord> coords);
 
 // ---- define.cc, clause.cc, boxes.cc, locals.cc -------------------------------------------------
 

@@ -90,7 +90,7 @@ class Programs(Cli):
 
     def test_run_time_failure(self):
         done = self.check(["run", "-c", 'print("a"); assert(1 > 2, "no");'], 3, "a\n")
-        self.assertEqual(done.stderr, "run-time error: assertion failed: no\n")
+        self.assertEqual(done.stderr, "run-time error: assertion failed: no\n  at <command line>:1:13\n")
 
     def test_unreadable_file(self):
         for args in (["run", self.path("none.ein")], [self.path("none.ein")], ["run", "/"],

@@ -133,6 +133,28 @@ class Test(Tools):
         self.assertIn("a.ein: wrong … failed\n  a.ein:7:5: assertion failed: a is 2\n", result.stdout)
         self.assertTrue(result.stdout.endswith("1 passed, 1 failed\n"))
 
+    DOC = ("/// Twice a number.\n///\n/// ```ein\n/// let b = double(a);\n/// assert(b == {});\n/// ```\n/// More.\n"
+           "fn double(x) {{ x * 2 }}\nlet a = 2;\n")
+
+    def test_doc_examples(self):
+        self.write("a.ein", self.DOC.format(4))
+        for backend in ("native", "ref"):
+            self.expect(self.ein("test", "--backend", backend, "a.ein"), 0,
+                        "a.ein: double, example in line 3 … ok\n1 passed, 0 failed\n")
+        self.expect(self.ein("check", "a.ein"), 0)
+
+    def test_doc_examples_that_fail(self):
+        self.write("a.ein", self.DOC.format(5))
+        result = self.ein("test", "a.ein")
+        self.expect(result, 1)
+        self.assertIn("example in line 3 … failed\n  a.ein:5:5: assertion failed\n", result.stdout)
+        self.write("a.ein", self.DOC.format("c"))
+        self.expect(self.ein("test", "a.ein"), 1, None, "a.ein:5:17")
+
+    def test_other_blocks_in_docs_are_text(self):
+        self.write("a.ein", "/// ```text\n/// nonsense (\n/// ```\n/// ```ein\n/// not closed (\nfn f(x) { x }\n")
+        self.assertTrue(self.ein("test", "a.ein").stdout.endswith("0 passed, 0 failed\n"))
+
     def test_blocks_do_not_see_each_other(self):
         self.write("a.ein", self.GOOD + 'test "again" {\n    let b = 1;\n    assert(b == 1);\n}\n')
         self.assertTrue(self.ein("test", "a.ein").stdout.endswith("2 passed, 0 failed\n"))

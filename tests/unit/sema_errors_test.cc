@@ -123,7 +123,7 @@ TEST(SemaErrors, Limits) {
   expect_only("fn f(a) { f(a) } let y = f(1.0);", "E0701", "recursive functions", "f(a)");
   expect_only("let y = |v| v;", "E0701", "lambdas", "|v| v");
   expect_only("let y = \"text\";", "E0701", "string values", "\"text\"");
-  expect_only(kIn + "let y = load(\"f.npy\");", "E0701", "`load`", "load");
+  expect_only(kIn + "let y = load(\"f.npy\");", "E0701", "`load`", "load(\"f.npy\")");
 }
 
 TEST(SemaWarnings, Places) {

@@ -1,0 +1,140 @@
+#include "cli/monitor.h"
+
+#include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "runtime/show.h"
+
+namespace ein::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirst = 200ms, kEvery = 100ms, kEveryLine = 1000ms;
+constexpr int kInterrupted = 130;  // 128 + SIGINT, as a shell reports it
+constexpr size_t kLongestValue = 60;
+
+// Signal handlers reach the one monitor of the process through these.
+std::atomic<std::atomic<int32_t>*> g_wake{nullptr};
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_interrupt(int) {
+  if (g_interrupted) _exit(kInterrupted);  // asked twice
+  g_interrupted = 1;
+  if (std::atomic<int32_t>* wake = g_wake.load()) wake->store(1);
+  itimerval limit{{0, 0}, {0, 900'000}};
+  setitimer(ITIMER_REAL, &limit, nullptr);
+}
+
+void on_time_out(int) {
+  static const char text[] = "\ninterrupted: in the middle of a step; nothing was written\n";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(kInterrupted);
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal, &action, nullptr);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string value_text(const Tensor& t) {
+  std::string out = ein::show(t, std::vector<std::string>(t.rank()));
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  if (out.size() > kLongestValue) out = out.substr(0, kLongestValue) + "...";
+  return out;
+}
+
+}  // namespace
+
+RunMonitor::RunMonitor(const std::string& progress) {
+  terminal_ = isatty(STDERR_FILENO) != 0;
+  shows_ = progress == "always" || (progress == "auto" && terminal_);
+  begin_ = shown_ = Clock::now();
+  g_interrupted = 0;
+  g_wake = &wake;
+  handle(SIGINT, on_interrupt);
+  handle(SIGALRM, on_time_out);
+  if (!shows_) return;
+  timer_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    for (auto wait = kFirst; !ended_.wait_for(lock, wait, [this] { return over_; });
+         wait = kEvery) {
+      wake = 1;
+    }
+  });
+}
+
+RunMonitor::~RunMonitor() {
+  itimerval none{};
+  setitimer(ITIMER_REAL, &none, nullptr);
+  handle(SIGINT, SIG_DFL);
+  handle(SIGALRM, SIG_DFL);
+  g_wake = nullptr;
+  if (timer_.joinable()) {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_all();
+    timer_.join();
+  }
+  if (line_open_) fmt::print(stderr, "\r\x1b[K");
+}
+
+bool RunMonitor::poll(const Moment& now) {
+  wake = 0;
+  if (g_interrupted) return true;
+  if (shows_) show(now);
+  return false;
+}
+
+void RunMonitor::show(const Moment& now) {
+  auto time = Clock::now();
+  bool first = family_ != now.family;
+  if (first) {
+    family_ = now.family;
+    // The first recurrence began about when the program did.
+    if (begin_done_ != 0 || line_open_) begin_ = time;
+    begin_done_ = line_open_ ? now.done : 0;
+  }
+  if (!first && !terminal_ && time - shown_ < kEveryLine) return;
+  shown_ = time;
+  double seconds = std::chrono::duration<double>(time - begin_).count();
+  double rate = seconds > 0 ? static_cast<double>(now.done - begin_done_) / seconds : 0;
+  std::string line = fmt::format("{}: step {} of {}", now.family, now.done, now.steps);
+  if (rate > 0) {
+    line += fmt::format(", {:.{}f} steps/s, {} left", rate, rate < 10 ? 1 : 0,
+                        duration_text(static_cast<double>(now.steps - now.done) / rate));
+  }
+  for (const auto& [name, value] : now.watched) {
+    line += fmt::format(", {} = {}", name, value_text(value));
+  }
+  if (terminal_) {
+    fmt::print(stderr, "\r{}\x1b[K", line);
+    line_open_ = true;
+  } else {
+    fmt::print(stderr, "{}\n", line);
+  }
+  std::fflush(stderr);
+}
+
+std::string stop_text(const Stopped& where) {
+  std::string at = where.coordinate.empty() ? "step" : where.coordinate;
+  return fmt::format("`{}` stopped at {} = {}, after {} of {} steps", where.family, at, where.next,
+                     where.done, where.steps);
+}
+
+}  // namespace ein::cli

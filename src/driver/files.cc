@@ -1,0 +1,82 @@
+#include "driver/files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "core/rewrite.h"
+
+namespace ein {
+namespace {
+
+using core::FamilyId;
+
+// What is different now, in words.
+std::string difference(const FileHeader& then, const FileHeader& now) {
+  if (then.dtype != now.dtype || then.shape != now.shape) {
+    return fmt::format("it held {}, now {}", show_type(then), show_type(now));
+  }
+  if (then.size != now.size) { return fmt::format("it had {} bytes, now {}", then.size, now.size); }
+  return "it was written again";
+}
+
+}  // namespace
+
+std::set<FamilyId> reached(const core::Module& m, const std::vector<FamilyId>& wanted) {
+  std::set<FamilyId> seen(wanted.begin(), wanted.end());
+  std::vector<FamilyId> work(seen.begin(), seen.end());
+  for (size_t i = 0; i < work.size(); ++i) {
+    core::for_each_body(m, work[i], [&](core::ExprId body) {
+      core::for_each_node(m, body, [&](core::ExprId e) {
+        const auto* a = core::get_if<core::Access>(m, e);
+        if (a && seen.insert(a->family).second) work.push_back(a->family);
+      });
+    });
+  }
+  return seen;
+}
+
+sema::FileLookup files_on_disk(const SourceMap& sources) {
+  return [&sources](FileId from, const std::string& path,
+                    const std::string& member) -> std::variant<sema::FoundFile, RuntimeError> {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    std::string found = path;
+    fs::path beside = fs::path(sources.name(from)).parent_path() / path;
+    if (fs::exists(beside, error)) found = beside.string();
+    auto header = inspect_file(found, member);
+    if (auto* e = std::get_if<RuntimeError>(&header)) return *e;
+    return sema::FoundFile{found, std::get<FileHeader>(header)};
+  };
+}
+
+std::optional<RuntimeError> read_loaded(const core::Module& m, const std::vector<FamilyId>& wanted,
+                                        core::Inputs& inputs) {
+  std::map<std::pair<std::string, std::string>, Tensor> read;  // a file loaded twice is read once
+  for (FamilyId id : reached(m, wanted)) {
+    const core::Family& f = m[id];
+    if (!f.file) continue;
+    auto fail = [&](const std::string& why) { return RuntimeError{why, f.span}; };
+    auto [it, fresh] = read.try_emplace({f.file->path, f.file->member});
+    if (fresh) {
+      auto header = inspect_file(f.file->path, f.file->member);
+      if (auto* e = std::get_if<RuntimeError>(&header)) return fail(e->message);
+      const auto& now = std::get<FileHeader>(header);
+      if (!(now == f.file->header)) {
+        return fail(fmt::format("`{}` changed after the program was compiled: {}", f.file->path,
+                                difference(f.file->header, now)));
+      }
+      auto tensor = read_tensor(f.file->path, f.file->member);
+      if (auto* e = std::get_if<RuntimeError>(&tensor)) return fail(e->message);
+      it->second = std::move(std::get<Tensor>(tensor));
+    }
+    if (it->second.shape() != f.file->header.shape || it->second.dtype() != f.file->header.dtype) {
+      return fail(fmt::format("`{}` changed while it was read", f.file->path));
+    }
+    inputs[text(f.name)] = it->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ein

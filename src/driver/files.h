@@ -1,0 +1,27 @@
+// The files of a program: where `load` finds them, and reading them when it runs.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/source.h"
+#include "core/core.h"
+#include "core/eval.h"
+#include "sema/file_lookup.h"
+
+namespace ein {
+
+// A path is looked for beside the program that names it, then in the current folder. `sources` must
+// outlive the result.
+sema::FileLookup files_on_disk(const SourceMap& sources);
+
+// `wanted` and everything they read.
+std::set<core::FamilyId> reached(const core::Module& m, const std::vector<core::FamilyId>& wanted);
+
+// Reads what `wanted` reach into `inputs`, by family name (decision 30: nothing else is read).
+std::optional<RuntimeError> read_loaded(const core::Module& m,
+                                        const std::vector<core::FamilyId>& wanted,
+                                        core::Inputs& inputs);
+
+}  // namespace ein

@@ -1,0 +1,92 @@
+// Bytes in files. Readers of formats take a Source, so that a file and a member of an archive are
+// one thing to them; they throw Malformed, which files.cc turns into a message with the file's
+// name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ein {
+
+struct Malformed {
+  std::string why;
+};
+
+// A regular file, open for reading at any offset.
+class InFile {
+ public:
+  explicit InFile(const std::string& path);
+  ~InFile();
+  InFile(const InFile&) = delete;
+  InFile& operator=(const InFile&) = delete;
+
+  uint64_t size() const { return size_; }
+  int64_t modified() const { return modified_; }  // nanoseconds since 1970
+  // Exactly n bytes, or Malformed.
+  void read_at(uint64_t offset, void* to, size_t n) const;
+
+ private:
+  int fd_ = -1;
+  uint64_t size_ = 0;
+  int64_t modified_ = 0;
+};
+
+// Bytes in order.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual void read(void* to, size_t n) = 0;  // exactly n, or Malformed
+  virtual uint64_t left() const = 0;          // how many may be read, never more than there are
+  virtual void finish() {}                    // checks what can be checked after the last byte
+};
+
+// A part of a file as it is.
+class FileSource : public Source {
+ public:
+  FileSource(const InFile& file, uint64_t begin, uint64_t size)
+      : file_(file), at_(begin), end_(begin + size) {}
+  void read(void* to, size_t n) override;
+  uint64_t left() const override { return end_ - at_; }
+
+ private:
+  const InFile& file_;
+  uint64_t at_, end_;
+};
+
+// A file being written under another name, which takes its place in `close`: nobody ever sees half
+// of it. What is not a regular file (/dev/null) is written directly.
+class OutFile {
+ public:
+  explicit OutFile(const std::string& path);
+  ~OutFile();
+  OutFile(const OutFile&) = delete;
+  OutFile& operator=(const OutFile&) = delete;
+
+  void write(const void* from, size_t n);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  uint64_t written() const { return written_; }
+  void close();
+
+ private:
+  std::string path_, temporary_;
+  int fd_ = -1;
+  uint64_t written_ = 0;
+};
+
+// Little-endian integers in a byte string.
+template <class T>
+T little_at(const unsigned char* p) {
+  uint64_t out = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) out |= static_cast<uint64_t>(p[i]) << (8 * i);
+  return static_cast<T>(out);
+}
+template <class T>
+void add_little(std::string& to, T value) {
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    to += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i) & 0xff);
+  }
+}
+
+}  // namespace ein

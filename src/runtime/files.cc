@@ -1,0 +1,248 @@
+#include "runtime/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <new>
+
+#include "runtime/formats.h"
+
+namespace ein {
+namespace {
+
+enum class Format { Npy, Npz, Csv, Safetensors, Unknown };
+constexpr const char* kFormats = ".npy, .npz, .csv and .safetensors";
+
+std::string extension(const std::string& path) {
+  size_t dot = path.find_last_of("./");
+  if (dot == std::string::npos || path[dot] == '/') return "";
+  std::string out = path.substr(dot);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+Format format_of(const std::string& path) {
+  std::string e = extension(path);
+  return e == ".npy"           ? Format::Npy
+         : e == ".npz"         ? Format::Npz
+         : e == ".csv"         ? Format::Csv
+         : e == ".safetensors" ? Format::Safetensors
+                               : Format::Unknown;
+}
+
+std::string unknown_format(const std::string& path) {
+  std::string e = extension(path);
+  return e.empty() ? fmt::format("its name has no extension; {} are known", kFormats)
+                   : fmt::format("`{}` is no format of tensors; {} are known", e, kFormats);
+}
+
+// The member with that name, or the only one when none is asked for.
+template <class T, class Name>
+const T& choose(const std::vector<T>& members, const std::string& wanted, const Name& name_of) {
+  std::vector<std::string> names;
+  for (const T& m : members) {
+    names.push_back(name_of(m));
+    if (!wanted.empty() && names.back() == wanted) return m;
+  }
+  if (members.empty()) throw Malformed{"it holds no tensor"};
+  if (wanted.empty() && members.size() == 1) return members[0];
+  bool many = names.size() > 12;
+  if (many) names.resize(12);
+  std::string list = fmt::format("it has `{}`{}", fmt::join(names, "`, `"),
+                                 many ? fmt::format(" and {} more", members.size() - 12) : "");
+  throw Malformed{wanted.empty() ? "it holds several tensors, name one of them: " + list
+                                 : fmt::format("it holds no tensor `{}`: {}", wanted, list)};
+}
+
+std::string npz_name(const ZipMember& m) {
+  return m.name.ends_with(".npy") ? m.name.substr(0, m.name.size() - 4) : m.name;
+}
+
+std::string whole_text(const InFile& file) {
+  std::string text(file.size(), '\0');
+  file.read_at(0, text.data(), text.size());
+  return text;
+}
+
+DType type_of(const SafeEntry& e) {
+  if (e.dtype) return *e.dtype;
+  throw Malformed{fmt::format("the elements of `{}` are {}, which has no Einlang type", e.name,
+                              e.type.substr(0, 40))};
+}
+
+void no_member(const std::string& member) {
+  if (!member.empty()) throw Malformed{"only .npz and .safetensors files have named tensors"};
+}
+
+FileHeader header_of(const InFile& file, const std::string& path, const std::string& member) {
+  FileHeader out;
+  out.size = file.size();
+  out.modified = file.modified();
+  switch (format_of(path)) {
+    case Format::Npy: {
+      no_member(member);
+      FileSource in(file, 0, file.size());
+      NpyHeader h = read_npy_header(in);
+      out.dtype = h.dtype;
+      out.shape = h.shape;
+      return out;
+    }
+    case Format::Npz: {
+      auto in = open_member(file, choose(zip_members(file), member, npz_name));
+      NpyHeader h = read_npy_header(*in);
+      out.dtype = h.dtype;
+      out.shape = h.shape;
+      return out;
+    }
+    case Format::Csv: {
+      no_member(member);
+      CsvShape s = csv_shape(whole_text(file));
+      out.dtype = s.dtype;
+      out.shape = {s.rows};
+      if (s.columns != 1) out.shape.push_back(s.columns);
+      return out;
+    }
+    case Format::Safetensors: {
+      std::vector<SafeEntry> entries = safetensors_entries(file);
+      const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
+      out.dtype = type_of(e);
+      out.shape = e.shape;
+      return out;
+    }
+    case Format::Unknown: break;
+  }
+  throw Malformed{unknown_format(path)};
+}
+
+Tensor tensor_of(const InFile& file, const std::string& path, const std::string& member,
+                 std::optional<Wanted> wanted) {
+  switch (format_of(path)) {
+    case Format::Npy: {
+      no_member(member);
+      FileSource in(file, 0, file.size());
+      NpyHeader h = read_npy_header(in);
+      return read_npy_data(in, h);
+    }
+    case Format::Npz: {
+      auto in = open_member(file, choose(zip_members(file), member, npz_name));
+      NpyHeader h = read_npy_header(*in);
+      return read_npy_data(*in, h);
+    }
+    case Format::Csv: no_member(member); return read_csv(whole_text(file), wanted);
+    case Format::Safetensors: {
+      std::vector<SafeEntry> entries = safetensors_entries(file);
+      const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
+      Tensor t(type_of(e), e.shape);
+      file.read_at(e.begin, t.data(), byte_count(t.dtype(), e.shape));
+      if (t.dtype() == DType::Bool) {
+        for (int64_t i = 0; i < t.size(); ++i) t.set_int(i, t.get_int(i) != 0);
+      }
+      return t;
+    }
+    case Format::Unknown: break;
+  }
+  throw Malformed{unknown_format(path)};
+}
+
+// Names come from files: what is no text in them must not reach a terminal.
+std::string printable(const std::string& s) {
+  std::string out;
+  for (size_t i = 0; i < s.size();) {
+    auto c = static_cast<unsigned char>(s[i]);
+    size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+    bool text = n > 0 && c < 0xf5 && c >= 0x20 && c != 0x7f && i + n <= s.size();
+    for (size_t k = 1; text && k < n; ++k) text = (s[i + k] & 0xc0) == 0x80;
+    if (text) {
+      out.append(s, i, n);
+    } else {
+      out += fmt::format("\\x{:02x}", c);
+    }
+    i += text ? n : 1;
+  }
+  return out;
+}
+
+// Runs `body`; what it throws becomes a message that names the file.
+template <class T, class F>
+std::variant<T, RuntimeError> named(const char* doing, const std::string& path, const F& body) {
+  auto fail = [&](const std::string& why) {
+    return RuntimeError{fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
+  };
+  try {
+    if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
+    return body();
+  } catch (const Malformed& m) { return fail(m.why); } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  }
+}
+
+}  // namespace
+
+std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
+                                                    const std::string& member) {
+  return named<FileHeader>("read", path, [&] {
+    InFile file(path);
+    return header_of(file, path, member);
+  });
+}
+
+std::variant<Tensor, RuntimeError> read_tensor(const std::string& path, const std::string& member,
+                                               std::optional<Wanted> wanted) {
+  return named<Tensor>("read", path, [&] {
+    InFile file(path);
+    return tensor_of(file, path, member, wanted);
+  });
+}
+
+std::string check_target(const std::string& path, size_t tensors) {
+  Format format = format_of(path);
+  if (format == Format::Unknown) return unknown_format(path);
+  if (tensors != 1 && !has_members(path)) {
+    return fmt::format("a {} file holds one tensor, not {}; .npz and .safetensors hold several",
+                       extension(path), tensors);
+  }
+  return "";
+}
+
+bool has_members(const std::string& path) {
+  Format format = format_of(path);
+  return format == Format::Npz || format == Format::Safetensors;
+}
+
+std::string show_type(const FileHeader& h) {
+  if (h.shape.empty()) return name_of(h.dtype);
+  return fmt::format("[{}; {}]", name_of(h.dtype), fmt::join(h.shape, ", "));
+}
+
+std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
+                                                         const std::vector<NamedTensor>& tensors) {
+  return named<std::monostate>("write", path, [&] {
+    if (std::string why = check_target(path, tensors.size()); !why.empty()) throw Malformed{why};
+    std::string head;
+    std::vector<ZipEntry> entries;
+    Format format = format_of(path);
+    if (format == Format::Npy) head = npy_header(*tensors[0].tensor);
+    if (format == Format::Csv) head = csv_text(*tensors[0].tensor);
+    if (format == Format::Safetensors) head = safetensors_header(tensors);
+    for (const NamedTensor& t : tensors) {
+      if (format == Format::Npz)
+        entries.push_back({t.name + ".npy", npy_header(*t.tensor), t.tensor});
+    }
+    OutFile out(path);
+    if (format == Format::Npz) {
+      write_zip(out, entries);
+    } else {
+      out.write(head);
+      for (const NamedTensor& t : tensors) {
+        if (format == Format::Csv) break;
+        out.write(t.tensor->data(),
+                  static_cast<size_t>(t.tensor->size()) * size_of(t.tensor->dtype()));
+      }
+    }
+    out.close();
+    return std::monostate{};
+  });
+}
+
+}  // namespace ein

@@ -1,0 +1,53 @@
+// Tensors in files: .npy, .npz, .csv and .safetensors, by the file's extension.
+//
+// A header (element type and extents) is read without the data where the format allows it. No
+// header is believed: extents are multiplied with care and compared with the bytes that are there
+// before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/tensor.h"
+
+namespace ein {
+
+struct FileHeader {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  uint64_t size = 0;     // of the file, in bytes
+  int64_t modified = 0;  // its time, in nanoseconds
+
+  friend bool operator==(const FileHeader&, const FileHeader&) = default;
+};
+
+// Numbers in a text have no element type and no rank of their own; those of the value they become.
+struct Wanted {
+  DType dtype = DType::F32;
+  size_t rank = 0;
+};
+
+// `member` names a tensor of an .npz or .safetensors file; it may be empty when there is only one.
+std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
+                                                    const std::string& member);
+std::variant<Tensor, RuntimeError> read_tensor(const std::string& path, const std::string& member,
+                                               std::optional<Wanted> wanted = std::nullopt);
+
+struct NamedTensor {
+  std::string name;
+  const Tensor* tensor = nullptr;
+};
+// An .npy or .csv file holds one tensor and no name.
+std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
+                                                         const std::vector<NamedTensor>& tensors);
+
+// What is wrong with writing that many tensors to that path; empty when nothing is. By the name
+// alone, so that it can be said before anything is computed.
+std::string check_target(const std::string& path, size_t tensors);
+bool has_members(const std::string& path);   // by its extension
+std::string show_type(const FileHeader& h);  // "[f32; 3, 4]"
+
+}  // namespace ein

@@ -1,0 +1,65 @@
+// Private to src/runtime: the formats behind files.h. All of them throw Malformed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/bytes.h"
+#include "runtime/files.h"
+#include "runtime/tensor.h"
+
+namespace ein {
+
+// The bytes of a tensor with these extents; Malformed when they or their number do not fit 63 bits.
+uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape);
+
+// npy.cc: NumPy's .npy, versions 1 to 3.
+struct NpyHeader {
+  DType dtype = DType::F32;
+  bool swapped = false;  // big-endian
+  bool fortran = false;
+  std::vector<int64_t> shape;
+};
+NpyHeader read_npy_header(Source& in);  // the data must be there, as far as the source knows
+Tensor read_npy_data(Source& in, const NpyHeader& header);
+std::string npy_header(const Tensor& t);
+
+// zip.cc: archives, as far as .npz needs them: stored and deflated members, zip64.
+struct ZipMember {
+  std::string name;
+  uint16_t method = 0;
+  uint32_t crc = 0;
+  uint64_t compressed = 0, size = 0, offset = 0;  // offset: of its local header
+};
+std::vector<ZipMember> zip_members(const InFile& file);
+std::unique_ptr<Source> open_member(const InFile& file, const ZipMember& member);
+// Stored members, each the concatenation of `head` and the tensor's bytes.
+struct ZipEntry {
+  std::string name, head;
+  const Tensor* tensor = nullptr;
+};
+void write_zip(OutFile& out, const std::vector<ZipEntry>& entries);
+
+// csv.cc. One column is a vector, more are rows of a matrix. The element type is that of the same
+// numbers in a program: i32, i64 where that is too small, f32 when one has a point, or bool.
+struct CsvShape {
+  DType dtype = DType::I32;
+  int64_t rows = 0, columns = 0;
+};
+Tensor read_csv(const std::string& text, std::optional<Wanted> wanted);
+CsvShape csv_shape(const std::string& text);
+std::string csv_text(const Tensor& t);
+
+// safetensors.cc
+struct SafeEntry {
+  std::string name;
+  std::string type;            // as written
+  std::optional<DType> dtype;  // when it is one of ours
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;  // in the file
+};
+std::vector<SafeEntry> safetensors_entries(const InFile& file);
+std::string safetensors_header(const std::vector<NamedTensor>& tensors);
+
+}  // namespace ein

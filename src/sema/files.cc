@@ -1,0 +1,142 @@
+// `load("w.npz", "W")`, a value whose type the file's header gives, and `save("y.npy", y)`, an
+// effect. The name of a file is written in the program: its header is read when compiling.
+#include <fmt/format.h>
+
+#include "sema/define.h"
+
+namespace ein::sema {
+namespace {
+
+// The text of a string literal without placeholders; reported otherwise.
+std::optional<std::string> plain_string(Sema& s, TreeId e, const std::string& what) {
+  const auto* str = std::get_if<ast::StrLit>(&s[e].node);
+  std::string out;
+  bool plain = str != nullptr;
+  for (size_t i = 0; str && i < str->pieces.size(); ++i) {
+    plain &= !str->pieces[i].value.valid();
+    out += str->pieces[i].text;
+  }
+  if (plain) return out;
+  s.diags.error(Code::E0220, what + " is a string without placeholders")
+      .primary(s[e].span, "")
+      .note(
+          "the header of the file is read when the program is compiled, so its name stands in it");
+  return std::nullopt;
+}
+
+// `load(…)` itself, behind any number of casts.
+bool is_load(const Sema& s, TreeId e) {
+  while (const auto* cast = std::get_if<ast::Cast>(&s[e].node)) e = cast->arg;
+  const auto* call = std::get_if<ast::Call>(&s[e].node);
+  return call && !call->has_brackets && path_name(s, call->callee) == intern("load");
+}
+
+}  // namespace
+
+Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
+  if (call.args.empty() || call.args.size() > 2) {
+    s.diags
+        .error(Code::E0205, fmt::format("`load` takes a file and maybe a member, not {} arguments",
+                                        call.args.size()))
+        .primary(span, "")
+        .help("write `load(\"w.npy\")` or `load(\"weights.npz\", \"W\")`");
+    return {};
+  }
+  auto path = plain_string(s, call.args[0], "the file to load");
+  auto member = call.args.size() == 2 ? plain_string(s, call.args[1], "the member to load")
+                                      : std::optional<std::string>("");
+  if (!path || !member) return {};
+  if (!s.files) return unsupported(s, span, "`load`", "no files are read here");
+  auto found = s.files(span.file, *path, *member);
+  if (const auto* error = std::get_if<RuntimeError>(&found)) {
+    auto& d = s.diags.error(Code::E0220, error->message);
+    d.primary(call.args.size() == 2 && has_members(*path) ? span : s[call.args[0]].span, "");
+    if (error->message.ends_with("no such file"))
+      d.help(
+          "the file must be there when the program is compiled; a value that is supplied only when "
+          "it runs is an input: `let x: [f32; n];` and `--in x=FILE`");
+    return {};
+  }
+  auto& file = std::get<FoundFile>(found);
+  if (too_many_indices(s, file.header.shape.size(), span)) return {};
+  core::Family f;
+  f.name = fresh_family_name(s, "loaded");
+  f.kind = core::Family::Kind::Input;
+  f.dtype = file.header.dtype;
+  f.generated = true;
+  f.span = span;
+  for (int64_t n : file.header.shape) f.coords.push_back({{}, core::int_lit(s.m, n)});
+  f.file =
+      std::make_shared<core::LoadedFile>(core::LoadedFile{*path, *member, file.path, file.header});
+  FamilyId id = s.m.families.add(std::move(f));
+  return read_family(s, env, id, {}, span);
+}
+
+FamilyId loaded_family(const Sema& s, const Definition& d) {
+  const ast::Let* let = d.outs.size() == 1 ? let_of(s, d.clauses[0]) : nullptr;
+  if (!let || !d.scope->root || let->names.size() != 1 || let->has_slots || d.outs[0]->gate ||
+      d.outs[0]->body.kind != Value::Kind::Data || !is_load(s, let->value)) {
+    return {};
+  }
+  const auto* read = core::get_if<core::Access>(s.m, d.outs[0]->body.body);
+  return read && s.m[read->family].file ? read->family : FamilyId{};
+}
+
+void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord> coords) {
+  core::Family& f = s.m.families[loaded];
+  s.reserved.erase(f.name);  // another load may have it
+  f.name = d.name.symbol;
+  f.generated = false;
+  f.span = d.name.span;
+  f.coords = std::move(coords);
+  d.family = loaded;
+  s.owner[d.family] = &d;
+}
+
+void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
+  if (call.args.size() < 2) {
+    s.diags
+        .error(Code::E0205, fmt::format("`save` takes a file and values, not {} argument{}",
+                                        call.args.size(), call.args.size() == 1 ? "" : "s"))
+        .primary(span, "")
+        .help("write `save(\"y.npy\", y)`");
+    return;
+  }
+  Env env = outer;
+  auto path = plain_string(s, call.args[0], "the file to save");
+  if (!path) return;
+  if (std::string why = check_target(*path, call.args.size() - 1); !why.empty()) {
+    s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
+        .primary(s[call.args[0]].span, "");
+    return;
+  }
+  core::Effect effect;
+  effect.kind = core::Effect::Kind::Save;
+  effect.span = span;
+  effect.path = *path;
+  std::set<std::string> names;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    TreeId e = call.args[i];
+    Value v = settle(s, env, elaborate(s, env, e));
+    if (v.poison()) return;
+    // A value that has no name of its own is called what NumPy calls it.
+    std::string member = fmt::format("arr_{}", i - 1);
+    FamilyId family = whole_family(s, v);
+    if (family && !s.m[family].generated) {
+      member = text(s.m[family].name);
+    } else if (path_name(s, e)) {
+      member = text(path_name(s, e));
+    }
+    if (!family) family = family_of(s, env, v, member);
+    if (!family) return;
+    if (!names.insert(member).second) {
+      s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in one file", member))
+          .primary(s[e].span, "");
+      return;
+    }
+    effect.pieces.push_back({member, family, {}});
+  }
+  s.m.effects.push_back(std::move(effect));
+}
+
+}  // namespace ein::sema

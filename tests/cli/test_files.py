@@ -1,0 +1,360 @@
+"""Files: every format in and out, `load` and `save`, damaged files. Usage: test_files.py EIN"""
+
+import json
+import os
+import pathlib
+import random
+import struct
+import sys
+import unittest
+import zipfile
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import test_cli  # noqa: E402
+from test_cli import Cli  # noqa: E402
+
+DTYPES = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "f16": "f2",
+          "f32": "f4", "f64": "f8"}
+SAFE = {"bool": "BOOL", "i8": "I8", "i16": "I16", "i32": "I32", "i64": "I64", "u8": "U8",
+        "f16": "F16", "f32": "F32", "f64": "F64"}
+
+
+def safetensors(tensors):
+    """The bytes of a file; tensors: {name: (dtype, array)}."""
+    header, data = {"__metadata__": {"made": "by hand"}}, b""
+    for name, (dtype, array) in tensors.items():
+        raw = array.tobytes()
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def read_safetensors(path):
+    raw = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
+    names = {v: DTYPES[k] for k, v in SAFE.items()}
+    return {name: numpy.frombuffer(data[e["data_offsets"][0]:e["data_offsets"][1]],
+                                   names[e["dtype"]]).reshape(e["shape"])
+            for name, e in header.items()}
+
+
+class Files(Cli):
+    def shown(self, code, names="x", *args, **more):
+        done = self.check(["-c", code, "--show", names, "--format", "json", *args], 0, **more)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def array(self, shape=(2, 3), dtype="f4"):
+        return numpy.arange(numpy.prod(shape)).reshape(shape).astype(dtype)
+
+    def quoted(self, path):
+        return json.dumps(str(path))
+
+
+class Npy(Files):
+    def test_every_type_order_and_byte_order(self):
+        for name, code in DTYPES.items():
+            for order in "CF":
+                for endian in "<>":
+                    a = numpy.array(self.array().astype(endian + code), order=order)
+                    numpy.save(self.path("x.npy"), a)
+                    with self.subTest(name=name, order=order, endian=endian):
+                        x = self.shown(f"let x = load({self.quoted(self.path('x.npy'))});", "x",
+                                       "--backend", "ref")["x"]
+                        self.assertEqual((x["dtype"], x["shape"]), (name, [2, 3]))
+                        self.assertEqual(numpy.array(x["data"]).tolist(), a.tolist())
+
+    def test_versions(self):
+        for version in ((1, 0), (2, 0), (3, 0)):
+            with open(self.path("x.npy"), "wb") as f:
+                numpy.lib.format.write_array(f, self.array(), version=version)
+            x = self.shown(f"let x = load({self.quoted(self.path('x.npy'))});")["x"]
+            self.assertEqual(x["data"], self.array().tolist())
+
+    def test_bf16_goes_and_comes(self):
+        out = self.path("x.npy")
+        self.check(["-c", "let x: [bf16; n] = [1.5, -2.0];", "--out", f"x={out}", "--backend",
+                    "ref"], 0, "")
+        self.assertEqual(numpy.load(out).tobytes(), b"\xc0\x3f\x00\xc0")
+        x = self.shown(f"let x = load({self.quoted(out)});", "x", "--backend", "ref")["x"]
+        self.assertEqual((x["dtype"], x["data"]), ("bf16", [1.5, -2.0]))
+
+    def test_types_that_are_none(self):
+        for array, message in ((numpy.zeros(2, [("a", "f4"), ("b", "i4")]), "records"),
+                               (numpy.array([None]), "Python objects"),
+                               (numpy.array(["a"]), "has no Einlang type"),
+                               (numpy.zeros(2, "c8"), "`<c8` has no Einlang type"),
+                               (numpy.zeros(2, "u4"), "`<u4` has no Einlang type")):
+            numpy.save(self.path("x.npy"), array, allow_pickle=True)
+            self.check(["-c", f"let x = load({self.quoted(self.path('x.npy'))});"], 1, "", message)
+            self.check(["-c", "let x: [f32; n]; print(x);", "--in", f"x={self.path('x.npy')}"], 3,
+                       "", message)
+
+    def test_absurd_headers(self):
+        for shape, message in (("(4000000000, 4000000000, 4000000000)", "do not fit 64 bits"),
+                               ("(99999999999999999999,)", "do not fit 64 bits"),
+                               ("(9223372036854775807, 2)", "do not fit 64 bits"),
+                               ("(0, 9223372036854775807, 9223372036854775807)", "do not fit"),
+                               ("(-1,)", "negative extent"), ("(1000000000000,)", "truncated"),
+                               ("(" + "1, " * 100 + ")", "not an npy header"),
+                               ("(1", "not an npy header"), ("3", "not an npy header")):
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+            raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + b"1234"
+            pathlib.Path(self.path("x.npy")).write_bytes(raw)
+            with self.subTest(shape):
+                self.check(["-c", "let x: [f32; n]; print(x);", "--in", f"x={self.path('x.npy')}"],
+                           3, "", message)
+                self.check(["-c", f"let x = load({self.quoted(self.path('x.npy'))});"], 1, "",
+                           message)
+
+
+class Npz(Files):
+    def test_stored_deflated_and_zip64(self):
+        a, b = self.array(), self.array((4,), "i8")
+        numpy.savez(self.path("stored.npz"), a=a, b=b)
+        numpy.savez_compressed(self.path("deflated.npz"), a=a, b=b)
+        with zipfile.ZipFile(self.path("wide.npz"), "w") as z:
+            for name, value in (("a", a), ("b", b)):
+                with z.open(name + ".npy", "w", force_zip64=True) as f:
+                    numpy.lib.format.write_array(f, value)
+        for name in ("stored", "deflated", "wide"):
+            path = self.quoted(self.path(name + ".npz"))
+            x = self.shown(f'let a = load({path}, "a"); let b = load({path}, "b");', "a,b")
+            self.assertEqual(x["a"]["data"], a.tolist())
+            self.assertEqual(x["b"]["data"], b.tolist())
+
+    def test_members(self):
+        numpy.savez(self.path("two.npz"), a=self.array(), b=self.array())
+        numpy.savez(self.path("one.npz"), other=self.array((2,)))
+        path = self.quoted(self.path("two.npz"))
+        self.check(["-c", f"let x = load({path});"], 1, "", "name one of them: it has `a`, `b`")
+        self.check(["-c", f'let x = load({path}, "c");'], 1, "", "no tensor `c`: it has `a`, `b`")
+        self.check(["-c", f'let x = load({self.quoted(self.path("x.npy"))}, "c");'], 1, "", "no such")
+        code = "let b: [f32; n, m]; print(b[1, 2]);"
+        self.check(["-c", code, "--in", f"b={self.path('two.npz')}"], 0, "5.0\n")
+        self.check(["-c", "let x: [f32; n]; print(x[1]);", "--in", f"x={self.path('one.npz')}"], 0,
+                   "1.0\n")
+        self.check(["-c", "let c: [f32; n, m]; print(c);", "--in", f"c={self.path('two.npz')}"], 3,
+                   "", "no tensor `c`")
+
+    def test_saved(self):
+        out = self.path("o.npz")
+        self.check(["-c", f"let W[i, j] = [[1.5, 2.0]]; let k = 7; save({self.quoted(out)}, W, k, W * 2.0);"],
+                   0, "")
+        with numpy.load(out) as z:
+            self.assertEqual({k: z[k].tolist() for k in z},
+                             {"W": [[1.5, 2.0]], "k": 7, "arr_2": [[3.0, 4.0]]})
+
+    def test_a_bomb_is_not_believed(self):
+        numpy.savez_compressed(self.path("x.npz"), a=numpy.zeros(1000, "f4"))
+        raw = bytearray(pathlib.Path(self.path("x.npz")).read_bytes())
+        at = raw.rindex(b"PK\x01\x02")
+        raw[at + 24:at + 28] = struct.pack("<I", 0xfffffff0)
+        pathlib.Path(self.path("x.npz")).write_bytes(raw)
+        self.check(["-c", f"let x = load({self.quoted(self.path('x.npz'))});"], 1, "", "damaged")
+
+
+class Csv(Files):
+    def load(self, text, status=0, message=None):
+        self.write("x.csv", text)
+        code = f"let x = load({self.quoted(self.path('x.csv'))});"
+        if status:
+            return self.check(["-c", code], status, "", message)
+        x = self.shown(code)["x"]
+        return x["dtype"], x["data"]
+
+    def test_shapes_and_types(self):
+        self.assertEqual(self.load("1,2\n3,4\n"), ("i32", [[1, 2], [3, 4]]))
+        self.assertEqual(self.load("a, b\r\n1,2.5\r\n\r\n3,+4e0"), ("f32", [[1, 2.5], [3, 4]]))
+        self.assertEqual(self.load("y\n1\n3000000000\n"), ("i64", [1, 3000000000]))
+        self.assertEqual(self.load("true,false\n"), ("bool", [[True, False]]))
+        self.assertEqual(self.load("inf,nan,-inf\n"), ("f32", [["inf", "nan", "-inf"]]))
+        self.assertEqual(self.load("\ufeff1\n"), ("i32", [1]))
+
+    def test_mistakes(self):
+        self.load("1,2\n3\n", 1, "line 2 has 1 cells, line 1 has 2")
+        self.load("a,b\n1,2\n\n3,x\n", 1, "line 4: `x` is not a number")
+        self.load("1,\n", 1, "line 1 has an empty cell")
+        self.load("1;2\n3;4\n", 1, "`3;4` is not a number")
+        self.load("true\n3\n", 1, "line 2")
+        self.load("", 1, "no numbers")
+        self.load("a,b\n", 1, "no numbers")
+
+    def test_as_an_input(self):
+        x = self.write("x.csv", "1\n2\n3\n")
+        for type_, out in (("[f32; n]", "[n: 3] [1.0, 2.0, 3.0]"), ("[i64; n]", "[n: 3] [1, 2, 3]"),
+                           ("[u8; n, m]", "[n: 3, m: 1]\n[[1],\n [2],\n [3]]")):
+            self.check(["-c", f"let x: {type_}; print(x);", "--in", f"x={x}"], 0, out + "\n")
+        row = self.write("r.csv", "1,2.5\n")
+        self.check(["-c", "let x: [f64; n]; print(x);", "--in", f"x={row}"], 0,
+                   "[n: 2] [1.0, 2.5]\n")
+        self.check(["-c", "let x: [i32; n]; print(x);", "--in", f"x={row}"], 3, "",
+                   "line 1: `2.5` is not a value of type i32")
+        big = self.write("b.csv", "300\n")
+        self.check(["-c", "let x: [u8; n]; print(x);", "--in", f"x={big}"], 3, "", "type u8")
+        one = self.write("o.csv", "7\n")
+        self.check(["-c", "let x: f32; print(x);", "--in", f"x={one}"], 0, "7.0\n")
+
+    def test_goes_and_comes(self):
+        out = self.path("o.csv")
+        for code, text in (("[[0.1, -1e30], [3.0, 4.0]]", "0.1,-1e+30\n3.0,4.0\n"),
+                           ("[1, 2]", "1\n2\n"), ("7", "7\n"), ("[true]", "true\n")):
+            self.check(["-c", f"let x = {code};", "--out", f"x={out}"], 0, "")
+            self.assertEqual(pathlib.Path(out).read_text(), text)
+        self.check(["-c", "let x[i in 0..2, j in 0..2, k in 0..2] = 1;", "--out", f"x={out}"], 3, "",
+                   "at most 2 coordinates")
+
+
+class Safetensors(Files):
+    def test_every_type(self):
+        arrays = {name: (SAFE[name], self.array(dtype=code)) for name, code in DTYPES.items()}
+        path = pathlib.Path(self.path("x.safetensors"))
+        path.write_bytes(safetensors({"t_" + k: v for k, v in arrays.items()}))
+        for name, (_, array) in arrays.items():
+            x = self.shown(f'let x = load({self.quoted(path)}, "t_{name}");', "x", "--backend",
+                           "ref")["x"]
+            self.assertEqual((x["dtype"], x["data"]), (name, array.tolist()))
+        path.write_bytes(safetensors({"x": ("U64", self.array(dtype="u8"))}))
+        self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", "are U64")
+
+    def test_saved(self):
+        out = self.path("o.safetensors")
+        self.check(["-c", f"let W = [[1.5, 2.0]]; let k = [7]; save({self.quoted(out)}, W, k);"], 0, "")
+        back = read_safetensors(out)
+        self.assertEqual({k: v.tolist() for k, v in back.items()}, {"W": [[1.5, 2.0]], "k": [7]})
+
+    def test_offsets_are_checked(self):
+        def entry(**more):
+            return {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **more}
+        for header, message in (({"x": entry(data_offsets=[0, 4])}, "its extents need 8"),
+                                ({"x": entry(data_offsets=[8, 0])}, "ends before it begins"),
+                                ({"x": entry(data_offsets=[-8, 0])}, "not a number of 63 bits"),
+                                ({"x": entry(data_offsets=[0, 80])}, "truncated"),
+                                ({"x": entry(shape=[2**62, 4])}, "do not fit 64 bits"),
+                                ({"x": entry(shape=[1.5])}, "not a number of 63 bits"),
+                                ({"x": {"dtype": "F32"}}, "needs dtype, shape"),
+                                ({"x": 3}, "needs dtype, shape"), ([1], "not a JSON object"),
+                                ({}, "holds no tensor")):
+            text = json.dumps(header).encode()
+            path = pathlib.Path(self.path("x.safetensors"))
+            path.write_bytes(struct.pack("<Q", len(text)) + text + b"12345678")
+            with self.subTest(header=header):
+                self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", message)
+        path.write_bytes(struct.pack("<Q", 2**63) + b"{}")
+        self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", "too long")
+
+
+class Load(Files):
+    def test_beside_the_program_then_here(self):
+        folder = pathlib.Path(self.path("sub"))
+        folder.mkdir()
+        numpy.save(folder / "x.npy", self.array((1,)) + 1)
+        program = self.write("sub/a.ein", 'let x = load("x.npy"); print(x);\n')
+        self.check([program], 0, "[1] [1.0]\n")
+        numpy.save(self.path("here.npy"), self.array((1,)) + 2)
+        program = self.write("sub/b.ein", 'let x = load("here.npy"); print(x);\n')
+        here = os.getcwd()
+        try:
+            os.chdir(self.folder.name)
+            self.check([os.path.abspath(program)], 0, "[1] [2.0]\n")
+            self.check(["-c", 'print(load("here.npy"));'], 0, "[1] [2.0]\n")
+            self.check(["-"], 0, "[1] [2.0]\n", stdin='print(load("here.npy"));')
+        finally:
+            os.chdir(here)
+
+    def test_takes_part_in_every_check(self):
+        numpy.save(self.path("w.npy"), self.array())
+        w = self.quoted(self.path("w.npy"))
+        self.check(["check", "-c", f"let W = load({w}); let x = [1.0, 2.0];"
+                    "let y[i] = sum[k](W[i, k] * x[k]);"], 1, "", "E0301")
+        self.check(["check", "-c", f"let W: [f32; out, 4] = load({w});"], 1, "", "E0405")
+        self.check(["check", "-c", f"let W: [f64; out, in] = load({w});"], 1, "", "E0405")
+        self.check(["check", "-c", f"let W = load({w}); print(W[0, 3]);"], 1, "", "E0306")
+
+    def test_only_what_is_reached_is_read(self):
+        numpy.save(self.path("w.npy"), self.array())
+        raw = pathlib.Path(self.path("w.npy")).read_bytes()
+        w = self.quoted(self.path("w.npy"))
+        self.check(["-c", f"let W = load({w}); print(1);"], 0, "1\n")
+        pathlib.Path(self.path("w.npy")).write_bytes(raw[:-1])
+        self.check(["-c", f"let W = load({w}); print(1);"], 1, "", "truncated")
+
+    def test_derivatives_by_a_loaded_value(self):
+        numpy.save(self.path("w.npy"), self.array((3,)))
+        w = self.quoted(self.path("w.npy"))
+        code = f"let W: [f32; i] = load({w}); let V = load({w});" \
+               "let loss = sum[i](W[i] * W[i] * V[i]); let g = @loss / @W; print(g);"
+        for backend in ("ref", "native"):
+            self.check(["-c", code, "--backend", backend], 0, "[i: 3] [0.0, 2.0, 8.0]\n")
+
+    def test_printed_source_loads_again(self):
+        numpy.savez(self.path("w.npz"), a=self.array((3,)), b=self.array((3,)))
+        program = self.write("a.ein", 'let W: [f32; i] = load("w.npz", "a");\nlet y = W * load("w.npz", "b");\n'
+                             "print(y);\n")
+        printed = self.check(["grad", program], 0).stdout
+        self.assertEqual(self.check(["grad", self.write("b.ein", printed)], 0).stdout, printed)
+        self.check([self.path("b.ein")], 0, "[i: 3] [0.0, 1.0, 4.0]\n")
+
+    def test_is_not_supplied(self):
+        numpy.save(self.path("w.npy"), self.array())
+        self.check(["-c", f"let W = load({self.quoted(self.path('w.npy'))}); print(W);", "--in",
+                    f"W={self.path('w.npy')}"], 2, "", "`W` is loaded from")
+
+
+class Save(Files):
+    def test_in_source_order(self):
+        out = self.path("o.npy")
+        code = f"let x = [1.0]; save({self.quoted(out)}, x); assert(x[0] > 2.0); save({self.quoted(out)}, x * 2.0);"
+        self.check(["-c", code], 3, "", "assertion failed")
+        self.assertEqual(numpy.load(out).tolist(), [1.0])
+
+    def test_nobody_sees_half_a_file(self):
+        out = self.write("o.csv", "old")
+        code = f"let x[i in 0..2, j in 0..2, k in 0..2] = 1; save({self.quoted(out)}, x);"
+        self.check(["-c", code], 3, "", "run-time error: cannot write")
+        self.assertEqual(pathlib.Path(out).read_text(), "old")
+        self.assertEqual(os.listdir(self.folder.name), ["o.csv"])
+
+    def test_unwritable(self):
+        done = self.check(["-c", f"let x = 1; save({self.quoted(self.path('no/x.npy'))}, x);"], 3, "")
+        self.assertIn("no such folder", done.stderr)
+        self.assertIn("  at <command line>:1:12\n", done.stderr)
+        self.check(["-c", "let x = 1;", "--out", "x=/dev/null/x.npy"], 3, "", "cannot write")
+        self.check(["-c", "let x = 1;", "--out", "x=x.txt"], 2, "", "no format of tensors")
+
+
+class Damaged(Files):
+    """Every truncation and many flipped bits: a message or the right number of cells, never a crash."""
+
+    def test_every_format(self):
+        numpy.save(self.path("x.npy"), self.array())
+        numpy.savez(self.path("x.npz"), x=self.array(), y=self.array())
+        numpy.savez_compressed(self.path("d.npz"), x=self.array((20, 20)))
+        self.write("x.csv", "a,b\n1,2.5\n-3,4e2\n")
+        pathlib.Path(self.path("x.safetensors")).write_bytes(safetensors({"x": ("F32", self.array())}))
+        draw = random.Random(7)
+        for name in ("x.npy", "x.npz", "d.npz", "x.csv", "x.safetensors"):
+            whole = pathlib.Path(self.path(name)).read_bytes()
+            damaged = [whole[:n] for n in sorted(draw.sample(range(len(whole)), min(len(whole), 12)))]
+            for _ in range(25):
+                flipped = bytearray(whole)
+                for _ in range(draw.choice((1, 1, 3))):
+                    flipped[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+                damaged.append(bytes(flipped))
+            path = pathlib.Path(self.path("damaged" + pathlib.Path(name).suffix))
+            for number, data in enumerate(damaged):
+                path.write_bytes(data)
+                done = self.ein("-c", "let x: [f32; n, m]; print(x);", "--in", f"x={path}", "--backend", "ref")
+                with self.subTest(name=name, number=number):
+                    self.assertIn(done.returncode, (0, 3), done.stderr)
+                    if done.returncode == 3:
+                        self.assertTrue(done.stderr.startswith("run-time error: "), done.stderr)
+
+
+if __name__ == "__main__":
+    test_cli.EIN = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

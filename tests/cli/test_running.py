@@ -1,0 +1,171 @@
+"""Long runs and failures: Ctrl-C, progress, --watch, run-time errors, absurd sizes. Usage: test_running.py EIN"""
+
+import os
+import pathlib
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import test_cli  # noqa: E402
+from test_cli import Cli  # noqa: E402
+
+BACKENDS = ("native", "ref")
+# Far more steps than a test waits for, on either back end, and nothing that can be left out.
+LONG = """let a[i in 0..3] = i as f32;
+let h[0] = 1.0;
+let h[t in 1..40000000] = sum[k in 0..200](sin(h[t - 1] + k as f32));
+let down[t in 0..40000000] = if t == 39999999 { 1.0 } else { down[t + 1] * 0.5 };
+"""
+
+
+class Interrupt(Cli):
+    def interrupted(self, *args, wait=2.0, times=1):
+        """The process after Ctrl-C, and how long that took."""
+        done = subprocess.Popen([test_cli.EIN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+        time.sleep(wait)
+        self.assertIsNone(done.poll(), "it did not run long enough")
+        begin = time.monotonic()
+        for _ in range(times):
+            done.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        out, err = done.communicate(timeout=30)
+        return done.returncode, out, err, time.monotonic() - begin
+
+    def test_stops_between_steps(self):
+        program = self.write("a.ein", LONG + "print(a); print(h[9]);\n")
+        for backend in BACKENDS:
+            with self.subTest(backend):
+                a, h = self.path("a.npy"), self.path("h.npy")
+                status, out, err, took = self.interrupted(
+                    program, "--backend", backend, "--out", f"a={a}", "--out", f"h={h}")
+                self.assertEqual((status, out), (130, ""), err)
+                self.assertRegex(err, r"^interrupted: `h` stopped at t = (\d+), after \1 of 40000000 steps\n")
+                self.assertIn("not written: `h` is not finished\n", err)
+                self.assertEqual(numpy.load(a).tolist(), [0.0, 1.0, 2.0])
+                self.assertFalse(os.path.exists(h))
+                self.assertLess(took, 3)  # one second, on a machine with other things to do
+
+    def test_without_steps(self):
+        code = "let s = sum[i in 0..2000000, j in 0..2000000](sin((i + j) as f32)); print(s);"
+        for backend in BACKENDS:
+            with self.subTest(backend):
+                status, out, err, took = self.interrupted("-c", code, "--backend", backend)
+                self.assertEqual((status, out), (130, ""), err)
+                self.assertIn("interrupted: in the middle of a step", err)
+                self.assertLess(took, 3)
+
+    def test_quiet_when_nobody_looks(self):
+        program = self.write("a.ein", LONG + "print(h[9]);\n")
+        _, _, err, _ = self.interrupted(program, "--watch", "h")
+        self.assertEqual(len(err.splitlines()), 1, err)
+
+
+class Progress(Cli):
+    STEPS = "let h[0] = 1.5;\nlet h[t in 1..{n}] = sum[k in 0..200](sin(h[t - 1] + k as f32)) * 0.0 + 1.5;\n" \
+            "print(h[1]);\n"
+
+    def test_always(self):
+        for backend, n in (("native", 300000), ("ref", 15000)):
+            program = self.write("a.ein", self.STEPS.format(n=n))
+            done = self.check([program, "--progress", "always", "--watch", "h", "--backend", backend], 0,
+                              "1.5\n", "h: step ")
+            self.assertRegex(done.stderr, rf"h: step \d+ of {n}, [\d.]+ steps/s, .* left, h = 1\.5\n")
+            self.assertNotIn("\x1b", done.stderr)
+            done = self.ein(program, "--backend", backend)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_on_a_terminal(self):
+        program = self.write("a.ein", self.STEPS.format(n=300000))
+        for options, shown in (([], True), (["--progress", "never"], False)):
+            master, slave = pty.openpty()
+            done = subprocess.run([test_cli.EIN, program, *options], stdout=subprocess.PIPE, stderr=slave,
+                                  timeout=60)
+            os.close(slave)
+            err = b""
+            try:
+                while part := os.read(master, 65536):
+                    err += part
+            except OSError:
+                pass  # the other end is closed
+            os.close(master)
+            self.assertEqual((done.returncode, done.stdout), (0, b"1.5\n"))
+            self.assertEqual(b"steps/s" in err, shown, err)
+            if shown:
+                self.assertTrue(err.endswith(b"\r\x1b[K"), err)  # the line is taken away
+
+    def test_what_can_be_watched(self):
+        self.check(["-c", "let a = 1;", "--watch", "b"], 2, "", "no value `b`")
+        self.check(["-c", "let a = 1;", "--watch", "a"], 2, "", "`a` is no recurrence")
+        self.check(["-c", "let a = 1;", "--progress", "maybe"], 2, "")
+
+
+class Failures(Cli):
+    def test_place(self):
+        i = self.npy("i.npy", "i32", [1], [7])
+        for body, line, col, message in (
+                ("let y[k] = x[i[k]];", 3, 12, "`x` has no cell at [7]: its extents are [2]"),
+                ("let z[k] = 1 / (i[k] - 7);\nlet y[k] = z[k];", 3, 12, "integer division by zero"),
+                ("fn at(k) { x[k] }\nlet y[k] = at(i[k]);", 4, 1, "`x` has no cell at [7]")):
+            program = self.write("a.ein", f"let i: [i32; n];\nlet x = [1, 2];\n{body}\nprint(y);\n")
+            for backend in BACKENDS:
+                with self.subTest(body=body, backend=backend):
+                    done = self.check([program, "--in", f"i={i}", "--backend", backend], 3, "",
+                                      f"run-time error: {message}")
+                    self.assertTrue(done.stderr.endswith(f"\n  at {program}:{line}:{col}\n"), done.stderr)
+
+    def test_place_of_inputs_and_asserts(self):
+        program = self.write("a.ein", "\nlet x: [f32; n];\nprint(x);\n")
+        done = self.check([program], 3, "")
+        self.assertEqual(done.stderr, f"run-time error: input `x` was not given a value\n  at {program}:2:5\n")
+        program = self.write("a.ein", "let a = 1;\n  assert(a == 2);\n")
+        done = self.check([program], 3, "")
+        self.assertEqual(done.stderr, f"run-time error: assertion failed\n  at {program}:2:3\n")
+
+    def test_an_equal_expression_elsewhere(self):
+        # Equal expressions are one node, which knows the first of its places.
+        i = self.npy("i.npy", "i32", [1], [7])
+        program = self.write("a.ein", "let i: [i32; n];\nlet x = [1, 2];\nlet unused[k] = x[i[k]];\n"
+                             "let y[k] = x[i[k]];\nprint(y);\n")
+        for backend in BACKENDS:
+            done = self.check([program, "--in", f"i={i}", "--backend", backend], 3, "")
+            self.assertIn(f"  at {program}:4:", done.stderr)
+
+
+class Sizes(Cli):
+    def test_a_product_past_64_bits(self):
+        code = "let x[i in 0..4000000000, j in 0..4000000000, k in 0..4000000000] = 1.0; " \
+               "print(x);"
+        for backend in BACKENDS:
+            self.check(["-c", code, "--backend", backend], 3, "",
+                       "out of memory: `x` has the extents [4000000000, 4000000000, 4000000000]")
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000, 4000000000), }\n"
+        pathlib.Path(self.path("x.npy")).write_bytes(
+            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+        self.check(["-c", "let x: [f32; a, b, c]; print(x[0, 0, 0]);", "--in", f"x={self.path('x.npy')}"], 3, "",
+                   "its extents do not fit 64 bits")
+
+    def test_every_scalar_type(self):
+        good = {"bool": "true", "i8": "-128", "i16": "-32768", "i32": "2147483647", "i64": "-9223372036854775808",
+                "u8": "255", "f16": "1.5", "bf16": "1.5", "f32": "1e-3", "f64": "-inf"}
+        bad = {"bool": ["1", "True", ""], "i8": ["128", "-129", "1.0"], "i16": ["32768", "x"],
+               "i32": ["2147483648", "1e3"], "i64": ["9223372036854775808", "--1"], "u8": ["256", "-1"],
+               "f16": ["one", "1.5x"], "bf16": ["", "1,5"], "f32": ["0x", "1.5 "], "f64": ["nil", "."]}
+        for dtype, value in good.items():
+            self.check(["-c", f"let x: {dtype}; print(x);", "--set", f"x={value}", "--backend", "ref"], 0)
+            for wrong in bad[dtype]:
+                with self.subTest(dtype=dtype, value=wrong):
+                    self.check(["-c", f"let x: {dtype}; print(x);", "--set", f"x={wrong}"], 2, "",
+                               f"`{wrong}` is not a value of type {dtype}")
+
+
+if __name__ == "__main__":
+    test_cli.EIN = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
