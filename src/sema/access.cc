@@ -27,13 +27,35 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
 
 namespace {
 
-// `logits[class, b]` for a `logits[b, class]`.
+// `W[hidden, hidden]` for a `W: [f32; hidden, hidden]`: by position the two are one index, so this
+// is the diagonal, which the names do not say (decision 5).
+void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
+  for (size_t p = 0; p < at.size(); ++p) {
+    for (size_t q = p + 1; q < at.size(); ++q) {
+      Symbol name = path_name(s, at[p]);
+      if (!name || name != path_name(s, at[q])) continue;
+      if (base.coords[p].name != name || base.coords[q].name != name) continue;
+      Span place = join(s[at[p]].span, s[at[q]].span);
+      if (!s.warned.insert({place.begin, place.end}).second) return;
+      s.diags.warning(Code::W0301, fmt::format("this reads the diagonal along {}", quoted(name)))
+          .primary(place, fmt::format("one index for coordinates {} and {}", p, q))
+          .help(fmt::format("the value is over {}; use two indices, or another name if the "
+                            "diagonal is meant",
+                            show_coords(s, base.coords)));
+      return;
+    }
+  }
+}
+
+// `logits[class, b]` for a `logits[b, class]`. A name that stands at its own position as well
+// (`A[i, i]`) is a diagonal, not a slip.
 void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     Symbol name = path_name(s, at[p]);
     if (!name || base.coords[p].name == name) continue;
     for (size_t q = 0; q < base.coords.size(); ++q) {
       if (base.coords[q].name != name) continue;
+      if (q < at.size() && path_name(s, at[q]) == name) return;
       Span place = s[at[p]].span;
       if (!s.warned.insert({place.begin, place.end}).second) return;
       auto& d = s.diags.warning(
@@ -141,6 +163,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     }
     return {};
   }
+  warn_diagonal(s, base, trees);
   warn_swapped(s, base, trees);
   note_use(s, env, base, trees, at, span);
   size_t rest = base.coords.size() - at.size();

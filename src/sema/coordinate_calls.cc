@@ -22,7 +22,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
     }
     BracketArgument a;
     a.span = b.span;
-    a.several = b.pack || !b.group.empty();
+    a.several = b.pack || !b.name.symbol;
     a.names = b.group;
     if (b.pack) {
       const Pack* pack = find_pack(env, b.name.symbol);
@@ -33,7 +33,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
         return false;
       }
       for (const PackCoord& c : pack->coords) a.names.push_back({c.name, b.span});
-    } else if (b.group.empty()) {
+    } else if (b.name.symbol) {
       a.names.push_back(b.name);
     }
     out.arguments.push_back(std::move(a));

@@ -1,17 +1,26 @@
 // Effects: `print` and `assert`, in source order.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
 namespace {
 
+bool same_names(const std::vector<core::Coord>& family, const std::vector<core::Coord>& value) {
+  return family.size() == value.size() &&
+         std::equal(value.begin(), value.end(), family.begin(),
+                    [](const core::Coord& a, const core::Coord& b) { return a.name == b.name; });
+}
+
 // A family to show: the one that was named, or a generated one.
 FamilyId shown(Sema& s, Env& env, TreeId e, const char* name) {
   Value v = settle(s, env, elaborate(s, env, e));
   if (v.poison()) return {};
+  // A callee's names never appear in a caller's type: its local is not shown as it is.
   FamilyId family = whole_family(s, v);
-  if (family) return family;
+  if (family && same_names(s.m[family].coords, v.coords)) return family;
   return family_of(s, env, v, name);
 }
 

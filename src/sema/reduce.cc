@@ -26,7 +26,7 @@ std::string bracket_list(const ast::Call& call) {
 bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) {
   std::vector<ast::Bracket> singles;  // packs and groups expanded
   for (const ast::Bracket& b : call.brackets) {
-    if (!b.pack && b.group.empty()) {
+    if (!b.pack && b.name.symbol) {
       singles.push_back(b);
       continue;
     }
