@@ -70,6 +70,17 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   }
 }
 
+// The argument that a parameter of the function around stands for.
+const Value* find_parameter(const Env& env, Symbol name) {
+  for (const Frame* f = env.frame; name && f; f = f->up) {
+    for (const auto& [n, value] : f->values) {
+      if (n.symbol == name) return f->function ? &value : nullptr;
+    }
+    if (f->function) return nullptr;
+  }
+  return nullptr;
+}
+
 // The position of a coordinate name that occurs once.
 std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
   std::optional<size_t> at;
@@ -152,6 +163,16 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   if (!ok) return {};
   if (at.size() > base.coords.size()) {
     std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
+    const Value* parameter = base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
+    if (parameter) {
+      if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
+      s.diags.error(Code::E0310, fmt::format("{} is indexed, but a scalar is passed for it", name))
+          .primary(parameter->span, "this is one cell")
+          .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
+          .help("an ordinary call receives the cell: to pass a vector, leave its index out, as in "
+                "`f(x[b])`");
+      return {};
+    }
     auto& d = s.diags.error(
         Code::E0310, base.scalar()
                          ? name + " is a scalar and takes no index"
