@@ -151,7 +151,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   }
   Env inside = env;
   inside.gates = others;
-  inside.shadow_ok = inside.in_slot = false;
+  inside.shadow_ok = inside.in_slot = inside.effects = false;
   std::vector<Value> args;
   std::set<Symbol> lifted;
   for (TreeId e : call.args) {
@@ -194,6 +194,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     }
   }
   auto first = static_cast<uint32_t>(s.m.families.size());
+  inside.effects = env.effects;
   Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
   s.gated_extents.resize(extents);
   if (v.poison()) return v;

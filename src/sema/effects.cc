@@ -90,4 +90,24 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   if (ok) s.m.effects.push_back(std::move(effect));
 }
 
+void elaborate_statement(Sema& s, Env env, TreeId value) {
+  Site& site = s.sites.emplace_back();
+  site.span = site.value = s[value].span;
+  site.name = "shown";
+  env.site = &site;
+  const auto* call = std::get_if<ast::Call>(&s[value].node);
+  if (call && is_effect(path_name(s, call->callee))) {
+    elaborate_effect(s, env, *call, s[value].span);
+    return;
+  }
+  size_t effects = s.m.effects.size(), errors = s.diags.errors();
+  env.effects = call != nullptr;
+  elaborate(s, env, value);
+  if (s.m.effects.size() == effects && s.diags.errors() == errors) {
+    s.diags.error(Code::E0207, "this statement has no effect")
+        .primary(s[value].span, "its value is not used")
+        .help("give it a name with `let`, or `print` it");
+  }
+}
+
 }  // namespace ein::sema

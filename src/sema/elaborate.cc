@@ -6,22 +6,6 @@ namespace ein::sema {
 
 namespace {
 
-void elaborate_statement(Sema& s, Scope& module, TreeId value) {
-  Env env = module.env;
-  Site& site = s.sites.emplace_back();
-  site.span = site.value = s[value].span;
-  site.name = "shown";
-  env.site = &site;
-  const auto* call = std::get_if<ast::Call>(&s[value].node);
-  if (call && is_effect(path_name(s, call->callee))) {
-    elaborate_effect(s, env, *call, s[value].span);
-  } else if (!elaborate(s, env, value).poison()) {
-    s.diags.error(Code::E0207, "this statement has no effect")
-        .primary(s[value].span, "its value is not used")
-        .help("give it a name with `let`, or `print` it");
-  }
-}
-
 core::Module elaborate_program(const ast::Ast& ast, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags) {
   Sema s(ast, diags);
@@ -33,7 +17,7 @@ core::Module elaborate_program(const ast::Ast& ast, const std::vector<ast::StmtI
   declare_inputs(s, module);
   for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
   for (Definition& d : module.definitions) define(s, d);
-  for (TreeId value : effects) elaborate_statement(s, module, value);
+  for (TreeId value : effects) elaborate_statement(s, module.env, value);
   finish(s);
   return std::move(s.m);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sema/coords.h"
 
@@ -187,6 +188,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
   Env env = caller;
+  env.effects = false;
   for (size_t i = 0; i < args.size(); ++i) {
     Value& arg = args[i];
     const ast::Param& param = fn.params[i];
@@ -231,11 +233,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
   Env inside = env;
   inside.frame = &scope.frame;
   inside.gates.clear();
+  inside.effects = caller.effects && over.empty();
   inside.shadow_ok = inside.in_slot = false;
   std::vector<core::Coord> coords;
   bool ok = result_coords(s, env, scope, sig, coords);
   s.calls.push_back(stmt);
-  Value v = ok ? elaborate_body(s, inside, fn, coords) : Value{};
+  Value v;
+  if (ok) v = inside.effects ? elaborate(s, inside, fn.body) : elaborate_body(s, inside, fn, coords);
   s.calls.pop_back();
   ok = !v.poison() && check_result(s, env, fn, v, coords);
   if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
@@ -312,8 +316,9 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
   if (call.has_brackets) return elaborate_coordinate_call(s, env, call, *fn, stmt, *home, span);
-  bool ok = true;
+  bool ok = true, effects = std::exchange(env.effects, false);
   std::vector<Value> args = arguments(ok);
+  env.effects = effects;
   if (!ok) return {};
   return call_function(s, env, *fn, stmt, *home, std::move(args), span);
 }

@@ -9,8 +9,9 @@
 namespace ein::sema {
 namespace {
 
-void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
-  const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
+void block_statement(Sema& s, Env& env, TreeId value) {
+  if (env.effects) return elaborate_statement(s, env, value);
+  const auto* call = std::get_if<ast::Call>(&s[value].node);
   if (call && is_effect(path_name(s, call->callee))) {
     const Definition* recurrence = nullptr;
     for (const Site* site = env.site; site; site = site->outer) {
@@ -18,7 +19,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
     }
     auto& d = s.diags.error(
         Code::E0207, "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
-    d.primary(s[stmt.value].span, "");
+    d.primary(s[value].span, "");
     if (recurrence) {
       d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
                          text(recurrence->name.symbol)));
@@ -27,7 +28,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
     }
     return;
   }
-  elaborate(s, env, stmt.value);
+  elaborate(s, env, value);
 }
 
 // An outside gate is evaluated in the reductions of the block: its names must mean the same there.
@@ -58,7 +59,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   scope.frame.scope = &scope;
   scope.env = env;
   scope.env.frame = &scope.frame;
-  scope.env.shadow_ok = scope.env.in_slot = false;
+  scope.env.shadow_ok = scope.env.in_slot = scope.env.effects = false;
   for (const Site* site = env.site; site; site = site->outer) {
     scope.step |= site->definition && site->definition->recurrent;
   }
@@ -83,15 +84,16 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
     define(s, d);
   }
   Env inside = scope.env;
+  inside.effects = env.effects;
   for (ast::StmtId id : block.stmts) {
     if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
-      reject_statement(s, inside, *e);
+      block_statement(s, inside, e->value);
   }
   return scope;
 }
 
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
-  if (block.stmts.empty()) {
+  if (block.stmts.empty() && !env.effects) {
     if (block.value) return elaborate(s, env, block.value);
   }
   Scope& scope = open_block(s, env, block);
@@ -100,6 +102,16 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });
   if (!block.value && broken) return {};  // the parser has said why
+  if (env.effects) {                       // what it shows is all that is wanted
+    const auto* call = block.value ? std::get_if<ast::Call>(&s[block.value].node) : nullptr;
+    inside.effects = call != nullptr;
+    if (call && is_effect(path_name(s, call->callee))) {
+      elaborate_statement(s, inside, block.value);
+    } else if (block.value) {
+      elaborate(s, inside, block.value);
+    }
+    return {};
+  }
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")
         .primary(span, "")

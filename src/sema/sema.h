@@ -111,6 +111,7 @@ struct Env {
   std::vector<PendingGate*> gates;  // outside gates looking for their reduction
   bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
   bool in_slot = false;
+  bool effects = false;  // a statement of the top level, or of a function called as one
 };
 
 // One slot of a left side.
@@ -473,6 +474,8 @@ Symbol fresh_family_name(Sema& s, const std::string& base);
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span);
 bool is_effect(Symbol name);
 void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
+// A statement that is an expression: an effect, or a call of a function that has effects.
+void elaborate_statement(Sema& s, Env env, TreeId value);
 void declare_inputs(Sema& s, Scope& scope);
 void finish(Sema& s);
 
