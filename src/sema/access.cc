@@ -115,8 +115,12 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
   if (std::find(gated.begin(), gated.end(), extent) == gated.end()) {
     return untyped_int(env, extent, span);
   }
-  s.diags.error(Code::E0316, "a gate restricts this coordinate, so its extent is not its size")
-      .primary(span, "asked for here")
+  s.diags
+      .error(Code::E0316,
+             "this gate cannot pass through the call: the function asks for the extent of the "
+             "coordinate")
+      .primary(s.gated_by, "restricts the coordinate, so its extent is not its size")
+      .label(span, "asked for here")
       .help("gate the argument before the call, or the result after it");
   return {};
 }

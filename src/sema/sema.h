@@ -260,6 +260,7 @@ struct Sema {
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
+  Span gated_by;                      // the gate
 
   Sema(const ast::Ast& tree, Diagnostics& sink) : ast(tree), diags(sink) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
@@ -418,6 +419,8 @@ struct PendingGate {
   const ast::Where* where = nullptr;
   std::set<Symbol> names;
   bool placed = false;
+  std::vector<Symbol> open;  // left names that the body does not spell: they take what it carries
+  std::set<Symbol> renamed;  // those of them that the gate uses (decision 17)
 };
 struct Gate {
   CoreId cond;                 // invalid: none; scalar gates only
