@@ -93,7 +93,15 @@ bool gate_family(Sema& s, Env& env, const ast::Where& w, const std::function<Val
   const Frame* before = env.frame;
   size_t conds = env.conds.size();
   env.frame = &frame;
+  // A left name that only the gate uses may still take over a coordinate of the body.
+  std::vector<std::pair<Index*, bool>> used;
+  for (const Frame* f = before; f && used.empty(); f = f->up) {
+    for (Index* index : f->indices) {
+      if (index->left) used.push_back({index, index->used});
+    }
+  }
   Gate gate = elaborate_items(s, env, frame, w.items);
+  for (auto& [index, was] : used) index->used = was;
   out.body = body();
   env.conds.resize(conds);
   env.frame = before;

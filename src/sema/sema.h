@@ -218,7 +218,8 @@ struct Site {
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
   Span statement;
-  Span value;  // the right side, without its `where`
+  Span value;   // the right side, without its `where`
+  TreeId tree;  // the same
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -294,6 +295,8 @@ std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeId)>& f);
 // Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
+// Where a forgotten sum over `name` belongs in `e`: around the term that has it.
+TreeId sum_body(const ast::Ast& ast, TreeId e, Symbol name);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
 std::set<Symbol> stepped_names(const ast::Ast& ast,
