@@ -23,9 +23,9 @@ std::string values(const Module& m, ExprId cond, const std::vector<int64_t>& par
     const auto* p = get_if<ParamRef>(m, e);
     if (!p) return;
     const Param& param = m.params[p->param];
-    std::string name = param.name ? text(param.name)
-                                  : fmt::format("extent({}, {})", text(m[param.source].name),
-                                                param.axis);
+    std::string name = param.name
+                           ? text(param.name)
+                           : fmt::format("extent({}, {})", text(m[param.source].name), param.axis);
     found[name] = params[p->param.v];
   });
   std::string out;

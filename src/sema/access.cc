@@ -167,14 +167,16 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   if (!ok) return {};
   if (at.size() > base.coords.size()) {
     std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
-    const Value* parameter = base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
+    const Value* parameter =
+        base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
     if (parameter) {
       if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
       s.diags.error(Code::E0310, fmt::format("{} is indexed, but a scalar is passed for it", name))
           .primary(parameter->span, "this is one cell")
           .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
-          .help("an ordinary call receives the cell: to pass a vector, leave its index out, as in "
-                "`f(x[b])`");
+          .help(
+              "an ordinary call receives the cell: to pass a vector, leave its index out, as in "
+              "`f(x[b])`");
       return {};
     }
     auto& d = s.diags.error(

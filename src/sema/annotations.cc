@@ -138,15 +138,15 @@ void report_name(Sema& s, const std::vector<core::Coord>& coords, const std::vec
     s.diags.error(Code::E0405, fmt::format("the type permutes the coordinates of {}", what))
         .primary(type, "names them in another order")
         .label(value, "this is over " + show_coords(s, coords))
-        .help(fmt::format("a type names coordinates by position and moves nothing: write `[…; {0}]`, "
-                          "or transpose with `let …[…] = …[{0}];`",
-                          list));
+        .help(
+            fmt::format("a type names coordinates by position and moves nothing: write `[…; {0}]`, "
+                        "or transpose with `let …[…] = …[{0}];`",
+                        list));
     return;
   }
   s.diags
-      .error(Code::E0405,
-             fmt::format("coordinate {} of {} is {}, not {}", at, what, quoted(coords[at].name),
-                         quoted(dim_name(s, dims[at]))))
+      .error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", at, what,
+                                      quoted(coords[at].name), quoted(dim_name(s, dims[at]))))
       .primary(dims[at].span, "the type says " + quoted(dim_name(s, dims[at])))
       .label(value, "this is over " + show_coords(s, coords))
       .help("a type names coordinates by position; rename with `as`");
@@ -208,7 +208,9 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
     if (!extent) return false;
     switch (equal(s, extent, coords[i].extent)) {
       case Truth::Yes: break;
-      case Truth::No: report_extent(s, env, scope, coords, i, dim, extent, value, what); return false;
+      case Truth::No:
+        report_extent(s, env, scope, coords, i, dim, extent, value, what);
+        return false;
       case Truth::Open:
         constrain(s, core::apply(s.m, core::Op::Eq, {extent, coords[i].extent}),
                   fmt::format("coordinate {} of {} must have the extent {} of its type", i, what,

@@ -80,8 +80,7 @@ Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>&
     if (auto it = renamed.find(c.name); it != renamed.end()) c.name = it->second;
     auto known = std::find_if(all.begin(), all.end(),
                               [&](const core::Coord& other) { return other.name == c.name; });
-    with[env.depth + i] =
-        core::slot(s.m, env.depth + static_cast<uint32_t>(known - all.begin()));
+    with[env.depth + i] = core::slot(s.m, env.depth + static_cast<uint32_t>(known - all.begin()));
     if (known == all.end()) all.push_back(c);
   }
   v.body = core::substitute(s.m, v.body, with, env.depth + static_cast<uint32_t>(all.size()));
@@ -101,9 +100,10 @@ bool own_names(Sema& s, Env& env, const ast::Fn& fn, Scope& home, const std::vec
     if (s.diags.errors() > errors) return false;
     if (!names) {
       s.diags
-          .error(Code::E0316, fmt::format("{} in this gate stands for a coordinate of the call, but "
-                                          "which one is not known",
-                                          quoted(*gate->renamed.begin())))
+          .error(Code::E0316,
+                 fmt::format("{} in this gate stands for a coordinate of the call, but "
+                             "which one is not known",
+                             quoted(*gate->renamed.begin())))
           .primary(gate->where->where_span, "")
           .label(fn.name.span, "has no return type over coordinates")
           .help("use the call's own names in the gate");
@@ -218,11 +218,13 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   CallGate gate;
   std::map<Symbol, Symbol> renamed;
   if (!own_names(s, inside, fn, home, args, brackets, lifted, gates, span, renamed)) return {};
-  std::erase_if(gates, [&](PendingGate* g) {  // one that names no bracket coordinate is the family's
-    bool any = !g->names.empty();
-    for (Symbol name : g->renamed) any |= renamed.count(name) && names.count(renamed.at(name));
-    return !any;
-  });
+  std::erase_if(gates,
+                [&](PendingGate* g) {  // one that names no bracket coordinate is the family's
+                  bool any = !g->names.empty();
+                  for (Symbol name : g->renamed)
+                    any |= renamed.count(name) && names.count(renamed.at(name));
+                  return !any;
+                });
   for (PendingGate* g : gates) {
     for (Symbol name : g->renamed) {
       if (renamed.count(name) && names.count(renamed.at(name))) gate.names.insert(renamed.at(name));

@@ -268,7 +268,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
   bool ok = result_coords(s, env, scope, sig, coords);
   s.calls.push_back(stmt);
   Value v;
-  if (ok) v = inside.effects ? elaborate(s, inside, fn.body) : elaborate_body(s, inside, fn, coords);
+  if (ok)
+    v = inside.effects ? elaborate(s, inside, fn.body) : elaborate_body(s, inside, fn, coords);
   s.calls.pop_back();
   ok = !v.poison() && check_result(s, env, fn, v, coords);
   if (s.diags.errors() > errors) s.bad_functions.insert(stmt);

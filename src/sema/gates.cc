@@ -42,8 +42,8 @@ bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& n
   return false;
 }
 
-// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: `j` takes over `class`, which the call
-// finds out, because only it knows what it returns.
+// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: `j` takes over `class`, which the
+// call finds out, because only it knows what it returns.
 void take_over(Sema& s, Env& env, PendingGate& gate) {
   if (call_coordinates(s, env, gate.where->body).empty()) return;
   std::set<Symbol> spelled, used;
@@ -174,7 +174,8 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
   PendingGate renamed{w, {}, false, {}, {}};
   take_over(s, env, renamed);
   if (renamed.renamed.empty()) {
-    gate_family(s, env, *w, [&] { return elaborate(s, env, w->body); }, out);
+    gate_family(
+        s, env, *w, [&] { return elaborate(s, env, w->body); }, out);
     return out;
   }
   env.gates.push_back(&renamed);
@@ -183,7 +184,8 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
   if (out.body.poison()) return out;
   if (!renamed.placed) {
     Value body = out.body;
-    gate_family(s, env, *w, [&] { return body; }, out);
+    gate_family(
+        s, env, *w, [&] { return body; }, out);
   } else if (w->otherwise) {
     s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a call")
         .primary(s[w->otherwise].span, "")

@@ -17,8 +17,8 @@ void block_statement(Sema& s, Env& env, TreeId value) {
     for (const Site* site = env.site; site; site = site->outer) {
       if (site->definition && site->definition->recurrent) recurrence = site->definition;
     }
-    auto& d = s.diags.error(
-        Code::E0207, "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
+    auto& d = s.diags.error(Code::E0207,
+                            "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
     d.primary(s[value].span, "");
     if (recurrence) {
       d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
@@ -102,7 +102,7 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });
   if (!block.value && broken) return {};  // the parser has said why
-  if (env.effects) {                       // what it shows is all that is wanted
+  if (env.effects) {                      // what it shows is all that is wanted
     const auto* call = block.value ? std::get_if<ast::Call>(&s[block.value].node) : nullptr;
     inside.effects = call != nullptr;
     if (call && is_effect(path_name(s, call->callee))) {

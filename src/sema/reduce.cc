@@ -162,10 +162,10 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
     }
     if (!index.used && at == npos && !parts.in_gate.count(&index)) {
       bool scalar = parts.body.scalar();
-      auto& d = s.diags.error(
-          scalar ? Code::E0304 : Code::E0305,
-          scalar ? fmt::format("{} does not occur in the body", quoted(index.name))
-                 : fmt::format("the value has no coordinate {}", quoted(index.name)));
+      auto& d =
+          s.diags.error(scalar ? Code::E0304 : Code::E0305,
+                        scalar ? fmt::format("{} does not occur in the body", quoted(index.name))
+                               : fmt::format("the value has no coordinate {}", quoted(index.name)));
       d.primary(index.span, "reduced here");
       if (scalar) {
         d.label(parts.body.span, "no index or coordinate of that name in here");

@@ -120,8 +120,9 @@ Value adapt(Sema& s, const Env&, Value v, DType to) {
   if (!fits(v, to)) return mismatch(s, v, to);
   if (is_float(to) && v.division.valid()) {
     s.diags.error(Code::E0502, "integer division where a float is expected")
-        .primary(v.division, fmt::format("both operands are integer literals, and this is to be `{}`",
-                                         name_of(to)))
+        .primary(
+            v.division,
+            fmt::format("both operands are integer literals, and this is to be `{}`", name_of(to)))
         .help("write float literals, as in `1.0 / 2.0`");
     return {};
   }
@@ -147,9 +148,9 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
     if (fixed && fixed->type != v->type) {
       auto& d = s.diags.error(
           Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type), name_of(v->type)));
-      d.primary(span, "");
+      bool apart = !(v->span == span) && !(fixed->span == v->span);
+      d.primary(apart ? v->span : span, fmt::format("this is `{}`", name_of(v->type)));
       d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
-      d.label(v->span, fmt::format("this is `{}`", name_of(v->type)));
       if (fixed->type != DType::Bool && v->type != DType::Bool) {
         d.help(fmt::format("convert one side: `… as {}`", name_of(fixed->type)));
       }
