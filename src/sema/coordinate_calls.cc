@@ -89,9 +89,9 @@ Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>&
 }
 
 // What the renamed left names of the waiting gates stand for; false after an error.
-bool own_names(Sema& s, Env& env, const ast::Fn& fn, Scope& home, const std::vector<Value>& args,
-               const Bracketing& brackets, const std::set<Symbol>& lifted,
-               const std::vector<PendingGate*>& gates, Span span,
+bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
+               const std::vector<Value>& args, const Bracketing& brackets,
+               const std::set<Symbol>& lifted, const std::vector<PendingGate*>& gates, Span span,
                std::map<Symbol, Symbol>& renamed) {
   for (PendingGate* gate : gates) {
     if (gate->renamed.empty()) continue;
@@ -187,7 +187,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
 }  // namespace
 
 Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
-                                ast::StmtId stmt, Scope& home, Span span) {
+                                ast::StmtId stmt, const Frame* home, Span span) {
   if (fn.coords.empty()) {
     s.diags.error(Code::E0312, quoted(fn.name.symbol) + " takes no coordinates in brackets")
         .primary(span, "")
@@ -357,10 +357,10 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   return v;
 }
 
-bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
+bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value& v,
                          const std::vector<core::Coord>& result) {
   std::string what = fmt::format("the result of {}", quoted(fn.name.symbol));
-  Span type = s.ast[fn.result].span;
+  Span type = s.ast[written].span;
   if (v.coords.size() != result.size()) {
     s.diags
         .error(Code::E0405,

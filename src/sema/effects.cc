@@ -14,27 +14,38 @@ bool same_names(const std::vector<core::Coord>& family, const std::vector<core::
                     [](const core::Coord& a, const core::Coord& b) { return a.name == b.name; });
 }
 
-// A family to show: the one that was named, or a generated one.
-FamilyId shown(Sema& s, Env& env, TreeId e, const char* name) {
-  Value v = settle(s, env, elaborate(s, env, e));
-  if (v.poison()) return {};
-  // A callee's names never appear in a caller's type: its local is not shown as it is.
-  FamilyId family = whole_family(s, v);
-  if (family && same_names(s.m[family].coords, v.coords)) return family;
-  return family_of(s, env, v, name);
-}
-
-bool add_string(Sema& s, Env& env, const ast::StrLit& str, std::vector<core::Piece>& out) {
-  bool ok = true;
-  for (const ast::StrPiece& p : str.pieces) {
-    core::Piece piece{p.text, {}, p.format};
-    if (p.value) {
-      piece.value = shown(s, env, p.value, "shown");
-      ok &= piece.value.valid();
+// The pieces of a line that show a value; false after an error.
+bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
+               std::vector<core::Piece>& out) {
+  if (v.poison()) return false;
+  if (v.kind == Value::Kind::Text) {
+    for (const TextPart& p : v.parts) {
+      if (!p.item) {
+        if (!p.text.empty()) out.push_back({p.text, {}, {}});
+      } else if (!add_value(s, env, v.items[*p.item], p.format, out)) {
+        return false;
+      }
     }
-    out.push_back(std::move(piece));
+    if (format.empty()) return true;
+    s.diags.error(Code::E0502, "a string takes no format").primary(v.span, "");
+    return false;
   }
-  return ok;
+  if (v.kind == Value::Kind::Tuple) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.push_back({i == 0 ? "(" : ", ", {}, {}});
+      if (!add_value(s, env, v.items[i], format, out)) return false;
+    }
+    out.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
+    return true;
+  }
+  Value one = settle(s, env, v);
+  if (one.poison()) return false;
+  // The one that was named, or a generated one: a local of a callee is not shown under its names.
+  FamilyId family = whole_family(s, one);
+  if (!family || !same_names(s.m[family].coords, one.coords))
+    family = family_of(s, env, one, "shown");
+  out.push_back({{}, family, format});
+  return family.valid();
 }
 
 }  // namespace
@@ -49,14 +60,7 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   core::Effect effect;
   effect.span = span;
   const std::string& name = text(path_name(s, call.callee));
-  auto add = [&](TreeId e) {
-    if (const auto* str = std::get_if<ast::StrLit>(&s[e].node)) {
-      return add_string(s, env, *str, effect.pieces);
-    }
-    FamilyId family = shown(s, env, e, "shown");
-    effect.pieces.push_back({{}, family, {}});
-    return family.valid();
-  };
+  auto add = [&](TreeId e) { return add_value(s, env, elaborate(s, env, e), {}, effect.pieces); };
   bool ok = true;
   if (name == "print") {
     for (size_t i = 0; i < call.args.size(); ++i) {
@@ -78,36 +82,17 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
     if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
     if (!effect.cond) return;
     if (call.args.size() == 2) {
-      const auto* str = std::get_if<ast::StrLit>(&s[call.args[1]].node);
-      if (!str) {
+      Value message = elaborate(s, env, call.args[1]);
+      if (message.poison()) return;
+      if (message.kind != Value::Kind::Text) {
         s.diags.error(Code::E0502, "the message of `assert` is a string")
-            .primary(s[call.args[1]].span, "");
+            .primary(s[call.args[1]].span, "this is " + show_value(s, message));
         return;
       }
-      ok = add_string(s, env, *str, effect.pieces);
+      ok = add_value(s, env, message, {}, effect.pieces);
     }
   }
   if (ok) s.m.effects.push_back(std::move(effect));
-}
-
-void elaborate_statement(Sema& s, Env env, TreeId value) {
-  Site& site = s.sites.emplace_back();
-  site.span = site.value = s[value].span;
-  site.name = "shown";
-  env.site = &site;
-  const auto* call = std::get_if<ast::Call>(&s[value].node);
-  if (call && is_effect(path_name(s, call->callee))) {
-    elaborate_effect(s, env, *call, s[value].span);
-    return;
-  }
-  size_t effects = s.m.effects.size(), errors = s.diags.errors();
-  env.effects = call != nullptr;
-  elaborate(s, env, value);
-  if (s.m.effects.size() == effects && s.diags.errors() == errors) {
-    s.diags.error(Code::E0207, "this statement has no effect")
-        .primary(s[value].span, "its value is not used")
-        .help("give it a name with `let`, or `print` it");
-  }
 }
 
 }  // namespace ein::sema

@@ -9,9 +9,8 @@
 namespace ein::sema {
 namespace {
 
-void block_statement(Sema& s, Env& env, TreeId value) {
-  if (env.effects) return elaborate_statement(s, env, value);
-  const auto* call = std::get_if<ast::Call>(&s[value].node);
+void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
+  const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
   if (call && is_effect(path_name(s, call->callee))) {
     const Definition* recurrence = nullptr;
     for (const Site* site = env.site; site; site = site->outer) {
@@ -19,7 +18,7 @@ void block_statement(Sema& s, Env& env, TreeId value) {
     }
     auto& d = s.diags.error(Code::E0207,
                             "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
-    d.primary(s[value].span, "");
+    d.primary(s[stmt.value].span, "");
     if (recurrence) {
       d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
                          text(recurrence->name.symbol)));
@@ -28,7 +27,7 @@ void block_statement(Sema& s, Env& env, TreeId value) {
     }
     return;
   }
-  elaborate(s, env, value);
+  elaborate(s, env, stmt.value);
 }
 
 // An outside gate is evaluated in the reductions of the block: its names must mean the same there.
@@ -84,16 +83,22 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
     define(s, d);
   }
   Env inside = scope.env;
-  inside.effects = env.effects;
   for (ast::StmtId id : block.stmts) {
-    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
-      block_statement(s, inside, e->value);
+    const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
+    if (e && env.effects) elaborate_statement(s, inside, e->value);
+    if (e && !env.effects) reject_statement(s, inside, *e);
   }
   return scope;
 }
 
+void elaborate_procedure(Sema& s, Env& env, const ast::Block& block) {
+  env.effects = true;
+  Scope& scope = open_block(s, env, block);
+  if (block.value) perform(s, scope.env, block.value);
+}
+
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
-  if (block.stmts.empty() && !env.effects) {
+  if (block.stmts.empty()) {
     if (block.value) return elaborate(s, env, block.value);
   }
   Scope& scope = open_block(s, env, block);
@@ -102,16 +107,6 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });
   if (!block.value && broken) return {};  // the parser has said why
-  if (env.effects) {                      // what it shows is all that is wanted
-    const auto* call = block.value ? std::get_if<ast::Call>(&s[block.value].node) : nullptr;
-    inside.effects = call != nullptr;
-    if (call && is_effect(path_name(s, call->callee))) {
-      elaborate_statement(s, inside, block.value);
-    } else if (block.value) {
-      elaborate(s, inside, block.value);
-    }
-    return {};
-  }
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")
         .primary(span, "")

@@ -276,6 +276,7 @@ void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallbac
     report_and_record(p);
     return;
   }
+  if (clause.body.kind != Value::Kind::Data) return;
   p.prefix = clause.body.depth - static_cast<uint32_t>(clause.box.size());
   add_variables(p);
   core::Clause whole;
