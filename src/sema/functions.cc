@@ -461,6 +461,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
   if (call.has_brackets) {
+    env.effects = statement;
     return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
   }
   bool ok = true;

@@ -42,10 +42,8 @@ void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Va
       Code::E0311, fmt::format("coordinate {} is not grounded: {} has no coordinate of that name",
                                quoted(given.symbol), argument_name(sig, param)));
   d.primary(given.span, "names no coordinate");
-  bool named = !coord_names(arg.coords).empty();
-  d.label(arg.span, named ? "this is over " + show_coords(s, arg.coords)
-                          : fmt::format("this has {} coordinate{} without a name",
-                                        arg.coords.size(), arg.coords.size() == 1 ? "" : "s"));
+  d.label(arg.span, fmt::format("this has {} coordinate{}, not called that", arg.coords.size(),
+                                arg.coords.size() == 1 ? "" : "s"));
   FamilyId family = whole_family(s, arg);
   std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "…";
   if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol, value));
