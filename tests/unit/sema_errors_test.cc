@@ -80,7 +80,7 @@ TEST(SemaErrors, Clauses) {
 }
 
 TEST(SemaErrors, Types) {
-  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "`f32` meets `i32`", "x[p] + idx[p]");
+  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "`f32` meets `i32`", "idx[p]");
   expect_only("fn f(a: f32) { a } let k: i32 = 1; let y = f(k);", "E0501", "argument `a` of `f`",
               "k");
   expect_only(kIn + "let y[p] = x[p] * (1 / 2);", "E0502", "integer division", "(1 / 2)");
