@@ -1,6 +1,8 @@
 // Entry of a program: extents from the shapes of inputs, and the checks made once before it runs.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "base/check.h"
 #include "core/build.h"
 #include "core/eval.h"
@@ -12,6 +14,25 @@ namespace {
 
 std::string show(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// " (n is 2, m is 3)": the extents that a failed constraint speaks of.
+std::string values(const Module& m, ExprId cond, const std::vector<int64_t>& params) {
+  std::map<std::string, int64_t> found;
+  for_each_node(m, cond, [&](ExprId e) {
+    const auto* p = get_if<ParamRef>(m, e);
+    if (!p) return;
+    const Param& param = m.params[p->param];
+    std::string name = param.name
+                           ? text(param.name)
+                           : fmt::format("extent({}, {})", text(m[param.source].name), param.axis);
+    found[name] = params[p->param.v];
+  });
+  std::string out;
+  for (const auto& [name, value] : found) {
+    out += fmt::format("{}{} is {}", out.empty() ? " (" : ", ", name, value);
+  }
+  return out.empty() ? out : out + ")";
 }
 
 // A closed integer or boolean expression over params.
@@ -97,7 +118,9 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       for_each_node(m, c.cond, [&](ExprId e) {
         if (const auto* p = get_if<ParamRef>(m, e)) bound &= params[p->param.v] >= 0;
       });
-      if (bound && closed(m, c.cond, params).i == 0) return RuntimeError{c.message, c.first};
+      if (bound && closed(m, c.cond, params).i == 0) {
+        return RuntimeError{c.message + values(m, c.cond, params), c.first};
+      }
     }
   } catch (const RuntimeError& e) { return e; }
   return params;

@@ -239,7 +239,14 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
     collect(m, families[i], reads);
     for (size_t k = before; k < reads.size(); ++k) need(reads[k].read);
     for (const Coord& c : m[families[i]].coords) need_params(c.extent);
-    for (const Clause& c : m[families[i]].clauses) need_params(c.body);
+    for (const Clause& c : m[families[i]].clauses) {
+      for (const Range& r : c.box) {
+        need_params(r.lo);
+        need_params(r.hi);
+      }
+      need_params(c.body);
+    }
+    for (ExprId cell : m[families[i]].cells) need_params(cell);
   }
   std::sort(families.begin(), families.end());
   Scheduler scheduler(m);

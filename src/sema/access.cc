@@ -27,13 +27,35 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
 
 namespace {
 
-// `logits[class, b]` for a `logits[b, class]`.
+// `W[hidden, hidden]` for a `W: [f32; hidden, hidden]`: by position the two are one index, so this
+// is the diagonal, which the names do not say (decision 5).
+void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
+  for (size_t p = 0; p < at.size(); ++p) {
+    for (size_t q = p + 1; q < at.size(); ++q) {
+      Symbol name = path_name(s, at[p]);
+      if (!name || name != path_name(s, at[q])) continue;
+      if (base.coords[p].name != name || base.coords[q].name != name) continue;
+      Span place = join(s[at[p]].span, s[at[q]].span);
+      if (!s.warned.insert({place.begin, place.end}).second) return;
+      s.diags.warning(Code::W0301, fmt::format("this reads the diagonal along {}", quoted(name)))
+          .primary(place, fmt::format("one index for coordinates {} and {}", p, q))
+          .help(fmt::format("the value is over {}; use two indices, or another name if the "
+                            "diagonal is meant",
+                            show_coords(s, base.coords)));
+      return;
+    }
+  }
+}
+
+// `logits[class, b]` for a `logits[b, class]`. A name that stands at its own position as well
+// (`A[i, i]`) is a diagonal, not a slip.
 void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     Symbol name = path_name(s, at[p]);
     if (!name || base.coords[p].name == name) continue;
     for (size_t q = 0; q < base.coords.size(); ++q) {
       if (base.coords[q].name != name) continue;
+      if (q < at.size() && path_name(s, at[q]) == name) return;
       Span place = s[at[p]].span;
       if (!s.warned.insert({place.begin, place.end}).second) return;
       auto& d = s.diags.warning(
@@ -46,6 +68,17 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
       return;
     }
   }
+}
+
+// The argument that a parameter of the function around stands for.
+const Value* find_parameter(const Env& env, Symbol name) {
+  for (const Frame* f = env.frame; name && f; f = f->up) {
+    for (const auto& [n, value] : f->values) {
+      if (n.symbol == name) return f->function ? &value : nullptr;
+    }
+    if (f->function) return nullptr;
+  }
+  return nullptr;
 }
 
 // The position of a coordinate name that occurs once.
@@ -82,8 +115,12 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
   if (std::find(gated.begin(), gated.end(), extent) == gated.end()) {
     return untyped_int(env, extent, span);
   }
-  s.diags.error(Code::E0316, "a gate restricts this coordinate, so its extent is not its size")
-      .primary(span, "asked for here")
+  s.diags
+      .error(Code::E0316,
+             "this gate cannot pass through the call: the function asks for the extent of the "
+             "coordinate")
+      .primary(s.gated_by, "restricts the coordinate, so its extent is not its size")
+      .label(span, "asked for here")
       .help("gate the argument before the call, or the result after it");
   return {};
 }
@@ -130,6 +167,18 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   if (!ok) return {};
   if (at.size() > base.coords.size()) {
     std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
+    const Value* parameter =
+        base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
+    if (parameter) {
+      if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
+      s.diags.error(Code::E0310, fmt::format("{} is indexed, but a scalar is passed for it", name))
+          .primary(parameter->span, "this is one cell")
+          .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
+          .help(
+              "an ordinary call receives the cell: to pass a vector, leave its index out, as in "
+              "`f(x[b])`");
+      return {};
+    }
     auto& d = s.diags.error(
         Code::E0310, base.scalar()
                          ? name + " is a scalar and takes no index"
@@ -141,6 +190,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     }
     return {};
   }
+  warn_diagonal(s, base, trees);
   warn_swapped(s, base, trees);
   note_use(s, env, base, trees, at, span);
   size_t rest = base.coords.size() - at.size();

@@ -10,7 +10,8 @@ namespace ein::sema {
 namespace {
 
 // a·x + rest == actual for the one unknown x.
-CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span) {
+CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span,
+                 const std::string& form_text) {
   core::AffineForm form = core::affine_form(s.m, value);
   int64_t a = core::coefficient(form, unknown);
   std::erase_if(form.terms, [&](const auto& t) { return t.atom == unknown; });
@@ -26,14 +27,16 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
   CoreId divides =
       core::apply(s.m, core::Op::Eq, {core::apply(s.m, core::Op::Mod, {left, step}), zero});
   if (const auto* b = core::get_if<core::BoolLit>(s.m, divides); b && !b->value) {
-    s.diags.error(Code::E0405, fmt::format("extent {} does not divide exactly", show(s, actual)))
-        .primary(span, "");
+    s.diags
+        .error(Code::E0405,
+               fmt::format("extent {} is not of the form {}", show(s, actual), form_text))
+        .primary(span, "no whole number solves this");
     return {};
   }
-  constrain(s, divides, "the extent of an input does not divide exactly", span, span);
+  std::string message = fmt::format("extent {} is not of the form {}", show(s, actual), form_text);
+  constrain(s, divides, message, span, span);
   CoreId result = core::apply(s.m, core::Op::Div, {left, step});
-  constrain(s, core::apply(s.m, core::Op::Ge, {left, zero}), "an extent would have to be negative",
-            span, span);
+  constrain(s, core::apply(s.m, core::Op::Ge, {left, zero}), message, span, span);
   return result;
 }
 
@@ -135,7 +138,11 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   CoreId value = elaborate_index(s, outside, dim.extent);
   scope.extents.erase(name);
   if (!value) return {};
-  CoreId solution = solve_for(s, unknown, value, actual, dim.span);
+  std::string form_text = show(s, value);
+  for (size_t at; (at = form_text.find('?')) != std::string::npos;) {
+    form_text.replace(at, 1, text(name));
+  }
+  CoreId solution = solve_for(s, unknown, value, actual, dim.span, form_text);
   if (!solution) return {};
   scope.extents[name] = {solution, dim.span};
   return actual;
@@ -197,6 +204,64 @@ bool permutes(Sema& s, const std::vector<core::Coord>& coords,
   return false;
 }
 
+// A type that names the coordinates otherwise than the value does (decision 5).
+void report_name(Sema& s, const std::vector<core::Coord>& coords, const std::vector<const ast::Dim*>& dims,
+                 size_t at, Span type, Span value, const std::string& what) {
+  std::multiset<Symbol> own, written;
+  std::string list;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    own.insert(coords[i].name);
+    written.insert(dims[i] ? dim_name(s, *dims[i]) : Symbol{});
+    list += (list.empty() ? "" : ", ") + text(coords[i].name ? coords[i].name : intern("_"));
+  }
+  if (own == written) {
+    s.diags.error(Code::E0405, fmt::format("the type permutes the coordinates of {}", what))
+        .primary(type, "names them in another order")
+        .label(value, "this is over " + show_coords(s, coords))
+        .help(
+            fmt::format("a type names coordinates by position and moves nothing: write `[…; {0}]`, "
+                        "or transpose with `let …[…] = …[{0}];`",
+                        list));
+    return;
+  }
+  s.diags
+      .error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", at, what,
+                                      quoted(coords[at].name), quoted(dim_name(s, *dims[at]))))
+      .primary(dims[at]->span, "the type says " + quoted(dim_name(s, *dims[at])))
+      .label(value, "this is over " + show_coords(s, coords))
+      .help("a type names coordinates by position; rename with `as`");
+}
+
+// A coordinate whose extent is not what its type says; where a name is meant, where it got its own.
+void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coord>& coords,
+                   size_t at, const ast::Dim& dim, CoreId says, Span value,
+                   const std::string& what) {
+  std::string found = show(s, resolve(s, coords[at].extent)), wanted = show(s, resolve(s, says));
+  Symbol name = dim_name(s, dim);
+  Span first;
+  if (name) {
+    auto it = scope.extents.find(name);
+    if (it != scope.extents.end()) first = it->second.span;
+    if (Definition* d = find_definition(env, name); d && !first.valid()) first = d->name.span;
+  }
+  if (!first.valid()) {
+    s.diags
+        .error(Code::E0405,
+               fmt::format("coordinate {} of {} has extent {}, its type says {}",
+                           coords[at].name ? quoted(coords[at].name) : std::to_string(at), what,
+                           found, wanted))
+        .primary(dim.span, "extent " + wanted)
+        .label(value, "extent " + found);
+    return;
+  }
+  auto& d = s.diags.error(
+      Code::E0405, fmt::format("{} has two extents, {} and {}", quoted(name), wanted, found));
+  d.primary(value, "extent " + found);
+  d.label(dim.span, fmt::format("{} is coordinate {} of {}", quoted(name), at, what));
+  if (!(first == dim.span)) d.label(first, fmt::format("{} is {} here", quoted(name), wanted));
+  d.help("one name has one extent in a scope: rename one of the two");
+}
+
 }  // namespace
 
 bool any_rank(const Sema& s, ast::TypeId type) {
@@ -225,10 +290,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
     const ast::Dim& dim = *dims[i];
     Symbol name = dim_name(s, dim);
     if (name && coords[i].name && name != coords[i].name && !rename) {
-      auto& d = s.diags.error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", i, what,
-                                                       quoted(coords[i].name), quoted(name)));
-      d.primary(dim.span, "").label(value, "over " + show_coords(s, coords));
-      d.help("a type names coordinates by position; rename with `as`");
+      report_name(s, coords, dims, i, type_span, value, what);
       return false;
     }
     CoreId extent = dim_extent(s, env, scope, dim, coords[i].extent);
@@ -236,13 +298,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
     switch (equal(s, extent, coords[i].extent)) {
       case Truth::Yes: break;
       case Truth::No:
-        s.diags
-            .error(Code::E0405,
-                   fmt::format("coordinate {} of {} has extent {}, its type says {}",
-                               coords[i].name ? quoted(coords[i].name) : std::to_string(i), what,
-                               show(s, resolve(s, coords[i].extent)), show(s, resolve(s, extent))))
-            .primary(dim.span, "extent " + show(s, resolve(s, extent)))
-            .label(value, "extent " + show(s, resolve(s, coords[i].extent)));
+        report_extent(s, env, scope, coords, i, dim, extent, value, what);
         return false;
       case Truth::Open:
         constrain(s, core::apply(s.m, core::Op::Eq, {extent, coords[i].extent}),

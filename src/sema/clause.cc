@@ -319,6 +319,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   TreeId bare = value;
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;
   site.value = s[bare].span;
+  site.tree = bare;
   out.site = &site;
   bool inside_reduction = env.depth != site.slots.size();
   env.site = &site;

@@ -22,7 +22,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
     }
     BracketArgument a;
     a.span = b.span;
-    a.several = b.pack || !b.group.empty();
+    a.several = b.pack || !b.name.symbol;
     a.names = b.group;
     if (b.pack) {
       const Pack* pack = find_pack(env, b.name.symbol);
@@ -33,7 +33,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
         return false;
       }
       for (const PackCoord& c : pack->coords) a.names.push_back({c.name, b.span});
-    } else if (b.group.empty()) {
+    } else if (b.name.symbol) {
       a.names.push_back(b.name);
     }
     out.arguments.push_back(std::move(a));
@@ -70,9 +70,59 @@ Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
   return v;
 }
 
+// Left names that took over coordinates of the call are those coordinates (decision 17).
+Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>& renamed) {
+  std::vector<core::Coord> all;
+  std::vector<CoreId> with(env.depth + v.coords.size());
+  v = moved(s, v, env.depth);
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    core::Coord c = v.coords[i];
+    if (auto it = renamed.find(c.name); it != renamed.end()) c.name = it->second;
+    auto known = std::find_if(all.begin(), all.end(),
+                              [&](const core::Coord& other) { return other.name == c.name; });
+    with[env.depth + i] = core::slot(s.m, env.depth + static_cast<uint32_t>(known - all.begin()));
+    if (known == all.end()) all.push_back(c);
+  }
+  v.body = core::substitute(s.m, v.body, with, env.depth + static_cast<uint32_t>(all.size()));
+  v.coords = std::move(all);
+  return v;
+}
+
+// What the renamed left names of the waiting gates stand for; false after an error.
+bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
+               const std::vector<Value>& args, const Bracketing& brackets,
+               const std::set<Symbol>& lifted, const std::vector<PendingGate*>& gates, Span span,
+               std::map<Symbol, Symbol>& renamed) {
+  for (PendingGate* gate : gates) {
+    if (gate->renamed.empty()) continue;
+    size_t errors = s.diags.errors();
+    auto names = result_names(s, env, fn, home, args, brackets, span);
+    if (s.diags.errors() > errors) return false;
+    if (!names) {
+      s.diags
+          .error(Code::E0316,
+                 fmt::format("{} in this gate stands for a coordinate of the call, but "
+                             "which one is not known",
+                             quoted(*gate->renamed.begin())))
+          .primary(gate->where->where_span, "")
+          .label(fn.name.span, "has no return type over coordinates")
+          .help("use the call's own names in the gate");
+      return false;
+    }
+    size_t next = 0;  // what the statement spells is closed by name, the rest is taken in order
+    for (Symbol name : *names) {
+      if (name && lifted.count(name) && find_slot_index(env, name)) continue;
+      if (next < gate->open.size() && name) renamed[gate->open[next]] = name;
+      ++next;
+    }
+  }
+  return true;
+}
+
 // The gate that waits for this call, elaborated over the coordinates of the arguments.
 bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
-                const std::vector<PendingGate*>& taken, CallGate& out) {
+                const std::vector<PendingGate*>& taken, const std::map<Symbol, Symbol>& renamed,
+                CallGate& out) {
   std::vector<core::Coord> coordinates;
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
@@ -81,19 +131,25 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
       if (c.name && !known) coordinates.push_back(c);
     }
   }
+  for (const auto& [left, own] : renamed) {
+    auto it = std::find_if(coordinates.begin(), coordinates.end(),
+                           [&, name = own](const core::Coord& c) { return c.name == name; });
+    if (it != coordinates.end()) coordinates.push_back({left, it->extent});
+  }
   for (PendingGate* pending : taken) {
     pending->placed = true;
     out.names.insert(pending->names.begin(), pending->names.end());
     out.span = pending->where->where_span;
+    std::vector<ast::WhereItem> bindings;
     for (const ast::WhereItem& item : pending->where->items) {
       if (item.bind) {
-        unsupported(s, item.bind->span, "bindings in the gate of a call",
-                    "bind the value with `let`");
-        return false;
+        bindings.push_back(item);
+        continue;
       }
       std::set<Symbol> lifted;
-      Value v = elaborate_over(s, env, item.value, coordinates, false, lifted);
+      Value v = elaborate_over(s, env, item.value, coordinates, false, lifted, bindings);
       if (v.poison()) return false;
+      v = with_own_names(s, env, std::move(v), renamed);
       if (v.typing != Typing::Fixed || v.type != DType::Bool) {
         s.diags.error(Code::E0504, "condition is not `bool`")
             .primary(s[item.value].span, "this is " + show_value(s, v));
@@ -147,11 +203,12 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   std::vector<PendingGate*> gates, others;
   for (PendingGate* g : env.gates) {
     bool mine = std::includes(names.begin(), names.end(), g->names.begin(), g->names.end());
+    mine &= !g->names.empty() || !g->renamed.empty();
     (mine ? gates : others).push_back(g);
   }
   Env inside = env;
   inside.gates = others;
-  inside.shadow_ok = inside.in_slot = false;
+  inside.shadow_ok = inside.in_slot = inside.effects = false;
   std::vector<Value> args;
   std::set<Symbol> lifted;
   for (TreeId e : call.args) {
@@ -159,8 +216,22 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (args.back().poison()) return {};
   }
   CallGate gate;
+  std::map<Symbol, Symbol> renamed;
+  if (!own_names(s, inside, fn, home, args, brackets, lifted, gates, span, renamed)) return {};
+  std::erase_if(gates,
+                [&](PendingGate* g) {  // one that names no bracket coordinate is the family's
+                  bool any = !g->names.empty();
+                  for (Symbol name : g->renamed)
+                    any |= renamed.count(name) && names.count(renamed.at(name));
+                  return !any;
+                });
+  for (PendingGate* g : gates) {
+    for (Symbol name : g->renamed) {
+      if (renamed.count(name) && names.count(renamed.at(name))) gate.names.insert(renamed.at(name));
+    }
+  }
   if (!gates.empty()) {
-    if (!take_gates(s, inside, args, gates, gate)) return {};
+    if (!take_gates(s, inside, args, gates, renamed, gate)) return {};
     // Plain conditions stay visible to whoever reasons about bounds; sums are computed once.
     gate.gate = moved(s, gate.gate, env.depth);
     bool sums = false;
@@ -190,10 +261,13 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   size_t extents = s.gated_extents.size();
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
-      if (gate.names.count(c.name)) s.gated_extents.push_back(c.extent);
+      if (!gate.names.count(c.name)) continue;
+      s.gated_extents.push_back(c.extent);
+      s.gated_by = gate.span;
     }
   }
   auto first = static_cast<uint32_t>(s.m.families.size());
+  inside.effects = env.effects;
   Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
   s.gated_extents.resize(extents);
   if (v.poison()) return v;

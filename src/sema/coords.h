@@ -33,8 +33,10 @@ Symbol fresh_coordinate(Symbol label, const std::string& base, std::set<Symbol>&
 std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
 // The tree as a value over those of the given coordinates that it reads, and then what it carries.
 // `slots_only`: their names mean them only where they stand alone in a slot.
+// `bindings` of a `where` are made over the same coordinates first.
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     bool slots_only, std::set<Symbol>& lifted);
+                     bool slots_only, std::set<Symbol>& lifted,
+                     const std::vector<ast::WhereItem>& bindings = {});
 // The same over the tree's lone names.
 Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted);
 // A family for a value that is more than a read, so that a callee does not repeat it; `always`
@@ -81,6 +83,11 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::T
 
 // ---- coordinate_calls.cc -----------------------------------------------------------------------
 
+// The names that the result of a call carries, in order, by its return type; nothing after an error
+// or when it has none.
+std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn& fn,
+                                                const Frame* home, std::vector<Value> args,
+                                                const Bracketing& brackets, Span span);
 Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
                                 ast::StmtId stmt, const Frame* home, Span span);
 // The body of a function whose return coordinates close the free ones of its last expression.

@@ -1,10 +1,18 @@
 // Effects: `print` and `assert`, in source order (`save`: files.cc).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
 namespace {
+
+bool same_names(const std::vector<core::Coord>& family, const std::vector<core::Coord>& value) {
+  return family.size() == value.size() &&
+         std::equal(value.begin(), value.end(), family.begin(),
+                    [](const core::Coord& a, const core::Coord& b) { return a.name == b.name; });
+}
 
 // The pieces of a line that show a value; false after an error.
 bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
@@ -32,8 +40,10 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
   }
   Value one = settle(s, env, v);
   if (one.poison()) return false;
-  FamilyId family = whole_family(s, one);  // the one that was named, or a generated one
-  if (!family) family = family_of(s, env, one, "shown");
+  // The one that was named, or a generated one: a local of a callee is not shown under its names.
+  FamilyId family = whole_family(s, one);
+  if (!family || !same_names(s.m[family].coords, one.coords))
+    family = family_of(s, env, one, "shown");
   out.push_back({{}, family, format});
   return family.valid();
 }

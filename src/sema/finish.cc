@@ -145,9 +145,17 @@ void check_order(Sema& s) {
   core::Schedule schedule = core::schedule(s.m, {});
   if (!schedule.cycle) return;
   const core::Cycle& c = *schedule.cycle;
-  std::string name = c.families.empty() ? "a family" : quoted(s.m[c.families[0]].name);
+  if (c.families.empty()) return;
+  std::string name = quoted(s.m[c.families[0]].name);
+  if (auto it = s.owner.find(c.families[0]); it != s.owner.end()) {
+    name = quoted(it->second->name.symbol);
+  }
   auto& d = s.diags.error(Code::E0402, "no order of computation exists for " + name);
   bool first = true;
+  auto called = [&](FamilyId f) {  // as the user calls it
+    auto it = s.owner.find(f);
+    return it == s.owner.end() ? text(s.m[f].name) : text(it->second->name.symbol);
+  };
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (CoreId read : c.reads) {
     Span span = s.m[read].span;
@@ -158,10 +166,13 @@ void check_order(Sema& s) {
       d.label(span, "conflicts with this one");
     first = false;
   }
-  if (first && !c.families.empty()) d.primary(s.m[c.families[0]].span, "");
+  if (first) d.primary(s.m[c.families[0]].span, "");
   for (FamilyId f : c.families) {
-    if (s.m[f].span.valid()) d.label(s.m[f].span, "needs a cell that needs it");
+    if (s.m[f].span.valid()) d.label(s.m[f].span, quoted(called(f)) + " is defined here");
   }
+  std::string cycle;
+  for (FamilyId f : c.families) cycle += quoted(called(f)) + " → ";
+  d.note("the cycle: " + cycle + quoted(called(c.families[0])));
   d.note("a cell may read cells of an earlier step along one coordinate and direction");
 }
 

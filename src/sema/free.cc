@@ -275,6 +275,38 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
   return values;
 }
 
+namespace {
+
+bool contains(const ast::Ast& ast, TreeId e, Symbol name) {
+  return free_names(ast, e).count(name) > 0;
+}
+
+}  // namespace
+
+TreeId sum_body(const ast::Ast& ast, TreeId e, Symbol name) {
+  const ast::ExprNode& n = ast[e].node;
+  if (const auto* b = std::get_if<ast::Binary>(&n)) {
+    bool terms = b->op == ast::BinaryOp::Add || b->op == ast::BinaryOp::Sub;
+    bool left = contains(ast, b->lhs, name), right = contains(ast, b->rhs, name);
+    if (terms && left != right) return sum_body(ast, left ? b->lhs : b->rhs, name);
+  }
+  if (const auto* c = std::get_if<ast::Call>(&n); c && !c->has_brackets) {
+    // `tanh(A[i, k] * x[k] + b[i])` is a layer; `exp(x[k])` alone is not a sum to go inside of.
+    TreeId only;
+    for (TreeId a : c->args) {
+      if (!contains(ast, a, name)) continue;
+      if (only) return e;
+      only = a;
+    }
+    TreeId inner = only ? sum_body(ast, only, name) : TreeId{};
+    const auto* product = inner ? std::get_if<ast::Binary>(&ast[inner].node) : nullptr;
+    bool contraction = product && product->op == ast::BinaryOp::Mul &&
+                       contains(ast, product->lhs, name) && contains(ast, product->rhs, name);
+    if (contraction) return inner;
+  }
+  return e;
+}
+
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e) {
   std::set<Symbol> out;
   for_each_tree(ast, e, [&](TreeId x) {

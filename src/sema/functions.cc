@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sema/coords.h"
 
@@ -280,6 +281,37 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 
 }  // namespace
 
+std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn& fn,
+                                                const Frame* home, std::vector<Value> args,
+                                                const Bracketing& brackets, Span span) {
+  if (!fn.result || !dims_of(s, fn.result) || args.size() != fn.params.size()) return std::nullopt;
+  Scope& scope = s.scopes.emplace_back();
+  scope.frame.up = home;
+  scope.frame.function = true;
+  scope.frame.scope = &scope;
+  scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, &brackets, span)) return std::nullopt;
+  if (!match_signature(s, env, scope, sig, args, span)) return std::nullopt;
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (uses_coordinates(s, fn, param.type)) continue;
+    if (!bind_shape(s, env, scope, quoted(param.name.symbol), param.type, args[i], names)) {
+      return std::nullopt;
+    }
+  }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  std::vector<core::Coord> coords;
+  if (!result_coords(s, env, scope, sig, fn.result, coords)) return std::nullopt;
+  std::vector<Symbol> out;
+  for (const core::Coord& c : coords) {
+    auto it = names.back.find(c.name);
+    out.push_back(it == names.back.end() ? Symbol{} : it->second);
+  }
+  return out;
+}
+
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   if (args.size() != fn.params.size()) {
@@ -462,6 +494,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
   if (call.has_brackets) {
+    env.effects = statement;
     return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
   }
   bool ok = true;

@@ -205,9 +205,6 @@ std::set<Symbol> call_coordinates(Sema& s, const Env& env, TreeId e) {
 Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
                 const ast::Fn& fn) {
   Gating g{s, gate, fn, {}, false};
-  if (result.kind != Value::Kind::Data) {
-    return unsupported(s, gate.span, "gates over calls that return tuples");
-  }
   for (const CallGate::Source& source : gate.sources) {
     const core::Family& f = s.m[source.family];
     Roles own(f.coords.size(), kNone);
@@ -232,16 +229,28 @@ Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value r
       g.roles[id] = own;
     }
   }
-  result = moved(s, result, env.depth);
-  auto rank = env.depth + static_cast<uint32_t>(result.coords.size());
-  Roles own(rank, kNone);
-  g.learn(result.body, rank, own);
+  std::vector<Value*> parts;
+  if (result.kind == Value::Kind::Tuple) {
+    for (Value& item : result.items) parts.push_back(&item);
+  } else {
+    parts.push_back(&result);
+  }
+  std::vector<Roles> owns;
+  for (Value*& v : parts) {
+    *v = moved(s, as_data(s, env, std::move(*v)), env.depth);
+    if (v->poison()) return {};
+    auto rank = env.depth + static_cast<uint32_t>(v->coords.size());
+    g.learn(v->body, rank, owns.emplace_back(rank, kNone));
+  }
   if (g.bad) return {};
   for (FamilyId id : made) {
     core::Family& f = s.m.families[id];
     for (core::Clause& c : f.clauses) c.body = g.apply(c.body, g.roles[id], f.rank(), f.dtype);
   }
-  result.body = g.apply(result.body, own, rank, result.type);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto rank = static_cast<uint32_t>(owns[i].size());
+    parts[i]->body = g.apply(parts[i]->body, owns[i], rank, parts[i]->type);
+  }
   return g.bad ? Value{} : result;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "sema/coords.h"
 
@@ -41,6 +42,24 @@ bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& n
   return false;
 }
 
+// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: `j` takes over `class`, which the
+// call finds out, because only it knows what it returns.
+void take_over(Sema& s, Env& env, PendingGate& gate) {
+  if (call_coordinates(s, env, gate.where->body).empty()) return;
+  std::set<Symbol> spelled, used;
+  spelled_names(s.ast, gate.where->body, spelled);
+  for (const ast::WhereItem& item : gate.where->items) used.merge(free_names(s.ast, item.value));
+  for (const Frame* f = env.frame; f; f = f->up) {
+    if (f->indices.empty()) continue;
+    for (const Index* index : f->indices) {
+      if (!index->left || spelled.count(index->name)) continue;
+      gate.open.push_back(index->name);
+      if (used.count(index->name)) gate.renamed.insert(index->name);
+    }
+    return;  // the left side of this statement alone
+  }
+}
+
 // An outside gate that belongs to reductions inside the body.
 Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> names, Span span) {
   if (ambiguous(s, env, w, names)) return {};
@@ -50,7 +69,8 @@ Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> name
         .label(w.where_span, "this gate names a reduced index");
     return {};
   }
-  PendingGate gate{&w, std::move(names), false};
+  PendingGate gate{&w, std::move(names), false, {}, {}};
+  take_over(s, env, gate);
   size_t gates = env.gates.size();
   env.gates.push_back(&gate);
   Value v = elaborate(s, env, w.body);
@@ -65,26 +85,34 @@ Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> name
   return {};
 }
 
-// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: the gate is meant for `class`.
-bool renamed_coordinate(Sema& s, Env& env, const ast::Where& w) {
-  std::set<Symbol> called = call_coordinates(s, env, w.body);
-  if (called.empty()) return false;
-  std::set<Symbol> spelled;
-  spelled_names(s.ast, w.body, spelled);
-  for (const ast::WhereItem& item : w.items) {
-    for (Symbol name : free_names(s.ast, item.value)) {
-      Index* index = find_index(env, name);
-      if (!index || !index->left || !index->inferred || spelled.count(name)) continue;
-      s.diags
-          .error(Code::E0316,
-                 fmt::format("{} in this gate stands for a coordinate of the call", quoted(name)))
-          .primary(w.where_span, "")
-          .label(index->span, "takes over a coordinate of the call's result")
-          .help(fmt::format("use the call's own name for it: {}", quoted(*called.begin())));
-      return true;
+// The gate of a family over its left indices; false when the value is in error.
+bool gate_family(Sema& s, Env& env, const ast::Where& w, const std::function<Value()>& body,
+                 Gated& out) {
+  Frame frame;
+  frame.up = env.frame;
+  const Frame* before = env.frame;
+  size_t conds = env.conds.size();
+  env.frame = &frame;
+  // A left name that only the gate uses may still take over a coordinate of the body.
+  std::vector<std::pair<Index*, bool>> used;
+  for (const Frame* f = before; f && used.empty(); f = f->up) {
+    for (Index* index : f->indices) {
+      if (index->left) used.push_back({index, index->used});
     }
   }
-  return false;
+  Gate gate = elaborate_items(s, env, frame, w.items);
+  for (auto& [index, was] : used) index->used = was;
+  out.body = body();
+  env.conds.resize(conds);
+  env.frame = before;
+  if (w.otherwise) out.otherwise = elaborate(s, env, w.otherwise);
+  if (gate.poison || (out.otherwise && out.otherwise->poison())) out.body = {};
+  if (gate.whole) {
+    out.gate = gate.whole;
+  } else if (gate.cond) {
+    out.gate = data(env, DType::Bool, gate.cond, w.where_span);
+  }
+  return !out.body.poison();
 }
 
 }  // namespace
@@ -143,22 +171,26 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
     out.body = place_inside(s, env, *w, std::move(names), s[w->body].span);
     return out;
   }
-  if (renamed_coordinate(s, env, *w)) return out;
-  Frame frame;
-  frame.up = env.frame;
-  const Frame* before = env.frame;
-  size_t conds = env.conds.size();
-  env.frame = &frame;
-  Gate gate = elaborate_items(s, env, frame, w->items);
+  PendingGate renamed{w, {}, false, {}, {}};
+  take_over(s, env, renamed);
+  if (renamed.renamed.empty()) {
+    gate_family(
+        s, env, *w, [&] { return elaborate(s, env, w->body); }, out);
+    return out;
+  }
+  env.gates.push_back(&renamed);
   out.body = elaborate(s, env, w->body);
-  env.conds.resize(conds);
-  env.frame = before;
-  if (w->otherwise) out.otherwise = elaborate(s, env, w->otherwise);
-  if (gate.poison || (out.otherwise && out.otherwise->poison())) out.body = {};
-  if (gate.whole) {
-    out.gate = gate.whole;
-  } else if (gate.cond) {
-    out.gate = data(env, DType::Bool, gate.cond, w->where_span);
+  std::erase(env.gates, &renamed);
+  if (out.body.poison()) return out;
+  if (!renamed.placed) {
+    Value body = out.body;
+    gate_family(
+        s, env, *w, [&] { return body; }, out);
+  } else if (w->otherwise) {
+    s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a call")
+        .primary(s[w->otherwise].span, "")
+        .label(w->where_span, "this gate restricts a coordinate of the call");
+    out.body = {};
   }
   return out;
 }

@@ -73,10 +73,23 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
   }
   coords.resize(rank);
   for (size_t p = 0; p < rank; ++p) {  // a spelled name wins over one that a value brought along
+    const ast::Slot* first = nullptr;
     for (ast::StmtId id : d.clauses) {
-      if (!let_of(s, id) || coords[p].name) continue;
+      if (!let_of(s, id)) continue;
       const std::vector<LeftSlot>& slots = left_side(s, d, id).slots;
-      if (p < slots.size()) coords[p].name = slots[p].name;
+      if (p >= slots.size() || !slots[p].name) continue;
+      if (!first) {
+        first = slots[p].slot;
+        coords[p].name = slots[p].name;
+      } else if (coords[p].name != slots[p].name) {
+        s.diags
+            .error(Code::E0403, fmt::format("clauses of {} name coordinate {} differently",
+                                            quoted(d.name.symbol), p))
+            .primary(slots[p].slot->span, "here it is " + quoted(slots[p].name))
+            .label(first->span, "here it is " + quoted(coords[p].name))
+            .help("a coordinate of a family has one name: use it in every clause");
+        return false;
+      }
     }
     const ClauseOut* named = nullptr;
     for (const auto& out : d.outs) {

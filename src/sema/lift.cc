@@ -172,7 +172,8 @@ std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
 }
 
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     bool slots_only, std::set<Symbol>& lifted) {
+                     bool slots_only, std::set<Symbol>& lifted,
+                     const std::vector<ast::WhereItem>& bindings) {
   if (too_many_indices(s, env.depth + coords.size(), s[e].span)) return {};
   Frame frame;
   frame.up = env.frame;
@@ -188,6 +189,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
     frame.indices.push_back(&index);
   }
   inside.frame = &frame;
+  if (elaborate_items(s, inside, frame, bindings).poison) return {};
   Value v = elaborate(s, inside, e);
   if (v.poison() || coords.empty()) return v;
   v = as_data(s, inside, std::move(v));

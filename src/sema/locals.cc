@@ -1,5 +1,7 @@
 // Blocks. A local is a definition like any other; inside a clause it becomes a family that carries
 // the clause's coordinates, so that recurrences and requests see it (define.cc decides).
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sema/sema.h"
@@ -10,14 +12,42 @@ namespace {
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
   if (call && is_effect(path_name(s, call->callee))) {
+    const Definition* recurrence = nullptr;
+    for (const Site* site = env.site; site; site = site->outer) {
+      if (site->definition && site->definition->recurrent) recurrence = site->definition;
+    }
     auto& d = s.diags.error(Code::E0207,
-                            quoted(path_name(s, call->callee)) + " is not allowed in a block");
+                            "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
     d.primary(s[stmt.value].span, "");
-    d.help(s.calls.empty() ? "effects stand at the top level"
-                           : "effects happen in functions called as statements of the top level");
+    if (recurrence) {
+      d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
+                         text(recurrence->name.symbol)));
+    } else {
+      d.help("effects stand at the top level, and in functions called from there as statements");
+    }
     return;
   }
   elaborate(s, env, stmt.value);
+}
+
+// An outside gate is evaluated in the reductions of the block: its names must mean the same there.
+void check_gate_names(Sema& s, Scope& scope) {
+  for (PendingGate* gate : std::vector<PendingGate*>(scope.env.gates)) {
+    for (const ast::WhereItem& item : gate->where->items) {
+      for (Symbol name : free_names(s.ast, item.value)) {
+        auto local = scope.values.find(name);
+        if (local == scope.values.end()) continue;
+        s.diags
+            .error(Code::E0308,
+                   fmt::format("{} in this gate is defined again in the block", quoted(name)))
+            .primary(gate->where->where_span, "outside of the block")
+            .label(local->second->name.span, "inside of it")
+            .help("rename one of them, or put the gate inside the reduction's parentheses");
+        gate->placed = true;  // reported
+        std::erase(scope.env.gates, gate);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -29,7 +59,6 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   scope.env = env;
   scope.env.frame = &scope.frame;
   scope.env.shadow_ok = scope.env.in_slot = scope.env.effects = false;
-  scope.env.gates.clear();
   for (const Site* site = env.site; site; site = site->outer) {
     scope.step |= site->definition && site->definition->recurrent;
   }
@@ -42,6 +71,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
     if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) note(l->value);
   }
   declare(s, scope, block.stmts);
+  check_gate_names(s, scope);
   for (Definition& d : scope.definitions) {
     if (d.input) {
       s.diags.error(Code::E0210, "an input cannot stand in a block")

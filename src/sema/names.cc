@@ -270,6 +270,7 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
     d.help(fmt::format("sum over it: `sum[{}](…)`, or add it to the left side", k));
     Span value = env.site->value;
+    if (env.site->tree) value = s[sum_body(s.ast, env.site->tree, name.symbol)].span;
     bool inside = value.valid() && name.span.begin >= value.begin && name.span.end <= value.end;
     if (inside) {
       Span front{value.file, value.begin, value.begin}, back{value.file, value.end, value.end};

@@ -108,7 +108,7 @@ bool check_order(Problem& p, const Variable& v) {
 
 // `sum[k](x[k+1])` never reads x[0].
 void warn_unread(Problem& p, const Variable& v) {
-  if (v.left || v.bared() || v.narrowed_by.empty()) return;
+  if (v.bared() || v.narrowed_by.empty()) return;
   Sema& s = p.s;
   const Need* need = v.narrowed_by[0];
   for (const Need* n : v.narrowed_by) {

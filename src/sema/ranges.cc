@@ -267,8 +267,16 @@ void collect(Problem& p, const core::Clause& clause) {
 }
 
 void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback) {
-  if (clause.bad || clause.body.kind != Value::Kind::Data) return;
+  if (clause.bad) return;
   Problem p{s, clause, {}, {}, nullptr, 0};
+  if (clause.body.kind == Value::Kind::Table) {
+    add_variables(p);
+    for (CoreId cell : clause.body.cells) collect(p, core::Clause{{}, cell, {}});
+    solve(p);
+    report_and_record(p);
+    return;
+  }
+  if (clause.body.kind != Value::Kind::Data) return;
   p.prefix = clause.body.depth - static_cast<uint32_t>(clause.box.size());
   add_variables(p);
   core::Clause whole;

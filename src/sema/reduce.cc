@@ -26,7 +26,7 @@ std::string bracket_list(const ast::Call& call) {
 bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) {
   std::vector<ast::Bracket> singles;  // packs and groups expanded
   for (const ast::Bracket& b : call.brackets) {
-    if (!b.pack && b.group.empty()) {
+    if (!b.pack && b.name.symbol) {
       singles.push_back(b);
       continue;
     }
@@ -161,10 +161,13 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
       return false;
     }
     if (!index.used && at == npos && !parts.in_gate.count(&index)) {
-      auto& d = s.diags.error(Code::E0304,
-                              fmt::format("{} does not occur in the body", quoted(index.name)));
+      bool scalar = parts.body.scalar();
+      auto& d =
+          s.diags.error(scalar ? Code::E0304 : Code::E0305,
+                        scalar ? fmt::format("{} does not occur in the body", quoted(index.name))
+                               : fmt::format("the value has no coordinate {}", quoted(index.name)));
       d.primary(index.span, "reduced here");
-      if (parts.body.scalar()) {
+      if (scalar) {
         d.label(parts.body.span, "no index or coordinate of that name in here");
       } else {
         d.label(parts.body.span, "this is over " + show_coords(s, parts.body.coords));

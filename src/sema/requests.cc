@@ -110,7 +110,7 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
   if (is_float(type)) return true;
   auto& d = s.diags.error(Code::E0602,
                           fmt::format("{} of a request is `{}`, not a float", role, name_of(type)));
-  d.primary(o.span, "");
+  d.primary(o.span, fmt::format("this is `{}`", name_of(type)));
   if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
   return false;
 }

@@ -253,7 +253,8 @@ struct Site {
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
   Span statement;
-  Span value;  // the right side, without its `where`
+  Span value;   // the right side, without its `where`
+  TreeId tree;  // the same
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -308,6 +309,7 @@ struct Sema {
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   int groups = 0;
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
+  Span gated_by;                      // the gate
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
   std::vector<Scope*> modules;  // as in the program; the root is last
@@ -360,6 +362,8 @@ std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeId)>& f);
 // Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);
+// Where a forgotten sum over `name` belongs in `e`: around the term that has it.
+TreeId sum_body(const ast::Ast& ast, TreeId e, Symbol name);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
 std::set<Symbol> stepped_names(const ast::Ast& ast,
@@ -527,6 +531,8 @@ struct PendingGate {
   const ast::Where* where = nullptr;
   std::set<Symbol> names;
   bool placed = false;
+  std::vector<Symbol> open;  // left names that the body does not spell: they take what it carries
+  std::set<Symbol> renamed;  // those of them that the gate uses (decision 17)
 };
 struct Gate {
   CoreId cond;                 // invalid: none; scalar gates only

@@ -24,15 +24,15 @@ std::vector<std::string> coord_names(const std::vector<core::Coord>& coords) {
 }
 
 // `raw[i, j]` has no names: how to give it some.
-std::string how_to_ground(const Value& arg, Symbol name) {
+std::string how_to_ground(const Value& arg, Symbol name, const std::string& value) {
   std::string left;
   for (size_t i = 0; i < arg.coords.size(); ++i) {
     bool last = i + 1 == arg.coords.size();
     left += (left.empty() ? "" : ", ") + (last ? text(name) : fmt::format("i{}", i));
   }
   return fmt::format(
-      "name its coordinates: `let named[{0}] = …[{0}];`, or annotate it, as in `: [f32; {0}]`",
-      left);
+      "name its coordinates: `let named[{0}] = {1}[{0}];`, or annotate it, as in `: [f32; {0}]`",
+      left, value);
 }
 
 void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
@@ -44,7 +44,9 @@ void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Va
   d.primary(given.span, "names no coordinate");
   d.label(arg.span, fmt::format("this has {} coordinate{}, not called that", arg.coords.size(),
                                 arg.coords.size() == 1 ? "" : "s"));
-  if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol));
+  FamilyId family = whole_family(s, arg);
+  std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "…";
+  if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol, value));
 }
 
 void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,

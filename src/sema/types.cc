@@ -121,7 +121,9 @@ Value adapt(Sema& s, const Env&, Value v, DType to) {
   if (!fits(v, to)) return mismatch(s, v, to);
   if (is_float(to) && v.division.valid()) {
     s.diags.error(Code::E0502, "integer division where a float is expected")
-        .primary(v.division, "both operands are integer literals")
+        .primary(
+            v.division,
+            fmt::format("both operands are integer literals, and this is to be `{}`", name_of(to)))
         .help("write float literals, as in `1.0 / 2.0`");
     return {};
   }
@@ -147,9 +149,9 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
     if (fixed && fixed->type != v->type) {
       auto& d = s.diags.error(
           Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type), name_of(v->type)));
-      d.primary(span, "");
+      bool apart = !(v->span == span) && !(fixed->span == v->span);
+      d.primary(apart ? v->span : span, fmt::format("this is `{}`", name_of(v->type)));
       d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
-      d.label(v->span, fmt::format("this is `{}`", name_of(v->type)));
       if (fixed->type != DType::Bool && v->type != DType::Bool) {
         d.help(fmt::format("convert one side: `… as {}`", name_of(fixed->type)));
       }
@@ -171,6 +173,14 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name) {
   Value fixed = adapt(s, env, v, type);
   if (fixed.poison()) return fixed;
+  // The cells read nothing of the statement around them, so reductions in them are complete here.
+  ClauseOut cells;
+  cells.site = env.site;
+  cells.body = fixed;
+  Site nowhere;
+  if (!cells.site) cells.site = &nowhere;
+  infer_ranges(s, cells, {});
+  if (cells.bad) return {};
   core::Family f;
   f.name = fresh_family_name(s, name);
   f.kind = core::Family::Kind::Table;

@@ -143,7 +143,7 @@ DocId Formatter::brackets(const std::vector<Bracket>& items, uint32_t end) {
   std::vector<Item> list_items;
   for (const Bracket& b : items) {
     list_items.push_back({b.span, [this, &b] {
-                            if (b.group.empty()) return ranged(b.name, b.pack, b.range);
+                            if (b.name.symbol) return ranged(b.name, b.pack, b.range);
                             return out.cat({out.text("("), names(b.group, ", "), out.text(")")});
                           }});
   }
