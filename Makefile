@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test check-asan format clean
+.PHONY: build setup configure demo test bench-check check-asan format clean
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -21,6 +21,10 @@ demo: build
 # ctest prints the seconds of every suite.
 test: build
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+# How fast `ein check` is, in lines per second; measures, asserts nothing.
+bench-check: build
+	python3 bench/check.py $(BUILD)/ein --json $(BUILD)/bench-check.json
 
 # The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
 check-asan: setup

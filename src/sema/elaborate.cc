@@ -32,7 +32,7 @@ core::Module elaborate_program(const ast::Ast& ast, const std::vector<ast::StmtI
   for (const auto& [name, d] : module.values) s.reserved.insert(name);
   declare_inputs(s, module);
   for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
-  for (Definition& d : module.definitions) define(s, d);
+  for (Definition* d : module.order) define(s, *d);
   for (TreeId value : effects) elaborate_statement(s, module, value);
   finish(s);
   return std::move(s.m);
