@@ -260,6 +260,7 @@ struct Sema {
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::set<Symbol> reserved;                               // names that generated ones must avoid
+  std::unordered_map<std::string, int> fresh;              // the next number to try behind a name
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   std::vector<std::vector<Definition*>> groups;  // definitions that read each other, by number
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
