@@ -331,9 +331,10 @@ class Differentiator {
     for (FamilyId f : changed_) requests_.look_at(f);
     changed_.clear();
     requests_.look_at_new();
-    std::set<FamilyId> holders;
-    for (const Asked* a : asked) {
-      for (const Asked& x : requests_.of(a->request.num)) {
+    std::set<FamilyId> nums, holders;
+    for (const Asked* a : asked) nums.insert(a->request.num);
+    for (FamilyId num : nums) {
+      for (const Asked& x : requests_.of(num)) {
         if (with.contains(x.node)) holders.insert(x.in);
       }
     }

@@ -90,11 +90,15 @@ bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
   bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
   if (family && !under_binder(env)) return false;
+  // A long chain of locals would be copied again at every link.
+  constexpr size_t kMaxInlined = 256;
   bool cheap = true;
+  size_t nodes = 0;
   core::for_each_node(s.m, out.body.body, [&](CoreId e) {
     cheap &= !core::get_if<core::Reduce>(s.m, e) && !core::get_if<core::Request>(s.m, e);
+    ++nodes;
   });
-  return cheap && !out.gate;
+  return cheap && !out.gate && (nodes <= kMaxInlined || under_binder(env));
 }
 
 bool inline_definition(Sema& s, Definition& d, DType type) {

@@ -177,6 +177,21 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 
 }  // namespace
 
+// Every call is put in place, so functions that call others twice grow exponentially.
+static bool call_fits(Sema& s, Span span) {
+  constexpr size_t kMaxNested = 256, kMaxCalls = 1'000'000;
+  if (s.calls.size() < kMaxNested && ++s.calls_made <= kMaxCalls) return true;
+  bool nested = s.calls.size() >= kMaxNested;
+  s.diags
+      .error(Code::E0111,
+             nested ? "calls nest too deeply here" : "the program makes too many calls")
+      .primary(span, fmt::format("more than {} calls {}", nested ? kMaxNested : kMaxCalls,
+                                 nested ? "inside each other" : "in all, each put in its place"))
+      .help("give intermediate results names with `let` at the top level");
+  s.calls_made = 0;  // once per cause
+  return false;
+}
+
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   if (args.size() != fn.params.size()) {
@@ -186,6 +201,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
+  if (!call_fits(s, span)) return {};
   Env env = caller;
   for (size_t i = 0; i < args.size(); ++i) {
     Value& arg = args[i];

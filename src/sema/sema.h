@@ -254,6 +254,7 @@ struct Sema {
   std::vector<Lifted> lifted;
   std::vector<Definition*> busy;                    // being elaborated, outermost first
   std::vector<ast::StmtId> calls;                   // functions being inlined
+  size_t calls_made = 0;
   std::set<ast::StmtId> bad_functions;              // whose body was reported already
   std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
   std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
