@@ -14,7 +14,8 @@ namespace {
 bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::Coord>& coords,
                 DType type) {
   Env env = d.scope->env;
-  if (ast::TypeId written = type_of(s, d); written && !fits(out.body, type)) {
+  bool fitting = fits(out.body, type);
+  if (ast::TypeId written = fitting ? ast::TypeId{} : type_of(s, d); written) {
     s.diags
         .error(Code::E0405,
                fmt::format("{} is annotated `{}`, its value is {}", quoted(d.name.symbol),
@@ -24,7 +25,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
         .help(fmt::format("convert explicitly: `… as {}`", name_of(type)));
     return false;
   }
-  if (!fits(out.body, type)) {
+  if (!fitting) {
     s.diags
         .error(Code::E0403, fmt::format("{} is `{}`, this clause is {}", quoted(d.name.symbol),
                                         name_of(type), show_value(s, out.body)))

@@ -27,13 +27,14 @@ struct Walker {
   }
 
   void let(const ast::Let& l, const std::set<Symbol>& bound) {
+    type(l.type, bound);
+    if (l.slots.empty()) return expr(l.value, bound);  // a block may bind thousands of names
     std::set<Symbol> inside = bound;
     for (const ast::Slot& slot : l.slots) {
       expr(slot.range, bound);
       expr(slot.at, bound);
       if (slot.kind == ast::Slot::Kind::Index) inside.insert(slot.name.symbol);
     }
-    type(l.type, bound);
     expr(l.value, inside);
   }
 
@@ -78,6 +79,10 @@ struct Walker {
       calls.insert(p->parts[0].symbol);
     } else {
       expr(c.callee, bound);
+    }
+    if (c.brackets.empty()) {
+      for (TreeId a : c.args) expr(a, bound);
+      return;
     }
     std::set<Symbol> inside = bound;
     for (const ast::Bracket& b : c.brackets) {

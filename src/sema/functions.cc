@@ -179,14 +179,16 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 
 // Every call is put in place, so functions that call others twice grow exponentially.
 static bool call_fits(Sema& s, Span span) {
-  constexpr size_t kMaxNested = 256, kMaxCalls = 1'000'000;
+  constexpr size_t kMaxNested = 256;
+  const size_t kMaxCalls = 10'000 + 20 * s.ast.exprs.size();
   if (s.calls.size() < kMaxNested && ++s.calls_made <= kMaxCalls) return true;
   bool nested = s.calls.size() >= kMaxNested;
   s.diags
       .error(Code::E0111,
              nested ? "calls nest too deeply here" : "the program makes too many calls")
       .primary(span, fmt::format("more than {} calls {}", nested ? kMaxNested : kMaxCalls,
-                                 nested ? "inside each other" : "in all, each put in its place"))
+                                 nested ? "inside each other"
+                                        : "in all: functions that call others again and again"))
       .help("give intermediate results names with `let` at the top level");
   s.calls_made = 0;  // once per cause
   return false;
