@@ -10,8 +10,8 @@
 #include "core/groups.h"
 #include "core/solve_gates.h"
 #include "core/verify.h"
+#include "driver/library.h"
 #include "sema/elaborate.h"
-#include "syntax/parser.h"
 
 namespace {
 
@@ -44,12 +44,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ein::SourceMap sources;
   ein::Diagnostics diags;
   ein::FileId file = sources.add("fuzz.ein", {reinterpret_cast<const char*>(data), size});
-  ein::ast::Ast tree = ein::ast::parse(file, sources, diags);
-  check_module(ein::sema::elaborate(tree, diags), diags);
+  ein::sema::Program program =
+      ein::sema::read_program(file, sources, ein::module_reader({}, ""), diags);
+  const ein::ast::Ast& tree = program.ast;
+  check_module(ein::sema::elaborate(program, diags), diags);
   if (!diags.has_errors()) {
     for (ein::ast::StmtId id : tree.items) {
       const auto* test = std::get_if<ein::ast::Test>(&tree[id].node);
-      if (test) check_module(ein::sema::elaborate_test(tree, *test, diags), diags);
+      if (test) check_module(ein::sema::elaborate_test(program, *test, diags), diags);
     }
   }
   ein::render(diags, sources, {});

@@ -5,6 +5,7 @@ What a file may say (a file that says nothing of this fails):
   //= out: TEXT        what the program prints; following lines that begin with //= continue it
   //~ E0301 TEXT       this line has that diagnostic, and TEXT stands in one of its messages;
   //~^ E0301 TEXT      the line above has it (one ^ per line); warnings likewise
+  //~@lib/a.ein:3 E0301 TEXT   that line of another file has it
   //! fails: TEXT      the run ends with status 3 and a run-time error that contains TEXT
   //! grad: dW = loss / W   the shown value dW is the derivative of loss by the input W, checked by
                        central differences along random directions
@@ -15,6 +16,7 @@ and how it is run:
   //! tolerance: 1e-6                     numbers in the output need only be that close
   //! routes: ref O0 O2 printed           the default; `native` is another name for O2
   //! falls back: TEXT                    native code is not available, for that reason
+A file in a folder `lib` is a module that tests import, not a test.
 The route `printed` runs what `ein grad FILE` prints. All routes have one expectation."""
 
 import argparse
@@ -97,11 +99,12 @@ def read_test(path):
             raise BadTest(f"line {number}: `//=` continues no block")
         else:
             continues = False
-        for mark in re.finditer(r"//~(\^*)\s*(\S*)\s*(.*?)\s*(?=//~|$)", line):
-            up, code, fragment = mark.groups()
+        for mark in re.finditer(r"//~(?:@(\S+):(\d+)|(\^*))\s*(\S*)\s*(.*?)\s*(?=//~|$)", line):
+            file, at, up, code, fragment = mark.groups()
             if not re.fullmatch(r"[EW]\d{4}", code) or not fragment:
                 raise BadTest(f"line {number}: `//~` needs a code and a part of the message")
-            test.diagnostics.append((number - len(up), code, fragment))
+            place = (str(path.parent / file), int(at)) if file else (str(path), number - len(up))
+            test.diagnostics.append((place, code, fragment))
         if stripped.startswith("//!"):
             read_directive(test, stripped[3:].strip(), number)
     return test
@@ -180,8 +183,8 @@ def execute(command):
     return Result(done.returncode, done.stdout.splitlines(), diagnostics, "\n".join(other))
 
 
-def line_of(diagnostic):
-    return next((l["line"] for l in diagnostic["labels"] if l["primary"]), None)
+def place_of(diagnostic):
+    return next(((l.get("file", diagnostic["file"]), l["line"]) for l in diagnostic["labels"] if l["primary"]), None)
 
 
 def texts_of(d):
@@ -191,13 +194,13 @@ def texts_of(d):
 
 def check_diagnostics(test, found):
     problems, left = [], list(found)
-    for line, code, fragment in test.diagnostics:
-        match = next((d for d in left if d["code"] == code and line_of(d) == line
+    for place, code, fragment in test.diagnostics:
+        match = next((d for d in left if d["code"] == code and place_of(d) == place
                       and any(fragment in t for t in texts_of(d))), None)
         if match:
             left.remove(match)
         else:
-            problems.append(f"expected {code} on line {line} with `{fragment}`")
+            problems.append(f"expected {code} at {place[0]}:{place[1]} with `{fragment}`")
     return problems + [f"unexpected:\n{d['rendered']}" for d in left]
 
 
@@ -353,7 +356,8 @@ def update(path, lines):
 
 def find_tests(paths, pattern):
     roots = [pathlib.Path(p) for p in paths] or [HERE / f for f in FOLDERS]
-    files = [f for r in roots for f in ([r] if r.is_file() else sorted(r.rglob("*.ein")))]
+    files = [f for r in roots for f in ([r] if r.is_file() else sorted(r.rglob("*.ein")))
+             if f.parent.name != "lib"]
     return [f for f in files if pattern in str(f)]
 
 

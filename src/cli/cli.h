@@ -104,6 +104,7 @@ struct Text {
   int status = kFine;
 };
 Text read_source(const CommonOptions& options);
+std::optional<std::string> read_file(const std::string& path);
 bool write_file(const std::string& path, const std::string& text);
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);

@@ -12,7 +12,7 @@ int fix_verb(const FixCommand& command) {
   if (source.status != kFine) return source.status;
   bool piped = command.common.file == "-";
   std::FILE* report = piped ? stderr : stdout;
-  Fixed fixed = apply_fixes(source.name, source.text);
+  Fixed fixed = apply_fixes(source.name, source.text, read_file);
   for (const AppliedFix& f : fixed.applied) {
     fmt::print(report, "{}:{}:{}: {}{} ({})\n", source.name, f.at.line, f.at.col,
                command.dry_run ? "would " : "", f.title, info(f.code).name);

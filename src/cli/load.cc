@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -12,15 +13,6 @@
 
 namespace ein::cli {
 namespace {
-
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad() || text.fail()) return std::nullopt;
-  return text.str();
-}
 
 RenderOptions render_options(const CommonOptions& options) {
   RenderOptions out;
@@ -32,7 +24,21 @@ RenderOptions render_options(const CommonOptions& options) {
   return out;
 }
 
+// Module paths resolve from there at last: the folder of the program, or the current one.
+std::string folder_of(const std::string& file) {
+  return std::filesystem::path(file).parent_path().string();
+}
+
 }  // namespace
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad() || text.fail()) return std::nullopt;
+  return text.str();
+}
 
 int usage_error(const std::string& message) {
   fmt::print(stderr, "ein: {}\n", message);
@@ -75,7 +81,8 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   p.status = source.status;
   if (p.status != kFine) return p;
   FileId file = p.sources.add(source.name, std::move(source.text));
-  CompileOptions compile_options{options.dump_after, what.extra, what.tests, what.strict};
+  CompileOptions compile_options{
+      read_file, folder_of(source.name), options.dump_after, what.extra, what.tests, what.strict};
   p.compiled = compile(file, p.sources, compile_options, p.diags);
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;

@@ -14,7 +14,6 @@
 #include "core/verify.h"
 #include "sema/elaborate.h"
 #include "syntax/dump.h"
-#include "syntax/parser.h"
 
 namespace ein {
 namespace {
@@ -126,17 +125,18 @@ void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
 }
 
 void compile_tests(Compiled& out, Diagnostics& diags) {
-  for (ast::StmtId id : out.ast.items) {
-    const auto* test = std::get_if<ast::Test>(&out.ast[id].node);
+  const ast::Ast& ast = out.program.ast;
+  for (ast::StmtId id : ast.items) {
+    const auto* test = std::get_if<ast::Test>(&ast[id].node);
     if (!test) continue;
     Diagnostics found;
-    core::Module m = sema::elaborate_test(out.ast, *test, found);
+    core::Module m = sema::elaborate_test(out.program, *test, found);
     if (!found.has_errors()) {
       core::solve_gates(m);
       m = autodiff::differentiate(m, found);
     }
-    keep_findings(found, out.ast[id].span, diags);
-    if (!found.has_errors()) out.tests.push_back({test->name, out.ast[id].span, std::move(m)});
+    keep_findings(found, ast[id].span, diags);
+    if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
   }
 }
 
@@ -147,14 +147,17 @@ const std::vector<std::string>& pass_names() {
   return names;
 }
 
-Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options,
+Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags) {
   Compiled out;
   Pipeline pipeline(options, out);
-  out.ast = pipeline.run("parse", [&] { return ast::parse(file, sources, diags); });
-  if (options.dump_after == "parse") out.dump = ast::dump(out.ast);
+  out.program = pipeline.run("parse", [&] {
+    sema::ReadModule read = module_reader(options.read_file, options.root);
+    return sema::read_program(file, sources, read, diags);
+  });
+  if (options.dump_after == "parse") out.dump = ast::dump(out.program.ast);
   core::Module m = pipeline.core("sema", diags, [&] {
-    core::Module elaborated = sema::elaborate(out.ast, diags);
+    core::Module elaborated = sema::elaborate(out.program, diags);
     if (!options.extra.of.empty() && !diags.has_errors())
       add_request(elaborated, options.extra, diags);
     return elaborated;

@@ -9,7 +9,8 @@
 #include "base/diag.h"
 #include "base/source.h"
 #include "core/core.h"
-#include "syntax/ast.h"
+#include "driver/library.h"
+#include "sema/modules.h"
 
 namespace ein {
 
@@ -25,6 +26,8 @@ struct ExtraRequest {
 };
 
 struct CompileOptions {
+  ReadFile read_file;      // for modules; without it a program stands alone
+  std::string root;        // the folder that module paths resolve from at last
   std::string dump_after;  // a pass name; its result is left in Compiled::dump
   ExtraRequest extra;
   bool tests = false;   // compile the `test` blocks too
@@ -39,7 +42,7 @@ struct CompiledTest {
 };
 
 struct Compiled {
-  ast::Ast ast;
+  sema::Program program;
   core::Module elaborated;  // as sema left it: requests still stand
   core::Module module;      // ready to run
   std::vector<CompiledTest> tests;
@@ -51,7 +54,7 @@ struct Compiled {
 // The passes in order, for `--dump-after` and `--help`.
 const std::vector<std::string>& pass_names();
 
-Compiled compile(FileId file, const SourceMap& sources, const CompileOptions& options,
+Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags);
 
 }  // namespace ein

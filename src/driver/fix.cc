@@ -1,6 +1,7 @@
 #include "driver/fix.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "driver/compile.h"
 
@@ -35,14 +36,15 @@ std::string apply(std::string text, std::vector<Edit> edits) {
 
 }  // namespace
 
-Fixed apply_fixes(const std::string& name, std::string text) {
+Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file) {
+  std::string root = std::filesystem::path(name).parent_path().string();
   Fixed out;
   out.text = std::move(text);
   for (int round = 0;; ++round) {
     out.sources = {};
     out.left = {};
     FileId file = out.sources.add(name, out.text);
-    compile(file, out.sources, {.tests = true}, out.left);
+    compile(file, out.sources, {.read_file = read_file, .root = root, .tests = true}, out.left);
     if (round == kMaxRounds) return out;
     std::vector<Edit> edits;
     std::vector<AppliedFix> applied;

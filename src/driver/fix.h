@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "base/source.h"
+#include "driver/library.h"
 
 namespace ein {
 
@@ -24,6 +25,6 @@ struct Fixed {
   Diagnostics left;
 };
 
-Fixed apply_fixes(const std::string& name, std::string text);
+Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file = {});
 
 }  // namespace ein

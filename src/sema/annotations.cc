@@ -48,7 +48,9 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
       return std::nullopt;
     }
     if (*dtype == DType::Str) {
-      unsupported(s, t.span, "values of type `str`");
+      s.diags.error(Code::E0501, "`str` stands where the type of a number or `bool` is expected")
+          .primary(t.span, "")
+          .note("strings are known when compiling; they are no inputs and no cells");
       return std::nullopt;
     }
     return dtype;
@@ -57,7 +59,10 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
     return element_type(s, tensor->elem);
   }
   if (!std::holds_alternative<ast::ErrorType>(t.node)) {
-    unsupported(s, t.span, "tuple and function types");
+    s.diags
+        .error(Code::E0501, fmt::format("a {} type stands where the type of one value is expected",
+                                        tuple_type(s, type) ? "tuple" : "function"))
+        .primary(t.span, "");
   }
   return std::nullopt;
 }

@@ -229,6 +229,20 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
     out.bad = false;
     return;
   }
+  if (!g.body.one() && !g.body.poison()) {  // not a family: the definition holds it as it is
+    if (out.left.empty() && !g.gate) {
+      out.body = std::move(g.body);
+      out.bad = false;
+      return;
+    }
+    auto& e = s.diags.error(Code::E0502, fmt::format("{} cannot be {}", show_value(s, g.body),
+                                                     g.gate ? "gated" : "a cell of a family"));
+    e.primary(g.body.span, "").label(d.name.span, "defined here");
+    if (g.body.kind == Value::Kind::Tuple) {
+      e.help("name the values, each is a family: `let (a, b)[i] = …`");
+    }
+    return;
+  }
   g.body = as_data(s, env, g.body);
   if (g.body.poison()) return;
   if (g.otherwise) {

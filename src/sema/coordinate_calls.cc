@@ -131,7 +131,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
 }  // namespace
 
 Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
-                                ast::StmtId stmt, Scope& home, Span span) {
+                                ast::StmtId stmt, const Frame* home, Span span) {
   if (fn.coords.empty()) {
     s.diags.error(Code::E0312, quoted(fn.name.symbol) + " takes no coordinates in brackets")
         .primary(span, "")
@@ -283,10 +283,10 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   return v;
 }
 
-bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
+bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value& v,
                          const std::vector<core::Coord>& result) {
   std::string what = fmt::format("the result of {}", quoted(fn.name.symbol));
-  Span type = s.ast[fn.result].span;
+  Span type = s.ast[written].span;
   if (v.coords.size() != result.size()) {
     s.diags
         .error(Code::E0405,

@@ -74,17 +74,18 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
 // Fits the types of all parameters to the arguments; their coordinates take the callee's names.
 bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vector<Value>& args,
                      Span call);
-// The coordinates that the return type stands for; reported names that nothing binds.
-bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
+// The coordinates that a return type, or a field of it, stands for; reported names that nothing
+// binds.
+bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type,
                    std::vector<core::Coord>& out);
 
 // ---- coordinate_calls.cc -----------------------------------------------------------------------
 
 Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
-                                ast::StmtId stmt, Scope& home, Span span);
+                                ast::StmtId stmt, const Frame* home, Span span);
 // The body of a function whose return coordinates close the free ones of its last expression.
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result);
-bool check_result_coords(Sema& s, const ast::Fn& fn, Value& v,
+bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value& v,
                          const std::vector<core::Coord>& result);
 
 // ---- gate_calls.cc -----------------------------------------------------------------------------

@@ -6,26 +6,36 @@
 namespace ein::sema {
 namespace {
 
-// A family to show: the one that was named, or a generated one.
-FamilyId shown(Sema& s, Env& env, TreeId e, const char* name) {
-  Value v = settle(s, env, elaborate(s, env, e));
-  if (v.poison()) return {};
-  FamilyId family = whole_family(s, v);
-  if (family) return family;
-  return family_of(s, env, v, name);
-}
-
-bool add_string(Sema& s, Env& env, const ast::StrLit& str, std::vector<core::Piece>& out) {
-  bool ok = true;
-  for (const ast::StrPiece& p : str.pieces) {
-    core::Piece piece{p.text, {}, p.format};
-    if (p.value) {
-      piece.value = shown(s, env, p.value, "shown");
-      ok &= piece.value.valid();
+// The pieces of a line that show a value; false after an error.
+bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
+               std::vector<core::Piece>& out) {
+  if (v.poison()) return false;
+  if (v.kind == Value::Kind::Text) {
+    for (const TextPart& p : v.parts) {
+      if (!p.item) {
+        if (!p.text.empty()) out.push_back({p.text, {}, {}});
+      } else if (!add_value(s, env, v.items[*p.item], p.format, out)) {
+        return false;
+      }
     }
-    out.push_back(std::move(piece));
+    if (format.empty()) return true;
+    s.diags.error(Code::E0502, "a string takes no format").primary(v.span, "");
+    return false;
   }
-  return ok;
+  if (v.kind == Value::Kind::Tuple) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.push_back({i == 0 ? "(" : ", ", {}, {}});
+      if (!add_value(s, env, v.items[i], format, out)) return false;
+    }
+    out.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
+    return true;
+  }
+  Value one = settle(s, env, v);
+  if (one.poison()) return false;
+  FamilyId family = whole_family(s, one);  // the one that was named, or a generated one
+  if (!family) family = family_of(s, env, one, "shown");
+  out.push_back({{}, family, format});
+  return family.valid();
 }
 
 }  // namespace
@@ -41,12 +51,7 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   effect.span = span;
   const std::string& name = text(path_name(s, call.callee));
   auto add = [&](TreeId e) {
-    if (const auto* str = std::get_if<ast::StrLit>(&s[e].node)) {
-      return add_string(s, env, *str, effect.pieces);
-    }
-    FamilyId family = shown(s, env, e, "shown");
-    effect.pieces.push_back({{}, family, {}});
-    return family.valid();
+    return add_value(s, env, elaborate(s, env, e), {}, effect.pieces);
   };
   bool ok = true;
   if (name == "print") {
@@ -69,13 +74,14 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
     if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
     if (!effect.cond) return;
     if (call.args.size() == 2) {
-      const auto* str = std::get_if<ast::StrLit>(&s[call.args[1]].node);
-      if (!str) {
+      Value message = elaborate(s, env, call.args[1]);
+      if (message.poison()) return;
+      if (message.kind != Value::Kind::Text) {
         s.diags.error(Code::E0502, "the message of `assert` is a string")
-            .primary(s[call.args[1]].span, "");
+            .primary(s[call.args[1]].span, "this is " + show_value(s, message));
         return;
       }
-      ok = add_string(s, env, *str, effect.pieces);
+      ok = add_value(s, env, message, {}, effect.pieces);
     }
   }
   if (ok) s.m.effects.push_back(std::move(effect));

@@ -4,10 +4,8 @@
 
 namespace ein::sema {
 
-namespace {
-
-void elaborate_statement(Sema& s, Scope& module, TreeId value) {
-  Env env = module.env;
+bool perform(Sema& s, const Env& outer, TreeId value) {
+  Env env = outer;
   Site& site = s.sites.emplace_back();
   site.span = site.value = s[value].span;
   site.name = "shown";
@@ -15,25 +13,63 @@ void elaborate_statement(Sema& s, Scope& module, TreeId value) {
   const auto* call = std::get_if<ast::Call>(&s[value].node);
   if (call && is_effect(path_name(s, call->callee))) {
     elaborate_effect(s, env, *call, s[value].span);
-  } else if (!elaborate(s, env, value).poison()) {
-    s.diags.error(Code::E0207, "this statement has no effect")
-        .primary(s[value].span, "its value is not used")
-        .help("give it a name with `let`, or `print` it");
+    return true;
   }
+  size_t effects = s.m.effects.size(), errors = s.diags.errors();
+  env.effects = call != nullptr;
+  elaborate(s, env, value);
+  return s.m.effects.size() != effects || s.diags.errors() != errors;
 }
 
-core::Module elaborate_program(const ast::Ast& ast, const std::vector<ast::StmtId>& definitions,
+void elaborate_statement(Sema& s, const Env& env, TreeId value) {
+  if (perform(s, env, value)) return;
+  s.diags.error(Code::E0207, "this statement has no effect")
+      .primary(s[value].span, "its value is not used")
+      .help("give it a name with `let`, or `print` it");
+}
+
+namespace {
+
+// The scopes of all modules, each below the prelude. A module imports only modules that stand
+// before it, so every import finds its scope.
+Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
+  const Program& p = s.program;
+  for (size_t i = 0; i < p.modules.size(); ++i) {
+    Scope& module = s.scopes.emplace_back();
+    s.modules.push_back(&module);
+    module.module = true;
+    module.root = i + 1 == p.modules.size();
+    module.frame.scope = &module;
+    // The prelude and what it is made of stand by themselves.
+    if (p.prelude && i > *p.prelude) module.frame.up = &s.modules[*p.prelude]->frame;
+    module.env.frame = &module.frame;
+    declare(s, module, module.root ? root : p.modules[i].items);
+    if (module.root) break;
+    for (const Definition& d : module.definitions) {
+      if (!d.input) continue;
+      s.diags.error(Code::E0210, "an input cannot stand in an imported module")
+          .primary(d.name.span, "no value")
+          .help("inputs stand at the top level of the program; pass it to a function");
+    }
+    for (ast::StmtId id : p.modules[i].items) {
+      if (!std::holds_alternative<ast::ExprStmt>(s.ast[id].node)) continue;
+      s.diags.error(Code::E0207, "an imported module has no effects of its own")
+          .primary(s.ast[id].span, "")
+          .help("move it into a function that the program calls, or into a `test` block");
+    }
+  }
+  return *s.modules.back();
+}
+
+core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags) {
-  Sema s(ast, diags);
-  Scope& module = s.scopes.emplace_back();
-  module.frame.scope = &module;
-  module.env.frame = &module.frame;
-  declare(s, module, definitions);
+  Sema s(program, diags);
+  Scope& module = declare_modules(s, definitions);
   for (const auto& [name, d] : module.values) s.reserved.insert(name);
   declare_inputs(s, module);
   for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
   for (Definition* d : module.order) define(s, *d);
-  for (TreeId value : effects) elaborate_statement(s, module, value);
+  for (TreeId value : effects) elaborate_statement(s, module.env, value);
   finish(s);
   return std::move(s.m);
 }
@@ -47,13 +83,14 @@ void add_effects(const ast::Ast& ast, const std::vector<ast::StmtId>& stmts,
 
 }  // namespace
 
-core::Module elaborate(const ast::Ast& ast, Diagnostics& diags) {
+core::Module elaborate(const Program& program, Diagnostics& diags) {
   std::vector<TreeId> effects;
-  add_effects(ast, ast.items, effects);
-  return elaborate_program(ast, ast.items, effects, diags);
+  add_effects(program.ast, program.ast.items, effects);
+  return elaborate_program(program, program.ast.items, effects, diags);
 }
 
-core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnostics& diags) {
+core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags) {
+  const ast::Ast& ast = program.ast;
   std::vector<ast::StmtId> definitions = ast.items;
   std::vector<TreeId> effects;
   if (const auto* block = std::get_if<ast::Block>(&ast[test.body].node)) {
@@ -61,7 +98,7 @@ core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnost
     add_effects(ast, block->stmts, effects);
     if (block->value) effects.push_back(block->value);  // an `assert` without its `;`
   }
-  return elaborate_program(ast, definitions, effects, diags);
+  return elaborate_program(program, definitions, effects, diags);
 }
 
 }  // namespace ein::sema

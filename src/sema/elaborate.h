@@ -13,14 +13,14 @@
 
 #include "base/diag.h"
 #include "core/core.h"
-#include "syntax/ast.h"
+#include "sema/modules.h"
 
 namespace ein::sema {
 
-core::Module elaborate(const ast::Ast& ast, Diagnostics& diags);
+core::Module elaborate(const Program& program, Diagnostics& diags);
 
 // A `test` block as a program of its own: the file's definitions and the block's in one scope, the
 // block's effects alone. Mistakes in the file are reported again; the caller has them already.
-core::Module elaborate_test(const ast::Ast& ast, const ast::Test& test, Diagnostics& diags);
+core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags);
 
 }  // namespace ein::sema

@@ -28,9 +28,15 @@ core::Op op_of(ast::BinaryOp op) {
 }
 
 Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
-  if (path.parts.size() != 1) return unsupported(s, span, "module paths");
+  if (path.parts.size() != 1) {
+    Definition* d = value_at(s, env, path);
+    return d ? read_definition(s, env, *d, span) : Value{};
+  }
   Found found = lookup(s, env, path.parts[0]);
-  if (found.kind == Found::Kind::None) report_unknown(s, env, path.parts[0]);
+  if (found.kind == Found::Kind::None) {
+    if (auto f = named_function(s, env, path.parts[0])) return *f;
+    report_unknown(s, env, path.parts[0]);
+  }
   return found.value;
 }
 
@@ -119,9 +125,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::BoolLit& n) {
         return data(env, DType::Bool, core::bool_lit(s.m, n.value), span);
       },
-      [&](const ast::StrLit&) {
-        return unsupported(s, span, "string values", "strings stand in `print` and `assert`");
-      },
+      [&](const ast::StrLit& n) { return elaborate_text(s, env, n, span); },
       [&](const ast::Path& n) { return elaborate_path(s, env, n, span); },
       [&](const ast::PackRef&) { return unsupported(s, span, "packs"); },
       [&](const ast::Index& n) { return elaborate_access(s, env, n, span); },
@@ -147,13 +151,8 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Tuple& n) { return elaborate_tuple(s, env, n, span); },
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
       [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
-      [&](const ast::Lambda&) { return unsupported(s, span, "lambdas"); },
-      [&](const ast::Match& n) {
-        for (const ast::MatchArm& arm : n.arms) {  // the parser has reported it
-          if (std::holds_alternative<ast::Error>(s[arm.pattern].node)) return Value{};
-        }
-        return unsupported(s, span, "`match`");
-      },
+      [&](const ast::Lambda& n) { return lambda_value(s, env, n, span); },
+      [&](const ast::Match& n) { return elaborate_match(s, env, n, span); },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },
       [&](const ast::Request& n) { return elaborate_request(s, env, n, span); },
       [&](const ast::Error&) { return Value{}; });
@@ -217,7 +216,7 @@ bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out) {
 
 Value condition(Sema& s, Env& env, TreeId e) {
   Value v = elaborate(s, env, e);
-  if (v.poison() || reject_tuple(s, v)) return {};
+  if (v.poison() || reject_non_data(s, v)) return {};
   if (v.typing != Typing::Fixed || v.type != DType::Bool) {
     s.diags.error(Code::E0504, "condition is not `bool`")
         .primary(s[e].span, "this is " + show_value(s, v));

@@ -86,7 +86,7 @@ bool reads_binder(Sema& s, const Definition& d) {
 // that is cheap to repeat.
 bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   const Env& env = d.scope->env;
-  if (!d.scope->frame.up) return false;
+  if (d.scope->module) return false;
   if (reads_binder(s, d)) return true;
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
   bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
@@ -201,7 +201,7 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   if (outer) {
     f.name = fresh_family_name(s, outer->name + "_" + text(d.name.symbol));
     f.generated = true;
-  } else if (d.scope->frame.up) {  // a function's or block's local outside of any family
+  } else if (!d.scope->root) {  // of a function, a block or another module
     f.name = fresh_family_name(s, text(d.name.symbol));
     f.generated = true;
   } else {
@@ -224,6 +224,12 @@ std::vector<uint32_t> all_enclosing_slots(const Definition& d) {
 }
 
 bool finish_family(Sema& s, Definition& d) {
+  if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
+    Env env = d.scope->env;
+    d.inlined =
+        hold_value(s, env, d.outs[0]->body, type_of(s, d), *d.scope, text(d.name.symbol));
+    return d.inlined.has_value();
+  }
   std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
   if (!type) return false;
   note_constant(s, d);
@@ -238,7 +244,7 @@ bool finish_family(Sema& s, Definition& d) {
     }
     return inline_definition(s, d, *type);
   }
-  if (d.scope->frame.up && reads_binder(s, d)) {
+  if (!d.scope->module && reads_binder(s, d)) {
     unsupported(s, d.name.span, "locals with several clauses inside a reduction");
     return false;
   }
@@ -286,6 +292,9 @@ bool finish_family(Sema& s, Definition& d) {
     f.cells = table.cells;
     return true;
   }
+  // `const HALF = 0.5;` adapts like the literal it stands for; a `let` fixes its type.
+  bool literal = !let_of(s, d.clauses[0]) && !type_of(s, d) && first.body.scalar();
+  Value untyped = literal ? first.body : Value{};
   for (auto& out : d.outs) {
     if (!fit_clause(s, d, *out, coords, *type)) return false;
   }
@@ -296,6 +305,7 @@ bool finish_family(Sema& s, Definition& d) {
   } else {
     s.m.families[d.family].clauses = std::move(clauses);
   }
+  if (untyped.typing != Typing::Fixed) d.inlined = untyped;
   return true;
 }
 

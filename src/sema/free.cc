@@ -12,6 +12,7 @@ struct Walker {
   const ast::Ast& ast;
   std::set<Symbol>& values;
   std::set<Symbol>& calls;
+  std::set<Symbol> callees = {};  // of the calls, those that may be values from outside
 
   void type(ast::TypeId id, const std::set<Symbol>& bound) {
     if (!id) return;
@@ -77,6 +78,7 @@ struct Walker {
   void call(const ast::Call& c, const std::set<Symbol>& bound) {
     if (const auto* p = std::get_if<ast::Path>(&ast[c.callee].node); p && p->parts.size() == 1) {
       calls.insert(p->parts[0].symbol);
+      if (!bound.count(p->parts[0].symbol)) callees.insert(p->parts[0].symbol);
     } else {
       expr(c.callee, bound);
     }
@@ -168,19 +170,36 @@ struct Walker {
   }
 };
 
+// Adds what the functions of `scope` that a tree calls or names read.
+void add_called(Sema& s, const Scope& scope, Walker& walker);
+
 // Names of `scope` that a function reads, its callees included.
 const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::StmtId id) {
   auto [it, fresh] = s.function_names.try_emplace(id);
   if (!fresh) return it->second;  // also ends the recursion of recursive functions
   std::set<Symbol> values, calls;
-  Walker{s.ast, values, calls}.stmt(id, {});
-  for (Symbol callee : calls) {
-    auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
-    values.insert(more.begin(), more.end());
-  }
+  Walker walker{s.ast, values, calls};
+  walker.stmt(id, {});
+  add_called(s, scope, walker);
   return s.function_names[id] = std::move(values);
+}
+
+void add_called(Sema& s, const Scope& scope, Walker& walker) {
+  for (Symbol callee : walker.callees) {  // `let f = |x| …; let y = f(1);`
+    bool known = scope.functions.count(callee) || is_builtin(callee);
+    if (!known) walker.values.insert(callee);
+  }
+  // A function is read by calling it or by naming it.
+  std::set<Symbol> functions = walker.calls;
+  for (Symbol name : walker.values) {
+    if (!scope.values.count(name)) functions.insert(name);
+  }
+  for (Symbol callee : functions) {
+    auto f = scope.functions.find(callee);
+    if (f == scope.functions.end() || f->second.home != &scope) continue;
+    const std::set<Symbol>& more = names_of_function(s, scope, f->second.stmt);
+    walker.values.insert(more.begin(), more.end());
+  }
 }
 
 }  // namespace
@@ -257,12 +276,7 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
   Walker walker{s.ast, values, calls};
   if (const auto* l = std::get_if<ast::Let>(&stmt.node)) walker.let(*l, {});
   if (const auto* c = std::get_if<ast::Const>(&stmt.node)) walker.expr(c->value, {});
-  for (Symbol callee : calls) {
-    auto f = scope.functions.find(callee);
-    if (f == scope.functions.end()) continue;
-    const std::set<Symbol>& more = names_of_function(s, scope, f->second);
-    values.insert(more.begin(), more.end());
-  }
+  add_called(s, scope, walker);
   return values;
 }
 
@@ -324,12 +338,16 @@ void find_groups(Sema& s, Scope& scope) {
       if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node); l && l->tuple) {
         for (const ast::Name& n : l->names) {
           auto it = scope.values.find(n.symbol);
-          if (it != scope.values.end()) edges[i].push_back(place[it->second]);
+          if (it != scope.values.end() && it->second->scope == &scope) {
+            edges[i].push_back(place[it->second]);
+          }
         }
       }
       for (Symbol name : clause_names(s, scope, s.ast[id])) {
         auto it = scope.values.find(name);
-        if (it != scope.values.end()) reads[i].push_back(place[it->second]);
+        if (it != scope.values.end() && it->second->scope == &scope) {
+          reads[i].push_back(place[it->second]);
+        }
       }
     }
     edges[i].insert(edges[i].end(), reads[i].begin(), reads[i].end());

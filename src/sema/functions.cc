@@ -7,7 +7,6 @@
 #include "sema/coords.h"
 
 namespace ein::sema {
-namespace {
 
 std::optional<core::Op> primitive_named(Symbol name) {
   static const std::map<std::string, core::Op> table = [] {
@@ -25,6 +24,33 @@ std::optional<core::Op> primitive_named(Symbol name) {
   return it->second;
 }
 
+bool is_builtin(Symbol name) {
+  static const std::set<std::string> others = {"extent", "shape", "len", "uniform", "normal", "typeof"};
+  return primitive_named(name) || reduction_named(name) || is_effect(name) ||
+         others.count(text(name)) > 0;
+}
+
+namespace {
+
+// Inlining is bounded, so that a small program cannot ask for an endless one.
+constexpr size_t kMaxCallDepth = 128;
+constexpr size_t kMaxCalls = 100'000;
+
+bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
+  bool deep = s.calls.size() >= kMaxCallDepth;
+  if (!deep && s.inlined < kMaxCalls) return false;
+  if (s.inlined > kMaxCalls) return true;  // reported
+  s.inlined = kMaxCalls + 1;
+  s.diags
+      .error(Code::E0215, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+                               : fmt::format("the program makes more than {} calls", kMaxCalls))
+      .primary(span, "this call")
+      .label(fn.name.span, "of this function")
+      .note("every call is specialised where it stands, also those in the functions it calls")
+      .help("name intermediate results with `let`, or write a recurrence");
+  return true;
+}
+
 Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span) {
   s.diags
       .error(Code::E0205,
@@ -40,8 +66,9 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
         .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
     return {};
   }
-  static const std::set<std::string> later = {"load", "save", "stop", "typeof", "eprint"};
+  static const std::set<std::string> later = {"load", "save", "eprint"};
   if (later.count(text(name.symbol))) return unsupported(s, name.span, quoted(name.symbol));
+  if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
   std::vector<std::string> names = function_names(env);
@@ -80,28 +107,66 @@ struct Renaming {
   std::set<Symbol> callers;       // names that came in with untyped arguments
 };
 
-// One argument at the element type of its parameter.
-bool adapt_argument(Sema& s, Env& env, const ast::Fn& fn, const ast::Param& param, Value& arg) {
-  if (!param.type) return true;
-  auto type = element_type(s, param.type);
-  if (!type) return false;
-  if (!fits(arg, *type)) {
-    s.diags
-        .error(Code::E0501,
-               fmt::format("argument {} of `{}` is `{}`, found {}", quoted(param.name.symbol),
-                           text(fn.name.symbol), name_of(*type), show_value(s, arg)))
-        .primary(arg.span, "this is " + show_value(s, arg))
-        .label(param.name.span, "declared here");
-    return false;
+std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
+  return fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
+}
+
+// One value, an argument or the result, at the element type that is written for it.
+bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Span declared,
+               Value& v) {
+  if (!type) {
+    v = without_tables(s, env, std::move(v));
+    return !v.poison();
   }
-  arg = as_data(s, env, adapt(s, env, std::move(arg), *type));
-  return !arg.poison();
+  if (std::holds_alternative<ast::FnType>(s.ast[type].node)) {
+    v = fit_function(s, v, type, what);
+    return !v.poison();
+  }
+  const ast::TupleType* tuple = tuple_type(s, type);
+  if (tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size()) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::string item = fmt::format("field {} of {}", i, what);
+      if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
+      if (!v.items[i].one() || v.items[i].scalar() || dims_of(s, tuple->items[i])) continue;
+      s.diags.error(Code::E0405, item + " is a scalar by its type")
+          .primary(v.items[i].span, "this is " + show_value(s, v.items[i]))
+          .label(s.ast[tuple->items[i]].span, "declared here");
+      return false;
+    }
+    return true;
+  }
+  bool text_type = is_text_type(s, type);
+  if (text_type && v.kind == Value::Kind::Text) return true;
+  std::string wanted = tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type ? "a string"
+                                   : "";
+  if (wanted.empty()) {
+    auto element = element_type(s, type);
+    if (!element) return false;
+    if (fits(v, *element)) {
+      v = as_data(s, env, adapt(s, env, std::move(v), *element));
+      return !v.poison();
+    }
+    wanted = fmt::format("`{}`", name_of(*element));
+  }
+  s.diags.error(Code::E0501, fmt::format("{} is {}, found {}", what, wanted, show_value(s, v)))
+      .primary(v.span, "this is " + show_value(s, v))
+      .label(declared, "declared here");
+  return false;
 }
 
 // One argument against a type of plain shape names.
-bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const ast::Param& param,
+bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::TypeId type,
                 Value& arg, Renaming& names) {
-  const auto* dims = param.type ? dims_of(s, param.type) : nullptr;
+  const ast::TupleType* tuple = tuple_type(s, type);
+  for (size_t i = 0; i < arg.items.size(); ++i) {
+    ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
+    if (!bind_shape(s, env, scope, fmt::format("field {} of {}", i, what), item, arg.items[i],
+                    names)) {
+      return false;
+    }
+  }
+  const auto* dims = type ? dims_of(s, type) : nullptr;
   if (!dims) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
@@ -110,9 +175,7 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const ast::P
   for (core::Coord& c : coords) c.name = {};
   Env inside = env;
   inside.frame = &scope.frame;
-  std::string what =
-      fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
-  if (!annotate(s, inside, scope, coords, param.type, arg.span, what)) return false;
+  if (!annotate(s, inside, scope, coords, type, arg.span, what)) return false;
   for (size_t i = 0; i < coords.size(); ++i) {
     if (coords[i].name) names.back.try_emplace(coords[i].name, arg.coords[i].name);
   }
@@ -142,28 +205,40 @@ bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Sp
   return true;
 }
 
-bool check_result(Sema& s, Env& env, const ast::Fn& fn, Value& v,
-                  const std::vector<core::Coord>& coords) {
+// The coordinates of a result, and of the fields of a tuple.
+bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type, Value& v,
+                 const std::vector<core::Coord>& coords) {
+  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::vector<core::Coord> own;
+      if (!result_coords(s, env, scope, sig, tuple->items[i], own)) return false;
+      if (!check_shape(s, env, scope, sig, tuple->items[i], v.items[i], own)) return false;
+    }
+    return true;
+  }
+  // A scalar result type on a mapped call: the coordinates are the arguments'.
+  return !type || !dims_of(s, type) || check_result_coords(s, sig.fn, type, v, coords);
+}
+
+bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& v,
+                  const std::vector<core::Coord>& coords, bool generic) {
+  const ast::Fn& fn = sig.fn;
   if (!fn.result) return true;
-  auto type = element_type(s, fn.result);
-  if (!type) return false;
-  if (!fits(v, *type)) {
-    s.diags
-        .error(Code::E0501, fmt::format("the result of `{}` is `{}`, found {}",
-                                        text(fn.name.symbol), name_of(*type), show_value(s, v)))
+  std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
+  Span declared = s.ast[fn.result].span;
+  if (!fit_value(s, env, what, fn.result, declared, v)) return false;
+  if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
+    s.diags.error(Code::E0405, what + " is a scalar by its type")
         .primary(v.span, "this is " + show_value(s, v))
-        .label(s.ast[fn.result].span, "declared here");
+        .label(declared, "declared here");
     return false;
   }
-  v = as_data(s, env, adapt(s, env, std::move(v), *type));
-  if (v.poison()) return false;
-  // A scalar result type on a mapped call: the coordinates are the arguments'.
-  return !dims_of(s, fn.result) || check_result_coords(s, fn, v, coords);
+  return check_shape(s, env, scope, sig, fn.result, v, coords);
 }
 
 // A result with the caller's coordinate names: a callee's names never appear in a caller's type.
 Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
-  v = as_data(s, env, std::move(v));
+  v = without_tables(s, env, std::move(v));
   for (core::Coord& c : v.coords) {
     auto it = names.back.find(c.name);
     if (it != names.back.end()) {
@@ -177,45 +252,29 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 
 }  // namespace
 
-// Every call is put in place, so functions that call others twice grow exponentially.
-static bool call_fits(Sema& s, Span span) {
-  constexpr size_t kMaxNested = 256;
-  const size_t kMaxCalls = 10'000 + 20 * s.ast.exprs.size();
-  if (s.calls.size() < kMaxNested && ++s.calls_made <= kMaxCalls) return true;
-  bool nested = s.calls.size() >= kMaxNested;
-  s.diags
-      .error(Code::E0111,
-             nested ? "calls nest too deeply here" : "the program makes too many calls")
-      .primary(span, fmt::format("more than {} calls {}", nested ? kMaxNested : kMaxCalls,
-                                 nested ? "inside each other"
-                                        : "in all: functions that call others again and again"))
-      .help("give intermediate results names with `let` at the top level");
-  s.calls_made = 0;  // once per cause
-  return false;
-}
-
-Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   if (args.size() != fn.params.size()) {
     return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span);
   }
-  if (std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+  if (expands_too_far(s, fn, span)) return {};
+  s.inlined++;
+  if (stmt && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
-  if (!call_fits(s, span)) return {};
   Env env = caller;
+  env.effects = false;
   for (size_t i = 0; i < args.size(); ++i) {
-    Value& arg = args[i];
     const ast::Param& param = fn.params[i];
-    if (arg.kind != Value::Kind::Tuple || param.type) arg = as_data(s, env, std::move(arg));
-    if (arg.poison() || !adapt_argument(s, env, fn, param, arg)) return {};
+    if (args[i].poison()) return {};
+    if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i])) return {};
   }
   std::vector<core::Coord> over;
   if (!map_over(s, env, fn, args, span, over)) return {};
   Scope& scope = s.scopes.emplace_back();
-  scope.frame.up = &home.frame;
-  scope.frame.function = true;
+  scope.frame.up = home;
+  scope.frame.function = stmt.valid();  // a lambda sees the indices around it
   scope.frame.scope = &scope;
   scope.env = env;
   Signature sig = signature_of(s, fn);
@@ -227,7 +286,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     Value arg = std::move(args[i]);
-    if (!uses_coordinates(s, fn, param.type) && !bind_shape(s, env, scope, fn, param, arg, names)) {
+    if (!uses_coordinates(s, fn, param.type) &&
+        !bind_shape(s, env, scope, argument_of(fn, param), param.type, arg, names)) {
       return {};
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
@@ -244,21 +304,35 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
     scope.frame.values.push_back({param.name, std::move(arg)});
   }
   for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
-  if (s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
+  if (stmt && s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
   size_t errors = s.diags.errors();
   Env inside = env;
   inside.frame = &scope.frame;
   inside.gates.clear();
   inside.shadow_ok = inside.in_slot = false;
   std::vector<core::Coord> coords;
-  bool ok = result_coords(s, env, scope, sig, coords);
+  bool ok = result_coords(s, env, scope, sig, fn.result, coords);
   s.calls.push_back(stmt);
-  Value v = ok ? elaborate_body(s, inside, fn, coords) : Value{};
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, fn, coords);
   s.calls.pop_back();
-  ok = !v.poison() && check_result(s, env, fn, v, coords);
-  if (s.diags.errors() > errors) s.bad_functions.insert(stmt);
+  ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
+  if (stmt && s.diags.errors() > errors) s.bad_functions.insert(stmt);
   if (!ok) return {};
-  auto out = [&](Value item) {
+  std::function<Value(Value)> out = [&](Value item) {
+    for (Value& part : item.items) part = out(std::move(part));
+    if (item.kind == Value::Kind::Function && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole values cannot give a function")
+          .primary(span, "")
+          .label(item.span, "this is a function");
+      return Value{};
+    }
+    if (!item.one()) return item;
     item = caller_view(s, env, std::move(item), names);
     if (over.empty() || item.poison()) return item;
     item = moved(s, item, env.depth);
@@ -266,18 +340,12 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, S
     item.depth = caller.depth;
     return item;
   };
-  for (Value& item : v.items) item = out(std::move(item));
-  return v.kind == Value::Kind::Tuple ? v : out(std::move(v));
+  return out(std::move(v));
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
-  const ast::Path* path = as_path(s, call.callee);
-  if (!path) return unsupported(s, s[call.callee].span, "calls of anything but a name");
-  const ast::Name& name = path->parts[0];
-  const std::string& spelled = text(name.symbol);
-  ast::StmtId stmt;
-  Scope* home = nullptr;
-  const ast::Fn* fn = find_function(s, env, name.symbol, &stmt, &home);
+  bool statement = env.effects;
+  env.effects = false;
   auto arguments = [&](bool& ok) {
     bool shadow = env.shadow_ok, slot = env.in_slot;
     env.shadow_ok = false;
@@ -290,6 +358,35 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     env.in_slot = slot;
     return args;
   };
+  const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
+  const Function* fn = find_callee(s, env, call.callee);
+  if (!fn && path && path->parts.size() > 1) {
+    function_at(s, env, *path, true);
+    return {};
+  }
+  std::optional<Value> value;
+  if (!path) value = elaborate(s, env, call.callee);
+  if (path && path->parts.size() == 1) value = called_value(s, env, path->parts[0]);
+  if (value) {
+    if (value->poison()) return {};
+    if (value->kind != Value::Kind::Function) {
+      s.diags.error(Code::E0206, show_value(s, *value) + " is not a function")
+          .primary(s[call.callee].span, "called here");
+      return {};
+    }
+    const Closure& f = *value->function;
+    if (call.has_brackets) {
+      if (f.stmt) return elaborate_coordinate_call(s, env, call, f.fn, f.stmt, f.home, span);
+      s.diags.error(Code::E0206, f.name + " takes no coordinates").primary(span, "");
+      return {};
+    }
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
+  }
+  const ast::Name& name = path->parts.back();
+  const std::string& spelled = text(name.symbol);
+  if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
   if (!fn) {
     auto reduction = reduction_named(name.symbol);
     if (reduction && call.has_brackets) {
@@ -305,12 +402,13 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (spelled == "extent" || spelled == "shape" || spelled == "len") {
       return elaborate_extent(s, env, call, span);
     }
+    if (spelled == "typeof") return elaborate_typeof(s, env, call, span);
     if (spelled == "uniform") return elaborate_random(s, env, core::Op::Uniform, call, span);
     if (spelled == "normal") return elaborate_random(s, env, core::Op::Normal, call, span);
     if (is_effect(name.symbol)) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")
-          .help("effects stand at the top level");
+          .help("effects are statements of the top level, or of a function called there");
       return {};
     }
     auto op = primitive_named(name.symbol);
@@ -329,11 +427,14 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (!ok) return {};
     return apply_pointwise(s, env, *op, std::move(args), span);
   }
-  if (call.has_brackets) return elaborate_coordinate_call(s, env, call, *fn, stmt, *home, span);
+  if (call.has_brackets) {
+    return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
+  }
   bool ok = true;
   std::vector<Value> args = arguments(ok);
   if (!ok) return {};
-  return call_function(s, env, *fn, stmt, *home, std::move(args), span);
+  env.effects = statement;
+  return call_function(s, env, *fn->fn, fn->stmt, &fn->home->frame, std::move(args), span);
 }
 
 }  // namespace ein::sema

@@ -193,10 +193,7 @@ std::set<Symbol> call_coordinates(Sema& s, const Env& env, TreeId e) {
   std::set<Symbol> out;
   for_each_tree(s.ast, e, [&](TreeId x) {
     const auto* call = std::get_if<ast::Call>(&s[x].node);
-    Symbol callee = call && call->has_brackets ? path_name(s, call->callee) : Symbol{};
-    ast::StmtId stmt;
-    Scope* home = nullptr;
-    if (!callee || !find_function(s, env, callee, &stmt, &home)) return;
+    if (!call || !call->has_brackets || !find_callee(s, env, call->callee)) return;
     for (const ast::Bracket& b : call->brackets) {
       if (b.name.symbol) out.insert(b.name.symbol);
       for (const ast::Name& n : b.group) out.insert(n.symbol);

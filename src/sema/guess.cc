@@ -47,16 +47,13 @@ struct Guesser {
 
   std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
     Symbol callee = path_name(s, c.callee);
-    if (!callee) return std::nullopt;
-    const std::string& n = text(callee);
+    const std::string n = callee ? text(callee) : "";
     if (n == "argmax" || n == "argmin") return Guess{Typing::Fixed, DType::I32};
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
-    ast::StmtId stmt;
-    Scope* home = nullptr;
-    const ast::Fn* fn = find_function(s, env, callee, &stmt, &home);
-    if (fn && fn->result) {
-      auto type = element_type(s, fn->result);
+    const Function* f = find_callee(s, env, c.callee);
+    if (f && f->fn->result) {
+      auto type = element_type(s, f->fn->result);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }
     std::optional<Guess> out;
@@ -101,6 +98,17 @@ struct Guesser {
     }
     if (const auto* n = std::get_if<ast::If>(&node))
       return join(go(n->then_block), go(n->else_block));
+    if (const auto* n = std::get_if<ast::Match>(&node)) {
+      std::optional<Guess> out;
+      for (const ast::MatchArm& arm : n->arms) {
+        Locals inside = locals;
+        for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
+          inside[bound] = as_path(s, arm.pattern) ? n->subject : TreeId{};
+        }
+        out = join(out, expr(arm.body, inside, depth + 1));
+      }
+      return out;
+    }
     if (const auto* n = std::get_if<ast::Block>(&node)) {
       Locals inside = locals;
       for (ast::StmtId stmt : n->stmts) {

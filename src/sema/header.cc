@@ -15,6 +15,13 @@ const ast::Let* let_of(const Sema& s, ast::StmtId id) {
 ast::TypeId type_of(const Sema& s, const Definition& d) {
   for (ast::StmtId id : d.clauses) {
     const ast::Let* l = let_of(s, id);
+    if (l && l->type && l->tuple) {
+      const ast::TupleType* t = tuple_type(s, l->type);
+      for (size_t i = 0; t && i < l->names.size() && i < t->items.size(); ++i) {
+        if (l->names[i].symbol == d.name.symbol) return t->items[i];
+      }
+      continue;  // reported when it was declared
+    }
     if (l && l->type) return l->type;
     if (!l && std::get<ast::Const>(s.ast[id].node).type)
       return std::get<ast::Const>(s.ast[id].node).type;

@@ -48,10 +48,8 @@ struct Finder {
   void call(const ast::Call& n, const std::set<Symbol>& bound) {
     std::set<Symbol> inside = bound;
     Symbol callee = path_name(s, n.callee);
-    ast::StmtId stmt;
-    Scope* home = nullptr;
-    bool reduction = callee && n.has_brackets && reduction_named(callee) &&
-                     !find_function(s, env, callee, &stmt, &home);
+    bool reduction =
+        callee && n.has_brackets && reduction_named(callee) && !find_function(env, callee);
     for (const ast::Bracket& b : n.brackets) {
       if (!reduction) break;
       inside.insert(b.name.symbol);
@@ -105,7 +103,12 @@ struct Finder {
         [](const ast::Lambda&) {},
         [&](const ast::Match& n) {
           go(n.subject);
-          for (const ast::MatchArm& arm : n.arms) go(arm.body);
+          for (const ast::MatchArm& arm : n.arms) {
+            std::set<Symbol> inside = bound;
+            inside.merge(free_names(s.ast, arm.pattern));
+            expr(arm.guard, inside);
+            expr(arm.body, inside);
+          }
         },
         [&](const ast::Where& n) {
           std::set<Symbol> inside = bound;

@@ -10,10 +10,11 @@ namespace {
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
   if (call && is_effect(path_name(s, call->callee))) {
-    s.diags
-        .error(Code::E0207, "`" + text(path_name(s, call->callee)) + "` is not allowed in a block")
-        .primary(s[stmt.value].span, "")
-        .help("effects stand at the top level");
+    auto& d = s.diags.error(Code::E0207,
+                            quoted(path_name(s, call->callee)) + " is not allowed in a block");
+    d.primary(s[stmt.value].span, "");
+    d.help(s.calls.empty() ? "effects stand at the top level"
+                           : "effects happen in functions called as statements of the top level");
     return;
   }
   elaborate(s, env, stmt.value);
@@ -27,7 +28,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   scope.frame.scope = &scope;
   scope.env = env;
   scope.env.frame = &scope.frame;
-  scope.env.shadow_ok = scope.env.in_slot = false;
+  scope.env.shadow_ok = scope.env.in_slot = scope.env.effects = false;
   scope.env.gates.clear();
   for (const Site* site = env.site; site; site = site->outer) {
     scope.step |= site->definition && site->definition->recurrent;
@@ -53,10 +54,17 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   }
   Env inside = scope.env;
   for (ast::StmtId id : block.stmts) {
-    if (const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node))
-      reject_statement(s, inside, *e);
+    const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
+    if (e && env.effects) elaborate_statement(s, inside, e->value);
+    if (e && !env.effects) reject_statement(s, inside, *e);
   }
   return scope;
+}
+
+void elaborate_procedure(Sema& s, Env& env, const ast::Block& block) {
+  env.effects = true;
+  Scope& scope = open_block(s, env, block);
+  if (block.value) perform(s, scope.env, block.value);
 }
 
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {

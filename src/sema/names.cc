@@ -29,13 +29,21 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   e.help("scopes are unordered, so a name has one meaning: choose another name");
 }
 
-void declare_extent_names(Sema& s, Scope& scope, const ast::Let& let, Definition* d) {
-  const auto* dims = let.type ? dims_of(s, let.type) : nullptr;
+void declare_extent_names(Sema& s, Scope& scope, ast::TypeId type, Definition* d) {
+  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+    for (ast::TypeId item : tuple->items) declare_extent_names(s, scope, item, d);
+  }
+  const auto* dims = type ? dims_of(s, type) : nullptr;
   if (!dims) return;
   for (const ast::Dim& dim : *dims) {
     if (dim.kind != ast::Dim::Kind::Extent) continue;
     for (Symbol name : free_names(s.ast, dim.extent)) scope.extent_sources.try_emplace(name, d);
   }
+}
+
+Definition* value_of(const Scope& scope, Symbol name) {
+  auto it = scope.values.find(name);
+  return it != scope.values.end() ? it->second : glob_value(scope, name);
 }
 
 // Adds the names along the chain that `pick` yields.
@@ -55,33 +63,47 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         stmt.node,
         [&](const ast::Let& l) {
           if (l.tuple) {
-            if (l.type) unsupported(s, s.ast[l.type].span, "types on tuple patterns");
-            for (const ast::Name& n : l.names) {
-              if (text(n.symbol) != "_") declare_value(s, scope, n, id, l.has_slots, false);
+            const ast::TupleType* type = tuple_type(s, l.type);
+            if (l.type && (!type || type->items.size() != l.names.size())) {
+              s.diags
+                  .error(Code::E0405,
+                         fmt::format("a pattern of {0} names needs a tuple type of {0} types",
+                                     l.names.size()))
+                  .primary(s.ast[l.type].span, "")
+                  .label(l.names[0].span, "the pattern starts here");
+              type = nullptr;
+            }
+            for (size_t i = 0; i < l.names.size(); ++i) {
+              const ast::Name& n = l.names[i];
+              if (text(n.symbol) == "_") continue;
+              declare_value(s, scope, n, id, l.has_slots, false);
+              if (type) declare_extent_names(s, scope, type->items[i], scope.values[n.symbol]);
             }
             return;
           }
           declare_value(s, scope, l.names[0], id, l.has_slots, !l.value);
-          declare_extent_names(s, scope, l, scope.values[l.names[0].symbol]);
+          declare_extent_names(s, scope, l.type, scope.values[l.names[0].symbol]);
         },
-        [&](const ast::Const& c) { declare_value(s, scope, c.name, id, false, false); },
+        [&](const ast::Const& c) {
+          declare_value(s, scope, c.name, id, false, false);
+          if (c.pub) scope.values[c.name.symbol]->exported = true;
+        },
         [&](const ast::Fn& f) {
           if (f.rule) {
             unsupported(s, f.name.span, "`@fn` rules");
             return;
           }
-          auto [it, fresh] = scope.functions.try_emplace(f.name.symbol, id);
+          auto [it, fresh] = scope.functions.try_emplace(f.name.symbol, Function{&f, id, &scope});
           if (!fresh) {
-            const auto& first = std::get<ast::Fn>(s.ast[it->second].node);
             s.diags.error(Code::E0202, "function " + quoted(f.name.symbol) + " is defined twice")
                 .primary(f.name.span, "defined again here")
-                .label(first.name.span, "first defined here");
+                .label(it->second.fn->name.span, "first defined here");
           }
         },
-        [&](const ast::Use&) { unsupported(s, stmt.span, "`use`"); },
-        [&](const ast::Mod&) { unsupported(s, stmt.span, "`mod`"); }, [](const ast::ExprStmt&) {},
+        [](const ast::Use&) {}, [](const ast::Mod&) {}, [](const ast::ExprStmt&) {},
         [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
+  for (ast::StmtId id : stmts) import(s, scope, id);
   find_groups(s, scope);
 }
 
@@ -96,7 +118,7 @@ Index* find_index(const Env& env, Symbol name, bool in_slot) {
     for (const auto& [bound, value] : f->values) {
       if (bound.symbol == name) return nullptr;  // a binding or parameter further in hides it
     }
-    if (f->scope && f->scope->values.count(name)) return nullptr;  // so does a local of a block
+    if (f->scope && value_of(*f->scope, name)) return nullptr;  // so does a local of a block
     if (f->function) return nullptr;
   }
   return nullptr;
@@ -113,7 +135,7 @@ Definition* find_definition(const Env& env, Symbol name) {
       if (bound.symbol == name) return nullptr;
     }
     if (!f->scope) continue;
-    if (auto it = f->scope->values.find(name); it != f->scope->values.end()) return it->second;
+    if (Definition* d = value_of(*f->scope, name)) return d;
   }
   return nullptr;
 }
@@ -123,22 +145,26 @@ bool value_exists(const Env& env, Symbol name) {
     for (const auto& [bound, value] : f->values) {
       if (bound.symbol == name) return true;
     }
-    if (f->scope && f->scope->values.count(name)) return true;
+    if (f->scope && value_of(*f->scope, name)) return true;
   }
   return false;
 }
 
-const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt,
-                             Scope** scope) {
+const Function* find_function(const Env& env, Symbol name) {
   for (const Frame* f = env.frame; f; f = f->up) {
     if (!f->scope) continue;
     auto it = f->scope->functions.find(name);
-    if (it == f->scope->functions.end()) continue;
-    *stmt = it->second;
-    *scope = f->scope;
-    return &std::get<ast::Fn>(s.ast[it->second].node);
+    if (it != f->scope->functions.end()) return &it->second;
+    if (const Function* imported = glob_function(*f->scope, name)) return imported;
   }
   return nullptr;
+}
+
+const Function* find_callee(Sema& s, const Env& env, TreeId callee) {
+  const auto* path = callee ? std::get_if<ast::Path>(&s[callee].node) : nullptr;
+  if (!path) return nullptr;
+  if (path->parts.size() > 1) return function_at(s, env, *path, false);
+  return find_function(env, path->parts[0].symbol);
 }
 
 std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name) {
@@ -182,10 +208,10 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
       return found;
     }
     if (!f->scope) continue;
-    auto it = f->scope->values.find(name.symbol);
-    if (it == f->scope->values.end()) continue;
+    Definition* d = value_of(*f->scope, name.symbol);
+    if (!d) continue;
     found.kind = Found::Kind::Value;
-    found.value = read_definition(s, env, *it->second, name.span);
+    if (!ambiguous(s, env, name, false)) found.value = read_definition(s, env, *d, name.span);
     return found;
   }
   if (auto extent = find_extent(s, env, name.symbol)) {
@@ -217,12 +243,18 @@ std::vector<std::string> value_names(const Env& env) {
 std::vector<std::string> function_names(const Env& env) {
   return names_along(env, [](const Frame& f, std::vector<std::string>& out) {
     if (!f.scope) return;
-    for (const auto& [name, id] : f.scope->functions) out.push_back(text(name));
+    for (const auto& [name, function] : f.scope->functions) out.push_back(text(name));
+    for (const Glob& glob : f.scope->globs) {
+      for (const auto& [name, function] : glob.module->functions) {
+        if (function.fn->pub) out.push_back(text(name));
+      }
+    }
   });
 }
 
 void report_unknown(Sema& s, Env& env, ast::Name name) {
   if (env.site && !env.site->reported.insert(name.symbol).second) return;
+  if (import_failed(env, name.symbol)) return;
   std::string near;
   // Behind very many mistakes nobody looks for a slip of the pen, and looking is slow.
   if (s.diags.errors() < 100) near = did_you_mean(text(name.symbol), value_names(env));

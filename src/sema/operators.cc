@@ -114,7 +114,7 @@ CoreId index_form(Sema& s, CoreId e) {
 }  // namespace
 
 CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
-  if (reject_tuple(s, v)) return {};
+  if (reject_non_data(s, v)) return {};
   Span span = tree ? s[tree].span : v.span;
   bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
   if (!integer) {
@@ -160,14 +160,25 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 }
 
 Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span) {
-  if (a.poison() || reject_tuple(s, a)) return {};
+  if (a.poison() || reject_non_data(s, a)) return {};
   if (op != core::Op::Not) return apply_pointwise(s, env, op, {std::move(a)}, span);
   if (a.typing != Typing::Fixed || a.type != DType::Bool) return wrong_operand(s, op, a, "`bool`");
   return build(s, env, op, {as_data(s, env, std::move(a))}, span);
 }
 
 Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span) {
-  if (a.poison() || b.poison() || reject_tuple(s, a) || reject_tuple(s, b)) return {};
+  bool equality = op == core::Op::Eq || op == core::Op::Ne;
+  if (equality && a.kind == Value::Kind::Text && b.kind == Value::Kind::Text) {
+    auto x = constant_text(a), y = constant_text(b);
+    if (x && y) {
+      return data(env, DType::Bool, core::bool_lit(s.m, (*x == *y) == (op == core::Op::Eq)), span);
+    }
+    s.diags.error(Code::E0502, "a string that shows values cannot be compared")
+        .primary((x ? b : a).span, "")
+        .help("compare the values themselves");
+    return {};
+  }
+  if (a.poison() || b.poison() || reject_non_data(s, a) || reject_non_data(s, b)) return {};
   if (op == core::Op::Pow) {
     a = as_data(s, env, std::move(a));
     b = as_data(s, env, std::move(b));
@@ -214,6 +225,18 @@ Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
     }
     return out;
   }
+  if (!yes.one() || !no.one()) {
+    bool tuples = yes.kind == Value::Kind::Tuple && no.kind == Value::Kind::Tuple;
+    auto& d = s.diags.error(Code::E0502, tuples ? "arms give tuples of different lengths"
+                                         : yes.kind == no.kind
+                                             ? "arms cannot choose between functions or strings"
+                                             : "arms give different kinds of values");
+    d.primary(span, "");
+    d.label(yes.span, "this is " + show_value(s, yes));
+    d.label(no.span, "this is " + show_value(s, no));
+    if (yes.kind == Value::Kind::Function) d.help("choose between their results instead");
+    return {};
+  }
   if (!same_type(s, env, {&yes, &no}, span)) return {};
   return build(s, env, core::Op::Select,
                {as_data(s, env, cond), as_data(s, env, yes), as_data(s, env, no)}, span);
@@ -230,7 +253,7 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   Value v = elaborate(s, env, cast.arg);
   if (dims_of(s, cast.type)) return unsupported(s, span, "casts to tensor types");
   auto to = element_type(s, cast.type);
-  if (v.poison() || !to || reject_tuple(s, v)) return {};
+  if (v.poison() || !to || reject_non_data(s, v)) return {};
   if (fits(v, *to)) return as_data(s, env, adapt(s, env, std::move(v), *to));
   v = settle(s, env, std::move(v));
   if (v.poison()) return v;

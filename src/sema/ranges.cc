@@ -268,7 +268,7 @@ void collect(Problem& p, const core::Clause& clause) {
 
 void infer_ranges(Sema& s, ClauseOut& clause,
                   const std::function<std::vector<CoreId>()>& fallbacks) {
-  if (clause.bad || clause.body.kind == Value::Kind::Table) return;
+  if (clause.bad || clause.body.kind != Value::Kind::Data) return;
   Problem p{s, clause, {}, {}, nullptr, 0};
   p.prefix = clause.body.depth - static_cast<uint32_t>(clause.box.size());
   add_variables(p);

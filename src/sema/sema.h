@@ -23,6 +23,7 @@
 #include "core/core.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "sema/modules.h"
 #include "syntax/ast.h"
 
 namespace ein::sema {
@@ -38,12 +39,22 @@ using core::ParamId;
 // (decisions 19, 20). While it adapts, its body is computed in i64 or f64.
 enum class Typing : uint8_t { Fixed, Int, Float };
 
+struct Closure;
+
+struct TextPart {
+  std::string text;
+  std::optional<size_t> item;  // the value shown here instead of text
+  std::string format;
+};
+
 struct Value {
   enum class Kind : uint8_t {
     Poison,  // an error was reported; everything made from it is silent
     Data,
-    Table,  // an array literal whose cells have not become a family yet
-    Tuple,  // several values; only patterns, fields and calls take it apart
+    Table,     // an array literal whose cells have not become a family yet
+    Tuple,     // several values; only patterns, fields, calls and `print` take it apart
+    Function,  // a lambda, or a function by its name; only calls take it
+    Text,      // a string; known when compiling, but for the values it shows
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;
@@ -52,12 +63,15 @@ struct Value {
   CoreId body;                      // Data
   uint32_t depth = 0;
   std::vector<CoreId> cells;  // Table: row-major
-  std::vector<Value> items;   // Tuple
+  std::vector<Value> items;   // Tuple; Text: the values it shows
+  std::vector<TextPart> parts;  // Text
+  std::shared_ptr<const Closure> function;
   Span span;
   Span division;  // where two integer literals were divided, if the value is made of that
 
   bool poison() const { return kind == Kind::Poison; }
   bool scalar() const { return coords.empty(); }
+  bool one() const { return kind == Kind::Data || kind == Kind::Table; }  // cells of one type
 };
 
 // ---- names -------------------------------------------------------------------------------------
@@ -111,6 +125,7 @@ struct Env {
   std::vector<PendingGate*> gates;  // outside gates looking for their reduction
   bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
   bool in_slot = false;
+  bool effects = false;  // a call made as a statement of the top level: its body may print
 };
 
 // One slot of a left side.
@@ -155,6 +170,7 @@ struct Definition {
   CoreId constant;                // the i64 value, if it is an integer over literals and extents
   std::vector<CoreId> extents;    // placeholders of the slots' extents
   bool input = false;
+  bool exported = false;  // `pub const`
   bool finishing = false;
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
 };
@@ -170,6 +186,19 @@ struct LeftSide {
   std::vector<Pack> packs;  // those that this statement itself brings
 };
 
+// A function of some scope, seen from another.
+struct Function {
+  const ast::Fn* fn = nullptr;
+  ast::StmtId stmt;
+  Scope* home = nullptr;  // where its free names are looked up
+};
+
+// `use path::*`
+struct Glob {
+  Scope* module = nullptr;
+  Span span;
+};
+
 struct ExtentName {
   CoreId extent;
   Span span;
@@ -181,8 +210,14 @@ struct Scope {
   Frame frame;
   std::deque<Definition> definitions;
   std::vector<Definition*> order;  // what is read comes before its readers
-  std::map<Symbol, Definition*> values;
-  std::map<Symbol, ast::StmtId> functions;
+  std::map<Symbol, Definition*> values;  // its own and those that `use` names
+  std::map<Symbol, Function> functions;  // the same
+  std::map<Symbol, Scope*> modules;      // by `mod` and `use`
+  std::vector<Glob> globs;
+  std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
+  bool missing_glob = false;  // the same for any name
+  bool module = false;        // the top level of a file
+  bool root = false;          // of the program: its families keep their names
   std::map<Symbol, ExtentName> extents;                  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
@@ -236,7 +271,18 @@ struct Lifted {
   std::vector<core::Range> prefix;  // outside of these ranges the family is zero
 };
 
+// A function as a value.
+struct Closure {
+  ast::Fn fn;           // a lambda has its parameters and its body, and no name
+  ast::StmtId stmt;     // invalid for lambdas and primitives
+  const Frame* home = nullptr;  // what its body sees
+  std::optional<core::Op> primitive;
+  ast::TypeId type;  // the function type of the parameter it was given to
+  std::string name;  // for messages
+};
+
 struct Sema {
+  const Program& program;
   const ast::Ast& ast;
   Diagnostics& diags;
   core::Module m;
@@ -253,8 +299,8 @@ struct Sema {
   std::deque<Frame> frames;
   std::vector<Lifted> lifted;
   std::vector<Definition*> busy;                    // being elaborated, outermost first
-  std::vector<ast::StmtId> calls;                   // functions being inlined
-  size_t calls_made = 0;
+  std::vector<ast::StmtId> calls;                   // functions being inlined; lambdas are invalid
+  size_t inlined = 0;                               // calls so far
   std::set<ast::StmtId> bad_functions;              // whose body was reported already
   std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
   std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
@@ -266,7 +312,9 @@ struct Sema {
   std::vector<std::vector<Definition*>> groups;  // definitions that read each other, by number
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
 
-  Sema(const ast::Ast& tree, Diagnostics& sink) : ast(tree), diags(sink) {}
+  std::vector<Scope*> modules;  // as in the program; the root is last
+
+  Sema(const Program& p, Diagnostics& sink) : program(p), ast(p.ast), diags(sink) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -282,14 +330,29 @@ Index* find_index(const Env& env, Symbol name);
 // The same for a name alone in an index slot, where lifted coordinates are seen too.
 Index* find_slot_index(const Env& env, Symbol name);
 Definition* find_definition(const Env& env, Symbol name);
-const ast::Fn* find_function(Sema& s, const Env& env, Symbol name, ast::StmtId* stmt,
-                             Scope** scope);
+const Function* find_function(const Env& env, Symbol name);  // null when there is none
+// The same for what stands before the parentheses of a call; a path may lead to a module.
+const Function* find_callee(Sema& s, const Env& env, TreeId callee);
 bool value_exists(const Env& env, Symbol name);
 Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices = false);
 std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name);
 std::vector<std::string> value_names(const Env& env);
 std::vector<std::string> function_names(const Env& env);
 void report_unknown(Sema& s, Env& env, ast::Name name);
+
+// ---- imports.cc: names of other modules ---------------------------------------------------------
+
+void import(Sema& s, Scope& scope, ast::StmtId id);  // a `use` or `mod`
+// An exported item by its path.
+const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report);
+Definition* value_at(Sema& s, const Env& env, const ast::Path& path);
+// What the globs of one scope bring for a name that nothing closer defines.
+const Function* glob_function(const Scope& scope, Symbol name);
+Definition* glob_value(const Scope& scope, Symbol name);
+// An import that was reported should have brought the name.
+bool import_failed(const Env& env, Symbol name);
+// Reports the name when two globs bring it; true when it did.
+bool ambiguous(Sema& s, const Env& env, ast::Name name, bool function);
 
 // ---- free.cc: free names of trees --------------------------------------------------------------
 
@@ -319,6 +382,8 @@ bool same_coords(Sema& s, const Env& env, std::vector<Value*> values, Span span,
 std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& values, size_t rank);
 // The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
 FamilyId whole_family(const Sema& s, const Value& v);
+// The coordinates and the box of a value, with every unwritten range in it solved.
+ClauseOut ranges_of(Sema& s, Env& env, const Value& v);
 // A family that holds the value; the name is made fresh. Invalid after an error.
 FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
 // The whole family at the current place; its first coordinates are the given enclosing slots.
@@ -337,9 +402,11 @@ Value adapt(Sema& s, const Env& env, Value v, DType to);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);
-bool reject_tuple(Sema& s, const Value& v);       // true, and reported, when it is one
+// True, and reported, for a tuple, a function or a string.
+bool reject_non_data(Sema& s, const Value& v);
 Value settle(Sema& s, const Env& env, Value v);   // default type, tables become families
 Value as_data(Sema& s, const Env& env, Value v);  // tables become families
+Value without_tables(Sema& s, const Env& env, Value v);  // the same, in tuples too
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name);
 CoreId zero(Sema& s, DType type);  // false for bool
 
@@ -394,12 +461,44 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
 Value elaborate_array(Sema& s, Env& env, TreeId e);
-Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
-Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
 // Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
 bool too_many_indices(Sema& s, size_t count, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
+
+// ---- tuples.cc ---------------------------------------------------------------------------------
+
+Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
+Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
+const ast::TupleType* tuple_type(const Sema& s, ast::TypeId type);  // null for any other
+bool is_text_type(const Sema& s, ast::TypeId type);
+// The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
+// Invalid after an error.
+std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
+                                const std::string& name);
+
+// ---- text.cc -----------------------------------------------------------------------------------
+
+Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span);
+Value plain_text(const Env& env, std::string text, Span span);
+std::optional<std::string> constant_text(const Value& v);  // none when it shows values
+Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span);
+std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
+
+// ---- function_values.cc ------------------------------------------------------------------------
+
+Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span);
+// The function of that name as a value; none when there is none.
+std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name);
+// What a call of `name` calls, if that is a value; innermost scopes first.
+std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
+Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span);
+// A function given where the type `fn(f32) -> f32` is written; poison after an error.
+Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string& what);
+
+// ---- match.cc ----------------------------------------------------------------------------------
+
+Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
 
 // ---- access.cc ---------------------------------------------------------------------------------
 
@@ -443,8 +542,11 @@ Value elaborate_where(Sema& s, Env& env, TreeId e);
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
 struct Bracketing;  // what stands in the brackets of a call (coords.h)
-Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, Scope& home,
+// `home`: what the body sees. `stmt` is invalid for a lambda.
+Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
+std::optional<core::Op> primitive_named(Symbol name);
+bool is_builtin(Symbol name);  // something that a call means without any definition
 
 // ---- random.cc ---------------------------------------------------------------------------------
 
@@ -473,6 +575,11 @@ inline bool under_binder(const Env& env) {
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
 // The scope of a block with its statements defined.
 Scope& open_block(Sema& s, Env& env, const ast::Block& block);
+// The body of a function called as a statement: its statements in order, its value too.
+void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
+void elaborate_statement(Sema& s, const Env& env, TreeId value);
+// Does what a statement does; false when that is nothing.
+bool perform(Sema& s, const Env& env, TreeId value);
 Symbol fresh_family_name(Sema& s, const std::string& base);
 
 // ---- requests.cc, effects.cc, inputs.cc, finish.cc ---------------------------------------------

@@ -436,9 +436,9 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
   return true;
 }
 
-bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig,
+bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type,
                    std::vector<core::Coord>& out) {
-  const auto* dims = sig.fn.result ? dims_of(s, sig.fn.result) : nullptr;
+  const auto* dims = type ? dims_of(s, type) : nullptr;
   if (!dims) return true;
   Env inside = env;
   inside.frame = &scope.frame;

@@ -1,4 +1,4 @@
-// Array literals, `[[1.0, 2.0], [3.0, 4.0]]`, and tuples.
+// Array literals, `[[1.0, 2.0], [3.0, 4.0]]`.
 #include <fmt/format.h>
 
 #include "sema/sema.h"
@@ -72,34 +72,6 @@ Value elaborate_array(Sema& s, Env& env, TreeId e) {
     out.cells.push_back(c);
   }
   return out;
-}
-
-Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span) {
-  Value out;
-  out.kind = Value::Kind::Tuple;
-  out.depth = env.depth;
-  out.span = span;
-  bool ok = true;
-  for (TreeId e : tuple.items) {
-    out.items.push_back(elaborate(s, env, e));
-    ok &= !out.items.back().poison();
-  }
-  return ok ? out : Value{};
-}
-
-Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span) {
-  Value v = elaborate(s, env, field.base);
-  if (v.poison()) return v;
-  if (v.kind != Value::Kind::Tuple || field.index >= v.items.size()) {
-    s.diags
-        .error(Code::E0502,
-               fmt::format("there is no field {} in {}", field.index, show_value(s, v)))
-        .primary(span, v.kind == Value::Kind::Tuple
-                           ? fmt::format("the tuple has {} fields", v.items.size())
-                           : "this is " + show_value(s, v));
-    return {};
-  }
-  return v.items[field.index];
 }
 
 }  // namespace ein::sema

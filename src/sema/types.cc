@@ -106,6 +106,7 @@ DType default_type(const Value& v) {
 }
 
 bool fits(const Value& v, DType to) {
+  if (!v.one()) return false;
   switch (v.typing) {
     case Typing::Fixed: return v.type == to;
     case Typing::Int: return is_int(to) || is_float(to);
@@ -140,7 +141,7 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
   const Value* fixed = nullptr;
   bool open_float = false;
   for (Value* v : values) {
-    if (v->poison() || reject_tuple(s, *v)) return false;
+    if (v->poison() || reject_non_data(s, *v)) return false;
     if (v->typing == Typing::Float) open_float = true;
     if (v->typing != Typing::Fixed) continue;
     if (fixed && fixed->type != v->type) {
@@ -181,22 +182,35 @@ Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::s
   return read_family(s, env, s.m.families.add(std::move(f)), {}, v.span);
 }
 
-bool reject_tuple(Sema& s, const Value& v) {
-  if (v.kind != Value::Kind::Tuple) return false;
-  s.diags.error(Code::E0502, "a tuple stands where one value is expected")
+bool reject_non_data(Sema& s, const Value& v) {
+  const char* help = nullptr;
+  switch (v.kind) {
+    case Value::Kind::Poison:
+    case Value::Kind::Data:
+    case Value::Kind::Table: return false;
+    case Value::Kind::Tuple: help = "take it apart: `let (a, b) = …`, or a field, as in `t.0`"; break;
+    case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
+    case Value::Kind::Text: help = "strings are shown, compared and passed to functions"; break;
+  }
+  s.diags.error(Code::E0502, show_value(s, v) + " stands where one value is expected")
       .primary(v.span, "")
-      .help("take it apart: `let (a, b) = …`, or a field, as in `t.0`");
+      .help(help);
   return true;
 }
 
 Value as_data(Sema& s, const Env& env, Value v) {
-  if (reject_tuple(s, v)) return {};
+  if (reject_non_data(s, v)) return {};
   if (v.kind != Value::Kind::Table) return v;
   return table_as(s, env, v, default_type(v), "table");
 }
 
+Value without_tables(Sema& s, const Env& env, Value v) {
+  for (Value& item : v.items) item = without_tables(s, env, std::move(item));
+  return v.kind == Value::Kind::Table ? as_data(s, env, std::move(v)) : v;
+}
+
 Value settle(Sema& s, const Env& env, Value v) {
-  if (v.poison() || reject_tuple(s, v)) return {};
+  if (v.poison() || reject_non_data(s, v)) return {};
   if (v.kind == Value::Kind::Table) return as_data(s, env, std::move(v));
   DType type = default_type(v);
   return adapt(s, env, std::move(v), type);

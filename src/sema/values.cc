@@ -1,4 +1,6 @@
 // Values: moving them between depths, bringing operands together, families for them.
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "sema/sema.h"
 
@@ -47,7 +49,7 @@ CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t dep
 }
 
 Value moved(Sema& s, const Value& v, uint32_t depth) {
-  if (v.kind == Value::Kind::Tuple) {
+  if (!v.items.empty()) {
     Value out = v;
     for (Value& item : out.items) item = moved(s, item, depth);
     return out;
@@ -137,24 +139,30 @@ Symbol fresh_family_name(Sema& s, const std::string& base) {
   }
 }
 
+ClauseOut ranges_of(Sema& s, Env& env, const Value& v) {
+  Site plain;
+  ClauseOut out;
+  out.site = env.site ? env.site : &plain;
+  out.span = v.span;
+  out.coords = v.coords;
+  CoreId none = core::int_lit(s.m, 0);
+  for (const core::Coord& c : v.coords) out.box.push_back({none, c.extent});
+  out.body = moved(s, v, env.depth);
+  out.body.coords.clear();
+  out.body.depth = env.depth + static_cast<uint32_t>(v.coords.size());
+  infer_ranges(s, out, {});
+  out.site = env.site;
+  return out;
+}
+
 FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
   EIN_CHECK(v.kind == Value::Kind::Data && v.typing == Typing::Fixed, "family of an open value");
   size_t prefix = env.site ? env.site->slots.size() : 0;
   EIN_CHECK(env.depth == prefix, "family made under a binder");
   Value inside = moved(s, v, env.depth);
-  // Reductions in the value get their ranges here, as in any other statement.
-  Site effect_site;
-  ClauseOut out;
-  out.site = env.site ? env.site : &effect_site;
-  out.span = v.span;
-  out.coords = v.coords;
-  CoreId none = core::int_lit(s.m, 0);
-  for (const core::Coord& c : v.coords) out.box.push_back({none, c.extent});
   auto rank = env.depth + static_cast<uint32_t>(v.coords.size());
-  out.body = inside;
-  out.body.coords.clear();
-  out.body.depth = rank;
-  infer_ranges(s, out, {});
+  // Reductions in the value get their ranges here, as in any other statement.
+  ClauseOut out = ranges_of(s, env, v);
   if (out.bad) return {};
 
   core::Family f;
@@ -210,7 +218,9 @@ std::string show_coords(const Sema&, const std::vector<core::Coord>& coords) {
 }
 
 std::string show_value(const Sema& s, const Value& v) {
-  if (v.kind == Value::Kind::Tuple) return "a tuple";
+  if (v.kind == Value::Kind::Tuple) return fmt::format("a tuple of {} values", v.items.size());
+  if (v.kind == Value::Kind::Function) return "a function";
+  if (v.kind == Value::Kind::Text) return "a string";
   std::string type = v.typing == Typing::Int     ? "an untyped integer"
                      : v.typing == Typing::Float ? "an untyped float"
                                                  : "`" + std::string(name_of(v.type)) + "`";

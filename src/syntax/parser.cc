@@ -41,19 +41,26 @@ const char* foreign_help(std::string_view word) {
 
 }  // namespace
 
-Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags) {
-  Ast ast;
-  ast.file = file;
+std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources,
+                               Diagnostics& diags) {
+  std::vector<StmtId> items;
   size_t errors_before = diags.errors();
   Parser p(file, sources, diags, ast, lex(file, sources, diags));
-  p.statements(ast.items, nullptr);
-  ast.complete = diags.errors() == errors_before;
+  p.statements(items, nullptr);
+  ast.complete &= diags.errors() == errors_before;
   for (size_t i = 0; i < p.comments.size(); ++i) {
     if (!p.comments[i].doc || p.doc_used[i]) continue;
     diags.warning(Code::W0101, "doc comment documents nothing")
         .primary(p.comments[i].span, "no definition follows")
         .help("begin an ordinary comment with `//`");
   }
+  return items;
+}
+
+Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags) {
+  Ast ast;
+  ast.file = file;
+  ast.items = parse_into(ast, file, sources, diags);
   return ast;
 }
 

@@ -11,4 +11,8 @@ namespace ein::ast {
 
 Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags);
 
+// Adds another file to a tree and returns its top level: the modules of a program share one tree,
+// so that an id says everything.
+std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources, Diagnostics& diags);
+
 }  // namespace ein::ast

@@ -22,7 +22,7 @@ def check(root, quiet=False):
         emitted |= set(re.findall(r"Code::([EW]\d{4})\b", path.read_text()))
     tested = set()
     for path in (root / "tests").rglob("*.ein"):
-        tested |= set(re.findall(r"//~\^*\s*([EW]\d{4})\b", path.read_text()))
+        tested |= set(re.findall(r"//~(?:@\S+|\^*)\s*([EW]\d{4})\b", path.read_text()))
     folders = {p.name for p in (root / "tests/errors").glob("*") if p.is_dir()}
     complaints = [f"{c} stands twice in codes.def" for c in set(codes) if codes.count(c) > 1]
     if codes != sorted(codes, key=lambda c: (c[0], c)):

@@ -1,5 +1,6 @@
 """Every diagnostic that the compiler can give has a page, and the page's examples do what it says: a block
 ```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`.
+A line `// file: NAME` in a block begins another file; the program is what stands before the first of them.
 Usage: error_pages.py ROOT EIN"""
 
 import concurrent.futures
@@ -8,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 BLOCK = re.compile(r"^```ein (fails|fixed)([^\n]*)\n(.*?)^```$", re.M | re.S)
 
@@ -25,8 +27,12 @@ def titles(root):
 
 
 def codes_of(ein, options, program):
-    result = subprocess.run([ein, "check", "--error-format", "json", *options, "-"], input=program,
-                            capture_output=True, text=True, timeout=60)
+    texts = re.split(r"^// file: (\S+)\n", program, flags=re.M)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in zip(["main.ein", *texts[1::2]], texts[::2]):
+            pathlib.Path(folder, name).write_text(text)
+        result = subprocess.run([ein, "check", "--error-format", "json", *options, "main.ein"], cwd=folder,
+                                capture_output=True, text=True, timeout=60)
     return {json.loads(line)["code"] for line in result.stderr.splitlines() if line.startswith("{")}
 
 
@@ -46,7 +52,7 @@ def check_page(ein, code, title, text):
 
 
 def main():
-    root, ein = pathlib.Path(sys.argv[1]), sys.argv[2]
+    root, ein = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
     known, pages = titles(root), {p.stem: p for p in (root / "docs/errors").glob("*.md")}
     complaints = [f"{code}: the compiler gives it, but docs/errors has no page" for code in emitted(root) - set(pages)]
     complaints += [f"{code}: a page for a code that does not exist" for code in set(pages) - set(known)]

@@ -26,7 +26,7 @@ struct Checked {
 inline void check(Checked& c, const std::string& source) {
   FileId file = c.sources.add("t.ein", source);
   ast::Ast tree = ast::parse(file, c.sources, c.diags);
-  c.m = sema::elaborate(tree, c.diags);
+  c.m = sema::elaborate(sema::lone_program(std::move(tree)), c.diags);
   if (!c.diags.has_errors()) {
     for (const std::string& line : core::verify(c.m)) ADD_FAILURE() << source << "\n" << line;
   }

@@ -1,0 +1,18 @@
+# Writes OUT, a C++ list of {name, text} for the files PATTERN in FOLDER. A raw string holds at most 64
+# KiB, so a text is written in pieces that the compiler joins. NAME_WE or NAME says how a file is called.
+file(GLOB files ${FOLDER}/${PATTERN})
+set(out "")
+foreach(file ${files})
+  get_filename_component(name ${file} ${NAMES})
+  file(READ ${file} body)
+  string(LENGTH "${body}" length)
+  set(pieces "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${body}" ${at} 15000 piece)
+    string(APPEND pieces "R\"page(${piece})page\" ")
+    math(EXPR at "${at} + 15000")
+  endwhile()
+  string(APPEND out "{\"${name}\", ${pieces}\"\"},\n")
+endforeach()
+file(WRITE ${OUT} "${out}")

@@ -1,0 +1,18 @@
+// Where modules come from: the standard library is part of the binary, everything else is a file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "sema/modules.h"
+
+namespace ein {
+
+// The text of a file, or nothing when it cannot be read. The driver itself reads no files.
+using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+
+// Paths resolve from the folder of the importing file, then from `root`, the folder of the program.
+sema::ReadModule module_reader(const ReadFile& read_file, const std::string& root);
+
+}  // namespace ein

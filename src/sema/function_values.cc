@@ -1,0 +1,193 @@
+// Functions as values: lambdas, functions by name, scalar primitives. A call inlines them like any
+// other function, so nothing after sema knows of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+namespace {
+
+// The frames that a lambda sees, kept for its later calls.
+const Frame* keep(Sema& s, const Frame* frame) {
+  if (!frame) return nullptr;
+  const Frame* up = keep(s, frame->up);
+  Frame& copy = s.frames.emplace_back(*frame);
+  copy.up = up;
+  return &copy;
+}
+
+Value value_of(Closure closure, const Env& env, Span span) {
+  Value v;
+  v.kind = Value::Kind::Function;
+  v.depth = env.depth;
+  v.span = span;
+  v.function = std::make_shared<const Closure>(std::move(closure));
+  return v;
+}
+
+Value of_function(const ast::Fn& fn, ast::StmtId stmt, const Scope& home, const Env& env,
+                  Span span) {
+  Closure c;
+  c.fn = fn;
+  c.stmt = stmt;
+  c.home = &home.frame;
+  c.name = quoted(fn.name.symbol);
+  return value_of(std::move(c), env, span);
+}
+
+size_t arity(const Closure& c) {
+  return c.primitive ? core::info(*c.primitive).arity : c.fn.params.size();
+}
+
+// The definition may turn out to be a function when it is elaborated.
+bool looks_like_function(const Sema& s, const Definition& d) {
+  if (d.clauses.size() != 1) return false;
+  const auto* let = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
+  if (!let || let->has_slots || !let->value) return false;
+  return std::holds_alternative<ast::Lambda>(s[let->value].node) ||
+         std::holds_alternative<ast::Path>(s[let->value].node);
+}
+
+// One argument or the result against a type inside a function type: the element type, and the
+// number of coordinates. Shape names say nothing there.
+bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& what) {
+  if (!type || std::holds_alternative<ast::ErrorType>(s.ast[type].node)) return true;
+  if (std::holds_alternative<ast::FnType>(s.ast[type].node)) {
+    v = fit_function(s, v, type, what);
+    return !v.poison();
+  }
+  const ast::TupleType* tuple = tuple_type(s, type);
+  bool shaped = v.kind == Value::Kind::Tuple && tuple && tuple->items.size() == v.items.size();
+  for (size_t i = 0; shaped && i < v.items.size(); ++i) {
+    if (!fit_part(s, env, v.items[i], tuple->items[i], what)) return false;
+  }
+  if (shaped || (is_text_type(s, type) && v.kind == Value::Kind::Text)) return true;
+  auto element = tuple || is_text_type(s, type) ? std::nullopt : element_type(s, type);
+  const auto* dims = dims_of(s, type);
+  bool any = dims && std::any_of(dims->begin(), dims->end(), [](const ast::Dim& d) {
+    return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
+  });
+  bool rank = !dims || any || dims->size() == v.coords.size();  // a scalar type maps over tensors
+  if (element && fits(v, *element) && rank) {
+    v = as_data(s, env, adapt(s, env, std::move(v), *element));
+    return !v.poison();
+  }
+  s.diags.error(Code::E0501, fmt::format("{} does not have its type", what))
+      .primary(v.span, "this is " + show_value(s, v))
+      .label(s.ast[type].span, "the function type says this");
+  return false;
+}
+
+}  // namespace
+
+Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
+  Closure c;
+  for (const ast::LambdaParam& p : lambda.params) {
+    for (const ast::Param& other : c.fn.params) {
+      if (other.name.symbol != p.name.symbol || text(p.name.symbol) == "_") continue;
+      s.diags.error(Code::E0202, quoted(p.name.symbol) + " is a parameter twice")
+          .primary(p.name.span, "again here")
+          .label(other.name.span, "first here");
+      return {};
+    }
+    c.fn.params.push_back({p.name, p.type});
+  }
+  c.fn.name = {intern("the lambda"), span};
+  c.fn.body = lambda.body;
+  c.home = keep(s, env.frame);
+  c.name = "the lambda";
+  return value_of(std::move(c), env, span);
+}
+
+std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name) {
+  if (const Function* f = find_function(env, name.symbol)) {
+    if (ambiguous(s, env, name, true)) return Value{};
+    return of_function(*f->fn, f->stmt, *f->home, env, name.span);
+  }
+  if (auto op = primitive_named(name.symbol)) {
+    Closure c;
+    c.primitive = op;
+    c.name = quoted(name.symbol);
+    return value_of(std::move(c), env, name.span);
+  }
+  if (reduction_named(name.symbol)) {
+    s.diags.error(Code::E0206, quoted(name.symbol) + " is not a value")
+        .primary(name.span, "a reduction takes coordinates")
+        .help(fmt::format("wrap it, as in `|x| {}[i](x[i])`", text(name.symbol)));
+    return Value{};
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name) {
+  for (const Frame* f = env.frame; f; f = f->up) {
+    for (auto it = f->values.rbegin(); it != f->values.rend(); ++it) {
+      if (it->first.symbol != name.symbol) continue;
+      if (it->second.kind == Value::Kind::Function) return it->second;
+      if (it->second.poison()) return Value{};
+    }
+    if (!f->scope) continue;
+    if (f->scope->functions.count(name.symbol)) return std::nullopt;
+    auto it = f->scope->values.find(name.symbol);
+    if (it == f->scope->values.end()) continue;
+    // A value called like something built in is meant only when it is written as a function.
+    if (is_builtin(name.symbol) && !looks_like_function(s, *it->second)) continue;
+    if (!looks_like_function(s, *it->second) && find_function(env, name.symbol)) {
+      continue;
+    }
+    Value v = read_definition(s, env, *it->second, name.span);
+    if (v.kind == Value::Kind::Function || v.poison()) return v;
+  }
+  return std::nullopt;
+}
+
+Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span) {
+  const Closure& c = *f.function;
+  if (args.size() != arity(c)) {
+    s.diags
+        .error(Code::E0205, fmt::format("{} takes {} argument{}, not {}", c.name, arity(c),
+                                        arity(c) == 1 ? "" : "s", args.size()))
+        .primary(span, "called here")
+        .label(c.fn.name.span.valid() ? c.fn.name.span : f.span, "the function");
+    return {};
+  }
+  const auto* type = c.type ? std::get_if<ast::FnType>(&s.ast[c.type].node) : nullptr;
+  for (size_t i = 0; type && i < args.size(); ++i) {
+    std::string what = fmt::format("argument {} of {}", i, c.name);
+    if (!fit_part(s, env, args[i], type->params[i], what)) return {};
+  }
+  Value v = c.primitive ? apply_pointwise(s, env, *c.primitive, std::move(args), span)
+                        : call_function(s, env, c.fn, c.stmt, c.home, std::move(args), span);
+  if (v.poison() || !type) return v;
+  return fit_part(s, env, v, type->result, "the result of " + c.name) ? v : Value{};
+}
+
+Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string& what) {
+  const auto* fn = std::get_if<ast::FnType>(&s.ast[type].node);
+  if (v.kind != Value::Kind::Function || !fn) {
+    s.diags
+        .error(Code::E0501, fmt::format("{} is {}, found {}", what,
+                                        fn ? "a function" : "not a function", show_value(s, v)))
+        .primary(v.span, "this is " + show_value(s, v))
+        .label(s.ast[type].span, "declared here");
+    return {};
+  }
+  if (fn->params.size() != arity(*v.function)) {
+    size_t n = arity(*v.function);
+    s.diags
+        .error(Code::E0501, fmt::format("{} takes {} argument{}, its type says {}", what, n,
+                                        n == 1 ? "" : "s", fn->params.size()))
+        .primary(v.span, "this function")
+        .label(s.ast[type].span, "declared here");
+    return {};
+  }
+  Closure c = *v.function;
+  c.type = type;
+  Value out = v;
+  out.function = std::make_shared<const Closure>(std::move(c));
+  return out;
+}
+
+}  // namespace ein::sema

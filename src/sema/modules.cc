@@ -1,0 +1,164 @@
+#include "sema/modules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/match.h"
+#include "syntax/parser.h"
+
+namespace ein::sema {
+namespace {
+
+constexpr const char* kPrelude = "std::prelude";
+
+std::string spelled(const std::vector<ast::Name>& parts, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) out += "::";
+    out += text(parts[i].symbol);
+  }
+  return out;
+}
+
+Span span_of(const std::vector<ast::Name>& parts) {
+  return join(parts.front().span, parts.back().span);
+}
+
+class Reader {
+ public:
+  Reader(SourceMap& sources, const ReadModule& read, Diagnostics& diags)
+      : sources_(sources), read_(read), diags_(diags) {}
+
+  Program take(FileId root) {
+    std::vector<std::string> tried;
+    if (auto prelude = read_ ? read_("", kPrelude, tried) : std::nullopt) {
+      out_.prelude = module(*prelude, {});
+    }
+    out_.ast.file = root;
+    std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
+    std::vector<ast::StmtId> items = parse_module(name, root, {});
+    out_.ast.items = items;
+    out_.modules.push_back({name, root, std::move(items)});
+    return std::move(out_);
+  }
+
+ private:
+  struct Open {  // a module whose imports are being read
+    std::string name;
+    Span from;  // the `use` that led to it
+  };
+
+  std::vector<ast::StmtId> parse_module(const std::string& name, FileId file, Span from) {
+    size_t stmts = out_.ast.stmts.size(), exprs = out_.ast.exprs.size();
+    std::vector<ast::StmtId> items = ast::parse_into(out_.ast, file, sources_, diags_);
+    size_t stmts_end = out_.ast.stmts.size(), exprs_end = out_.ast.exprs.size();
+    open_.push_back({name, from});
+    for (size_t i = stmts; i < stmts_end; ++i) statement(ast::StmtId(static_cast<uint32_t>(i)));
+    for (size_t i = exprs; i < exprs_end; ++i) {
+      const auto* path = std::get_if<ast::Path>(&out_.ast.exprs[ast::ExprId(uint32_t(i))].node);
+      if (path && path->parts.size() > 1) full_path(path->parts);
+    }
+    open_.pop_back();
+    return items;
+  }
+
+  void statement(ast::StmtId id) {
+    // Copies: reading a module adds to the tree.
+    if (const auto* use = std::get_if<ast::Use>(&out_.ast[id].node)) {
+      ast::Use n = *use;
+      import(id, n.path, !n.glob && n.items.empty());
+    } else if (const auto* mod = std::get_if<ast::Mod>(&out_.ast[id].node)) {
+      import(id, {mod->name}, false);
+    }
+  }
+
+  void import(ast::StmtId id, const std::vector<ast::Name>& path, bool may_be_item) {
+    std::vector<std::string> tried;
+    Span span = span_of(path);
+    if (auto found = find(spelled(path, path.size()), tried)) {
+      if (auto index = module(*found, span)) out_.targets[id] = {*index, std::nullopt};
+      return;
+    }
+    if (may_be_item && path.size() > 1) {
+      if (auto found = find(spelled(path, path.size() - 1), tried)) {
+        if (auto index = module(*found, span)) out_.targets[id] = {*index, path.back()};
+        return;
+      }
+    }
+    missing(spelled(path, path.size()), span, tried);
+  }
+
+  // `std::math::erf`: the module is everything but the last name. Other paths begin with a name
+  // that a `use` or `mod` brings.
+  void full_path(const std::vector<ast::Name>& parts) {
+    if (text(parts[0].symbol) != "std") return;
+    std::string name = spelled(parts, parts.size() - 1);
+    if (out_.paths.count(name)) return;
+    std::vector<std::string> tried;
+    auto found = find(name, tried);
+    if (!found) return;  // reported where the path is used
+    Span span = span_of(parts);
+    if (auto index = module(*found, span)) out_.paths[name] = *index;
+  }
+
+  std::optional<ModuleText> find(const std::string& path, std::vector<std::string>& tried) {
+    return read_ ? read_(open_.back().name, path, tried) : std::nullopt;
+  }
+
+  std::optional<size_t> module(const ModuleText& found, Span from) {
+    auto [it, fresh] = known_.try_emplace(found.name);
+    if (!fresh && it->second) return it->second;
+    auto same = [&](const Open& o) { return o.name == found.name; };
+    auto open = std::find_if(open_.begin(), open_.end(), same);
+    if (open != open_.end()) {
+      cycle(open, from);
+      return std::nullopt;
+    }
+    if (!fresh) return std::nullopt;  // part of a cycle: reported
+    FileId file = sources_.add(found.name, found.text);
+    std::vector<ast::StmtId> items = parse_module(found.name, file, from);
+    out_.modules.push_back({found.name, file, std::move(items)});
+    return known_[found.name] = out_.modules.size() - 1;
+  }
+
+  void cycle(std::vector<Open>::iterator first, Span closing) {
+    std::string chain;
+    for (auto it = first; it != open_.end(); ++it) chain += fmt::format("`{}` → ", it->name);
+    auto& d = diags_.error(Code::E0214, "modules import each other in a circle");
+    d.primary(closing, "this import closes the circle");
+    if (first + 1 != open_.end()) d.label((first + 1)->from, "it begins here");
+    d.note("the circle: " + chain + fmt::format("`{}`", first->name));
+    d.help("move what both need into a third module");
+  }
+
+  void missing(const std::string& path, Span span, const std::vector<std::string>& tried) {
+    auto& d = diags_.error(Code::E0211, fmt::format("there is no module `{}`", path));
+    d.primary(span, "");
+    for (const std::string& place : tried) d.note("looked for " + place);
+    if (!read_) d.note("this program is compiled without other files");
+  }
+
+  SourceMap& sources_;
+  const ReadModule& read_;
+  Diagnostics& diags_;
+  Program out_;
+  std::vector<Open> open_;
+  std::map<std::string, std::optional<size_t>> known_;
+};
+
+}  // namespace
+
+Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags) {
+  return Reader(sources, read, diags).take(root);
+}
+
+Program lone_program(ast::Ast ast) {
+  Program out;
+  out.modules.push_back({"", ast.file, ast.items});
+  out.ast = std::move(ast);
+  return out;
+}
+
+}  // namespace ein::sema

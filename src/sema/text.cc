@@ -1,0 +1,82 @@
+// Strings: they are known when compiling, but for the values they show.
+#include <fmt/format.h>
+
+#include "sema/sema.h"
+
+namespace ein::sema {
+
+Value plain_text(const Env& env, std::string text, Span span) {
+  Value v;
+  v.kind = Value::Kind::Text;
+  v.depth = env.depth;
+  v.span = span;
+  v.parts.push_back({std::move(text), {}, {}});
+  return v;
+}
+
+Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span) {
+  Value out = plain_text(env, "", span);
+  for (const ast::StrPiece& p : str.pieces) {
+    if (!p.value) {
+      out.parts.push_back({p.text, {}, {}});
+      continue;
+    }
+    Value item = elaborate(s, env, p.value);
+    if (item.poison()) return {};
+    out.parts.push_back({{}, out.items.size(), p.format});
+    out.items.push_back(std::move(item));
+  }
+  return out;
+}
+
+std::optional<std::string> constant_text(const Value& v) {
+  std::string out;
+  for (const TextPart& p : v.parts) {
+    if (!p.item) {
+      out += p.text;
+      continue;
+    }
+    const Value& item = v.items[*p.item];
+    auto inner = item.kind == Value::Kind::Text ? constant_text(item) : std::nullopt;
+    if (!inner) return std::nullopt;
+    out += *inner;
+  }
+  return out;
+}
+
+std::string type_text(const Sema& s, const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::Poison: return "?";
+    case Value::Kind::Function: return "fn";
+    case Value::Kind::Text: return "str";
+    case Value::Kind::Tuple: {
+      std::string out;
+      for (const Value& item : v.items) out += (out.empty() ? "" : ", ") + type_text(s, item);
+      return "(" + out + (v.items.size() == 1 ? ",)" : ")");
+    }
+    case Value::Kind::Data:
+    case Value::Kind::Table: break;
+  }
+  std::string element(name_of(default_type(v)));
+  if (v.scalar()) return element;
+  std::string dims;
+  for (const core::Coord& c : v.coords) {
+    dims += (dims.empty() ? "" : ", ") + (c.name ? text(c.name) : show(s, c.extent));
+  }
+  return fmt::format("[{}; {}]", element, dims);
+}
+
+Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span) {
+  if (call.args.size() != 1) {
+    s.diags
+        .error(Code::E0205, fmt::format("`typeof` takes 1 argument, not {}", call.args.size()))
+        .primary(span, "");
+    return {};
+  }
+  Value v = elaborate(s, env, call.args[0]);
+  if (v.poison()) return {};
+  for (core::Coord& c : v.coords) c.extent = resolve(s, c.extent);
+  return plain_text(env, type_text(s, v), span);
+}
+
+}  // namespace ein::sema
