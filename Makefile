@@ -29,6 +29,7 @@ bench-check: build
 # Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.
 FUZZ_SECONDS ?= 1800
 fuzz: build
+	cmake --build $(BUILD)/fuzz
 	for target in fuzz_parser fuzz_checker; do \
 	  python3 fuzz/run.py $(BUILD)/fuzz/$$target --seconds $(FUZZ_SECONDS) \
 	    --corpus $(BUILD)/fuzz/corpus_$$target --found $(BUILD)/fuzz/found || exit 1; done
