@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test check-asan format clean
+.PHONY: build setup configure demo test bench-check fuzz check-asan format clean
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -21,6 +21,18 @@ demo: build
 # ctest prints the seconds of every suite.
 test: build
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+# How fast `ein check` is, in lines per second; measures, asserts nothing.
+bench-check: build
+	python3 bench/check.py $(BUILD)/ein --json $(BUILD)/bench-check.json
+
+# Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.
+FUZZ_SECONDS ?= 1800
+fuzz: build
+	cmake --build $(BUILD)/fuzz
+	for target in fuzz_parser fuzz_checker; do \
+	  python3 fuzz/run.py $(BUILD)/fuzz/$$target --seconds $(FUZZ_SECONDS) \
+	    --corpus $(BUILD)/fuzz/corpus_$$target --found $(BUILD)/fuzz/found || exit 1; done
 
 # The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
 check-asan: setup

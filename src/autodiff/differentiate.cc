@@ -37,27 +37,64 @@ void for_each_request(const Module& m, ExprId e,
   });
 }
 
-std::vector<Asked> find_requests(const Module& m) {
+std::vector<Asked> requests_in(const Module& m, FamilyId id) {
   std::vector<Asked> out;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    auto note = [&](ExprId body) {
-      for_each_request(m, body, [&](ExprId e, const Request& r) {
-        out.push_back({FamilyId(i), e, r, m[e].span});
-      });
-    };
-    for_each_body(m, FamilyId(i), note);
-  }
+  for_each_body(m, id, [&](ExprId body) {
+    for_each_request(m, body, [&](ExprId e, const Request& r) {
+      out.push_back({id, e, r, m[e].span});
+    });
+  });
   return out;
 }
 
-bool contains_request(const Module& m, FamilyId id) {
-  bool found = false;
-  auto note = [&](ExprId body) {
-    for_each_request(m, body, [&](ExprId, const Request&) { found = true; });
-  };
-  for_each_body(m, id, note);
-  return found;
-}
+// The requests of a module by the family they stand in, kept up to date while families change: a
+// program may hold thousands of them.
+class Requests {
+ public:
+  explicit Requests(const Module& m) : m_(m) { look_at_new(); }
+
+  void look_at(FamilyId id) {
+    if (auto it = in_.find(id); it != in_.end()) {
+      for (const Asked& a : it->second) forget(a);
+      in_.erase(it);
+    }
+    std::vector<Asked> found = requests_in(m_, id);
+    if (found.empty()) return;
+    std::vector<Asked>& list = in_[id] = std::move(found);
+    for (const Asked& a : list) by_num_[a.request.num].insert(id);
+  }
+  void look_at_new() {
+    for (; looked_ < m_.families.size(); ++looked_) look_at(FamilyId(looked_));
+  }
+
+  bool empty() const { return in_.empty(); }
+  bool stand_in(FamilyId id) const { return in_.contains(id); }
+  const std::map<FamilyId, std::vector<Asked>>& all() const { return in_; }
+  std::vector<Asked> of(FamilyId num) const {
+    std::vector<Asked> out;
+    auto holders = by_num_.find(num);
+    if (holders == by_num_.end()) return out;
+    for (FamilyId id : holders->second) {
+      for (const Asked& a : in_.at(id)) {
+        if (a.request.num == num) out.push_back(a);
+      }
+    }
+    return out;
+  }
+
+ private:
+  void forget(const Asked& a) {
+    auto it = by_num_.find(a.request.num);
+    if (it == by_num_.end()) return;
+    it->second.erase(a.in);
+    if (it->second.empty()) by_num_.erase(it);
+  }
+
+  const Module& m_;
+  uint32_t looked_ = 0;
+  std::map<FamilyId, std::vector<Asked>> in_;
+  std::map<FamilyId, std::set<FamilyId>> by_num_;  // the families that ask about a numerator
+};
 
 // The sequences around a family, outermost first.
 using Chain = std::vector<const Sequence*>;
@@ -80,9 +117,12 @@ void chains(const std::vector<Step>& steps, Chain& around, std::map<FamilyId, Ch
   }
 }
 
-std::unique_ptr<Order> find_order(Module& m) {
+// Of the families that hold these requests and all they read, which is all that matters to them.
+std::unique_ptr<Order> find_order(Module& m, const std::vector<Asked>& asked) {
   auto order = std::make_unique<Order>();  // chains point into the schedule: it must not move
-  order->schedule = schedule(m, {});
+  std::set<FamilyId> in;
+  for (const Asked& a : asked) in.insert(a.in);
+  order->schedule = schedule(m, {in.begin(), in.end()});
   Chain none;
   chains(order->schedule.steps, none, order->around);
   return order;
@@ -124,12 +164,19 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
 
 class Differentiator {
  public:
-  Differentiator(Module& m, Diagnostics& diags) : m_(m), diags_(diags) {}
+  Differentiator(Module& m, Diagnostics& diags) : m_(m), diags_(diags), requests_(m) {}
 
   void run() {
-    for (std::vector<Asked> asked = find_requests(m_); !asked.empty(); asked = find_requests(m_)) {
-      for (const Asked& a : asked) touched_.insert(a.in);
-      if (!expand_one(asked)) give_up(asked);
+    while (!requests_.empty()) {
+      // In order, each as soon as nothing blocks it; those that were blocked get another turn.
+      bool progress = false;
+      std::vector<FamilyId> holders;
+      for (const auto& [id, list] : requests_.all()) holders.push_back(id);
+      for (FamilyId id : holders) {
+        touched_.insert(id);
+        while (requests_.stand_in(id) && expand_one(id)) progress = true;
+      }
+      if (!progress) give_up();
     }
     // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
@@ -143,25 +190,27 @@ class Differentiator {
   }
 
  private:
-  // Expands the first numerator whose path is free of other requests, with all its requests.
-  bool expand_one(const std::vector<Asked>& asked) {
-    std::unique_ptr<Order> order = find_order(m_);
-    for (const Asked& a : asked) {
+  // Expands the first numerator in a family whose path is free of other requests, with all its
+  // requests.
+  bool expand_one(FamilyId id) {
+    const std::vector<Asked> here = requests_.all().at(id);
+    for (const Asked& a : here) {
+      const std::vector<Asked> asked = requests_.of(a.request.num);
+      std::unique_ptr<Order> order = find_order(m_, asked);
       bool stuck = false;
       Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck)};
       if (stuck) continue;
       std::vector<const Asked*> together;
       for (const Asked& other : asked) {
-        if (other.request.num != sweep.num) continue;
-        bool other_stuck = false;
-        if (&other != &a && shared_steps(*order, other, other_stuck) != sweep.local) continue;
+        bool same = other.in == a.in && other.node == a.node, other_stuck = false;
+        if (!same && shared_steps(*order, other, other_stuck) != sweep.local) continue;
         sweep.dens.insert(other.request.den);
         together.push_back(&other);
       }
       std::set<FamilyId> path = cone(m_, sweep);
       bool blocked = std::any_of(path.begin(), path.end(), [&](FamilyId f) {
         // A denominator's own definition is not on the path, unless it reads the path.
-        return contains_request(m_, f) && reads_any(f, path, sweep);
+        return requests_.stand_in(f) && reads_any(f, path, sweep);
       });
       if (blocked) continue;
       if (!check_types(sweep, together)) return true;
@@ -201,9 +250,12 @@ class Differentiator {
   void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
     auto in_step = [&] {  // families made since run in step too
       bool stuck = false;
-      if (!sweep.local.empty()) sweep.local = shared_steps(*find_order(m_), a, stuck);
+      if (!sweep.local.empty()) sweep.local = shared_steps(*find_order(m_, {a}), a, stuck);
     };
-    for (FamilyId f : cone(m_, sweep)) to_normal_form(m_, f);
+    for (FamilyId f : cone(m_, sweep)) {
+      to_normal_form(m_, f);
+      changed_.insert(f);
+    }
     in_step();
     if (!check_types(sweep, together)) return;  // an argmax inside an expression has a family now
     std::set<FamilyId> members = cone(m_, sweep);
@@ -212,6 +264,7 @@ class Differentiator {
       for (FamilyId f : work) {
         Active active = [&](ExprId read) { return carries(m_, sweep, members, f, read); };
         for (FamilyId n : split_shared_slopes(m_, f, active)) made.push_back(n);
+        changed_.insert(f);
       }
       if (!made.empty()) in_step();
       members = cone(m_, sweep);
@@ -248,7 +301,10 @@ class Differentiator {
       d.label(culprit, fmt::format("on the path, in `{}`", text(m_[p.family].name)));
   }
 
-  void give_up(const std::vector<Asked>& asked) {
+  void give_up() {
+    std::vector<Asked> asked;
+    for (const auto& [id, list] : requests_.all())
+      asked.insert(asked.end(), list.begin(), list.end());
     const Asked& a = asked[0];
     diags_
         .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
@@ -271,10 +327,18 @@ class Differentiator {
       ExprId d = by(*a);
       with[a->node] = d ? cast(m_, d, m_[a->node].type) : float_lit(m_, 0, m_[a->node].type);
     }
-    // In every family: normal form may have moved a request into a generated one.
-    for (uint32_t i = 0; i < m_.families.size(); ++i) {
-      FamilyId f(i);
-      if (!contains_request(m_, f)) continue;
+    // Normal form may have moved a request into a generated family.
+    for (FamilyId f : changed_) requests_.look_at(f);
+    changed_.clear();
+    requests_.look_at_new();
+    std::set<FamilyId> nums, holders;
+    for (const Asked* a : asked) nums.insert(a->request.num);
+    for (FamilyId num : nums) {
+      for (const Asked& x : requests_.of(num)) {
+        if (with.contains(x.node)) holders.insert(x.in);
+      }
+    }
+    for (FamilyId f : holders) {
       rewrite_family(m_, f, [&](ExprId e) {
         return rewrite(m_, e, [&](ExprId x) {
           auto it = with.find(x);
@@ -282,25 +346,30 @@ class Differentiator {
         });
       });
       touched_.insert(f);
+      requests_.look_at(f);
     }
   }
 
   Module& m_;
   Diagnostics& diags_;
+  Requests requests_;
   std::set<FamilyId> touched_;
+  std::set<FamilyId> changed_;  // their requests may stand elsewhere now
 };
 
 }  // namespace
 
 Module differentiate(const Module& in, Diagnostics& diags) {
   Module m = in;
-  if (!find_requests(m).empty()) Differentiator(m, diags).run();
+  if (!Requests(m).empty()) Differentiator(m, diags).run();
   return m;
 }
 
 std::vector<Span> requests_left(const Module& m) {
   std::vector<Span> out;
-  for (const Asked& a : find_requests(m)) out.push_back(a.span);
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    for (const Asked& a : requests_in(m, FamilyId(i))) out.push_back(a.span);
+  }
   return out;
 }
 

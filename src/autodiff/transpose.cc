@@ -82,7 +82,14 @@ class Transposer {
     Active active = [&](ExprId node) { return carries(m_, sweep_, members, id, node); };
     auto take = [&](Linear linear, const std::vector<Range>& box) {
       if (linear.problem && !out_.problem) out_.problem = Problem{id, *linear.problem};
-      for (Term& t : linear.terms) incoming_[t.family].push_back({id, box, std::move(t)});
+      for (Term& t : linear.terms) {
+        // A contribution binds the reader's coordinates beside those of the adjoint.
+        size_t slots = carried_.size() + m_[t.family].rank() + m_[id].rank() + t.over.size();
+        if (slots > kMaxSlots && !out_.problem) {
+          out_.problem = Problem{id, {"values with so many coordinates", t.span, true}};
+        }
+        incoming_[t.family].push_back({id, box, std::move(t)});
+      }
     };
     for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
       take(linearise(m_, id, c, active), m_[id].clauses[c].box);

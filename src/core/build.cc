@@ -446,13 +446,16 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
 }
 
 Symbol fresh_name(const Module& m, const std::string& base) {
+  Module::Names& taken = m.names;
+  for (; taken.families < m.families.size(); ++taken.families) {
+    taken.symbols.insert(m.families[FamilyId(taken.families)].name);
+  }
+  for (; taken.params < m.params.size(); ++taken.params) {
+    taken.symbols.insert(m.params[ParamId(taken.params)].name);
+  }
   for (int n = 0;; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    bool taken = std::any_of(m.families.begin(), m.families.end(),
-                             [&](const Family& f) { return f.name == name; }) ||
-                 std::any_of(m.params.begin(), m.params.end(),
-                             [&](const Param& p) { return p.name == name; });
-    if (!taken) return name;
+    if (!taken.symbols.contains(name)) return name;
   }
 }
 

@@ -31,6 +31,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -211,6 +212,12 @@ struct Module {
   Store<ParamId, Param> params;
   std::vector<Constraint> constraints;
   std::vector<Effect> effects;  // in source order
+  // The names of the first so many families and params, for fresh_name: names never change.
+  struct Names {
+    std::unordered_set<Symbol> symbols;
+    uint32_t families = 0, params = 0;
+  };
+  mutable Names names;
 
   const Expr& operator[](ExprId id) const { return (*arena)[id]; }
   const Family& operator[](FamilyId id) const { return families[id]; }

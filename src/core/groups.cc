@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/match.h"
 #include "core/prove.h"
@@ -21,59 +22,67 @@ struct Read {
 };
 
 using Graph = std::vector<Read>;
+using Edges = std::vector<std::pair<FamilyId, FamilyId>>;  // reader, read
 
-void collect(Module& m, FamilyId id, Graph& out) {
+// The reads of one family inside its group, with what holds around each.
+void collect(Module& m, FamilyId id, const std::set<FamilyId>& members, Graph& out) {
   const Family family = m[id];
   auto wanted = [](const Node& n) {
     return std::holds_alternative<Access>(n) || std::holds_alternative<Request>(n);
   };
   auto note = [&](ExprId e, const Facts& facts) {
     const Node node = m[e].node;
+    auto add = [&](FamilyId read, const std::vector<ExprId>& at) {
+      if (members.contains(read)) out.push_back({id, read, e, at, facts});
+    };
     if (const auto* a = std::get_if<Access>(&node)) {
-      out.push_back({id, a->family, e, a->at, facts});
+      add(a->family, a->at);
     } else if (const auto* r = std::get_if<Request>(&node)) {
-      out.push_back({id, r->num, e, r->num_at, facts});
-      out.push_back({id, r->den, e, r->den_at, facts});
+      add(r->num, r->num_at);
+      add(r->den, r->den_at);
     }
   };
   for (const Clause& c : family.clauses) for_each_with_facts(m, c, wanted, note);
-  for (ExprId cell : family.cells) { for_each_with_facts(m, Clause{{}, cell, {}}, wanted, note); }
+  for (ExprId cell : family.cells) for_each_with_facts(m, Clause{{}, cell, {}}, wanted, note);
 }
 
 // Strongly connected components in dependency order (what is read comes first).
 std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& families,
-                                              const Graph& reads) {
-  std::map<FamilyId, std::vector<FamilyId>> next;
-  std::set<FamilyId> members(families.begin(), families.end());
-  for (const Read& r : reads) {
-    if (members.contains(r.reader) && members.contains(r.read)) next[r.reader].push_back(r.read);
+                                              const Edges& edges) {
+  std::unordered_map<FamilyId, uint32_t> number;
+  for (FamilyId f : families) number.emplace(f, static_cast<uint32_t>(number.size()));
+  std::vector<std::vector<uint32_t>> next(families.size());
+  for (const auto& [reader, read] : edges) {
+    auto from = number.find(reader), to = number.find(read);
+    if (from != number.end() && to != number.end()) next[from->second].push_back(to->second);
   }
-  std::map<FamilyId, int> index, low;
-  std::vector<FamilyId> stack;
-  std::set<FamilyId> on_stack;
+  constexpr uint32_t kNew = ~0u;
+  std::vector<uint32_t> index(families.size(), kNew), low(families.size()), stack;
+  std::vector<bool> on_stack(families.size());
   std::vector<std::vector<FamilyId>> out;
   // Tarjan with an explicit stack: a chain of definitions may be as long as the program.
   struct Frame {
-    FamilyId family;
+    uint32_t family;
     size_t edge;
   };
-  for (FamilyId root : families) {
-    if (index.contains(root)) continue;
-    std::vector<Frame> frames{{root, 0}};
+  uint32_t count = 0;
+  std::vector<Frame> frames;
+  auto open = [&](uint32_t f) {
+    index[f] = low[f] = count++;
+    stack.push_back(f);
+    on_stack[f] = true;
+    frames.push_back({f, 0});
+  };
+  for (uint32_t root = 0; root < families.size(); ++root) {
+    if (index[root] != kNew) continue;
+    open(root);
     while (!frames.empty()) {
-      FamilyId f = frames.back().family;
-      if (frames.back().edge == 0 && !index.contains(f)) {
-        int n = static_cast<int>(index.size());
-        index[f] = low[f] = n;
-        stack.push_back(f);
-        on_stack.insert(f);
-      }
-      const auto& edges = next[f];
-      if (frames.back().edge < edges.size()) {
-        FamilyId to = edges[frames.back().edge++];
-        if (!index.contains(to)) {
-          frames.push_back({to, 0});
-        } else if (on_stack.contains(to)) {
+      uint32_t f = frames.back().family;
+      if (frames.back().edge < next[f].size()) {
+        uint32_t to = next[f][frames.back().edge++];
+        if (index[to] == kNew) {
+          open(to);
+        } else if (on_stack[to]) {
           low[f] = std::min(low[f], index[to]);
         }
         continue;
@@ -81,10 +90,10 @@ std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& famil
       if (low[f] == index[f]) {
         std::vector<FamilyId> component;
         for (bool more = true; more;) {
-          FamilyId top = stack.back();
+          uint32_t top = stack.back();
           stack.pop_back();
-          on_stack.erase(top);
-          component.push_back(top);
+          on_stack[top] = false;
+          component.push_back(families[top]);
           more = top != f;
         }
         std::sort(component.begin(), component.end());
@@ -92,7 +101,7 @@ std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& famil
       }
       frames.pop_back();
       if (!frames.empty()) {
-        FamilyId parent = frames.back().family;
+        uint32_t parent = frames.back().family;
         low[parent] = std::min(low[parent], low[f]);
       }
     }
@@ -104,20 +113,13 @@ class Scheduler {
  public:
   explicit Scheduler(Module& m) : m_(m) {}
 
-  // The steps for `families`, of which some coordinates (`fixed_`) already run in sequence.
-  bool order(const std::vector<FamilyId>& families, const Graph& reads, std::vector<Step>& out) {
-    std::set<FamilyId> read_themselves;
-    for (const Read& r : reads) {
-      if (r.reader == r.read) read_themselves.insert(r.reader);
-    }
-    for (const auto& component : components(families, reads)) {
-      if (component.size() == 1 && !read_themselves.contains(component[0])) {
-        out.push_back(Compute{component[0]});
-        continue;
-      }
-      if (!sequence(component, reads, out)) return false;
-    }
-    return true;
+  // The steps for all families. What holds around a read is worked out only inside groups.
+  bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out) {
+    return order(families, edges, out, [&](const std::set<FamilyId>& members) {
+      Graph inner;
+      for (FamilyId f : members) collect(m_, f, members, inner);
+      return inner;
+    });
   }
 
   std::optional<Cycle> cycle;
@@ -125,13 +127,41 @@ class Scheduler {
  private:
   using Positions = std::map<FamilyId, uint32_t>;
 
-  // Chooses one coordinate per member and a direction such that no read goes against it.
-  bool sequence(const std::vector<FamilyId>& component, const Graph& all, std::vector<Step>& out) {
-    std::set<FamilyId> members(component.begin(), component.end());
-    Graph inner;
-    for (const Read& r : all) {
-      if (members.contains(r.reader) && members.contains(r.read)) inner.push_back(r);
+  // `inside` gives the reads among the members of a group.
+  template <class Inside>
+  bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out,
+             const Inside& inside) {
+    std::set<FamilyId> read_themselves;
+    for (const auto& [reader, read] : edges) {
+      if (reader == read) read_themselves.insert(reader);
     }
+    for (const auto& component : components(families, edges)) {
+      if (component.size() == 1 && !read_themselves.contains(component[0])) {
+        out.push_back(Compute{component[0]});
+        continue;
+      }
+      if (!sequence(component, inside({component.begin(), component.end()}), out)) return false;
+    }
+    return true;
+  }
+
+  // The same for a group of which some coordinates (`fixed_`) already run in sequence.
+  bool order_within(const std::vector<FamilyId>& families, const Graph& reads,
+                    std::vector<Step>& out) {
+    Edges edges;
+    for (const Read& r : reads) edges.push_back({r.reader, r.read});
+    return order(families, edges, out, [&](const std::set<FamilyId>& members) {
+      Graph inner;
+      for (const Read& r : reads) {
+        if (members.contains(r.reader) && members.contains(r.read)) inner.push_back(r);
+      }
+      return inner;
+    });
+  }
+
+  // Chooses one coordinate per member and a direction such that no read goes against it.
+  bool sequence(const std::vector<FamilyId>& component, const Graph& inner,
+                std::vector<Step>& out) {
     std::vector<FamilyId> connected = connect(component, inner);
     for (bool downward : {false, true}) {
       Positions positions;
@@ -160,7 +190,7 @@ class Scheduler {
       s.members.push_back({f, positions.at(f)});
       fixed_[f].insert(positions.at(f));
     }
-    bool ok = order(component, rest, s.body);
+    bool ok = order_within(component, rest, s.body);
     for (FamilyId f : component) fixed_[f].erase(positions.at(f));
     if (ok) {
       cycle.reset();
@@ -222,36 +252,42 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
   if (families.empty()) {
     for (uint32_t i = 0; i < m.families.size(); ++i) families.push_back(FamilyId(i));
   }
-  std::set<FamilyId> seen(families.begin(), families.end());
-  Graph reads;
+  std::vector<bool> seen(m.families.size());
+  for (FamilyId f : families) seen[f.v] = true;
+  Edges edges;
   auto need = [&](FamilyId f) {
-    if (seen.insert(f).second) families.push_back(f);
-  };
-  std::function<void(ExprId)> need_params = [&](ExprId e) {
-    for_each_node(m, e, [&](ExprId x) {
-      if (const auto* p = get_if<ParamRef>(m, x); p && m.params[p->param].source) {
-        need(m.params[p->param].source);
-      }
-    });
+    if (!seen[f.v]) families.push_back(f);
+    seen[f.v] = true;
   };
   for (size_t i = 0; i < families.size(); ++i) {
-    size_t before = reads.size();
-    collect(m, families[i], reads);
-    for (size_t k = before; k < reads.size(); ++k) need(reads[k].read);
-    for (const Coord& c : m[families[i]].coords) need_params(c.extent);
-    for (const Clause& c : m[families[i]].clauses) {
-      for (const Range& r : c.box) {
-        need_params(r.lo);
-        need_params(r.hi);
+    FamilyId reader = families[i];
+    auto note = [&](ExprId e) {
+      auto reads = [&](FamilyId f) {
+        edges.push_back({reader, f});
+        need(f);
+      };
+      if (const auto* a = get_if<Access>(m, e)) {
+        reads(a->family);
+      } else if (const auto* r = get_if<Request>(m, e)) {
+        reads(r->num);
+        reads(r->den);
+      } else if (const auto* p = get_if<ParamRef>(m, e); p && m.params[p->param].source) {
+        need(m.params[p->param].source);
       }
-      need_params(c.body);
+    };
+    for (const Coord& c : m[reader].coords) for_each_node(m, c.extent, note);
+    for_each_body(m, reader, [&](ExprId body) { for_each_node(m, body, note); });
+    for (const Clause& c : m[reader].clauses) {
+      for (const Range& r : c.box) {
+        for_each_node(m, r.lo, note);
+        for_each_node(m, r.hi, note);
+      }
     }
-    for (ExprId cell : m[families[i]].cells) need_params(cell);
   }
   std::sort(families.begin(), families.end());
   Scheduler scheduler(m);
   Schedule out;
-  if (!scheduler.order(families, reads, out.steps)) out.cycle = scheduler.cycle;
+  if (!scheduler.order(families, edges, out.steps)) out.cycle = scheduler.cycle;
   return out;
 }
 

@@ -64,6 +64,29 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
       });
 }
 
+// A set of nodes. Most expressions are small, and a table for each of them would be the larger part
+// of walking it.
+class Seen {
+ public:
+  bool add(ExprId e) {
+    if (!many_.empty()) return many_.insert(e).second;
+    for (size_t i = 0; i < count_; ++i) {
+      if (few_[i] == e) return false;
+    }
+    if (count_ < std::size(few_)) {
+      few_[count_++] = e;
+      return true;
+    }
+    many_.insert(few_, few_ + count_);
+    return many_.insert(e).second;
+  }
+
+ private:
+  ExprId few_[16];
+  size_t count_ = 0;
+  std::unordered_set<ExprId> many_;
+};
+
 ExprId memoised(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
                 const std::function<ExprId(ExprId)>& visit) {
   if (auto it = memo.find(e); it != memo.end()) return it->second;
@@ -103,9 +126,9 @@ void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>
 }
 
 void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
-  std::unordered_set<ExprId> seen;
+  Seen seen;
   std::function<void(ExprId)> visit = [&](ExprId x) {
-    if (!seen.insert(x).second) return;
+    if (!seen.add(x)) return;
     for_each_child(m, x, visit);
     f(x);
   };

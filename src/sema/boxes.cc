@@ -2,6 +2,9 @@
 // family (decision 11).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <list>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -12,6 +15,13 @@ struct Piece {
   Box box;
   std::vector<const ClauseOut*> layers;
 };
+
+// The one address that a box covers along its first coordinate, if that is known.
+std::optional<int64_t> single(const Sema& s, const Box& box) {
+  if (box.empty()) return std::nullopt;
+  auto lo = core::const_int(s.m, box[0].lo), hi = core::const_int(s.m, box[0].hi);
+  return lo && hi && *hi == *lo + 1 ? lo : std::nullopt;
+}
 
 bool empty_range(Sema& s, const core::Range& r, const core::Facts& facts) {
   return core::proves_le(s.m, r.hi, r.lo, facts);
@@ -61,14 +71,62 @@ CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type)
   return out;
 }
 
-void check_cover(Sema& s, const Definition& d, const std::vector<Piece>& pieces,
+// The pieces in order, found by the address they stand at along the first coordinate: a family may
+// have thousands of clauses for single cells.
+class Pieces {
+ public:
+  using Place = std::list<Piece>::iterator;
+
+  explicit Pieces(Sema& s) : s_(s) {}
+  const std::list<Piece>& all() const { return pieces_; }
+
+  void add(Piece p) { index(pieces_.insert(pieces_.end(), std::move(p))); }
+  void replace(Place at, std::vector<Piece> by) {
+    auto& list = place(at->box);
+    list.erase(std::find(list.begin(), list.end(), at));
+    for (Piece& p : by) index(pieces_.insert(at, std::move(p)));
+    pieces_.erase(at);
+  }
+  // Those that a box may meet; all others lie at another address.
+  std::vector<Place> near(const Box& box) {
+    std::vector<Place> out = wide_;
+    auto address = single(s_, box);
+    if (!address) {
+      out.clear();
+      for (auto it = pieces_.begin(); it != pieces_.end(); ++it) out.push_back(it);
+    } else if (auto it = at_.find(*address); it != at_.end()) {
+      out.insert(out.end(), it->second.begin(), it->second.end());
+    }
+    return out;
+  }
+
+ private:
+  void index(Place p) { place(p->box).push_back(p); }
+  std::vector<Place>& place(const Box& box) {
+    auto address = single(s_, box);
+    return address ? at_[*address] : wide_;
+  }
+
+  Sema& s_;
+  std::list<Piece> pieces_;
+  std::unordered_map<int64_t, std::vector<Place>> at_;
+  std::vector<Place> wide_;
+};
+
+void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
                  const std::vector<core::Coord>& coords) {
   std::vector<Box> left(1);
   for (const core::Coord& c : coords) left[0].push_back({core::int_lit(s.m, 0), c.extent});
-  for (const Piece& p : pieces) {
+  std::vector<const Piece*> sorted;
+  for (const Piece& p : pieces) sorted.push_back(&p);
+  // From the last address down, so that single cells are cut off the end of what is left.
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Piece* a, const Piece* b) {
+    return single(s, a->box).value_or(-1) > single(s, b->box).value_or(-1);
+  });
+  for (const Piece* p : sorted) {
     std::vector<Box> next;
     for (const Box& b : left) {
-      for (Box& rest : subtract(s, b, p.box)) next.push_back(std::move(rest));
+      for (Box& rest : subtract(s, b, p->box)) next.push_back(std::move(rest));
     }
     left = std::move(next);
   }
@@ -77,7 +135,12 @@ void check_cover(Sema& s, const Definition& d, const std::vector<Piece>& pieces,
                           fmt::format("{} has a hole: nothing defines {}{}", quoted(d.name.symbol),
                                       text(d.name.symbol), show_box(s, left[0], coords)));
   bool first = true;
+  constexpr size_t kMaxShown = 8;
   for (const auto& out : d.outs) {
+    if (e.labels.size() == kMaxShown) {
+      e.note(fmt::format("and {} more clauses", d.outs.size() - kMaxShown));
+      break;
+    }
     std::string says = "defines " + text(d.name.symbol) + show_box(s, out->box, coords);
     if (first) {
       e.primary(out->site->span, says);
@@ -118,27 +181,29 @@ std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
 
 std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type) {
-  std::vector<Piece> pieces;
+  Pieces made(s);
   for (const auto& out : d.outs) {
-    std::vector<Piece> next;
     std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one
-    for (Piece& p : pieces) {
+    for (auto it : made.near(out->box)) {
+      const Piece p = *it;
+      std::vector<Piece> next;
       for (Box& rest : subtract(s, p.box, out->box)) next.push_back({std::move(rest), p.layers});
-      if (!out->gate) continue;
       Box both = intersect(s, p.box, out->box);
-      if (provably_empty(s, both)) continue;
-      Piece over{both, p.layers};
-      over.layers.push_back(&*out);
-      next.push_back(std::move(over));
-      std::vector<Box> less;
-      for (const Box& b : fresh) {
-        for (Box& rest : subtract(s, b, p.box)) less.push_back(std::move(rest));
+      if (out->gate && !provably_empty(s, both)) {
+        Piece over{both, p.layers};
+        over.layers.push_back(&*out);
+        next.push_back(std::move(over));
+        std::vector<Box> less;
+        for (const Box& b : fresh) {
+          for (Box& rest : subtract(s, b, p.box)) less.push_back(std::move(rest));
+        }
+        fresh = std::move(less);
       }
-      fresh = std::move(less);
+      made.replace(it, std::move(next));
     }
-    for (Box& b : fresh) next.push_back({std::move(b), {&*out}});
-    pieces = std::move(next);
+    for (Box& b : fresh) made.add({std::move(b), {&*out}});
   }
+  const std::list<Piece>& pieces = made.all();
   check_cover(s, d, pieces, coords);
   std::vector<core::Clause> clauses;
   for (const Piece& p : pieces) {

@@ -25,9 +25,9 @@ std::vector<CoreId> fallbacks(Sema& s, Definition& d) {
   return out;
 }
 
-void elaborate_one(Sema& s, Definition& d, size_t i, const std::vector<CoreId>& fallback) {
+void elaborate_one(Sema& s, Definition& d, size_t i) {
   ClauseOut out = elaborate_clause(s, d, d.clauses[i]);
-  infer_ranges(s, out, fallback);
+  infer_ranges(s, out, [&] { return fallbacks(s, d); });
   d.outs[i] = std::move(out);
 }
 
@@ -45,7 +45,7 @@ void begin(Sema& s, Definition& d) {
     if (reads_group(s, d, d.clauses[i])) {
       remain = true;
     } else {
-      elaborate_one(s, d, i, fallbacks(s, d));
+      elaborate_one(s, d, i);
     }
   }
   if (!remain) return;
@@ -98,9 +98,8 @@ void complete(Sema& s, Definition& d) {
   d.finishing = true;
   if (d.state == Definition::State::Todo) d.state = Definition::State::Busy;
   s.busy.push_back(&d);
-  std::vector<CoreId> fallback = fallbacks(s, d);
   for (size_t i = 0; i < d.clauses.size(); ++i) {
-    if (!d.outs[i]) elaborate_one(s, d, i, fallback);
+    if (!d.outs[i]) elaborate_one(s, d, i);
   }
   bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
   s.busy.pop_back();
@@ -122,10 +121,8 @@ void define(Sema& s, Definition& d) {
     return;
   }
   std::vector<Definition*> members;
-  for (Definition& other : d.scope->definitions) {
-    if (other.group == d.group && other.state == Definition::State::Todo && other.outs.empty()) {
-      members.push_back(&other);
-    }
+  for (Definition* other : s.groups[static_cast<size_t>(d.group)]) {
+    if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   for (Definition* member : members) begin(s, *member);
   for (Definition* member : members) complete(s, *member);

@@ -69,7 +69,7 @@ core::Module elaborate_program(const Program& program, const std::vector<ast::St
   for (const auto& [name, d] : module.values) s.reserved.insert(name);
   declare_inputs(s, module);
   for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
-  for (Definition& d : module.definitions) define(s, d);
+  for (Definition* d : module.order) define(s, *d);
   for (TreeId value : effects) elaborate_statement(s, module.env, value);
   finish(s);
   return std::move(s.m);

@@ -133,6 +133,10 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Call& n) { return elaborate_call(s, env, n, span); },
       [&](const ast::Unary& n) {
         core::Op op = n.op == ast::UnaryOp::Neg ? core::Op::Neg : core::Op::Not;
+        const auto* lit = std::get_if<ast::IntLit>(&s[n.arg].node);
+        if (lit && op == core::Op::Neg && lit->value == uint64_t{1} << 63) {  // the least i64
+          return untyped_int(env, core::int_lit(s.m, INT64_MIN), span);
+        }
         return apply_unary(s, env, op, elaborate(s, env, n.arg), span);
       },
       [&](const ast::Binary& n) { return elaborate_binary(s, env, n, span); },

@@ -82,21 +82,33 @@ core::Range unknown_range(Sema& s, ast::Name name, bool left) {
 }
 
 bool has_unsolved(const Sema& s, CoreId e) {
+  if (!e) return false;
+  if (s.unsolved.size() <= e.v) s.unsolved.resize(s.m.arena->size(), Sema::Unsolved::NotLooked);
+  Sema::Unsolved& known = s.unsolved[e.v];
+  if (known != Sema::Unsolved::NotLooked) return known == Sema::Unsolved::Yes;
   bool found = false;
-  core::for_each_node(s.m, e, [&](CoreId x) {
-    if (const auto* p = core::get_if<core::ParamRef>(s.m, x)) found |= is_placeholder(p->param);
-  });
+  if (const auto* p = core::get_if<core::ParamRef>(s.m, e)) found = is_placeholder(p->param);
+  core::for_each_child(s.m, e, [&](CoreId child) { found = found || has_unsolved(s, child); });
+  s.unsolved[e.v] = found ? Sema::Unsolved::Yes : Sema::Unsolved::No;
   return found;
 }
 
 CoreId resolve(Sema& s, CoreId e) {
-  if (!e) return e;
-  while (has_unsolved(s, e)) {
-    CoreId next = core::substitute_params(s.m, e, s.solved);
-    if (next == e) break;
-    e = next;
-  }
-  return e;
+  std::unordered_map<CoreId, CoreId> memo;
+  std::function<CoreId(CoreId)> visit = [&](CoreId x) {
+    if (!has_unsolved(s, x)) return x;
+    if (auto it = memo.find(x); it != memo.end()) return it->second;
+    CoreId out;
+    if (const auto* p = core::get_if<core::ParamRef>(s.m, x)) {
+      auto it = s.solved.find(p->param);
+      out = it == s.solved.end() || it->second == x ? x : visit(it->second);
+    } else {
+      out = core::map_children(s.m, x, visit);
+    }
+    memo.emplace(x, out);
+    return out;
+  };
+  return visit(e);
 }
 
 core::Range resolve(Sema& s, core::Range r) { return {resolve(s, r.lo), resolve(s, r.hi)}; }

@@ -14,7 +14,8 @@ namespace {
 bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::Coord>& coords,
                 DType type) {
   Env env = d.scope->env;
-  if (ast::TypeId written = type_of(s, d); written && !fits(out.body, type)) {
+  bool fitting = fits(out.body, type);
+  if (ast::TypeId written = fitting ? ast::TypeId{} : type_of(s, d); written) {
     s.diags
         .error(Code::E0405,
                fmt::format("{} is annotated `{}`, its value is {}", quoted(d.name.symbol),
@@ -24,7 +25,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
         .help(fmt::format("convert explicitly: `… as {}`", name_of(type)));
     return false;
   }
-  if (!fits(out.body, type)) {
+  if (!fitting) {
     s.diags
         .error(Code::E0403, fmt::format("{} is `{}`, this clause is {}", quoted(d.name.symbol),
                                         name_of(type), show_value(s, out.body)))
@@ -90,11 +91,15 @@ bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
   bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
   if (family && !under_binder(env)) return false;
+  // A long chain of locals would be copied again at every link.
+  constexpr size_t kMaxInlined = 256;
   bool cheap = true;
+  size_t nodes = 0;
   core::for_each_node(s.m, out.body.body, [&](CoreId e) {
     cheap &= !core::get_if<core::Reduce>(s.m, e) && !core::get_if<core::Request>(s.m, e);
+    ++nodes;
   });
-  return cheap && !out.gate;
+  return cheap && !out.gate && (nodes <= kMaxInlined || under_binder(env));
 }
 
 bool inline_definition(Sema& s, Definition& d, DType type) {

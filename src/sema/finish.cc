@@ -117,13 +117,16 @@ void check_bounds(Sema& s) {
   std::set<std::pair<uint32_t, uint32_t>> reported;
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     const std::vector<const Site*>& sites = s.made_at[FamilyId(i)];
+    std::map<std::pair<uint32_t, uint32_t>, const Site*> by_statement;
+    for (const Site* site : sites) {
+      by_statement[{site->statement.begin, site->statement.end}] = site;
+    }
     const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
     for (const core::Clause& c : clauses) {
       if (provably_empty(s, c.box)) continue;
       const Site* site = sites.empty() ? nullptr : sites[0];
-      for (const Site* other : sites) {
-        if (other->statement == c.span) site = other;
-      }
+      auto own = by_statement.find({c.span.begin, c.span.end});
+      if (own != by_statement.end()) site = own->second;
       core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
         const core::Node node = s.m[e].node;
         auto each = [&](FamilyId family, const std::vector<CoreId>& at) {

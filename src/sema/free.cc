@@ -28,13 +28,14 @@ struct Walker {
   }
 
   void let(const ast::Let& l, const std::set<Symbol>& bound) {
+    type(l.type, bound);
+    if (l.slots.empty()) return expr(l.value, bound);  // a block may bind thousands of names
     std::set<Symbol> inside = bound;
     for (const ast::Slot& slot : l.slots) {
       expr(slot.range, bound);
       expr(slot.at, bound);
       if (slot.kind == ast::Slot::Kind::Index) inside.insert(slot.name.symbol);
     }
-    type(l.type, bound);
     expr(l.value, inside);
   }
 
@@ -80,6 +81,10 @@ struct Walker {
       if (!bound.count(p->parts[0].symbol)) callees.insert(p->parts[0].symbol);
     } else {
       expr(c.callee, bound);
+    }
+    if (c.brackets.empty()) {
+      for (TreeId a : c.args) expr(a, bound);
+      return;
     }
     std::set<Symbol> inside = bound;
     for (const ast::Bracket& b : c.brackets) {
@@ -349,57 +354,89 @@ std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e) {
   return out;
 }
 
-// Tarjan's components of "reads", over the definitions of one scope.
+// Tarjan's components of "reads", over the definitions of one scope. With an explicit stack: a
+// chain of definitions may be as long as the program.
 void find_groups(Sema& s, Scope& scope) {
-  std::map<Definition*, std::vector<Definition*>> reads, edges;
+  std::vector<Definition*> all;
+  std::unordered_map<const Definition*, size_t> place;
   for (Definition& d : scope.definitions) {
-    for (ast::StmtId id : d.clauses) {
-      for (Symbol name : clause_names(s, scope, s.ast[id])) {
-        auto it = scope.values.find(name);
-        if (it != scope.values.end() && it->second->scope == &scope)
-          reads[&d].push_back(it->second);
-      }
+    place.emplace(&d, all.size());
+    all.push_back(&d);
+  }
+  std::vector<std::vector<size_t>> reads(all.size()), edges(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (ast::StmtId id : all[i]->clauses) {
       // The names of a tuple clause are elaborated together, so they belong together.
       if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node); l && l->tuple) {
         for (const ast::Name& n : l->names) {
-          if (scope.values.count(n.symbol)) edges[&d].push_back(scope.values[n.symbol]);
+          auto it = scope.values.find(n.symbol);
+          if (it != scope.values.end() && it->second->scope == &scope) {
+            edges[i].push_back(place[it->second]);
+          }
+        }
+      }
+      for (Symbol name : clause_names(s, scope, s.ast[id])) {
+        auto it = scope.values.find(name);
+        if (it != scope.values.end() && it->second->scope == &scope) {
+          reads[i].push_back(place[it->second]);
         }
       }
     }
-    edges[&d].insert(edges[&d].end(), reads[&d].begin(), reads[&d].end());
+    edges[i].insert(edges[i].end(), reads[i].begin(), reads[i].end());
   }
-  std::map<Definition*, int> number, low;
-  std::vector<Definition*> stack;
-  int next = 0;
-  std::function<void(Definition*)> visit = [&](Definition* d) {
-    number[d] = low[d] = ++next;
+  constexpr size_t kNew = static_cast<size_t>(-1);
+  std::vector<size_t> number(all.size(), kNew), low(all.size()), stack;
+  struct Visit {
+    size_t definition, edge;
+  };
+  std::vector<Visit> visits;
+  size_t next = 0;
+  auto open = [&](size_t d) {
+    number[d] = low[d] = next++;
     stack.push_back(d);
-    for (Definition* r : edges[d]) {
-      if (!number.count(r)) {
-        visit(r);
-        low[d] = std::min(low[d], low[r]);
-      } else if (r->group < 0) {
-        low[d] = std::min(low[d], number[r]);
+    visits.push_back({d, 0});
+  };
+  auto close = [&](size_t d) {
+    int group = static_cast<int>(s.groups.size());
+    std::vector<size_t> members;
+    do {
+      members.push_back(stack.back());
+      all[stack.back()]->group = group;
+      stack.pop_back();
+    } while (members.back() != d);
+    std::sort(members.begin(), members.end());  // in source order
+    bool recurrent = false;
+    for (size_t m : members) {
+      for (size_t r : reads[m]) recurrent |= all[r]->group == group;
+    }
+    std::vector<Definition*>& out = s.groups.emplace_back();
+    for (size_t m : members) {
+      all[m]->recurrent = recurrent;
+      out.push_back(all[m]);
+    }
+    scope.order.insert(scope.order.end(), out.begin(), out.end());
+  };
+  for (size_t root = 0; root < all.size(); ++root) {
+    if (number[root] != kNew) continue;
+    open(root);
+    while (!visits.empty()) {
+      size_t d = visits.back().definition;
+      if (visits.back().edge < edges[d].size()) {
+        size_t to = edges[d][visits.back().edge++];
+        if (number[to] == kNew) {
+          open(to);
+        } else if (all[to]->group < 0) {
+          low[d] = std::min(low[d], number[to]);
+        }
+        continue;
+      }
+      if (low[d] == number[d]) close(d);
+      visits.pop_back();
+      if (!visits.empty()) {
+        size_t parent = visits.back().definition;
+        low[parent] = std::min(low[parent], low[d]);
       }
     }
-    if (low[d] != number[d]) return;
-    int group = s.groups++;
-    std::vector<Definition*> members;
-    Definition* member = nullptr;
-    do {
-      member = stack.back();
-      stack.pop_back();
-      member->group = group;
-      members.push_back(member);
-    } while (member != d);
-    bool recurrent = false;
-    for (Definition* x : members) {
-      for (Definition* r : reads[x]) recurrent |= r->group == group;
-    }
-    for (Definition* x : members) x->recurrent = recurrent;
-  };
-  for (Definition& d : scope.definitions) {
-    if (!number.count(&d)) visit(&d);
   }
 }
 

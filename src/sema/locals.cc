@@ -72,15 +72,15 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   }
   declare(s, scope, block.stmts);
   check_gate_names(s, scope);
-  for (Definition& d : scope.definitions) {
-    if (d.input) {
+  for (Definition* d : scope.order) {
+    if (d->input) {
       s.diags.error(Code::E0210, "an input cannot stand in a block")
-          .primary(d.name.span, "no value")
+          .primary(d->name.span, "no value")
           .help("inputs stand at the top level of the program");
-      d.state = Definition::State::Bad;
+      d->state = Definition::State::Bad;
       continue;
     }
-    define(s, d);
+    define(s, *d);
   }
   Env inside = scope.env;
   for (ast::StmtId id : block.stmts) {

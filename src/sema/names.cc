@@ -260,7 +260,9 @@ std::vector<std::string> function_names(const Env& env) {
 void report_unknown(Sema& s, Env& env, ast::Name name) {
   if (env.site && !env.site->reported.insert(name.symbol).second) return;
   if (import_failed(env, name.symbol)) return;
-  std::string near = did_you_mean(text(name.symbol), value_names(env));
+  std::string near;
+  // Behind very many mistakes nobody looks for a slip of the pen, and looking is slow.
+  if (s.diags.errors() < 100) near = did_you_mean(text(name.symbol), value_names(env));
   if (env.in_slot && env.site) {
     const std::string& k = text(name.symbol);
     auto& d =

@@ -191,8 +191,8 @@ void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId
 
 void add_variables(Problem& p) {
   Sema& s = p.s;
+  std::erase_if(s.unknowns, [&](const Unknown& u) { return s.solved.count(u.lo) > 0; });
   for (const Unknown& u : s.unknowns) {
-    if (s.solved.count(u.lo)) continue;
     Variable v;
     v.unknown = u;
     v.left = u.left;
@@ -266,7 +266,8 @@ void collect(Problem& p, const core::Clause& clause) {
   });
 }
 
-void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback) {
+void infer_ranges(Sema& s, ClauseOut& clause,
+                  const std::function<std::vector<CoreId>()>& fallbacks) {
   if (clause.bad) return;
   Problem p{s, clause, {}, {}, nullptr, 0};
   if (clause.body.kind == Value::Kind::Table) {
@@ -310,11 +311,13 @@ void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallbac
     if (v->bares.empty()) v->bares.push_back({extent, {}, 0, clause.body.body, false});
   }
   solve(p);
+  std::optional<std::vector<CoreId>> fallback;  // asks all clauses, so only when it matters
   for (size_t i = 0; i < clause.left.size(); ++i) {
     const Index* index = clause.left[i].index;
     Variable* v = index ? p.left_variable(*index) : nullptr;
-    if (!v || i >= fallback.size() || !fallback[i]) continue;
-    if (!v->now.hi && !v->bared()) v->now = {core::int_lit(s.m, 0), fallback[i]};
+    if (!v || v->now.hi || v->bared()) continue;
+    if (!fallback) fallback = fallbacks ? fallbacks() : std::vector<CoreId>{};
+    if (i < fallback->size() && (*fallback)[i]) v->now = {core::int_lit(s.m, 0), (*fallback)[i]};
   }
   report_and_record(p);
   for (core::Range& r : clause.box) r = resolve(s, r);

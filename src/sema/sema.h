@@ -210,6 +210,7 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
+  std::vector<Definition*> order;  // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
@@ -289,8 +290,11 @@ struct Sema {
   const FileLookup& files;
   core::Module m;
 
-  std::vector<Unknown> unknowns;               // placeholder k belongs to unknowns[k / 2]
+  std::vector<Unknown> unknowns;               // ranges not known yet
   std::unordered_map<ParamId, CoreId> solved;  // placeholders that are known by now
+  // Whether a node holds a placeholder, known or not; by node, and a node never changes.
+  enum class Unsolved : uint8_t { NotLooked, No, Yes };
+  mutable std::vector<Unsolved> unsolved;
   uint32_t placeholders = 0;
   std::deque<Scope> scopes;
   std::deque<Index> indices;
@@ -306,8 +310,9 @@ struct Sema {
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::set<Symbol> reserved;                               // names that generated ones must avoid
+  std::unordered_map<std::string, int> fresh;              // the next number to try behind a name
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
-  int groups = 0;
+  std::vector<std::vector<Definition*>> groups;  // definitions that read each other, by number
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
   Span gated_by;                      // the gate
 
@@ -578,7 +583,8 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span);
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
 // Solves every unwritten range of the clause (decision 9). `fallback[p]` is the extent that other
 // clauses give left slot p, for an index that nothing in this clause bounds; invalid when unknown.
-void infer_ranges(Sema& s, ClauseOut& clause, const std::vector<CoreId>& fallback);
+void infer_ranges(Sema& s, ClauseOut& clause,
+                  const std::function<std::vector<CoreId>()>& fallbacks);
 
 using Box = std::vector<core::Range>;
 std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);

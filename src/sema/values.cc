@@ -133,7 +133,7 @@ FamilyId whole_family(const Sema& s, const Value& v) {
 }
 
 Symbol fresh_family_name(Sema& s, const std::string& base) {
-  for (int n = 0;; ++n) {
+  for (int& n = s.fresh[base];; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
     if (s.reserved.insert(name).second) return name;
   }

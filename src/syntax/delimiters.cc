@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ein::ast {
 
@@ -48,6 +49,8 @@ struct Pairer {
   // the same mistake: the line on which the last unclosed delimiter of each kind was opened.
   uint32_t forgiven[3] = {0, 0, 0};
   uint32_t broken_line = 0;  // the last one with a broken literal: its string may hold the closer
+
+  bool may_be_swallowed = false;  // by a broken literal: the opener of a closer further on
 
   uint32_t& forgiven_line(Tok closer) {
     return forgiven[closer == Tok::RParen ? 0 : closer == Tok::RBracket ? 1 : 2];
@@ -97,8 +100,11 @@ struct Pairer {
       out.push_back(t);
       return;
     }
-    diags.error(Code::E0104, fmt::format("{} without an opening delimiter", describe(t.kind)))
-        .primary(t.span, "nothing to close here");
+    // An unclosed string may have swallowed the opening one.
+    if (!std::exchange(may_be_swallowed, false)) {
+      diags.error(Code::E0104, fmt::format("{} without an opening delimiter", describe(t.kind)))
+          .primary(t.span, "nothing to close here");
+    }
     if (t.kind == Tok::RBrace) return;
     t.kind = Tok::Junk;
     out.push_back(t);
@@ -115,7 +121,10 @@ struct Pairer {
       const Token& t = in[i];
       bool newline = t.newline_before;
       if (newline) ++line;
-      if (t.kind == Tok::Bad) broken_line = line;
+      if (t.kind == Tok::Bad) {
+        broken_line = line;
+        may_be_swallowed = true;
+      }
       moved.push_back(static_cast<uint32_t>(out.size()));
       if (t.kind == Tok::End) {
         for (report = true; !stack.empty(); report = false) close_as_missing(report);

@@ -47,7 +47,9 @@ ExprId Parser::expr(WhereItems items) {
   WhereItems outer = std::exchange(where_items, items);
   size_t begin = at;
   ExprId id = binary();
-  while (!panic && is(Tok::Where)) id = where(id, begin);
+  for (size_t links = 0; !panic && is(Tok::Where); id = where(id, begin)) {
+    if (!chain(++links, kMaxDepth, "conditions")) break;
+  }
   where_items = outer;
   return id;
 }
@@ -75,9 +77,10 @@ WhereItem Parser::where_item() {
 ExprId Parser::binary(int min_level) {
   size_t begin = at;
   ExprId lhs = unary();
-  while (!panic) {
+  for (size_t links = 1; !panic; ++links) {
     auto [level, op] = level_of(peek().kind);
     if (level == 0 || level < min_level) break;
+    if (!chain(links, kMaxChain, "operators")) break;
     const Token op_token = take();
     ExprId rhs = binary(level + 1);
     if (level == kRange) {
@@ -133,30 +136,25 @@ ExprId Parser::unary() {
     ExprId value;
     Span pow;  // the `**` behind it
   };
-  std::vector<Operand> chain;
+  std::vector<Operand> operands;
   size_t links = 0;  // each one nests the tree a level deeper
   do {
-    Operand& o = chain.emplace_back();
+    Operand& o = operands.emplace_back();
     while (is(Tok::Minus) || is(Tok::Bang)) {
       o.prefixes.push_back({is(Tok::Minus) ? UnaryOp::Neg : UnaryOp::Not, at});
       take();
     }
     links += o.prefixes.size() + 1;
-    if (links > static_cast<size_t>(kMaxDepth)) {
-      fail(Code::E0111, "the program nests too deeply here")
-          .primary(peek().span, fmt::format("more than {} operators in a row", kMaxDepth))
-          .help("give the inner parts names with `let`");
-      return error_expr();
-    }
+    if (!chain(links, kMaxDepth, "operators")) return error_expr();
     o.begin = at;
     o.value = cast();
     o.pow = peek().span;
   } while (accept(Tok::StarStar));
 
   ExprId id;
-  for (size_t i = chain.size(); i-- > 0;) {
-    const Operand& o = chain[i];
-    id = i + 1 == chain.size() ? o.value : make(Binary{BinaryOp::Pow, o.value, id, o.pow}, o.begin);
+  for (size_t i = operands.size(); i-- > 0;) {
+    const Operand& o = operands[i];
+    id = i + 1 == operands.size() ? o.value : make(Binary{BinaryOp::Pow, o.value, id, o.pow}, o.begin);
     for (size_t k = o.prefixes.size(); k-- > 0;)
       id = make(Unary{o.prefixes[k].op, id}, o.prefixes[k].begin);
   }
@@ -166,7 +164,9 @@ ExprId Parser::unary() {
 ExprId Parser::cast() {
   size_t begin = at;
   ExprId id = postfix();
-  while (accept(Tok::As)) {
+  for (size_t links = 1; !panic && is(Tok::As); ++links) {
+    if (!chain(links, kMaxDepth, "conversions")) break;
+    take();
     TypeId to = type();
     id = make(Cast{id, to}, begin);
   }
@@ -179,7 +179,8 @@ ExprId Parser::postfix() {
   ExprId id = primary();
   bool is_request = std::holds_alternative<Request>(ast[id].node) && !ast.parenthesised.count(id);
   if (is_block_like(ast, id) || is_request) return id;
-  while (!panic) {
+  for (size_t links = 0; !panic; ++links) {
+    if (!chain(links, kMaxDepth, "brackets")) break;
     bool lone_name = std::holds_alternative<Path>(ast[id].node) && !ast.parenthesised.count(id);
     if (is(Tok::LParen) && same_line()) {
       id = call(id, false, begin);

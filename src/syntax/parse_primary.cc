@@ -186,7 +186,10 @@ ExprId Parser::if_expr() {
     }
     arm.then_block = block();
     if (!accept(Tok::Else)) break;
-    if (is(Tok::If)) continue;
+    if (is(Tok::If)) {
+      if (chain(arms.size(), kMaxChain, "`else if`s")) continue;
+      break;
+    }
     otherwise = block();
     break;
   }

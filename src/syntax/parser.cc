@@ -176,6 +176,14 @@ void Parser::after_item(const Token& open) {
   if (at < limit) take();
 }
 
+bool Parser::chain(size_t links, size_t most, const char* what) {
+  if (links <= most) return true;
+  fail(Code::E0111, "the program nests too deeply here")
+      .primary(peek().span, fmt::format("more than {} {} in a row", most, what))
+      .help("give the inner parts names with `let`");
+  return false;
+}
+
 bool Parser::enter() {
   if (++depth <= kMaxDepth) return true;
   fail(Code::E0111, "the program nests too deeply here")

@@ -20,9 +20,12 @@ namespace ein::ast {
 // Inside a list a comma separates items, so a `where` there takes one condition.
 enum class WhereItems { One, Many };
 
-// Deepest nesting of brackets, blocks and lambdas. Chains (`a + b + …`, `else if`) do not nest. It
+// Deepest nesting of brackets, blocks and lambdas. Chains (`a + b + …`, `else if`) count by kMaxChain. It
 // bounds the stack here and in every later phase that walks the tree.
 constexpr int kMaxDepth = 256;
+// Longest chain of operators or `else if`s. It nests to the left, so a phase that walks the tree
+// needs as many frames.
+constexpr size_t kMaxChain = 2000;
 
 struct Parser {
   Parser(FileId in, const SourceMap& map, Diagnostics& sink, Ast& out, Lexed lexed)
@@ -76,6 +79,7 @@ struct Parser {
   void list(Item item);
   void after_item(const Token& open);
   bool enter();  // one level deeper; false, after a message, when too deep
+  bool chain(size_t links, size_t most, const char* what);  // the same for a chain's next link
 
   // -- nodes
   ExprId add(ExprNode node, Span span) { return ast.exprs.add({std::move(node), span}); }

