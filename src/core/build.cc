@@ -215,6 +215,13 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
   DType first = m[args[0]].type;
   DType type = first;
   ExprId folded;
+  if (op == Op::And) {
+    // One shape for a conjunction, the one that `a, b, c` and `a && b && c` are read as.
+    if (const auto* right = get_if<Apply>(m, args[1]); right && right->op == Op::And) {
+      std::vector<ExprId> parts = right->args;
+      return apply(m, Op::And, {apply(m, Op::And, {args[0], parts[0]}), parts[1]}, span);
+    }
+  }
   switch (info(op).cls) {
     case OpClass::Arith:
       if (op == Op::Neg) folded = fold_neg(m, args[0], span);

@@ -102,7 +102,7 @@ TEST(SemaErrors, Types) {
 
 TEST(SemaErrors, Tuples) {
   expect_only("let (a, c) = (1, 2, 3);", "E0502", "the pattern has 2 names", "(1, 2, 3)");
-  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple stands where", "(1, 2)");
+  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple of 2 values stands where", "(1, 2)");
   expect_only("let a = (1, 2).2;", "E0502", "there is no field 2", "(1, 2).2");
 }
 
@@ -122,9 +122,6 @@ TEST(SemaErrors, Requests) {
 
 TEST(SemaErrors, Limits) {
   expect_only("fn f(a) { f(a) } let y = f(1.0);", "E0701", "recursive functions", "f(a)");
-  expect_only("let y = |v| v;", "E0701", "lambdas", "|v| v");
-  expect_only("let y = \"text\";", "E0701", "string values", "\"text\"");
-  expect_only(kIn + "let y = load(\"f.npy\");", "E0701", "`load`", "load(\"f.npy\")");
 }
 
 TEST(SemaWarnings, Places) {
