@@ -54,7 +54,7 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw };
+enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw, Rule };
 struct OpInfo {
   const char* name;
   const char* spelling;

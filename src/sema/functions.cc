@@ -255,6 +255,10 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   if (!fn.result) return true;
   std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   Span declared = s.ast[fn.result].span;
+  if (fn.rule) {  // the tangent of an integer is a float
+    v = as_data(s, env, std::move(v));
+    return !v.poison() && check_shape(s, env, scope, sig, fn.result, v, coords);
+  }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
   if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
     s.diags.error(Code::E0405, what + " is a scalar by its type")
@@ -327,6 +331,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
+  const Function* rule = rule_of(s, fn, stmt, home);
+  std::vector<Value> given = rule ? args : std::vector<Value>{};
   Env env = caller;
   env.effects = false;
   ElementTypes types(s, fn, args);
@@ -340,6 +346,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = fn.rule;
   scope.frame.scope = &scope;
   scope.env = env;
   Signature sig = signature_of(s, fn);
@@ -405,7 +412,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     item.depth = caller.depth;
     return item;
   };
-  return out(std::move(v));
+  v = out(std::move(v));
+  if (!rule || v.poison()) return v;
+  ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
+  body.result = fn.result;
+  Value tangent =
+      call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+  return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {

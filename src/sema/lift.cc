@@ -119,7 +119,10 @@ struct Finder {
           expr(n.body, inside);
           go(n.otherwise);
         },
-        [](const ast::Request&) {}, [](const ast::Error&) {});
+        [&](const ast::Request& n) {
+          if (!n.den) go(n.num);  // `@x[i]`, a tangent
+        },
+        [](const ast::Error&) {});
   }
 };
 

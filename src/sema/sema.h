@@ -111,6 +111,7 @@ struct Pack {
 struct Frame {
   const Frame* up = nullptr;
   bool function = false;    // indices further out belong to the caller
+  bool rule = false;        // of an `@fn`: `@x` is the tangent of its parameter x
   bool slots_only = false;  // indices of a lifted argument: seen only alone in a slot (decision 1)
   std::vector<Pack> packs;
   std::vector<Index*> indices;
@@ -210,9 +211,10 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
-  std::vector<Definition*> order;  // what is read comes before its readers
+  std::vector<Definition*> order;        // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
+  std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::vector<Glob> globs;
   std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
@@ -317,7 +319,7 @@ struct Sema {
   Span gated_by;                      // the gate
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
-  std::vector<Scope*> modules;  // as in the program; the root is last
+  std::vector<Scope*> modules;                         // as in the program; the root is last
 
   Sema(const Program& p, const FileLookup& lookup, Diagnostics& sink)
       : program(p), ast(p.ast), diags(sink), files(lookup) {}
@@ -563,6 +565,15 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, cons
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
 std::optional<core::Op> primitive_named(Symbol name);
 bool is_builtin(Symbol name);  // something that a call means without any definition
+
+// ---- rules.cc: `@fn` --------------------------------------------------------------------------
+
+void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared
+// The rule of a function, if it has one and derivatives are asked for; null inside the rule itself.
+const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home);
+// The value of a call together with what its rule says.
+Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span);
+Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
 
 // ---- random.cc ---------------------------------------------------------------------------------
 
