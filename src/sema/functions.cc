@@ -416,8 +416,14 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   if (!rule || v.poison()) return v;
   ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
   body.result = fn.result;
+  // Seen from the rule, functions on the way here are not being called: only other rules are.
+  std::vector<ast::StmtId> calls = s.calls;
+  std::erase_if(s.calls, [&](ast::StmtId id) {
+    return !id || !std::get<ast::Fn>(s.ast[id].node).rule;
+  });
   Value tangent =
       call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+  s.calls = std::move(calls);
   return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
 }
 
