@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "autodiff/functions.h"
 #include "base/check.h"
 #include "core/build.h"
 #include "core/normal.h"
@@ -31,6 +32,8 @@ void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>
     f(r->body);
   } else if (const auto* n = core::get_if<core::Affine>(m, e)) {
     for (const auto& t : n->terms) f(t.atom);
+  } else if (const auto* c = core::get_if<core::Call>(m, e)) {
+    for (ExprId a : c->args) f(a);
   }
 }
 
@@ -69,6 +72,7 @@ class Sweep {
     const core::Expr expr = m_[e];
     std::map<ExprId, Coef> entries = std::move(entries_[e]);
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
+    if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
     for (const auto& [gate, coef] : entries) {
@@ -87,6 +91,20 @@ class Sweep {
           Partial p = partial(m_, a->op, a->args, e, k);
           give(a->args[k], core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
         }
+      }
+    }
+  }
+
+  void call(const core::Call& c, const core::Expr& expr, const std::map<ExprId, Coef>& entries) {
+    for (size_t k = 0; k < c.args.size() && !problem; ++k) {
+      if (!live_[c.args[k]]) continue;
+      if (!is_float(m_[c.args[k]].type)) {
+        problem = integer_argument(m_, c.function, k, expr.span);
+        return;
+      }
+      ExprId slope = core::call(m_, partial_function(m_, c.function, k, problem), c.args);
+      for (const auto& [gate, coef] : entries) {
+        give(c.args[k], gate, times(m_, coef, typed({.num = slope})));
       }
     }
   }

@@ -35,6 +35,7 @@ struct CompileOptions {
   bool tests = false;      // compile the `test` blocks too
   bool strict = false;     // an equality of extents that is not proven is an error
   sema::FileLookup files;  // what `load` finds; empty: it is an error
+  sema::InputShapes inputs;  // of those that are known already
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.
