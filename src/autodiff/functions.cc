@@ -16,18 +16,18 @@ using core::Op;
 
 namespace {
 
-// Forward, over the body of one function. An invalid tangent is a structural zero.
+// Forward, over the body of one function. Zeros and ones are structural, as in rules.h.
 class Tangent {
  public:
   Tangent(Module& m, uint32_t param, std::optional<NotDifferentiable>& problem)
       : m_(m), param_(param), problem_(problem) {}
 
-  ExprId of(ExprId e) {
+  Coef of(ExprId e) {
     if (auto it = memo_.find(e); it != memo_.end()) return it->second;
     const core::Expr x = m_[e];  // a copy: derivatives add nodes
-    ExprId out;
+    Coef out{.zero = true};
     if (const auto* a = std::get_if<core::Arg>(&x.node)) {
-      if (a->n == param_) out = core::number(m_, 1, x.type);
+      out.zero = a->n != param_;
     } else if (const auto* c = std::get_if<core::Call>(&x.node)) {
       if (is_float(x.type)) out = call(*c, x);
     } else if (const auto* n = std::get_if<Apply>(&x.node)) {
@@ -61,50 +61,54 @@ class Tangent {
     if (!problem_) problem_ = std::move(why);
   }
 
-  ExprId sum(ExprId a, ExprId b) { return !a ? b : !b ? a : core::add(m_, a, b); }
+  Coef converted(const Coef& c, DType from, DType to) {
+    if (c.zero || from == to || (!c.num && !c.den)) return c;
+    return {.num = core::cast(m_, value(m_, c, from), to)};
+  }
 
-  ExprId call(const core::Call& c, const core::Expr& x) {
-    ExprId out;
+  Coef call(const core::Call& c, const core::Expr& x) {
+    Coef out{.zero = true};
     for (size_t k = 0; k < c.args.size(); ++k) {
-      if (!is_float(m_[c.args[k]].type)) {
+      DType type = m_[c.args[k]].type;
+      if (!is_float(type)) {
         if (reaches(c.args[k])) fail(integer_argument(m_, c.function, k, x.span));
         continue;
       }
-      ExprId inner = of(c.args[k]);
-      if (!inner) continue;
+      Coef inner = of(c.args[k]);
+      if (inner.zero) continue;
       FunctionId slope = partial_function(m_, c.function, k, problem_);
-      inner = core::cast(m_, inner, x.type);
-      out = sum(out, core::mul(m_, core::call(m_, slope, c.args), inner));
+      Coef outer{.num = core::call(m_, slope, c.args)};
+      out = plus(m_, out, times(m_, outer, converted(inner, type, x.type)), x.type);
     }
     return out;
   }
 
-  ExprId apply(ExprId e, const Apply& n, const core::Expr& x) {
+  Coef apply(ExprId e, const Apply& n, const core::Expr& x) {
     if (n.op == Op::Select) {
-      ExprId yes = of(n.args[1]), no = of(n.args[2]), zero = core::number(m_, 0, x.type);
-      if (!yes && !no) return {};
-      return core::apply(m_, Op::Select, {n.args[0], yes ? yes : zero, no ? no : zero});
+      Coef yes = of(n.args[1]), no = of(n.args[2]);
+      if (yes.zero && no.zero) return yes;
+      auto side = [&](const Coef& c) {
+        return c.zero ? core::number(m_, 0, x.type) : value(m_, c, x.type);
+      };
+      return {.num = core::apply(m_, Op::Select, {n.args[0], side(yes), side(no)})};
     }
     if (n.op == Op::Cast) {
-      if (!is_float(m_[n.args[0]].type)) {
-        if (reaches(n.args[0])) {
-          fail({fmt::format("an integer or boolean that becomes {}", name_of(x.type)), x.span});
-        }
-        return {};
+      DType from = m_[n.args[0]].type;
+      if (is_float(from)) return converted(of(n.args[0]), from, x.type);
+      if (reaches(n.args[0])) {
+        fail({fmt::format("an integer or boolean that becomes {}", name_of(x.type)), x.span});
       }
-      ExprId inner = of(n.args[0]);
-      return inner ? core::cast(m_, inner, x.type) : ExprId{};
+      return {.zero = true};
     }
-    ExprId out;
+    Coef out{.zero = true};
     for (size_t k = 0; k < n.args.size(); ++k) {
-      ExprId inner = of(n.args[k]);
-      if (!inner) continue;
+      Coef inner = of(n.args[k]);
+      if (inner.zero) continue;
       Partial p = partial(m_, n.op, n.args, e, k);
       if (p.coef.zero) continue;
-      // One is structural: x' · 1 is written x'.
-      bool one = p.coef.scale == 1 && !p.coef.num && !p.coef.den;
-      ExprId term = one ? inner : core::mul(m_, value(m_, p.coef, x.type), inner);
-      out = sum(out, core::gated(m_, p.when, term));
+      Coef term = times(m_, p.coef, inner);
+      if (p.when) term = {.num = core::gated(m_, p.when, value(m_, term, x.type))};
+      out = plus(m_, out, term, x.type);
     }
     return out;
   }
@@ -112,7 +116,7 @@ class Tangent {
   Module& m_;
   uint32_t param_;
   std::optional<NotDifferentiable>& problem_;
-  std::unordered_map<ExprId, ExprId> memo_;
+  std::unordered_map<ExprId, Coef> memo_;
   std::unordered_map<ExprId, bool> reaches_;
 };
 
@@ -133,13 +137,13 @@ FunctionId partial_function(Module& m, FunctionId f, size_t k,
   if (FunctionId made = m.functions[f].partials[k]) return made;
   core::Function d = m.functions[f];
   d.partials.clear();
-  d.name = fresh_function_name(
-      m, fmt::format("d_{}_d_{}", text(d.name), text(d.params[k].name)));
+  d.name = fresh_function_name(m, fmt::format("d_{}_d_{}", text(d.name), text(d.params[k].name)));
   d.body = core::number(m, 0, d.result);  // until it is known: the function may call itself
   FunctionId id = m.functions.add(std::move(d));
   m.functions[f].partials[k] = id;
   Tangent tangent(m, static_cast<uint32_t>(k), problem);
-  if (ExprId body = tangent.of(m.functions[f].body)) m.functions[id].body = body;
+  Coef body = tangent.of(m.functions[f].body);
+  if (!body.zero) m.functions[id].body = value(m, body, m.functions[id].result);
   return id;
 }
 

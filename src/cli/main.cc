@@ -105,7 +105,8 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("CODE", explain.code, "such as E0301");
 
   TestCommand test;
-  CLI::App* test_app = app.add_subcommand("test", "run the test blocks and doc examples of programs");
+  CLI::App* test_app =
+      app.add_subcommand("test", "run the test blocks and doc examples of programs");
   test_app->add_option("FILES", test.files,
                        "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")

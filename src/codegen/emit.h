@@ -58,7 +58,7 @@ struct Emitter {
   };
   std::unordered_map<loops::BufferId, Memory> memory;
   std::unordered_map<uint32_t, llvm::Value*> params;
-  std::vector<uint32_t> first_dim;  // by buffer: where its extents start in the context
+  std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
   std::vector<llvm::Function*> functions = {};  // of the program, by number
   llvm::Value* calls = nullptr;                 // calls around the code; null in a kernel
 

@@ -81,7 +81,7 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
 }
 
 RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
-                      const std::vector<std::vector<int64_t>>& shapes) {
+                         const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:

@@ -26,7 +26,13 @@ struct Stop {
 class Evaluator {
  public:
   Evaluator(Module& m, EvalResult& out, const Watch& watch, const EvalOptions& options)
-      : m_(m), out_(out), watch_(watch), options_(options), memo_(m.arena->size()), stamp_(m.arena->size(), 0), calls_(m, options.check_overflow) {}
+      : m_(m),
+        out_(out),
+        watch_(watch),
+        options_(options),
+        memo_(m.arena->size()),
+        stamp_(m.arena->size(), 0),
+        calls_(m, options.check_overflow) {}
 
   void allocate(FamilyId id, const Inputs& inputs) {
     const Family& f = m_[id];

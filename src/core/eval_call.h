@@ -21,7 +21,8 @@ class Calls {
     std::string message;
     Span at;
   };
-  // Throws a Fault: integer division by zero, an overflow that is checked, or more than kMaxRecursion calls inside each other.
+  // Throws a Fault: integer division by zero, an overflow that is checked, or more than
+  // kMaxRecursion calls inside each other.
   Scalar call(FunctionId f, const std::vector<Scalar>& args);
 
  private:

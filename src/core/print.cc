@@ -131,9 +131,9 @@ class Printer {
         [&](const Call& n) {
           std::vector<std::string> args;
           for (ExprId a : n.args) args.push_back(expr(a).s);
-          return Text{fmt::format("{}({})", text(m_.functions[n.function].name),
-                                  fmt::join(args, ", ")),
-                      kPostfix};
+          return Text{
+              fmt::format("{}({})", text(m_.functions[n.function].name), fmt::join(args, ", ")),
+              kPostfix};
         },
         [&](const Arg& n) {
           return Text{names_.at(n.n), kPostfix};

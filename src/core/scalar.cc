@@ -174,9 +174,9 @@ bool overflows(Op op, DType type, int64_t a, int64_t b) {
 
 std::string overflow_text(Op op, DType type, int64_t a, int64_t b) {
   const OpInfo& o = info(op);
-  std::string what = op == Op::Abs    ? fmt::format("abs({})", a)
-                     : o.arity == 1   ? fmt::format("{}({})", o.spelling, a)
-                                      : fmt::format("{} {} {}", a, o.spelling, b);
+  std::string what = op == Op::Abs  ? fmt::format("abs({})", a)
+                     : o.arity == 1 ? fmt::format("{}({})", o.spelling, a)
+                                    : fmt::format("{} {} {}", a, o.spelling, b);
   return fmt::format("integer overflow: {} does not fit in {}", what, name_of(type));
 }
 

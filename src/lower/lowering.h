@@ -48,7 +48,7 @@ struct Lowering {
   std::set<core::FamilyId> running;                 // computed by a Sequence around
   uint32_t clause_depth = 0;                        // the scope of the clause being lowered
   Span statement = {};                              // where that clause stands
-  uint32_t part = 0;  // of the schedule's steps, the one being lowered
+  uint32_t part = 0;                             // of the schedule's steps, the one being lowered
   std::vector<Value> args = {};                  // of the function being lowered
   std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
 

@@ -179,9 +179,9 @@ void check_adapted(Sema& s) {
         Span at = x.span.valid() ? x.span : c.span;
         if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
         s.diags
-            .error(Code::E0503, fmt::format("an index that goes {} {} does not fit `{}`",
-                                            above ? "up to" : "down to", above ? *hi : *lo,
-                                            name_of(x.type)))
+            .error(Code::E0503,
+                   fmt::format("an index that goes {} {} does not fit `{}`",
+                               above ? "up to" : "down to", above ? *hi : *lo, name_of(x.type)))
             .primary(at, fmt::format("`{}` holds {} to {}", name_of(x.type), least, greatest))
             .help("use a wider type, or narrow the range");
       });

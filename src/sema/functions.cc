@@ -329,7 +329,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
                             [](const Value& v) { return v.kind == Value::Kind::Function; });
   const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
   if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
-  if (stmt && !recursive && !higher && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+  if (stmt && !recursive && !higher &&
+      std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }

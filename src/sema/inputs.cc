@@ -1,4 +1,5 @@
-// Program inputs: `let x: [f32; b, in];`. Shape names become params, shared by all inputs; a pack or
+// Program inputs: `let x: [f32; b, in];`. Shape names become params, shared by all inputs; a pack
+// or
 // `*` has the rank of the file that the input comes from.
 #include <fmt/format.h>
 

@@ -54,9 +54,9 @@ void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
     auto owner = s.owner.find(a->family);
     std::string name = owner == s.owner.end() ? "" : text(owner->second->name.symbol);
     if (!name.empty()) what = fmt::format("reads {}", quoted(name));
-    help = a->at.empty() ? fmt::format("pass {} as a parameter",
-                                       name.empty() ? "the value" : quoted(name))
-                         : "pass the cell as a parameter, or write a recurrence instead";
+    help = a->at.empty()
+               ? fmt::format("pass {} as a parameter", name.empty() ? "the value" : quoted(name))
+               : "pass the cell as a parameter, or write a recurrence instead";
   } else if (std::holds_alternative<core::Reduce>(x.node)) {
     what = "has a reduction in it";
     help = "write a recurrence instead";
@@ -164,11 +164,11 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
                          "no type", fmt::format("write the scalar type: `{}: i32`", param));
   }
   if (ok && (!fn.result || !is_scalar_type(s, fn.result))) {
-    ok = fn.result ? report("its result is not a scalar", s.ast[fn.result].span,
-                            "not a scalar type",
-                            "a recursive function gives one scalar; write a recurrence instead")
-                   : report("its result has no type", fn.name.span, "no result type",
-                            "write the scalar type behind the parameters: `-> i32`");
+    ok = fn.result
+             ? report("its result is not a scalar", s.ast[fn.result].span, "not a scalar type",
+                      "a recursive function gives one scalar; write a recurrence instead")
+             : report("its result has no type", fn.name.span, "no result type",
+                      "write the scalar type behind the parameters: `-> i32`");
   }
   if (!ok && key) s.bad_functions.insert(key);
   return ok;

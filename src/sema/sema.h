@@ -221,7 +221,7 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
-  std::vector<Definition*> order;  // what is read comes before its readers
+  std::vector<Definition*> order;        // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
@@ -306,15 +306,15 @@ struct Sema {
   std::deque<Site> sites;
   std::deque<Frame> frames;
   std::vector<Lifted> lifted;
-  std::vector<Definition*> busy;                    // being elaborated, outermost first
-  std::vector<ast::StmtId> calls;                   // functions being inlined; lambdas are invalid
-  std::set<ast::StmtId> called;                     // functions that some call was checked for
-  std::map<ast::StmtId, bool> recursive;            // which functions call themselves, once asked
+  std::vector<Definition*> busy;          // being elaborated, outermost first
+  std::vector<ast::StmtId> calls;         // functions being inlined; lambdas are invalid
+  std::set<ast::StmtId> called;           // functions that some call was checked for
+  std::map<ast::StmtId, bool> recursive;  // which functions call themselves, once asked
   std::map<ast::StmtId, core::FunctionId> functions;  // those of them that are called
-  size_t inlined = 0;                               // calls so far
-  std::set<ast::StmtId> bad_functions;              // whose body was reported already
-  std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
-  std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
+  size_t inlined = 0;                                 // calls so far
+  std::set<ast::StmtId> bad_functions;                // whose body was reported already
+  std::set<std::pair<uint32_t, uint32_t>> warned;     // places of warnings
+  std::unordered_map<FamilyId, Definition*> owner;    // of families the user named
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::set<Symbol> reserved;                               // names that generated ones must avoid
@@ -325,7 +325,7 @@ struct Sema {
   Span gated_by;                      // the gate
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
-  std::vector<Scope*> modules;  // as in the program; the root is last
+  std::vector<Scope*> modules;                         // as in the program; the root is last
 
   Sema(const Program& p, const FileLookup& lookup, const InputShapes& given, Diagnostics& sink)
       : program(p), ast(p.ast), diags(sink), files(lookup), inputs(given) {}
