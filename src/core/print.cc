@@ -513,7 +513,9 @@ std::string print(Module& m, const PrintOptions& options) {
     for (FamilyId id : options.only) out += family_text(m, id, bare);
     return out;
   }
-  for (const Function& f : m.functions) out += function_text(m, f);
+  for (const Function& f : m.functions) {
+    if (f.body) out += function_text(m, f);  // none after an error in it
+  }
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
   for (FamilyId id : reading_order(m, all)) out += family_text(m, id, bare);
