@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autodiff/custom.h"
+#include "autodiff/functions.h"
 #include "base/check.h"
 #include "core/build.h"
 #include "core/normal.h"
@@ -41,6 +42,8 @@ void value_children(const Module& m, Node node, const std::function<void(Node)>&
     f({r->body, mode});
   } else if (const auto* n = core::get_if<core::Affine>(m, e)) {
     for (const auto& t : n->terms) f({t.atom, mode});
+  } else if (const auto* c = core::get_if<core::Call>(m, e)) {
+    for (ExprId a : c->args) f({a, mode});
   }
 }
 
@@ -86,6 +89,7 @@ class Sweep {
     const core::Expr expr = m_[e];
     std::map<ExprId, Coef> entries = std::move(entries_[n]);
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
+    if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, mode, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
     for (const auto& [gate, coef] : entries) {
@@ -110,6 +114,21 @@ class Sweep {
           Partial p = partial(m_, a->op, a->args, e, k);
           give({a->args[k], mode}, core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
         }
+      }
+    }
+  }
+
+  void call(const core::Call& c, const core::Expr& expr, Mode mode,
+            const std::map<ExprId, Coef>& entries) {
+    for (size_t k = 0; k < c.args.size() && !problem; ++k) {
+      if (!live_[{c.args[k], mode}]) continue;
+      if (!is_float(m_[c.args[k]].type)) {
+        problem = integer_argument(m_, c.function, k, expr.span);
+        return;
+      }
+      ExprId slope = core::call(m_, partial_function(m_, c.function, k, problem), c.args);
+      for (const auto& [gate, coef] : entries) {
+        give({c.args[k], mode}, gate, times(m_, coef, typed({.num = slope})));
       }
     }
   }

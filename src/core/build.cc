@@ -275,6 +275,21 @@ ExprId access(Module& m, FamilyId family, std::vector<ExprId> at, Span span) {
   return make(m, Access{family, std::move(at)}, f.dtype, span, free);
 }
 
+ExprId call(Module& m, FunctionId function, std::vector<ExprId> args, Span span) {
+  const Function& f = m.functions[function];
+  EIN_CHECK(args.size() == f.params.size(), "call of `" + text(f.name) + "`: argument count");
+  uint64_t free = 0;
+  for (size_t k = 0; k < args.size(); ++k) {
+    EIN_CHECK(m[args[k]].type == f.params[k].type, "argument type of `" + text(f.name) + "`");
+    free |= free_of(m, args[k]);
+  }
+  return make(m, Call{function, std::move(args)}, f.result, span, free);
+}
+
+ExprId argument(Module& m, FunctionId function, uint32_t n, Span span) {
+  return make(m, Arg{n}, m.functions[function].params.at(n).type, span, 0);
+}
+
 ExprId request(Module& m, Request r, Span span) {
   EIN_CHECK(r.num_at.size() == m[r.num].coords.size(), "request numerator rank");
   EIN_CHECK(r.den_at.size() == m[r.den].coords.size(), "request denominator rank");

@@ -280,6 +280,19 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
   return values;
 }
 
+std::set<ast::StmtId> named_functions(const Sema& s, const Scope& scope, ast::StmtId function) {
+  std::set<Symbol> values, calls;
+  Walker walker{s.ast, values, calls};
+  walker.stmt(function, {});
+  values.insert(walker.callees.begin(), walker.callees.end());
+  std::set<ast::StmtId> out;
+  for (Symbol name : values) {
+    auto f = scope.functions.find(name);
+    if (f != scope.functions.end() && f->second.home == &scope) out.insert(f->second.stmt);
+  }
+  return out;
+}
+
 namespace {
 
 bool contains(const ast::Ast& ast, TreeId e, Symbol name) {

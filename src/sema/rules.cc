@@ -124,6 +124,13 @@ struct Linearity {
       if (r->op == core::ReduceOp::Sum || body == Degree::Other) return body;
       return body == Degree::Linear ? other(e) : Degree::Constant;
     }
+    if (const auto* call = core::get_if<core::Call>(s.m, e)) {
+      for (CoreId x : std::vector<CoreId>(call->args)) {
+        Degree d = of(x);
+        if (d == Degree::Linear || d == Degree::Other) return other(e);
+      }
+      return Degree::Constant;
+    }
     const auto* a = core::get_if<core::Apply>(s.m, e);
     if (!a || a->op == core::Op::Rule) return Degree::Constant;
     auto arg = [&](size_t k) { return of(core::get_if<core::Apply>(s.m, e)->args[k]); };
