@@ -61,6 +61,30 @@ Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Spa
   return {};
 }
 
+// What functions of other array languages are written as.
+const char* foreign_function(const std::string& name) {
+  static const std::map<std::string, const char*> kFunctions = {
+      {"zeros", "write `let x[i in 0..n] = 0.0;`"},
+      {"ones", "write `let x[i in 0..n] = 1.0;`"},
+      {"full", "write `let x[i in 0..n] = value;`"},
+      {"range", "write `let x[i in 0..n] = i;`"},
+      {"arange", "write `let x[i in 0..n] = i;`"},
+      {"linspace", "write `let x[i in 0..n] = a + (b - a) * (i as f32) / ((n - 1) as f32);`"},
+      {"eye", "write `let I[i in 0..n, j in 0..n] = if i == j { 1.0 } else { 0.0 };`"},
+      {"transpose", "write `let B[j, i] = A[i, j];`"},
+      {"matmul", "write `let C[i, j] = sum[k](A[i, k] * B[k, j]);`"},
+      {"dot", "write `sum[i](x[i] * y[i])`"},
+      {"grad", "a derivative is a request: `@loss / @W`"},
+      {"where", "choose by `if … { … } else { … }`, or gate with `… where …`"},
+      {"isnan", "only NaN differs from itself: `x != x`"},
+      {"mod", "write `((i % n) + n) % n`; `%` keeps the sign of its left side"},
+      {"float", "convert with `as`: `n as f32`"},
+      {"int", "convert with `as`: `x as i32`"},
+  };
+  auto it = kFunctions.find(name);
+  return it == kFunctions.end() ? nullptr : it->second;
+}
+
 Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (value_exists(env, name.symbol) || find_index(env, name.symbol)) {
     s.diags.error(Code::E0206, quoted(name.symbol) + " is not a function")
@@ -73,6 +97,10 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
+  if (const char* help = foreign_function(text(name.symbol))) {
+    d.help(help);
+    return {};
+  }
   std::vector<std::string> names = function_names(env);
   for (const char* r : {"sum", "prod", "max", "min", "mean", "all", "any", "argmax", "argmin",
                         "extent", "shape", "len", "print", "assert", "load", "save"}) {
@@ -172,6 +200,18 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
   if (!dims || any_rank(s, type)) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
+  }
+  auto pack = [](const ast::Dim& dim) { return dim.kind == ast::Dim::Kind::Pack; };
+  if (arg.scalar() && !dims->empty() && std::none_of(dims->begin(), dims->end(), pack)) {
+    s.diags
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, and a cell is passed for it", what,
+                                        dims->size(), dims->size() == 1 ? "" : "s"))
+        .primary(arg.span, "this is one cell")
+        .label(s.ast[type].span, "declared here")
+        .help(
+            "an ordinary call receives the cell: leave the index out, as in `f(x[r])` for a row "
+            "of `x`");
+    return false;
   }
   std::vector<core::Coord> coords = arg.coords;
   for (core::Coord& c : coords) c.name = {};
@@ -515,12 +555,18 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (!op && reduction) {
       s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
           .primary(span, "")
-          .help(fmt::format("write `{}[i](…)`", spelled));
+          .help(fmt::format("write `{}[i](x[i])`", spelled));
       return {};
     }
     if (!op) return unknown_function(s, env, name);
     bool ok = true;
     std::vector<Value> args = arguments(ok);
+    if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
+      s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
+          .primary(span, "")
+          .help(fmt::format("over the cells of a value it needs an index: `{}[i](x[i])`", spelled));
+      return {};
+    }
     if (args.size() != core::info(*op).arity) {
       return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
     }

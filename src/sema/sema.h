@@ -68,7 +68,7 @@ struct Value {
   std::vector<TextPart> parts;  // Text
   std::shared_ptr<const Closure> function;
   Span span;
-  Span division;  // where two integer literals were divided, if the value is made of that
+  Span division;  // where two untyped integers were divided, if the value is made of that
 
   bool poison() const { return kind == Kind::Poison; }
   bool scalar() const { return coords.empty(); }
@@ -260,8 +260,9 @@ struct Site {
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
   Span statement;
-  Span value;   // the right side, without its `where`
-  TreeId tree;  // the same
+  Span value;            // the right side, without its `where`
+  TreeId tree;           // the same
+  bool indexed = false;  // the left side has slots
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -469,6 +470,8 @@ core::Facts entry_facts(const Sema& s);
 enum class Truth : uint8_t { Yes, No, Open };
 Truth equal(Sema& s, CoreId a, CoreId b);
 void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second);
+// The end of a range with scalar integer inputs in it as params, which are known at entry.
+CoreId as_extent(Sema& s, CoreId e);
 CoreId least(Sema& s, CoreId a, CoreId b);
 CoreId greatest(Sema& s, CoreId a, CoreId b);
 
