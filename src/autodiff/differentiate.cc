@@ -359,8 +359,7 @@ class Differentiator {
 
 }  // namespace
 
-Module differentiate(const Module& in, Diagnostics& diags) {
-  Module m = in;
+Module differentiate(Module m, Diagnostics& diags) {
   if (!Requests(m).empty()) Differentiator(m, diags).run();
   return m;
 }

@@ -288,7 +288,7 @@ class Solver {
 
  private:
   ExprId visit(ExprId e, const Facts& facts, int context) {
-    const Expr expr = m_[e];
+    const Expr& expr = m_[e];
     if (const auto* a = std::get_if<Apply>(&expr.node); a && a->op == Op::Select) {
       ExprId cond = simplify_gate(solve(a->args[0], facts, context), facts);
       if (!cond) return solve(a->args[1], facts, context);
@@ -369,9 +369,24 @@ class Solver {
 
 }  // namespace
 
+namespace {
+
+// Only gates of reductions and selections are ever solved.
+bool has_gates(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    const auto* a = get_if<Apply>(m, x);
+    found = found || (a && a->op == Op::Select) || get_if<Reduce>(m, x);
+  });
+  return found;
+}
+
+}  // namespace
+
 void solve_gates(Module& m, FamilyId id) {
   uint32_t rank = m[id].rank();
   for (Clause& c : m.families[id].clauses) {
+    if (!has_gates(m, c.body)) continue;
     c.body = Solver(m, rank).solve(c.body, clause_facts(m, c), 0);
   }
 }

@@ -133,7 +133,7 @@ void compile_tests(Compiled& out, const sema::FileLookup& files, Diagnostics& di
     core::Module m = sema::elaborate_test(out.program, *test, found, files);
     if (!found.has_errors()) {
       core::solve_gates(m);
-      m = autodiff::differentiate(m, found);
+      m = autodiff::differentiate(std::move(m), found);
     }
     keep_findings(found, ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
@@ -164,12 +164,12 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   });
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
-  out.elaborated = m;
   m = pipeline.core("solve-gates", diags, [&] {
     core::solve_gates(m);
-    return m;
+    return std::move(m);
   });
-  m = pipeline.core("autodiff", diags, [&] { return autodiff::differentiate(m, diags); });
+  m = pipeline.core("autodiff", diags,
+                    [&] { return autodiff::differentiate(std::move(m), diags); });
   if (diags.has_errors()) return out;
   EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
   EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
