@@ -42,10 +42,8 @@ uint8_t class_of_page[kPages];
 std::mutex left_mutex;
 Lists left;  // of threads that ended
 
-char* range() {
-  static char* const begin = reserve();
-  return begin;
-}
+char* range;  // null until the first small object; whoever has one of them sees it
+std::once_flag reserved;
 
 thread_local constinit Lists own{};
 thread_local constinit bool ended = false;  // destructors of other thread-locals still come here
@@ -69,7 +67,8 @@ thread_local Heir heir;
 
 void* slow_allocate(size_t c) {
   size_t size = (c + 1) * kStep;
-  if (ended || !range()) return std::malloc(size);
+  std::call_once(reserved, [] { range = reserve(); });
+  if (ended || !range) return std::malloc(size);
   heir.watch();
   {
     std::lock_guard lock(left_mutex);
@@ -83,7 +82,7 @@ void* slow_allocate(size_t c) {
   size_t page = pages_used.fetch_add(1, std::memory_order_relaxed);
   if (page >= kPages) return std::malloc(size);
   class_of_page[page] = static_cast<uint8_t>(c);
-  own.begin[c] = range() + page * kPage;
+  own.begin[c] = range + page * kPage;
   own.end[c] = own.begin[c] + kPage / size * size;
   void* out = own.begin[c];
   own.begin[c] += size;
@@ -106,8 +105,8 @@ void* allocate(size_t size) {
 }
 
 void release(void* p) {
-  auto offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(range());
-  if (!range() || offset >= kPage * kPages) return std::free(p);
+  auto offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(range);
+  if (!range || offset >= kPage * kPages) return std::free(p);
   if (ended) return;  // a few bytes stay behind
   auto* f = static_cast<Free*>(p);
   size_t c = class_of_page[offset / kPage];
