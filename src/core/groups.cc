@@ -262,28 +262,30 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
     if (!seen[f.v]) families.push_back(f);
     seen[f.v] = true;
   };
-  for (size_t i = 0; i < families.size(); ++i) {
-    FamilyId reader = families[i];
-    auto note = [&](ExprId e) {
-      auto reads = [&](FamilyId f) {
-        edges.push_back({reader, f});
-        need(f);
-      };
-      if (const auto* a = get_if<Access>(m, e)) {
-        reads(a->family);
-      } else if (const auto* r = get_if<Request>(m, e)) {
-        reads(r->num);
-        reads(r->den);
-      } else if (const auto* p = get_if<ParamRef>(m, e); p && m.params[p->param].source) {
-        need(m.params[p->param].source);
-      }
+  FamilyId reader;
+  const std::function<void(ExprId)> note = [&](ExprId e) {
+    auto reads = [&](FamilyId f) {
+      edges.push_back({reader, f});
+      need(f);
     };
-    for (const Coord& c : m[reader].coords) for_each_node(m, c.extent, note);
-    for_each_body(m, reader, [&](ExprId body) { for_each_node(m, body, note); });
+    if (const auto* a = get_if<Access>(m, e)) {
+      reads(a->family);
+    } else if (const auto* r = get_if<Request>(m, e)) {
+      reads(r->num);
+      reads(r->den);
+    } else if (const auto* p = get_if<ParamRef>(m, e); p && m.params[p->param].source) {
+      need(m.params[p->param].source);
+    }
+  };
+  const std::function<void(ExprId)> note_all = [&](ExprId e) { for_each_node(m, e, note); };
+  for (size_t i = 0; i < families.size(); ++i) {
+    reader = families[i];
+    for (const Coord& c : m[reader].coords) note_all(c.extent);
+    for_each_body(m, reader, note_all);
     for (const Clause& c : m[reader].clauses) {
       for (const Range& r : c.box) {
-        for_each_node(m, r.lo, note);
-        for_each_node(m, r.hi, note);
+        note_all(r.lo);
+        note_all(r.hi);
       }
     }
   }

@@ -313,6 +313,10 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
 }
 
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
+  // An index that runs over the coordinate it stands on, which is what most of them do.
+  if (uint32_t n = slot_of(m, e); n < facts.slots.size() && facts.slots[n].hi == extent) {
+    if (auto lo = const_int(m, facts.slots[n].lo); lo && *lo >= 0) return true;
+  }
   return proves_nonnegative(m, affine_form(m, e), facts) && proves_lt(m, e, extent, facts);
 }
 

@@ -371,12 +371,19 @@ class Solver {
 
 namespace {
 
-// Only gates of reductions and selections are ever solved.
+// Nothing is to be solved in a reduction without a gate that runs over a whole symbolic extent.
+bool is_plain(const Module& m, const Reduce& r) {
+  if (r.gate || !r.routes.empty()) return false;
+  return std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {
+    return const_int(m, range.lo) == 0 && get_if<ParamRef>(m, range.hi);
+  });
+}
+
 bool has_gates(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) {
-    const auto* a = get_if<Apply>(m, x);
-    found = found || (a && a->op == Op::Select) || get_if<Reduce>(m, x);
+    if (const auto* a = get_if<Apply>(m, x)) found |= a->op == Op::Select;
+    if (const auto* r = get_if<Reduce>(m, x)) found |= !is_plain(m, *r);
   });
   return found;
 }

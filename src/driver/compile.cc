@@ -31,11 +31,13 @@ class Pipeline {
     return result;
   }
 
-  // A pass that yields Core: verified and dumped here.
+  // A pass that yields Core: verified and dumped here. `changes` is false for one that has nothing
+  // to do in this program.
   template <class F>
-  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
+  core::Module core(const char* pass, const Diagnostics& diags, const F& body,
+                    bool changes = true) {
     core::Module m = run(pass, body);
-    if (!diags.has_errors()) {
+    if (changes && !diags.has_errors()) {
       std::vector<std::string> wrong = core::verify(m);
       EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
     }
@@ -168,11 +170,16 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
     core::solve_gates(m);
     return std::move(m);
   });
-  m = pipeline.core("autodiff", diags,
-                    [&] { return autodiff::differentiate(std::move(m), diags); });
+  bool asked = !autodiff::requests_left(m).empty();
+  auto differentiated = [&] {
+    return asked ? autodiff::differentiate(std::move(m), diags) : std::move(m);
+  };
+  m = pipeline.core("autodiff", diags, differentiated, asked);
   if (diags.has_errors()) return out;
-  EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
-  EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+  if (asked) {
+    EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
+    EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+  }
   out.module = std::move(m);
   if (options.tests) {
     pipeline.run("tests", [&] {
