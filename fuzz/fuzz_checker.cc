@@ -31,7 +31,7 @@ void check_module(ein::core::Module m, ein::Diagnostics& diags) {
   expect_valid(m, "sema");
   ein::core::solve_gates(m);
   expect_valid(m, "solve-gates");
-  m = ein::autodiff::differentiate(m, diags);
+  m = ein::autodiff::differentiate(std::move(m), diags);
   if (diags.has_errors()) return;
   expect_valid(m, "autodiff");
   expect(ein::autodiff::requests_left(m).empty(), "a request is left");

@@ -376,8 +376,7 @@ class Differentiator {
 
 }  // namespace
 
-Module differentiate(const Module& in, Diagnostics& diags) {
-  Module m = in;
+Module differentiate(Module m, Diagnostics& diags) {
   if (!Requests(m).empty()) {
     Differentiator(m, diags).run();
   } else if (has_rules(m)) {
@@ -389,6 +388,9 @@ Module differentiate(const Module& in, Diagnostics& diags) {
 
 std::vector<Span> requests_left(const Module& m) {
   std::vector<Span> out;
+  bool any = false;  // in the arena at all: most programs have none
+  for (uint32_t i = 0; i < m.arena->size(); ++i) any |= get_if<Request>(m, ExprId(i)) != nullptr;
+  if (!any) return out;
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for (const Asked& a : requests_in(m, FamilyId(i))) out.push_back(a.span);
   }

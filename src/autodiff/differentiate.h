@@ -17,7 +17,7 @@
 
 namespace ein::autodiff {
 
-core::Module differentiate(const core::Module& m, Diagnostics& diags);
+core::Module differentiate(core::Module m, Diagnostics& diags);
 
 // The places where a Request is left: empty after `differentiate` (the leak check).
 std::vector<Span> requests_left(const core::Module& m);

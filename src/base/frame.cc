@@ -126,6 +126,67 @@ std::string_view without_return(std::string_view line) {
   return line;
 }
 
+// A line wider than this shows a window of it around what is meant.
+constexpr size_t kWidest = 160, kBefore = 40;
+
+size_t window_start(size_t focus) { return focus <= kWidest / 2 ? 0 : focus - kBefore; }
+
+// Where a column of a clipped line is drawn; what lies outside goes to the `…` at that end.
+size_t in_window(size_t column, size_t start) {
+  size_t lead = start > 0 ? 1 : 0;
+  return column < start ? 0 : std::min(column - start, kWidest) + lead;
+}
+
+std::string_view columns(std::string_view text, size_t from, size_t to) {
+  size_t begin = text.size(), end = text.size(), column = 0;
+  for (size_t i = 0; i < text.size() && end == text.size();) {
+    size_t next = i + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0u) == 0x80u) ++next;
+    if (column >= from) begin = std::min(begin, i);
+    column += text_width(text.substr(i, next - i));
+    if (column > to) end = i;
+    i = next;
+  }
+  return text.substr(begin, std::max(begin, end) - begin);
+}
+
+std::string clipped(std::string_view text, size_t start) {
+  std::string_view part = columns(text, start, start + kWidest);
+  std::string out = start > 0 ? "…" : "";
+  out += part;
+  if (part.data() + part.size() < text.data() + text.size()) out += "…";
+  return out;
+}
+
+// The text of a line as it is drawn. The labels on a clipped line move with it.
+std::string fit(Frame& f, uint32_t line, std::string_view text) {
+  if (text_width(text) <= kWidest) return std::string(text);
+  const size_t* focus = nullptr;
+  auto marks = f.marks.find(line);
+  for (Tall& t : f.talls) {
+    if (t.last == line) focus = &t.to;
+    if (t.first == line) focus = &t.from;
+  }
+  if (marks != f.marks.end()) {
+    focus = &marks->second.front().from;
+    for (const Mark& m : marks->second) {
+      if (m.label->primary) focus = &m.from;
+    }
+  }
+  size_t start = focus ? window_start(*focus) : 0;
+  for (Tall& t : f.talls) {
+    if (t.first == line) t.from = in_window(t.from, start);
+    if (t.last == line) t.to = in_window(t.to, start);
+  }
+  if (marks != f.marks.end()) {
+    for (Mark& m : marks->second) {
+      m.from = in_window(m.from, start);
+      m.to = std::max(in_window(m.to, start), m.from + 1);
+    }
+  }
+  return clipped(text, start);
+}
+
 void place(Frame& f, const SourceMap& sources, const Label& label) {
   FileId file = label.span.file;
   uint32_t begin = label.span.begin, end = std::max(label.span.end, begin);
@@ -172,7 +233,7 @@ void draw_frame(Canvas& canvas, const SourceMap& sources, const std::vector<Labe
     }
     size_t row = new_row(f, std::to_string(line));
     draw_lanes(f, row, line, {});
-    canvas.put(row, f.text_column(), without_return(sources.line(file, line)));
+    canvas.put(row, f.text_column(), fit(f, line, without_return(sources.line(file, line))));
     if (auto it = f.marks.find(line); it != f.marks.end()) draw_marks(f, line, it->second);
     draw_talls(f, line);
     previous = line;
@@ -211,15 +272,27 @@ void draw_fix(Canvas& canvas, const SourceMap& sources, const Fix& fix, size_t g
   for (uint32_t line = first; begin <= patched.size(); ++line) {
     size_t end = std::min(patched.find('\n', begin), patched.size());
     std::string_view content = without_return(std::string_view(patched).substr(begin, end - begin));
-    canvas.put(new_row(f, std::to_string(line)), f.text_column(), content);
+    auto first_added = std::find(added.begin() + static_cast<ptrdiff_t>(begin),
+                                 added.begin() + static_cast<ptrdiff_t>(end), true);
+    auto unchanged = static_cast<size_t>(first_added - added.begin()) - begin;
+    bool wide = text_width(content) > kWidest;
+    size_t start = wide ? window_start(text_width(content.substr(0, unchanged))) : 0;
+    canvas.put(new_row(f, std::to_string(line)), f.text_column(),
+               wide ? clipped(content, start) : std::string(content));
     size_t marks = canvas.rows.size();
-    bool any = false;
-    for (size_t i = 0; i < content.size(); ++i) {
-      if (!added[begin + i]) continue;
-      if (!any) new_row(f);
-      any = true;
-      size_t from = text_width(content.substr(0, i)), to = text_width(content.substr(0, i + 1));
-      canvas.fill(marks, f.text_column() + from, f.text_column() + to, '+', Style::Added);
+    for (size_t i = unchanged; i < content.size();) {  // one stretch of new text after the other
+      size_t stop_at = i;
+      while (stop_at < content.size() && added[begin + stop_at] == added[begin + i]) ++stop_at;
+      if (added[begin + i]) {
+        if (canvas.rows.size() == marks) new_row(f);
+        size_t from = text_width(content.substr(0, i)), to = text_width(content.substr(0, stop_at));
+        if (wide) {
+          from = in_window(from, start);
+          to = in_window(to, start);
+        }
+        canvas.fill(marks, f.text_column() + from, f.text_column() + to, '+', Style::Added);
+      }
+      i = stop_at;
     }
     begin = end + 1;
   }

@@ -6,7 +6,10 @@
 namespace ein::cli {
 
 int check_verb(const CheckCommand& command) {
-  Program p = load(command.common, {.tests = true, .strict = command.strict, .in = command.in});
+  // Kept until the process ends: taking it apart would be a tenth of checking it.
+  static Program* const kept =
+      new Program(load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
+  Program& p = *kept;
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;
   std::vector<core::FamilyReport> reports = core::report_families(m);

@@ -244,15 +244,29 @@ const char* name_of(ReduceOp op) {
 }
 
 ExprId Arena::intern(Node node, DType type, Span span, uint64_t free) {
+  if (2 * exprs_.size() >= index_.size()) grow();
   uint64_t h = shallow_hash(node, type);
-  auto [begin, end] = index_.equal_range(h);
-  for (auto it = begin; it != end; ++it) {
-    const Expr& e = exprs_[it->second];
-    if (e.type == type && same_node(e.node, node)) return it->second;
+  auto upper = static_cast<uint32_t>(h >> 32);
+  size_t mask = index_.size() - 1, at = h & mask;
+  for (; index_[at].id; at = (at + 1) & mask) {
+    if (index_[at].hash != upper) continue;
+    const Expr& e = exprs_[index_[at].id];
+    if (e.type == type && same_node(e.node, node)) return index_[at].id;
   }
   ExprId id = exprs_.add({std::move(node), type, span, free});
-  index_.emplace(h, id);
+  index_[at] = {upper, id};
   return id;
+}
+
+void Arena::grow() {
+  index_.assign(std::max<size_t>(1024, 2 * index_.size()), {});
+  for (uint32_t i = 0; i < exprs_.size(); ++i) {
+    const Expr& e = exprs_[ExprId(i)];
+    uint64_t h = shallow_hash(e.node, e.type);
+    size_t mask = index_.size() - 1, at = h & mask;
+    while (index_[at].id) at = (at + 1) & mask;
+    index_[at] = {static_cast<uint32_t>(h >> 32), ExprId(i)};
+  }
 }
 
 FamilyId Module::find(Symbol name) const {

@@ -199,6 +199,41 @@ struct Constraint {
   Span first, second;
 };
 
+struct EntryFacts;  // what the constraints say about index expressions (prove.h)
+
+// The constraints of a module. What they imply is kept with them, because every proof asks for it:
+// adding one extends it, changing one or copying the list starts again.
+class Constraints {
+ public:
+  Constraints() = default;
+  Constraints(const Constraints& other) : list_(other.list_) {}
+  Constraints(Constraints&&) = default;
+  Constraints& operator=(Constraints other) noexcept {
+    list_.swap(other.list_);
+    facts.swap(other.facts);
+    return *this;
+  }
+  size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+  const Constraint& operator[](size_t i) const { return list_[i]; }
+  void push_back(Constraint c) { list_.push_back(std::move(c)); }
+  template <class F>
+  void rewrite(const F& f) {
+    for (Constraint& c : list_) {
+      ExprId cond = f(c.cond);
+      if (cond != c.cond) facts.reset();
+      c.cond = cond;
+    }
+  }
+
+  mutable std::shared_ptr<EntryFacts> facts;  // of the first so many constraints
+
+ private:
+  std::vector<Constraint> list_;
+};
+
 struct Piece {  // of a printed line, or a value to save
   std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
@@ -224,8 +259,14 @@ class Arena {
   size_t size() const { return exprs_.size(); }
 
  private:
+  struct Entry {
+    uint32_t hash = 0;  // the upper half: most unequal nodes are told apart without looking at them
+    ExprId id;          // invalid: free
+  };
+  void grow();
+
   Store<ExprId, Expr> exprs_;
-  std::unordered_multimap<uint64_t, ExprId> index_;
+  std::vector<Entry> index_;  // open addressing; a power of two, at most half full
 };
 
 struct Module {
@@ -233,7 +274,7 @@ struct Module {
   Store<FamilyId, Family> families;
   Store<ParamId, Param> params;
   Store<FunctionId, Function> functions;
-  std::vector<Constraint> constraints;
+  Constraints constraints;
   std::vector<Effect> effects;  // in source order
   // The names of the first so many families and params, for fresh_name: names never change.
   struct Names {

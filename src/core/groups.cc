@@ -49,14 +49,17 @@ void collect(Module& m, FamilyId id, const std::set<FamilyId>& members, Graph& o
 // Strongly connected components in dependency order (what is read comes first).
 std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& families,
                                               const Edges& edges) {
-  std::unordered_map<FamilyId, uint32_t> number;
-  for (FamilyId f : families) number.emplace(f, static_cast<uint32_t>(number.size()));
+  constexpr uint32_t kNew = ~0u;
+  uint32_t largest = 0;
+  for (FamilyId f : families) largest = std::max(largest, f.v);
+  std::vector<uint32_t> number(families.empty() ? 0 : largest + 1, kNew);
+  for (uint32_t i = 0; i < families.size(); ++i) number[families[i].v] = i;
+  auto number_of = [&](FamilyId f) { return f.v < number.size() ? number[f.v] : kNew; };
   std::vector<std::vector<uint32_t>> next(families.size());
   for (const auto& [reader, read] : edges) {
-    auto from = number.find(reader), to = number.find(read);
-    if (from != number.end() && to != number.end()) next[from->second].push_back(to->second);
+    uint32_t from = number_of(reader), to = number_of(read);
+    if (from != kNew && to != kNew) next[from].push_back(to);
   }
-  constexpr uint32_t kNew = ~0u;
   std::vector<uint32_t> index(families.size(), kNew), low(families.size()), stack;
   std::vector<bool> on_stack(families.size());
   std::vector<std::vector<FamilyId>> out;
@@ -135,7 +138,7 @@ class Scheduler {
     for (const auto& [reader, read] : edges) {
       if (reader == read) read_themselves.insert(reader);
     }
-    for (const auto& component : components(families, edges)) {
+    for (auto& component : components(families, edges)) {
       if (component.size() == 1 && !read_themselves.contains(component[0])) {
         out.push_back(Compute{component[0]});
         continue;
@@ -259,28 +262,30 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
     if (!seen[f.v]) families.push_back(f);
     seen[f.v] = true;
   };
-  for (size_t i = 0; i < families.size(); ++i) {
-    FamilyId reader = families[i];
-    auto note = [&](ExprId e) {
-      auto reads = [&](FamilyId f) {
-        edges.push_back({reader, f});
-        need(f);
-      };
-      if (const auto* a = get_if<Access>(m, e)) {
-        reads(a->family);
-      } else if (const auto* r = get_if<Request>(m, e)) {
-        reads(r->num);
-        reads(r->den);
-      } else if (const auto* p = get_if<ParamRef>(m, e); p && m.params[p->param].source) {
-        need(m.params[p->param].source);
-      }
+  FamilyId reader;
+  const std::function<void(ExprId)> note = [&](ExprId e) {
+    auto reads = [&](FamilyId f) {
+      edges.push_back({reader, f});
+      need(f);
     };
-    for (const Coord& c : m[reader].coords) for_each_node(m, c.extent, note);
-    for_each_body(m, reader, [&](ExprId body) { for_each_node(m, body, note); });
+    if (const auto* a = get_if<Access>(m, e)) {
+      reads(a->family);
+    } else if (const auto* r = get_if<Request>(m, e)) {
+      reads(r->num);
+      reads(r->den);
+    } else if (const auto* p = get_if<ParamRef>(m, e); p && m.params[p->param].source) {
+      need(m.params[p->param].source);
+    }
+  };
+  const std::function<void(ExprId)> note_all = [&](ExprId e) { for_each_node(m, e, note); };
+  for (size_t i = 0; i < families.size(); ++i) {
+    reader = families[i];
+    for (const Coord& c : m[reader].coords) note_all(c.extent);
+    for_each_body(m, reader, note_all);
     for (const Clause& c : m[reader].clauses) {
       for (const Range& r : c.box) {
-        for_each_node(m, r.lo, note);
-        for_each_node(m, r.hi, note);
+        note_all(r.lo);
+        note_all(r.hi);
       }
     }
   }

@@ -15,12 +15,25 @@ constexpr int kEffort = 6;
 constexpr size_t kMaxContexts = 256;
 
 AffineForm plus(const AffineForm& a, const AffineForm& b, int64_t scale = 1) {
-  std::map<ExprId, int64_t> terms;
-  for (const auto& t : a.terms) terms[t.atom] += t.coef;
-  for (const auto& t : b.terms) terms[t.atom] += scale * t.coef;
   AffineForm out{{}, a.constant + scale * b.constant};
-  for (auto [atom, coef] : terms) {
+  out.terms.reserve(a.terms.size() + b.terms.size());
+  auto add = [&](ExprId atom, int64_t coef) {
     if (coef != 0) out.terms.push_back({atom, coef});
+  };
+  auto i = a.terms.begin();
+  auto j = b.terms.begin();
+  while (i != a.terms.end() || j != b.terms.end()) {
+    if (j == b.terms.end() || (i != a.terms.end() && i->atom < j->atom)) {
+      add(i->atom, i->coef);
+      ++i;
+    } else if (i == a.terms.end() || j->atom < i->atom) {
+      add(j->atom, scale * j->coef);
+      ++j;
+    } else {
+      add(i->atom, i->coef + scale * j->coef);
+      ++i;
+      ++j;
+    }
   }
   return out;
 }
@@ -60,24 +73,30 @@ class Prover {
  private:
   // form = λ·fact + rest with rest ≥ 0. λ is chosen so that one negative term disappears.
   bool by_fact(const AffineForm& form, int effort) {
-    for (const AffineForm& fact : facts_.nonnegative) {
-      for (const auto& t : form.terms) {
-        if (t.coef >= 0) continue;
-        int64_t c = coefficient(fact, t.atom);
-        if (c >= 0 || t.coef % c != 0) continue;
-        if (nonnegative(plus(form, fact, -(t.coef / c)), effort - 2)) return true;
+    for (const auto& t : form.terms) {
+      for (const AffineForm& fact : facts_.nonnegative) {
+        if (with_fact(form, t, fact, effort)) return true;
       }
-      // A constant that is too small may also be lifted by a fact with the same positive term.
-      if (form.constant < 0 && fact.constant < 0) {
-        for (const auto& t : form.terms) {
-          if (t.coef > 0 && coefficient(fact, t.atom) == t.coef &&
-              nonnegative(plus(form, fact, -1), effort - 2)) {
-            return true;
-          }
-        }
+      if (!facts_.entry) continue;
+      auto about = facts_.entry->by_atom.find(t.atom);
+      if (about == facts_.entry->by_atom.end()) continue;
+      for (uint32_t k : about->second) {
+        if (with_fact(form, t, facts_.entry->nonnegative[k], effort)) return true;
       }
     }
     return false;
+  }
+
+  bool with_fact(const AffineForm& form, const Affine::Term& t, const AffineForm& fact,
+                 int effort) {
+    int64_t c = coefficient(fact, t.atom);
+    if (t.coef < 0) {
+      if (c >= 0 || t.coef % c != 0) return false;
+      return nonnegative(plus(form, fact, -(t.coef / c)), effort - 2);
+    }
+    // A constant that is too small may also be lifted by a fact with the same positive term.
+    return form.constant < 0 && fact.constant < 0 && c == t.coef &&
+           nonnegative(plus(form, fact, -1), effort - 2);
   }
 
   // Replaces the deepest slot by the end of its range that makes the form smallest.
@@ -174,11 +193,29 @@ std::vector<AffineForm> as_nonnegative(const Module& m, ExprId cond) {
 
 }  // namespace
 
+std::shared_ptr<const EntryFacts> entry_facts(const Module& m) {
+  const Constraints& constraints = m.constraints;
+  if (constraints.empty()) return nullptr;
+  std::shared_ptr<EntryFacts>& known = constraints.facts;
+  if (!known) known = std::make_shared<EntryFacts>();
+  for (; known->constraints < constraints.size(); ++known->constraints) {
+    Facts more;
+    assume(m, constraints[known->constraints].cond, more);
+    known->holds.insert(more.holds.begin(), more.holds.end());
+    for (AffineForm& f : more.nonzero) known->nonzero.push_back(std::move(f));
+    for (AffineForm& f : more.nonnegative) {
+      auto position = static_cast<uint32_t>(known->nonnegative.size());
+      for (const auto& t : f.terms) known->by_atom[t.atom].push_back(position);
+      known->nonnegative.push_back(std::move(f));
+    }
+  }
+  return known;
+}
+
 Facts clause_facts(const Module& m, const Clause& clause) {
   Facts facts;
+  facts.entry = entry_facts(m);
   facts.slots = clause.box;
-  for (const Constraint& c : m.constraints) assume(m, c.cond, facts);
-  facts.guarded = false;  // they hold everywhere
   return facts;
 }
 
@@ -203,29 +240,46 @@ void assume(const Module& m, ExprId cond, Facts& facts) {
 }
 
 bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts) {
-  if (facts.nonzero.empty()) return Prover(m, facts).nonnegative(form, kEffort);
+  bool entry = facts.entry && !facts.entry->nonzero.empty();
+  if (facts.nonzero.empty() && !entry) return Prover(m, facts).nonnegative(form, kEffort);
   // t ≥ 0 and t ≠ 0 give t ≥ 1: the else arm of `if t == 0`.
   Facts more = facts;
-  for (const AffineForm& f : facts.nonzero) {
+  auto strengthen = [&](const AffineForm& f) {
     for (int64_t sign : {1, -1}) {
       AffineForm side = scaled(f, sign);
       if (!Prover(m, facts).nonnegative(side, kEffort)) continue;
       side.constant -= 1;
       more.nonnegative.push_back(std::move(side));
     }
+  };
+  for (const AffineForm& f : facts.nonzero) strengthen(f);
+  if (entry) {
+    for (const AffineForm& f : facts.entry->nonzero) strengthen(f);
   }
   return Prover(m, more).nonnegative(form, kEffort);
 }
 
 bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts) {
+  if (a == b) return true;
+  if (auto x = const_int(m, a), y = const_int(m, b); x && y) return *x <= *y;
   return proves_nonnegative(m, plus(affine_form(m, b), affine_form(m, a), -1), facts);
 }
 
 bool proves_lt(Module& m, ExprId a, ExprId b, const Facts& facts) {
+  if (auto x = const_int(m, a), y = const_int(m, b); x && y) return *x < *y;
   AffineForm d = plus(affine_form(m, b), affine_form(m, a), -1);
   d.constant -= 1;
   return proves_nonnegative(m, d, facts);
 }
+
+namespace {
+
+bool given(ExprId cond, const Facts& facts) {
+  return (facts.entry && facts.entry->holds.contains(cond)) ||
+         std::find(facts.holds.begin(), facts.holds.end(), cond) != facts.holds.end();
+}
+
+}  // namespace
 
 bool proves(Module& m, ExprId cond, const Facts& facts) {
   if (!cond) return true;
@@ -233,7 +287,7 @@ bool proves(Module& m, ExprId cond, const Facts& facts) {
   conjuncts(m, cond, parts);
   return std::all_of(parts.begin(), parts.end(), [&](ExprId part) {
     if (const auto* b = get_if<BoolLit>(m, part)) return b->value;
-    if (std::find(facts.holds.begin(), facts.holds.end(), part) != facts.holds.end()) return true;
+    if (given(part, facts)) return true;
     std::vector<AffineForm> forms = as_nonnegative(m, part);
     if (forms.empty()) return false;
     return std::all_of(forms.begin(), forms.end(),
@@ -248,8 +302,7 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
   return std::any_of(parts.begin(), parts.end(), [&](ExprId part) {
     if (const auto* b = get_if<BoolLit>(m, part)) return !b->value;
     ExprId opposite = negate(m, part);
-    if (std::find(facts.holds.begin(), facts.holds.end(), opposite) != facts.holds.end())
-      return true;
+    if (given(opposite, facts)) return true;
     for (const AffineForm& f : as_nonnegative(m, part)) {
       AffineForm below = scaled(f, -1);  // f ≤ −1
       below.constant -= 1;
@@ -260,6 +313,10 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
 }
 
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
+  // An index that runs over the coordinate it stands on, which is what most of them do.
+  if (uint32_t n = slot_of(m, e); n < facts.slots.size() && facts.slots[n].hi == extent) {
+    if (auto lo = const_int(m, facts.slots[n].lo); lo && *lo >= 0) return true;
+  }
   return proves_nonnegative(m, affine_form(m, e), facts) && proves_lt(m, e, extent, facts);
 }
 
@@ -308,60 +365,100 @@ ExprId closed_upper(Module& m, ExprId e, const Facts& facts) {
   return closed_end(m, e, facts, true);
 }
 
-void for_each_with_facts(Module& m, const Clause& clause,
-                         const std::function<bool(const Node&)>& wanted,
-                         const std::function<void(ExprId, const Facts&)>& f) {
-  // A context is a Facts value with a number; the same (parent, condition) gives the same number,
-  // so a shared node is visited once per context however many paths lead to it.
-  std::vector<Facts> contexts{clause_facts(m, clause)};
-  std::map<std::pair<int, ExprId>, int> children;
-  std::set<std::pair<ExprId, int>> seen;
+namespace {
 
-  auto under = [&](int parent, ExprId key, const std::function<void(Facts&)>& change) {
-    auto [it, fresh] = children.try_emplace({parent, key}, static_cast<int>(contexts.size()));
+// The walk of for_each_with_facts. A context is a Facts value with a number; the same (parent,
+// condition) gives the same number, so a shared node is visited once per context however many paths
+// lead to it.
+class Walk {
+ public:
+  Walk(Module& m, const std::function<bool(const Node&)>& wanted,
+       const std::function<void(ExprId, const Facts&)>& f)
+      : m_(m), wanted_(wanted), f_(f) {}
+
+  void run(const Clause& clause) {
+    contexts_.push_back(clause_facts(m_, clause));
+    visit(clause.body, 0);
+  }
+
+ private:
+  // Whether this is the first visit. Most clauses are small: a table for each would be the larger
+  // part of walking it.
+  bool first_time(ExprId e, int context) {
+    std::pair<ExprId, int> key{e, context};
+    if (!many_.empty()) return many_.insert(key).second;
+    if (std::find(few_.begin(), few_.end(), key) != few_.end()) return false;
+    few_.push_back(key);
+    if (few_.size() == 24) many_.insert(few_.begin(), few_.end());
+    return true;
+  }
+
+  template <class F>
+  int under(int parent, ExprId key, const F& change) {
+    auto [it, fresh] = children_.try_emplace({parent, key}, static_cast<int>(contexts_.size()));
     if (fresh) {
-      Facts facts = contexts[static_cast<size_t>(parent)];
+      Facts facts = contexts_[static_cast<size_t>(parent)];
       change(facts);
-      contexts.push_back(std::move(facts));
+      contexts_.push_back(std::move(facts));
     }
     return it->second;
-  };
-  auto holding = [&](int parent, ExprId cond) {
+  }
+
+  int holding(int parent, ExprId cond) {
     // Selections nested in each other's shared arms have exponentially many contexts; knowing less
     // is always sound.
-    if (contexts.size() >= kMaxContexts) return parent;
-    return under(parent, cond, [&](Facts& facts) { assume(m, cond, facts); });
-  };
+    if (contexts_.size() >= kMaxContexts) return parent;
+    return under(parent, cond, [&](Facts& facts) { assume(m_, cond, facts); });
+  }
 
-  std::function<void(ExprId, int)> visit = [&](ExprId e, int context) {
-    if (!seen.insert({e, context}).second) return;
-    const Expr expr = m[e];
-    if (const auto* a = std::get_if<Apply>(&expr.node);
-        a && (a->op == Op::Select || a->op == Op::And || a->op == Op::Or)) {
-      visit(a->args[0], context);
-      ExprId no = negate(m, a->args[0]);
-      if (a->op == Op::Select) {
-        visit(a->args[1], holding(context, a->args[0]));
-        visit(a->args[2], holding(context, no));
+  void visit(ExprId e, int context) {
+    if (!first_time(e, context)) return;
+    const Node& node = m_[e].node;
+    if (const auto* a = std::get_if<Apply>(&node)) {
+      if (a->op == Op::Select || a->op == Op::And || a->op == Op::Or) {
+        visit(a->args[0], context);
+        ExprId no = negate(m_, a->args[0]);
+        if (a->op == Op::Select) {
+          visit(a->args[1], holding(context, a->args[0]));
+          visit(a->args[2], holding(context, no));
+        } else {
+          visit(a->args[1], holding(context, a->op == Op::And ? a->args[0] : no));
+        }
       } else {
-        visit(a->args[1], holding(context, a->op == Op::And ? a->args[0] : no));
+        for (ExprId arg : a->args) visit(arg, context);
       }
-    } else if (const auto* r = std::get_if<Reduce>(&expr.node)) {
+    } else if (const auto* r = std::get_if<Reduce>(&node)) {
       for (const Range& range : r->over) {
         visit(range.lo, context);
         visit(range.hi, context);
       }
-      int inside = under(context, e, [&](Facts& facts) { enter(m, *r, facts); });
+      int inside = under(context, e, [&](Facts& facts) { enter(m_, *r, facts); });
       if (r->gate) visit(r->gate, inside);
       int open = r->gate ? holding(inside, r->gate) : inside;
       for (const Route& route : r->routes) visit(route.to, open);
       visit(r->body, open);
-    } else {
-      for_each_child(m, e, [&](ExprId child) { visit(child, context); });
+    } else if (std::holds_alternative<Access>(node) || std::holds_alternative<Affine>(node) ||
+               std::holds_alternative<Request>(node)) {
+      for_each_child(m_, e, [&](ExprId child) { visit(child, context); });
     }
-    if (wanted(expr.node)) f(e, contexts[static_cast<size_t>(context)]);
-  };
-  visit(clause.body, 0);
+    if (wanted_(node)) f_(e, contexts_[static_cast<size_t>(context)]);
+  }
+
+  Module& m_;
+  const std::function<bool(const Node&)>& wanted_;
+  const std::function<void(ExprId, const Facts&)>& f_;
+  std::vector<Facts> contexts_;
+  std::map<std::pair<int, ExprId>, int> children_;
+  std::vector<std::pair<ExprId, int>> few_;
+  std::set<std::pair<ExprId, int>> many_;
+};
+
+}  // namespace
+
+void for_each_with_facts(Module& m, const Clause& clause,
+                         const std::function<bool(const Node&)>& wanted,
+                         const std::function<void(ExprId, const Facts&)>& f) {
+  Walk(m, wanted, f).run(clause);
 }
 
 }  // namespace ein::core

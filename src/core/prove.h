@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/build.h"
@@ -10,14 +13,26 @@
 
 namespace ein::core {
 
+// What the constraints of a module say, found by what it is about: there may be thousands of them,
+// and a proof needs few.
+struct EntryFacts {
+  size_t constraints = 0;  // how many of them are in here
+  std::vector<AffineForm> nonnegative;
+  std::vector<AffineForm> nonzero;
+  std::unordered_map<ExprId, std::vector<uint32_t>> by_atom;  // positions in `nonnegative`
+  std::unordered_set<ExprId> holds;
+};
+std::shared_ptr<const EntryFacts> entry_facts(const Module& m);
+
 // What holds at a point inside a clause: ranges of slots by number, and facts (affine forms known
 // to be ≥ 0) from gates. Params are ≥ 0 always.
 struct Facts {
-  std::vector<Range> slots;             // invalid lo/hi: unknown
-  std::vector<AffineForm> nonnegative;  // each form ≥ 0
-  std::vector<AffineForm> nonzero;      // each form ≠ 0
-  std::vector<ExprId> holds;            // conditions of any kind that hold, as they are written
-  bool guarded = false;                 // some condition holds here that may not be affine at all
+  std::shared_ptr<const EntryFacts> entry;  // what holds everywhere; may be null
+  std::vector<Range> slots;                 // invalid lo/hi: unknown
+  std::vector<AffineForm> nonnegative;      // each form ≥ 0
+  std::vector<AffineForm> nonzero;          // each form ≠ 0
+  std::vector<ExprId> holds;                // conditions of any kind that hold, as they are written
+  bool guarded = false;  // beyond `entry` some condition holds here that may not be affine at all
 };
 
 // Facts at the top of a clause: its box.

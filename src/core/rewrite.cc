@@ -12,6 +12,7 @@ namespace {
 
 using Map = std::function<ExprId(ExprId)>;
 
+// `on_reduce`: what else changes in a reduction; empty for nothing.
 ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Reduce)>& on_reduce) {
   auto list = [&](const std::vector<ExprId>& in) {
     std::vector<ExprId> out;
@@ -19,9 +20,7 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
     for (ExprId x : in) out.push_back(f(x));
     return out;
   };
-  // A copy, not a reference into the arena's variant: `f` adds nodes, and nothing here may depend
-  // on how the arena stores them.
-  const Expr expr = m[e];
+  const Expr& expr = m[e];  // stays where it is while `f` adds nodes (base/id.h)
   return match(
       expr.node, [&](const FloatLit&) { return e; }, [&](const IntLit&) { return e; },
       [&](const BoolLit&) { return e; }, [&](const Slot&) { return e; },
@@ -52,10 +51,21 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
       },
       [&](const Reduce& n) {
         Reduce out = n;
-        for (Range& r : out.over) r = {f(r.lo), f(r.hi)};
-        for (Route& r : out.routes) r.to = f(r.to);
-        if (out.gate) out.gate = f(out.gate);
-        out.body = f(out.body);
+        bool changed = false;
+        auto replace = [&](ExprId& x) {
+          ExprId by = f(x);
+          changed |= by != x;
+          x = by;
+        };
+        for (Range& r : out.over) {
+          replace(r.lo);
+          replace(r.hi);
+        }
+        for (Route& r : out.routes) replace(r.to);
+        if (out.gate) replace(out.gate);
+        replace(out.body);
+        if (!changed && !on_reduce) return e;
+        if (!on_reduce) return reduce(m, std::move(out), expr.span);
         return reduce(m, on_reduce(std::move(out)), expr.span);
       },
       [&](const Request& n) {
@@ -135,18 +145,20 @@ void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>
 }
 
 void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
-  Seen seen;
-  std::function<void(ExprId)> visit = [&](ExprId x) {
-    if (!seen.add(x)) return;
-    for_each_child(m, x, visit);
-    f(x);
+  struct Walk {
+    const Module& m;
+    const std::function<void(ExprId)>& f;
+    Seen seen;
+    void visit(ExprId x) {
+      if (!seen.add(x)) return;
+      for_each_child(m, x, [this](ExprId child) { visit(child); });
+      f(x);
+    }
   };
-  visit(e);
+  Walk{m, f, {}}.visit(e);
 }
 
-ExprId map_children(Module& m, ExprId e, const Map& f) {
-  return map_all(m, e, f, [](Reduce r) { return r; });
-}
+ExprId map_children(Module& m, ExprId e, const Map& f) { return map_all(m, e, f, {}); }
 
 ExprId rewrite(Module& m, ExprId e, const Map& f) {
   std::unordered_map<ExprId, ExprId> memo;
@@ -229,7 +241,7 @@ void rewrite_family(Module& m, FamilyId id, const Map& f) {
 
 void rewrite_all(Module& m, const Map& f) {
   for (uint32_t i = 0; i < m.families.size(); ++i) rewrite_family(m, FamilyId(i), f);
-  for (Constraint& c : m.constraints) c.cond = f(c.cond);
+  m.constraints.rewrite(f);
 }
 
 size_t node_count(const Module& m) {

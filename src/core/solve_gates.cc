@@ -288,7 +288,7 @@ class Solver {
 
  private:
   ExprId visit(ExprId e, const Facts& facts, int context) {
-    const Expr expr = m_[e];
+    const Expr& expr = m_[e];
     if (const auto* a = std::get_if<Apply>(&expr.node); a && a->op == Op::Select) {
       ExprId cond = simplify_gate(solve(a->args[0], facts, context), facts);
       if (!cond) return solve(a->args[1], facts, context);
@@ -369,9 +369,31 @@ class Solver {
 
 }  // namespace
 
+namespace {
+
+// Nothing is to be solved in a reduction without a gate that runs over a whole symbolic extent.
+bool is_plain(const Module& m, const Reduce& r) {
+  if (r.gate || !r.routes.empty()) return false;
+  return std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {
+    return const_int(m, range.lo) == 0 && get_if<ParamRef>(m, range.hi);
+  });
+}
+
+bool has_gates(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    if (const auto* a = get_if<Apply>(m, x)) found |= a->op == Op::Select;
+    if (const auto* r = get_if<Reduce>(m, x)) found |= !is_plain(m, *r);
+  });
+  return found;
+}
+
+}  // namespace
+
 void solve_gates(Module& m, FamilyId id) {
   uint32_t rank = m[id].rank();
   for (Clause& c : m.families[id].clauses) {
+    if (!has_gates(m, c.body)) continue;
     c.body = Solver(m, rank).solve(c.body, clause_facts(m, c), 0);
   }
 }

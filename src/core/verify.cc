@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <set>
+#include <unordered_set>
 
 #include "base/match.h"
 #include "core/build.h"
@@ -14,24 +13,24 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Module& m) : m_(m) {}
+  explicit Verifier(const Module& m) : m_(m), seen_(m.arena->size()) {}
 
   std::vector<std::string> run() {
-    std::set<Symbol> names;
+    std::unordered_set<Symbol> names;
     for (uint32_t i = 0; i < m_.families.size(); ++i) {
       const Family& f = m_[FamilyId(i)];
-      where_ = text(f.name);
+      where_ = f.name;
       expect(f.name.valid(), "a family without a name");
       expect(names.insert(f.name).second, "two families of one name");
       family(f);
     }
-    std::set<Symbol> functions;
+    std::unordered_set<Symbol> functions;
     for (const Function& f : m_.functions) {
-      where_ = text(f.name);
+      where_ = f.name;
       expect(functions.insert(f.name).second, "two functions of one name");
       function(f);
     }
-    where_ = "module";
+    where_ = {};
     for (const Constraint& c : m_.constraints) {
       expect(m_[c.cond].type == DType::Bool && m_[c.cond].free == 0,
              "constraint is not closed bool");
@@ -44,17 +43,16 @@ class Verifier {
 
  private:
   void family(const Family& f) {
-    for (const Coord& c : f.coords) closed(c.extent, "extent");
+    for (const Coord& c : f.coords) closed(c.extent, "extent is not a closed i64");
     expect(f.kind == Family::Kind::Defined || f.clauses.empty(), "clauses on an input or table");
     expect(f.kind != Family::Kind::Defined || !f.clauses.empty(), "no clauses");
     for (const Clause& c : f.clauses) {
       expect(c.box.size() == f.coords.size(), "box of another rank");
       for (const Range& r : c.box) {
-        closed(r.lo, "box");
-        closed(r.hi, "box");
+        closed(r.lo, "box is not a closed i64");
+        closed(r.hi, "box is not a closed i64");
       }
       expect(m_[c.body].type == f.dtype, "clause of another type");
-      seen_.clear();
       expr(c.body, f.rank());
     }
     int64_t cells = 1;
@@ -64,7 +62,6 @@ class Verifier {
     }
     for (ExprId c : f.cells) {
       expect(m_[c].type == f.dtype && m_[c].free == 0, "table cell");
-      seen_.clear();
       expr(c, 0);
     }
   }
@@ -86,13 +83,12 @@ class Verifier {
   }
 
   void closed(ExprId e, const char* what) {
-    expect(e.valid() && m_[e].type == DType::I64 && m_[e].free == 0,
-           std::string(what) + " is not a closed i64");
+    expect(e.valid() && m_[e].type == DType::I64 && m_[e].free == 0, what);
   }
 
   // `depth`: slots in scope.
   void expr(ExprId e, uint32_t depth) {
-    if (!seen_.insert({e, depth}).second) return;
+    if (seen(e, depth)) return;
     const Expr& x = m_[e];
     expect(x.level() < static_cast<int32_t>(depth), "slot out of scope");
     if (const auto* r = std::get_if<Reduce>(&x.node)) {
@@ -135,14 +131,23 @@ class Verifier {
     for_each_child(m_, e, [&](ExprId child) { expr(child, depth); });
   }
 
-  void expect(bool ok, const std::string& what) {
-    if (!ok) out_.push_back(fmt::format("`{}`: {}", where_, what));
+  void expect(bool ok, const char* what) {
+    if (!ok) out_.push_back(fmt::format("`{}`: {}", where_ ? text(where_) : "module", what));
+  }
+
+  // What is right at one place is right at every other of the same depth, in any family. A node is
+  // found at few depths, most often one.
+  bool seen(ExprId e, uint32_t depth) {
+    uint64_t bit = uint64_t{1} << (depth % 64);
+    bool before = (seen_[e.v] & bit) != 0;
+    seen_[e.v] |= bit;
+    return before;
   }
 
   const Module& m_;
-  std::string where_;
+  Symbol where_;  // the family; invalid for the module itself
   std::vector<std::string> out_;
-  std::set<std::pair<ExprId, uint32_t>> seen_;
+  std::vector<uint64_t> seen_;  // by node: the depths at which it was seen
 };
 
 }  // namespace

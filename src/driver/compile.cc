@@ -31,11 +31,13 @@ class Pipeline {
     return result;
   }
 
-  // A pass that yields Core: verified and dumped here.
+  // A pass that yields Core: verified and dumped here. `changes` is false for one that has nothing
+  // to do in this program.
   template <class F>
-  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
+  core::Module core(const char* pass, const Diagnostics& diags, const F& body,
+                    bool changes = true) {
     core::Module m = run(pass, body);
-    if (!diags.has_errors()) {
+    if (changes && !diags.has_errors()) {
       std::vector<std::string> wrong = core::verify(m);
       EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
     }
@@ -133,7 +135,7 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
     core::Module m = sema::elaborate_test(out.program, *test, found, options.files, options.inputs);
     if (!found.has_errors()) {
       core::solve_gates(m);
-      m = autodiff::differentiate(m, found);
+      m = autodiff::differentiate(std::move(m), found);
     }
     keep_findings(found, ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
@@ -166,15 +168,20 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   });
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
-  out.elaborated = m;
   m = pipeline.core("solve-gates", diags, [&] {
     core::solve_gates(m);
-    return m;
+    return std::move(m);
   });
-  m = pipeline.core("autodiff", diags, [&] { return autodiff::differentiate(m, diags); });
+  bool asked = !autodiff::requests_left(m).empty();
+  auto differentiated = [&] {
+    return asked ? autodiff::differentiate(std::move(m), diags) : std::move(m);
+  };
+  m = pipeline.core("autodiff", diags, differentiated, asked);
   if (diags.has_errors()) return out;
-  EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
-  EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+  if (asked) {
+    EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
+    EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+  }
   out.module = std::move(m);
   if (options.tests) {
     pipeline.run("tests", [&] {

@@ -47,7 +47,6 @@ struct CompiledTest {
 
 struct Compiled {
   sema::Program program;
-  core::Module elaborated;  // as sema left it: requests still stand
   core::Module module;      // ready to run
   std::vector<CompiledTest> tests;
   bool ok = false;  // no errors; otherwise `module` is not to be used

@@ -71,6 +71,13 @@ CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type)
   return out;
 }
 
+bool covers_all(const Sema& s, const Box& box, const std::vector<core::Coord>& coords) {
+  for (size_t i = 0; i < box.size(); ++i) {
+    if (core::const_int(s.m, box[i].lo) != 0 || box[i].hi != coords[i].extent) return false;
+  }
+  return true;
+}
+
 // The pieces in order, found by the address they stand at along the first coordinate: a family may
 // have thousands of clauses for single cells.
 class Pieces {
@@ -181,6 +188,10 @@ std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
 
 std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type) {
+  if (d.outs.size() == 1 && covers_all(s, d.outs[0]->box, coords)) {
+    const ClauseOut& only = *d.outs[0];
+    return {{only.box, layered(s, {&only}, type), only.span}};
+  }
   Pieces made(s);
   for (const auto& out : d.outs) {
     std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one

@@ -272,6 +272,7 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
   if (g.body.poison()) return;
   if (g.otherwise) {
     *g.otherwise = as_data(s, env, *g.otherwise);
+    if (g.otherwise->poison()) return;
     if (!same_type(s, env, {&g.body, &*g.otherwise}, out.span)) return;
   }
   out.bad = !close(s, env, d, value, std::move(g), out);

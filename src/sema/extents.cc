@@ -94,6 +94,7 @@ bool has_unsolved(const Sema& s, CoreId e) {
 }
 
 CoreId resolve(Sema& s, CoreId e) {
+  if (!has_unsolved(s, e)) return e;
   std::unordered_map<CoreId, CoreId> memo;
   std::function<CoreId(CoreId)> visit = [&](CoreId x) {
     if (!has_unsolved(s, x)) return x;
@@ -115,7 +116,7 @@ core::Range resolve(Sema& s, core::Range r) { return {resolve(s, r.lo), resolve(
 
 core::Facts entry_facts(const Sema& s) {
   core::Facts facts;
-  for (const core::Constraint& c : s.m.constraints) core::assume(s.m, c.cond, facts);
+  facts.entry = core::entry_facts(s.m);
   return facts;
 }
 
@@ -135,9 +136,7 @@ Truth equal(Sema& s, CoreId a, CoreId b) {
 void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second) {
   cond = resolve(s, cond);
   if (const auto* b = core::get_if<core::BoolLit>(s.m, cond); b && b->value) return;
-  for (const core::Constraint& c : s.m.constraints) {
-    if (c.cond == cond) return;
-  }
+  if (auto known = core::entry_facts(s.m); known && known->holds.contains(cond)) return;
   s.m.constraints.push_back({cond, std::move(message), first, second});
 }
 
@@ -175,7 +174,7 @@ CoreId as_extent(Sema& s, CoreId e) {
 }
 
 CoreId least(Sema& s, CoreId a, CoreId b) {
-  if (!a) return b;
+  if (!a || a == b) return b;
   if (!b) return a;
   core::Facts facts = entry_facts(s);
   if (core::proves_le(s.m, a, b, facts)) return a;
@@ -184,7 +183,7 @@ CoreId least(Sema& s, CoreId a, CoreId b) {
 }
 
 CoreId greatest(Sema& s, CoreId a, CoreId b) {
-  if (!a) return b;
+  if (!a || a == b) return b;
   if (!b) return a;
   core::Facts facts = entry_facts(s);
   if (core::proves_le(s.m, b, a, facts)) return a;

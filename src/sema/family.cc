@@ -296,6 +296,21 @@ bool finish_family(Sema& s, Definition& d) {
   CoreId cond = core::all_of(s.m, d.scope->env.conds);
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();
+  // The header came from clauses that do not read the recurrence; reads were made with its rank.
+  if (size_t known = s.m[d.family].coords.size() - carried; known != coords.size()) {
+    auto& e = s.diags.error(Code::E0403, fmt::format("clauses of {} have {} and {} coordinates",
+                                                     quoted(d.name.symbol), known, coords.size()));
+    for (const auto& out : d.outs) {
+      std::string says = fmt::format("{} here", out->box.size());
+      if (out->box.size() == coords.size() && e.labels.empty()) {
+        e.primary(out->site->span, says);
+      } else if (out->box.size() == known && e.labels.size() < 2) {
+        e.label(out->site->span, says);
+      }
+    }
+    e.help("give the first clause of the recurrence all coordinates");
+    return false;
+  }
   for (size_t p = 0; p < coords.size(); ++p) {
     CoreId before = s.m[d.family].coords[carried + p].extent;
     if (header && p >= d.extents.size() && equal(s, before, coords[p].extent) == Truth::No) {

@@ -30,11 +30,11 @@ void add_zero_clauses(Sema& s, const Lifted& l) {
 }
 
 void check_constraints(Sema& s) {
-  std::vector<core::Constraint> kept;
-  for (core::Constraint& c : s.m.constraints) {
+  core::Constraints kept;
+  for (const core::Constraint& c : s.m.constraints) {
     const auto* b = core::get_if<core::BoolLit>(s.m, c.cond);
     if (!b) {
-      kept.push_back(std::move(c));
+      kept.push_back(c);
     } else if (!b->value) {
       auto& d = s.diags.error(Code::E0404, c.message);
       d.primary(c.first, "");
@@ -138,19 +138,20 @@ void check_bounds(Sema& s) {
   };
   std::set<std::pair<uint32_t, uint32_t>> reported;
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
-    const std::vector<const Site*>& sites = s.made_at[FamilyId(i)];
+    static const std::vector<const Site*> nowhere;
+    auto made = s.made_at.find(FamilyId(i));
+    const std::vector<const Site*>& sites = made == s.made_at.end() ? nowhere : made->second;
     std::map<std::pair<uint32_t, uint32_t>, const Site*> by_statement;
     for (const Site* site : sites) {
-      by_statement[{site->statement.begin, site->statement.end}] = site;
+      if (sites.size() > 1) by_statement[{site->statement.begin, site->statement.end}] = site;
     }
-    const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
-    for (const core::Clause& c : clauses) {
+    for (const core::Clause& c : s.m[FamilyId(i)].clauses) {
       if (provably_empty(s, c.box)) continue;
       const Site* site = sites.empty() ? nullptr : sites[0];
       auto own = by_statement.find({c.span.begin, c.span.end});
       if (own != by_statement.end()) site = own->second;
       core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
-        const core::Node node = s.m[e].node;
+        const core::Node& node = s.m[e].node;
         auto each = [&](FamilyId family, const std::vector<CoreId>& at) {
           for (size_t p = 0; p < at.size(); ++p) {
             check_slot(s, site, FamilyId(i), family, p, at[p], e, facts, reported);

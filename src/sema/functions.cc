@@ -34,18 +34,21 @@ bool is_builtin(Symbol name) {
 
 namespace {
 
-// Inlining is bounded, so that a small program cannot ask for an endless one.
+// Inlining is bounded by what is written, so that a small program cannot ask for an endless one and
+// a large one may make as many calls as it needs: 20 for every node of the program's tree.
 constexpr size_t kMaxCallDepth = 128;
-constexpr size_t kMaxCalls = 100'000;
+constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
 
 bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   bool deep = s.calls.size() >= kMaxCallDepth;
-  if (!deep && s.inlined < kMaxCalls) return false;
-  if (s.inlined > kMaxCalls) return true;  // reported
-  s.inlined = kMaxCalls + 1;
+  size_t limit = kCallsPerStep * (1 + s.ast.exprs.size() / kNodesPerStep);
+  if (!deep && s.inlined < limit) return false;
+  if (s.inlined > limit) return true;  // reported
+  s.inlined = limit + 1;
   s.diags
-      .error(Code::E0215, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
-                               : fmt::format("the program makes more than {} calls", kMaxCalls))
+      .error(Code::E0215,
+             deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+                  : fmt::format("a program of this size makes more than {} calls", limit))
       .primary(span, "this call")
       .label(fn.name.span, "of this function")
       .note("every call is specialised where it stands, also those in the functions it calls")

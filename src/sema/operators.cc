@@ -40,6 +40,19 @@ Value build(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span) 
   return out;
 }
 
+// The operands as data of one type. An array literal takes the type of what it meets; beside
+// literals alone it settles for its default, which the literals then take.
+bool as_operands(Sema& s, Env& env, const std::vector<Value*>& values, Span span) {
+  if (!same_type(s, env, values, span)) return false;
+  bool settled = false;
+  for (Value* v : values) {
+    settled |= v->kind == Value::Kind::Table;
+    *v = as_data(s, env, std::move(*v));
+    if (v->poison()) return false;
+  }
+  return !settled || same_type(s, env, values, span);
+}
+
 // `idx[k] == r`: an integer of the program beside an index is compared in i64, which is exact and
 // lets the gate be solved.
 bool compare_as_index(Sema& s, const Env& env, Value& a, Value& b) {
@@ -138,11 +151,7 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
     if (a.poison()) return {};
     list.push_back(&a);
   }
-  if (!same_type(s, env, list, span)) return {};
-  for (Value& a : args) {
-    a = as_data(s, env, std::move(a));
-    if (a.poison()) return {};
-  }
+  if (!as_operands(s, env, list, span)) return {};
   const Value& first = args[0];
   if (first.type == DType::Bool) return wrong_operand(s, op, first, "numbers");
   if (cls == core::OpClass::Real) {
@@ -196,10 +205,10 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
       return build(s, env, op, {as_data(s, env, a), as_data(s, env, b)}, span);
     case core::OpClass::Compare: {
       compare_as_index(s, env, a, b);
-      if (!same_type(s, env, {&a, &b}, op_span.valid() ? op_span : span)) return {};
+      if (!as_operands(s, env, {&a, &b}, op_span.valid() ? op_span : span)) return {};
       bool order = op != core::Op::Eq && op != core::Op::Ne;
       if (order && a.type == DType::Bool) return wrong_operand(s, op, a, "numbers");
-      return build(s, env, op, {as_data(s, env, a), as_data(s, env, b)}, span);
+      return build(s, env, op, {a, b}, span);
     }
     default: break;
   }
@@ -238,9 +247,8 @@ Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
     if (yes.kind == Value::Kind::Function) d.help("choose between their results instead");
     return {};
   }
-  if (!same_type(s, env, {&yes, &no}, span)) return {};
-  return build(s, env, core::Op::Select,
-               {as_data(s, env, cond), as_data(s, env, yes), as_data(s, env, no)}, span);
+  if (!as_operands(s, env, {&yes, &no}, span)) return {};
+  return build(s, env, core::Op::Select, {as_data(s, env, cond), yes, no}, span);
 }
 
 Value zero_like(Sema& s, const Env& env, const Value& v) {

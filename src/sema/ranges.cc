@@ -192,11 +192,15 @@ void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId
   }
   if (own && !(v && !v->left)) return;
   if (v) {
-    core::Facts conditions = facts;
-    for (auto& r : conditions.slots) r = {};
-    core::AffineForm upper = minus(s, extent, e);
-    upper.constant -= 1;
-    bool weak = core::proves_nonnegative(s.m, upper, conditions);
+    // Without a condition nothing bounds the index itself.
+    bool weak = !facts.nonnegative.empty() || !facts.nonzero.empty();
+    if (weak) {
+      core::Facts conditions = facts;
+      for (auto& r : conditions.slots) r = {};
+      core::AffineForm upper = minus(s, extent, e);
+      upper.constant -= 1;
+      weak = core::proves_nonnegative(s.m, upper, conditions);
+    }
     v->bares.push_back({extent, family, position, access, weak});
     return;
   }
@@ -265,7 +269,7 @@ void collect(Problem& p, const core::Clause& clause) {
            std::holds_alternative<core::Reduce>(n);
   };
   core::for_each_with_facts(s.m, clause, wanted, [&](CoreId e, const core::Facts& facts) {
-    const core::Node node = s.m[e].node;
+    const core::Node& node = s.m[e].node;
     auto each = [&](FamilyId family, const std::vector<CoreId>& at) {
       for (size_t i = 0; i < at.size(); ++i) collect_slot(p, family, i, at[i], e, facts);
     };

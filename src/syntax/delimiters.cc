@@ -147,6 +147,8 @@ struct Pairer {
 
 void pair_delimiters(Lexed& lexed, Diagnostics& diags) {
   Pairer pairer{lexed.tokens, diags, {}, {}, {}};
+  pairer.out.reserve(lexed.tokens.size());
+  pairer.moved.reserve(lexed.tokens.size());
   pairer.run();
   for (Comment& c : lexed.comments) c.token = pairer.moved[c.token];
   lexed.tokens = std::move(pairer.out);

@@ -59,7 +59,9 @@ class Lexer {
 
  private:
   char peek(uint32_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
-  bool starts(std::string_view s) const { return rest().substr(0, s.size()) == s; }
+  bool starts(std::string_view s) const {  // never for nothing; most differ in the first character
+    return at_ < end_ && text_[at_] == s[0] && rest().substr(0, s.size()) == s;
+  }
   std::string_view rest() const { return std::string_view(text_).substr(at_, end_ - at_); }
   Span span(uint32_t begin) const { return {file_, begin, at_}; }
 

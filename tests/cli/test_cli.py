@@ -468,6 +468,28 @@ class Sizes(Cli):
                      "let y = " + "if true { 1.0 } else " * n + "{ 0.0 }"]:
             self.too_deep(text + ";\n")
 
+    def test_calls(self):
+        """How many calls may be made grows with the program (E0215)."""
+        n = 25000
+        lines = ["fn f(x) { x + 1.0 }", "let x = 1.0;"] + [f"let y{i} = f(x);" for i in range(n)]
+        self.check(["check", self.write("p.ein", "\n".join(lines))], 0, "", "")
+
+    def test_inputs(self):
+        """Every input brings extents and constraints of its own."""
+        lines = []
+        for i in range(2000):
+            lines += [f"let A{i}: [f32; n{i}, m{i}];", f"let v{i}: [f32; k{i}];",
+                      f"let s{i}[i] = sum[j](A{i}[i, j] * v{i}[j]);", f"let t{i}[i] = v{i}[i + 1] - v{i}[i];"]
+        self.check(["check", self.write("p.ein", "\n".join(lines))], 0, "")
+
+    def test_long_line(self):
+        """A message shows the part of a long line that it is about."""
+        line = "let y = [" + "1.0, " * 20000 + "oops, " + "1.0, " * 20000 + "];\n"
+        done = self.ein("check", self.write("p.ein", line))
+        self.assertEqual(done.returncode, 1)
+        self.assertLess(len(done.stderr), 2000)
+        self.assertRegex(done.stderr, r"…(1\.0, |\.0, |0, |, | )?(1\.0, )+oops, (1\.0, )+.*…\n +\| +\^\^\^\^")
+
     def test_requests(self):
         n = 300
         lines = ["let x = 3.0;"]

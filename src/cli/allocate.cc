@@ -1,0 +1,146 @@
+// The allocator of `ein`. A compiler makes and drops very many small objects, and the general
+// allocator would be a third of checking a program; here a small object is one pop from a list and
+// one push back. Larger ones go to malloc.
+//
+// Small objects live in one reserved range of addresses, cut into pages of one size class each, so
+// that a pointer alone says where it belongs. A page never changes its class and is never given
+// back. Lists belong to threads; what a thread leaves behind is taken over by the next ones.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#ifndef __SANITIZE_ADDRESS__
+
+namespace {
+
+constexpr size_t kStep = 16, kClasses = 32, kLargest = kStep * kClasses;  // bytes
+constexpr size_t kPage = size_t{1} << 16, kPages = size_t{1} << 18;       // 16 GiB of addresses
+
+struct Free {
+  Free* next;
+};
+
+struct Lists {
+  Free* free[kClasses] = {};
+  char* begin[kClasses] = {};  // the rest of the page in use
+  char* end[kClasses] = {};
+};
+
+char* reserve() {
+  void* p = mmap(nullptr, kPage * kPages, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? nullptr : static_cast<char*>(p);  // without it all goes to malloc
+}
+
+// Constant-initialised where possible: memory is asked for before any constructor has run.
+std::atomic<size_t> pages_used{0};
+uint8_t class_of_page[kPages];
+std::mutex left_mutex;
+Lists left;  // of threads that ended
+
+char* range;  // null until the first small object; whoever has one of them sees it
+std::once_flag reserved;
+
+thread_local constinit Lists own{};
+thread_local constinit bool ended = false;  // destructors of other thread-locals still come here
+
+struct Heir {
+  ~Heir() {
+    std::lock_guard lock(left_mutex);
+    for (size_t c = 0; c < kClasses; ++c) {
+      while (Free* f = own.free[c]) {
+        own.free[c] = f->next;
+        f->next = left.free[c];
+        left.free[c] = f;
+      }
+      own.begin[c] = own.end[c] = nullptr;
+    }
+    ended = true;
+  }
+  void watch() {}  // makes sure that it exists
+};
+thread_local Heir heir;
+
+void* slow_allocate(size_t c) {
+  size_t size = (c + 1) * kStep;
+  std::call_once(reserved, [] { range = reserve(); });
+  if (ended || !range) return std::malloc(size);
+  heir.watch();
+  {
+    std::lock_guard lock(left_mutex);
+    if (left.free[c]) {
+      own.free[c] = left.free[c]->next;
+      void* out = left.free[c];
+      left.free[c] = nullptr;
+      return out;
+    }
+  }
+  size_t page = pages_used.fetch_add(1, std::memory_order_relaxed);
+  if (page >= kPages) return std::malloc(size);
+  class_of_page[page] = static_cast<uint8_t>(c);
+  own.begin[c] = range + page * kPage;
+  own.end[c] = own.begin[c] + kPage / size * size;
+  void* out = own.begin[c];
+  own.begin[c] += size;
+  return out;
+}
+
+void* allocate(size_t size) {
+  if (size > kLargest) return std::malloc(size);
+  size_t c = size == 0 ? 0 : (size - 1) / kStep;
+  if (Free* f = own.free[c]) {
+    own.free[c] = f->next;
+    return f;
+  }
+  if (own.begin[c] != own.end[c]) {
+    void* out = own.begin[c];
+    own.begin[c] += (c + 1) * kStep;
+    return out;
+  }
+  return slow_allocate(c);
+}
+
+void release(void* p) {
+  auto offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(range);
+  if (!range || offset >= kPage * kPages) return std::free(p);
+  if (ended) return;  // a few bytes stay behind
+  auto* f = static_cast<Free*>(p);
+  size_t c = class_of_page[offset / kPage];
+  f->next = own.free[c];
+  own.free[c] = f;
+}
+
+void* allocate_or_throw(size_t size) {
+  for (;;) {
+    if (void* p = allocate(size)) return p;
+    std::new_handler handler = std::get_new_handler();
+    if (!handler) throw std::bad_alloc();
+    handler();
+  }
+}
+
+}  // namespace
+
+// The forms for over-aligned types keep to the library's own, which do not come here.
+void* operator new(size_t size) { return allocate_or_throw(size); }
+void* operator new[](size_t size) { return allocate_or_throw(size); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+void operator delete(void* p) noexcept {
+  if (p) release(p);
+}
+void operator delete[](void* p) noexcept {
+  if (p) release(p);
+}
+void operator delete(void* p, size_t) noexcept {
+  if (p) release(p);
+}
+void operator delete[](void* p, size_t) noexcept {
+  if (p) release(p);
+}
+
+#endif
