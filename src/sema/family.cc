@@ -226,7 +226,11 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   f.dtype = type;
   f.span = d.name.span;
   const std::vector<SiteSlot> around = slots_around(d.scope->env);
-  for (uint32_t slot : d.carries) f.coords.push_back({around[slot].name, around[slot].extent});
+  for (uint32_t slot : d.carries) {
+    // A literal slot has no name; printed, the coordinate has to have one.
+    Symbol name = around[slot].name ? around[slot].name : intern("i");
+    f.coords.push_back({name, around[slot].extent});
+  }
   f.coords.insert(f.coords.end(), coords.begin(), coords.end());
   d.family = s.m.families.add(std::move(f));
   s.owner[d.family] = &d;
