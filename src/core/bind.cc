@@ -35,6 +35,17 @@ std::string values(const Module& m, ExprId cond, const std::vector<int64_t>& par
   return out.empty() ? out : out + ")";
 }
 
+int64_t integer_of(const Tensor& t) {
+  switch (t.dtype()) {
+    case DType::I8: return *t.as<int8_t>();
+    case DType::I16: return *t.as<int16_t>();
+    case DType::I32: return *t.as<int32_t>();
+    case DType::I64: return *t.as<int64_t>();
+    case DType::U8: return *t.as<uint8_t>();
+    default: EIN_UNREACHABLE("an extent that is not an integer");
+  }
+}
+
 // A closed integer or boolean expression over params.
 Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
   const Expr& x = m[e];
@@ -93,7 +104,18 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     }
     for (uint32_t p = 0; p < m.params.size(); ++p) {
       const Param& param = m.params[ParamId(p)];
-      if (param.source == id) params[p] = t.shape()[param.axis];
+      if (param.source != id) continue;
+      if (param.axis != Param::kItself) {
+        params[p] = t.shape()[param.axis];
+        continue;
+      }
+      params[p] = integer_of(t);
+      if (params[p] < 0) {
+        return RuntimeError{
+            fmt::format("input `{}` is {}, but it bounds a range and must not be negative", name,
+                        params[p]),
+            f.span};
+      }
     }
   }
   try {

@@ -177,6 +177,7 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       all_first();
       EIN_CHECK(first == DType::I64, "random bits are i64");
       return;
+    case OpClass::Rule: EIN_CHECK(is_float(m[args.back()].type), "a tangent is a float"); return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -238,6 +239,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       if (const auto* c = get_if<BoolLit>(m, args[0])) folded = c->value ? args[1] : args[2];
       break;
     case OpClass::Draw: type = DType::F32; break;
+    case OpClass::Rule:
     case OpClass::Real:
     case OpClass::Bits:
     case OpClass::Cast: break;

@@ -57,7 +57,7 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw };
+enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw, Rule };
 struct OpInfo {
   const char* name;
   const char* spelling;
@@ -183,8 +183,10 @@ struct Function {
 // Calls inside calls, on both back ends; one more is a run-time error.
 constexpr int kMaxRecursion = 10'000;
 
-// A symbolic extent: bound at entry from the shape of an input (`source`, `axis`).
+// A symbolic extent: bound at entry from the shape of an input (`source`, `axis`), or the value of
+// a scalar integer input itself.
 struct Param {
+  static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
   Symbol name;  // as written in a type; invalid for `?` (printed `extent(x, 0)`)
   FamilyId source;
   uint32_t axis = 0;

@@ -149,7 +149,7 @@ class Printer {
   std::string extent(ParamId id) {
     const Param& p = m_.params[id];
     bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end();
-    if (p.name && !hidden) return text(p.name);
+    if (p.axis == Param::kItself || (p.name && !hidden)) return text(p.name);
     return fmt::format("extent({}, {})", text(m_[p.source].name), p.axis);
   }
 

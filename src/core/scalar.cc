@@ -63,6 +63,8 @@ double apply_real(Op op, double a, double b) {
     case Op::Not:
     case Op::Select:
     case Op::Cast:
+    case Op::Rule:
+    case Op::Tangent:
     case Op::Philox:
     case Op::Uniform:
     case Op::Normal: break;
@@ -193,6 +195,7 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
       return std::nullopt;
     case OpClass::Bits: return whole(philox(a.i, b.i));
     case OpClass::Draw: return real(op == Op::Uniform ? uniform_of(a.i) : normal_of(a.i));
+    case OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
     case OpClass::Select: EIN_UNREACHABLE("lazy operator");
   }
   EIN_UNREACHABLE("op class");

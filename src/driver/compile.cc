@@ -153,7 +153,9 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   Pipeline pipeline(options, out);
   out.program = pipeline.run("parse", [&] {
     sema::ReadModule read = module_reader(options.read_file, options.root);
-    return sema::read_program(file, sources, read, diags);
+    sema::Program program = sema::read_program(file, sources, read, diags);
+    program.derives |= !options.extra.of.empty();
+    return program;
   });
   if (options.dump_after == "parse") out.dump = ast::dump(out.program.ast);
   core::Module m = pipeline.core("sema", diags, [&] {

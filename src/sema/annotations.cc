@@ -119,7 +119,10 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   };
   if (Symbol name = dim_name(s, dim)) {
     if (auto extent = find_extent(s, outside, name)) return *extent;
-    if (find_definition(outside, name)) return elaborate_index(s, outside, dim.extent);
+    if (find_definition(outside, name)) {
+      CoreId value = elaborate_index(s, outside, dim.extent);
+      return value ? as_extent(s, value) : value;
+    }
     if (actual) scope.extents[name] = {actual, dim.span};
     return actual;
   }
@@ -127,7 +130,10 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   for (Symbol name : free_names(s.ast, dim.extent)) {
     if (!known(name)) fresh.insert(name);
   }
-  if (fresh.empty()) return elaborate_index(s, outside, dim.extent);
+  if (fresh.empty()) {
+    CoreId value = elaborate_index(s, outside, dim.extent);
+    return value ? as_extent(s, value) : value;
+  }
   if (fresh.size() > 1 || !actual) {
     s.diags.error(Code::E0405, "extent has more than one unknown name").primary(dim.span, "");
     return {};
@@ -205,8 +211,9 @@ bool permutes(Sema& s, const std::vector<core::Coord>& coords,
 }
 
 // A type that names the coordinates otherwise than the value does (decision 5).
-void report_name(Sema& s, const std::vector<core::Coord>& coords, const std::vector<const ast::Dim*>& dims,
-                 size_t at, Span type, Span value, const std::string& what) {
+void report_name(Sema& s, const std::vector<core::Coord>& coords,
+                 const std::vector<const ast::Dim*>& dims, size_t at, Span type, Span value,
+                 const std::string& what) {
   std::multiset<Symbol> own, written;
   std::string list;
   for (size_t i = 0; i < dims.size(); ++i) {

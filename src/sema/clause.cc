@@ -70,6 +70,7 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
     Index* index = nullptr;
     if (slot.kind == ast::Slot::Kind::Literal) {
       range.lo = elaborate_index(s, env, slot.at);
+      if (range.lo) range.lo = as_extent(s, range.lo);
       if (!range.lo || !check_closed(s, range.lo, slot.span)) return false;
       if (auto c = core::const_int(s.m, range.lo); c && *c < 0) {
         s.diags.error(Code::E0306, fmt::format("there is no address {}", *c))
@@ -122,6 +123,16 @@ bool one_access_call_or_block(const Sema& s, TreeId e) {
          std::holds_alternative<ast::Request>(n);
 }
 
+// `@loss / @W` without indices: the name in the denominator.
+std::optional<Symbol> whole_request(const Sema& s, TreeId e) {
+  std::optional<Symbol> found;
+  for_each_tree(s.ast, e, [&](TreeId x) {
+    const auto* request = std::get_if<ast::Request>(&s[x].node);
+    if (request && request->den && path_name(s, request->den)) found = path_name(s, request->den);
+  });
+  return found;
+}
+
 // Which left slot takes each carried coordinate; npos: it is appended.
 bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& out,
                    const std::vector<core::Coord>& carried, std::vector<size_t>& takes) {
@@ -160,8 +171,17 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
   if (!all_given && !one_access_call_or_block(s, value)) {
     auto& e = s.diags.error(Code::E0404, "the right side still carries " + show_coords(s, rest));
     e.primary(s[value].span, "this is over " + show_coords(s, carried));
-    e.label(d.name.span, "the left side does not name it");
-    e.help("spell the coordinate out on both sides");
+    bool named = std::any_of(out.left.begin(), out.left.end(), [&](const Left& l) {
+      return l.index && l.index->name == rest[0].name;
+    });
+    e.label(d.name.span,
+            named ? "on the left it is taken already" : "the left side does not name it");
+    if (auto whole = whole_request(s, value)) {
+      e.help(fmt::format("`@{0}` is the derivative by all of {0} here: write `@{0}{1}`",
+                         text(*whole), show_coords(s, rest)));
+    } else {
+      e.help("spell the coordinate out on both sides");
+    }
     return false;
   }
   // A plain `let` has the coordinates of its value, even where those share a name (decision 5).
@@ -324,6 +344,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
     site.span = l->names[0].span;
     for (const ast::Slot& slot : l->slots) site.span = join(site.span, slot.span);
+    site.indexed = !l->slots.empty();
   }
   TreeId bare = value;
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;

@@ -20,6 +20,8 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
           .help("restrict the coordinate with a gate: `… where …`");
       return false;
     }
+    // What stands there was no name, which is reported.
+    if (!b.pack && !b.name.symbol && b.group.empty() && s.diags.has_errors()) return false;
     BracketArgument a;
     a.span = b.span;
     a.several = b.pack || !b.name.symbol;
@@ -88,6 +90,27 @@ Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>&
   return v;
 }
 
+// `softmax[s](q[t, s] where s <= t)`: the gate makes cells of the argument 0, it leaves none out.
+void warn_gated_argument(Sema& s, TreeId arg, const std::set<Symbol>& brackets, const ast::Fn& fn) {
+  const auto* where = std::get_if<ast::Where>(&s[arg].node);
+  if (!where || where->otherwise) return;
+  for (const ast::WhereItem& item : where->items) {
+    if (item.bind) continue;
+    for (Symbol name : free_names(s.ast, item.value)) {
+      if (!brackets.count(name)) continue;
+      if (!s.warned.insert({where->where_span.begin, where->where_span.end}).second) return;
+      s.diags
+          .warning(Code::W0303, fmt::format("cells of the argument outside of this gate are 0, and "
+                                            "{} still counts them",
+                                            quoted(fn.name.symbol)))
+          .primary(where->where_span, fmt::format("gates the argument, not the call"))
+          .help(fmt::format("to leave cells out, gate the call: `{}[{}](…) where …`",
+                            text(fn.name.symbol), text(name)));
+      return;
+    }
+  }
+}
+
 // What the renamed left names of the waiting gates stand for; false after an error.
 bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
                const std::vector<Value>& args, const Bracketing& brackets,
@@ -136,6 +159,8 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
                            [&, name = own](const core::Coord& c) { return c.name == name; });
     if (it != coordinates.end()) coordinates.push_back({left, it->extent});
   }
+  std::set<Symbol> everywhere;
+  for (const core::Coord& c : coordinates) everywhere.insert(c.name);
   for (PendingGate* pending : taken) {
     pending->placed = true;
     out.names.insert(pending->names.begin(), pending->names.end());
@@ -147,7 +172,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
         continue;
       }
       std::set<Symbol> lifted;
-      Value v = elaborate_over(s, env, item.value, coordinates, false, lifted, bindings);
+      Value v = elaborate_over(s, env, item.value, coordinates, everywhere, lifted, bindings);
       if (v.poison()) return false;
       v = with_own_names(s, env, std::move(v), renamed);
       if (v.typing != Typing::Fixed || v.type != DType::Bool) {
@@ -212,7 +237,8 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   std::vector<Value> args;
   std::set<Symbol> lifted;
   for (TreeId e : call.args) {
-    args.push_back(elaborate_lifted(s, inside, e, lifted));
+    warn_gated_argument(s, e, names, fn);
+    args.push_back(elaborate_lifted(s, inside, e, names, lifted));
     if (args.back().poison()) return {};
   }
   CallGate gate;

@@ -32,13 +32,14 @@ Symbol fresh_coordinate(Symbol label, const std::string& base, std::set<Symbol>&
 // Names that stand alone in slots of accesses in `e` and are not bound inside, in order.
 std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
 // The tree as a value over those of the given coordinates that it reads, and then what it carries.
-// `slots_only`: their names mean them only where they stand alone in a slot.
-// `bindings` of a `where` are made over the same coordinates first.
+// `everywhere`: names that mean their coordinate wherever they stand; the others mean it only where
+// they stand alone in a slot. `bindings` of a `where` are made over the same coordinates first.
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     bool slots_only, std::set<Symbol>& lifted,
+                     const std::set<Symbol>& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings = {});
-// The same over the tree's lone names.
-Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted);
+// The same over the tree's lone names. `brackets`: the names in the brackets of the call.
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+                       std::set<Symbol>& lifted);
 // A family for a value that is more than a read, so that a callee does not repeat it; `always`
 // makes one of its own even for a read. The value itself where no family can be made.
 Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always);

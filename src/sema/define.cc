@@ -106,6 +106,22 @@ void complete(Sema& s, Definition& d) {
   d.state = ok ? Definition::State::Done : Definition::State::Bad;
 }
 
+bool any_known(const Definition& d) {
+  return std::any_of(d.outs.begin(), d.outs.end(), [](const auto& out) { return out.has_value(); });
+}
+
+void complete_after_reads(Sema& s, Definition& d, std::set<Definition*>& visited) {
+  if (any_known(d) || !visited.insert(&d).second) return;
+  for (ast::StmtId id : d.clauses) {
+    for (Symbol name : clause_names(s, *d.scope, s.ast[id])) {
+      auto it = d.scope->values.find(name);
+      bool member = it != d.scope->values.end() && it->second->group == d.group;
+      if (member) complete_after_reads(s, *it->second, visited);
+    }
+  }
+  complete(s, d);
+}
+
 }  // namespace
 
 void define(Sema& s, Definition& d) {
@@ -125,6 +141,9 @@ void define(Sema& s, Definition& d) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   for (Definition* member : members) begin(s, *member);
+  // Those without a first clause take ranges from what they read, which comes before them.
+  std::set<Definition*> visited;
+  for (Definition* member : members) complete_after_reads(s, *member, visited);
   for (Definition* member : members) complete(s, *member);
 }
 

@@ -144,7 +144,8 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Range&) {
         s.diags.error(Code::E0502, "a range is not a value")
             .primary(span, "")
-            .help("ranges stand after `in`, as in `sum[k in 0..n](…)`");
+            .help(env.in_slot ? "there are no slices: write `let y[i in 0..2] = x[i + 1];`"
+                              : "ranges stand after `in`, as in `sum[k in 0..n](…)`");
         return Value{};
       },
       [&](const ast::If& n) { return elaborate_if(s, env, n, span); },
@@ -205,6 +206,8 @@ bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out) {
   out.lo = as_index(s, env, lo, r->lo);
   out.hi = as_index(s, env, hi, r->hi);
   if (!out.lo || !out.hi) return false;
+  out.lo = as_extent(s, out.lo);
+  out.hi = as_extent(s, out.hi);
   if (r->inclusive) out.hi = core::add(s.m, out.hi, core::int_lit(s.m, 1));
   auto a = core::const_int(s.m, out.lo), b = core::const_int(s.m, out.hi);
   if (a && b && *a > *b) {

@@ -141,6 +141,39 @@ void constrain(Sema& s, CoreId cond, std::string message, Span first, Span secon
   s.m.constraints.push_back({cond, std::move(message), first, second});
 }
 
+CoreId as_extent(Sema& s, CoreId e) {
+  const core::Expr x = s.m[e];
+  if (const auto* cast = std::get_if<core::Apply>(&x.node);
+      cast && cast->op == core::Op::Cast && x.type == DType::I64) {
+    const core::Expr arg = s.m[cast->args[0]];
+    const auto* a = std::get_if<core::Access>(&arg.node);
+    auto owner = a && a->at.empty() ? s.owner.find(a->family) : s.owner.end();
+    if (owner == s.owner.end() || !is_int(arg.type)) return e;
+    Definition& d = *owner->second;
+    if (d.input && s.m[a->family].kind == core::Family::Kind::Input) {
+      for (uint32_t p = 0; p < s.m.params.size(); ++p) {
+        const core::Param& known = s.m.params[ParamId(p)];
+        bool same = known.source == a->family && known.axis == core::Param::kItself;
+        if (same) return core::param(s.m, ParamId(p));
+      }
+      return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
+    }
+    // `let m = n + 1;` stands for what it is made of.
+    if (d.recurrent || d.outs.size() != 1 || !d.outs[0] || d.outs[0]->gate) return e;
+    const Value& v = d.outs[0]->body;
+    if (v.kind != Value::Kind::Data || !d.outs[0]->box.empty()) return e;
+    CoreId index = as_index(s, d.scope->env, v, {});
+    return index ? as_extent(s, index) : e;
+  }
+  if (x.type != DType::I64) return e;
+  bool arithmetic = std::holds_alternative<core::Affine>(x.node);
+  if (const auto* a = std::get_if<core::Apply>(&x.node)) {
+    arithmetic = core::info(a->op).cls == core::OpClass::Arith;
+  }
+  if (!arithmetic) return e;
+  return core::map_children(s.m, e, [&](CoreId child) { return as_extent(s, child); });
+}
+
 CoreId least(Sema& s, CoreId a, CoreId b) {
   if (!a) return b;
   if (!b) return a;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "core/diagonal.h"
 #include "core/groups.h"
 #include "sema/ranges.h"
 
@@ -77,21 +78,24 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
   return out;
 }
 
-void check_slot(Sema& s, const Site* site, FamilyId family, size_t position, CoreId e,
-                CoreId access, const core::Facts& facts,
+void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,
+                CoreId e, CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
   CoreId extent = s.m[family].coords[position].extent;
   if (core::proves_in_bounds(s.m, e, extent, facts)) return;
   CoreId zero = core::int_lit(s.m, 0);
   std::string why;
+  bool below = false;
   if (facts.guarded) {
     // Under a condition only a read that is wrong wherever it happens is an error.
-    if (core::proves_lt(s.m, e, zero, facts)) why = "it is always below 0";
+    below = core::proves_lt(s.m, e, zero, facts);
+    if (below) why = "it is always below 0";
     if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";
   } else {
     auto low = extreme(s, e, facts, false), high = extreme(s, e, facts, true);
     if (low && core::proves_lt(s.m, *low, zero, facts)) {
       why = "it goes down to " + show(s, *low);
+      below = true;
     } else if (high && core::proves_le(s.m, extent, *high, facts)) {
       why = "it goes up to " + show(s, *high);
     }
@@ -102,13 +106,30 @@ void check_slot(Sema& s, const Site* site, FamilyId family, size_t position, Cor
   if (!reported.insert({at.begin, at.end}).second) return;
   std::string which =
       f.coords[position].name ? quoted(f.coords[position].name) : std::to_string(position);
-  auto& d =
-      s.diags.error(Code::E0306, fmt::format("access to `{}` is out of bounds", text(f.name)));
+  // The user gave no name to an array literal that is passed to a function.
+  std::string what = f.generated ? "access" : fmt::format("access to `{}`", text(f.name));
+  auto& d = s.diags.error(Code::E0306, what + " is out of bounds");
+  auto constant = core::const_int(s.m, e);
+  if (constant) why = fmt::format("there is no address {}", *constant);
   d.primary(at, why);
   if (f.span.valid()) {
     d.label(f.span, fmt::format("coordinate {} has extent {}", which, show(s, extent)));
   }
-  d.help("narrow the range, or guard the access with `where` or `if`");
+  if (constant && *constant < 0) {
+    d.help("addresses start at 0; the last one is `x[len(x) - 1]`");
+  } else if (below && reader == family && s.owner.count(family)) {
+    std::string slots;
+    for (size_t p = s.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
+      if (!slots.empty()) slots += ", ";
+      slots += p == position ? "0" : f.coords[p].name ? text(f.coords[p].name) : "_";
+    }
+    d.help(
+        fmt::format("the recurrence has no first cell: add `let {}[{}] = …;` and begin this "
+                    "clause after it",
+                    text(f.name), slots));
+  } else {
+    d.help("narrow the range, or guard the access with `where` or `if`");
+  }
 }
 
 void check_bounds(Sema& s) {
@@ -132,7 +153,7 @@ void check_bounds(Sema& s) {
         const core::Node node = s.m[e].node;
         auto each = [&](FamilyId family, const std::vector<CoreId>& at) {
           for (size_t p = 0; p < at.size(); ++p) {
-            check_slot(s, site, family, p, at[p], e, facts, reported);
+            check_slot(s, site, FamilyId(i), family, p, at[p], e, facts, reported);
           }
         };
         if (const auto* a = std::get_if<core::Access>(&node)) each(a->family, a->at);
@@ -245,6 +266,7 @@ void finish(Sema& s) {
   check_bounds(s);
   check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);
+  if (!s.diags.has_errors()) core::drop_diagonals(s.m);
 }
 
 }  // namespace ein::sema

@@ -342,9 +342,8 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
   std::set<Symbol> out;
   for_each_tree(ast, e, [&](TreeId x) {
     const auto* request = std::get_if<ast::Request>(&ast[x].node);
-    if (!request) return;
+    if (!request || !request->den) return;  // `@x` alone is a tangent
     for (TreeId operand : {request->num, request->den}) {
-      if (!operand) continue;
       if (const auto* index = std::get_if<ast::Index>(&ast[operand].node)) operand = index->base;
       if (const auto* path = std::get_if<ast::Path>(&ast[operand].node)) {
         if (path->parts.size() == 1) out.insert(path->parts[0].symbol);

@@ -61,6 +61,30 @@ Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Spa
   return {};
 }
 
+// What functions of other array languages are written as.
+const char* foreign_function(const std::string& name) {
+  static const std::map<std::string, const char*> kFunctions = {
+      {"zeros", "write `let x[i in 0..n] = 0.0;`"},
+      {"ones", "write `let x[i in 0..n] = 1.0;`"},
+      {"full", "write `let x[i in 0..n] = value;`"},
+      {"range", "write `let x[i in 0..n] = i;`"},
+      {"arange", "write `let x[i in 0..n] = i;`"},
+      {"linspace", "write `let x[i in 0..n] = a + (b - a) * (i as f32) / ((n - 1) as f32);`"},
+      {"eye", "write `let I[i in 0..n, j in 0..n] = if i == j { 1.0 } else { 0.0 };`"},
+      {"transpose", "write `let B[j, i] = A[i, j];`"},
+      {"matmul", "write `let C[i, j] = sum[k](A[i, k] * B[k, j]);`"},
+      {"dot", "write `sum[i](x[i] * y[i])`"},
+      {"grad", "a derivative is a request: `@loss / @W`"},
+      {"where", "choose by `if … { … } else { … }`, or gate with `… where …`"},
+      {"isnan", "only NaN differs from itself: `x != x`"},
+      {"mod", "write `((i % n) + n) % n`; `%` keeps the sign of its left side"},
+      {"float", "convert with `as`: `n as f32`"},
+      {"int", "convert with `as`: `x as i32`"},
+  };
+  auto it = kFunctions.find(name);
+  return it == kFunctions.end() ? nullptr : it->second;
+}
+
 Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (value_exists(env, name.symbol) || find_index(env, name.symbol)) {
     s.diags.error(Code::E0206, quoted(name.symbol) + " is not a function")
@@ -73,6 +97,10 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
+  if (const char* help = foreign_function(text(name.symbol))) {
+    d.help(help);
+    return {};
+  }
   std::vector<std::string> names = function_names(env);
   for (const char* r : {"sum", "prod", "max", "min", "mean", "all", "any", "argmax", "argmin",
                         "extent", "shape", "len", "print", "assert", "load", "save"}) {
@@ -173,6 +201,18 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
   }
+  auto pack = [](const ast::Dim& dim) { return dim.kind == ast::Dim::Kind::Pack; };
+  if (arg.scalar() && !dims->empty() && std::none_of(dims->begin(), dims->end(), pack)) {
+    s.diags
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, and a cell is passed for it", what,
+                                        dims->size(), dims->size() == 1 ? "" : "s"))
+        .primary(arg.span, "this is one cell")
+        .label(s.ast[type].span, "declared here")
+        .help(
+            "an ordinary call receives the cell: leave the index out, as in `f(x[r])` for a row "
+            "of `x`");
+    return false;
+  }
   std::vector<core::Coord> coords = arg.coords;
   for (core::Coord& c : coords) c.name = {};
   Env inside = env;
@@ -258,6 +298,10 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   if (!fn.result) return true;
   std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   Span declared = s.ast[fn.result].span;
+  if (fn.rule) {  // the tangent of an integer is a float
+    v = as_data(s, env, std::move(v));
+    return !v.poison() && check_shape(s, env, scope, sig, fn.result, v, coords);
+  }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
   if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
     s.diags.error(Code::E0405, what + " is a scalar by its type")
@@ -334,6 +378,21 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
+  const Function* rule = rule_of(s, fn, stmt, home);
+  std::vector<Value> given = rule ? args : std::vector<Value>{};
+  auto ruled = [&](Value v) {
+    if (!rule || v.poison()) return v;
+    ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
+    body.result = fn.result;
+    // Seen from the rule, functions on the way here are not being called: only other rules are.
+    std::vector<ast::StmtId> calls = s.calls;
+    std::erase_if(s.calls,
+                  [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+    Value tangent =
+        call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+    s.calls = std::move(calls);
+    return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
+  };
   Env env = caller;
   env.effects = false;
   ElementTypes types(s, fn, args);
@@ -349,11 +408,12 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     if (v.poison()) return {};
     v.coords = over;
     v.depth = caller.depth;
-    return v;
+    return ruled(std::move(v));
   }
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = fn.rule;
   scope.frame.scope = &scope;
   scope.env = env;
   Signature sig = signature_of(s, fn);
@@ -419,7 +479,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     item.depth = caller.depth;
     return item;
   };
-  return out(std::move(v));
+  return ruled(out(std::move(v)));
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
@@ -495,12 +555,18 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (!op && reduction) {
       s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
           .primary(span, "")
-          .help(fmt::format("write `{}[i](…)`", spelled));
+          .help(fmt::format("write `{}[i](x[i])`", spelled));
       return {};
     }
     if (!op) return unknown_function(s, env, name);
     bool ok = true;
     std::vector<Value> args = arguments(ok);
+    if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
+      s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
+          .primary(span, "")
+          .help(fmt::format("over the cells of a value it needs an index: `{}[i](x[i])`", spelled));
+      return {};
+    }
     if (args.size() != core::info(*op).arity) {
       return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
     }

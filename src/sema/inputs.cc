@@ -95,9 +95,16 @@ std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition&
   return out;
 }
 
-bool constant_in_scope(Scope& scope, Symbol name) {
+// A value of the program that a dimension may name: a constant, or a scalar integer input.
+bool constant_in_scope(Sema& s, Scope& scope, Symbol name) {
   auto it = scope.values.find(name);
-  return it != scope.values.end() && !it->second->input;
+  if (it == scope.values.end()) return false;
+  if (!it->second->input) return true;
+  const auto* let = std::get_if<ast::Let>(&s.ast[it->second->clauses[0]].node);
+  const auto* type =
+      let && let->type ? std::get_if<ast::NamedType>(&s.ast[let->type].node) : nullptr;
+  auto element = type ? scalar_type(type->name.symbol) : std::nullopt;
+  return element && is_int(*element);
 }
 
 }  // namespace
@@ -134,7 +141,7 @@ void declare_inputs(Sema& s, Scope& scope) {
       core::Coord& coord = s.m.families[d.family].coords[i];
       coord.name = (*axes)[i].pack ? (*axes)[i].pack : dim_name(s, dim);
       if ((*axes)[i].open) coord.extent = new_param(s, {}, d.family, i);
-      if (!coord.name || constant_in_scope(scope, coord.name)) continue;
+      if (!coord.name || constant_in_scope(s, scope, coord.name)) continue;
       auto [it, fresh] = scope.extents.try_emplace(coord.name);
       if (fresh) it->second = {new_param(s, coord.name, d.family, i), dim.span};
       coord.extent = it->second.extent;
@@ -151,7 +158,7 @@ void declare_inputs(Sema& s, Scope& scope) {
       const ast::Dim& dim = *axes[i].dim;
       bool known = true;  // n + 1 with a new n is solved for n from the actual extent
       for (Symbol name : free_names(s.ast, dim.extent)) {
-        known &= scope.extents.count(name) > 0 || constant_in_scope(scope, name);
+        known &= scope.extents.count(name) > 0 || constant_in_scope(s, scope, name);
       }
       CoreId actual = known ? CoreId{} : new_param(s, {}, d.family, i);
       coord.extent = dim_extent(s, scope.env, scope, dim, actual);

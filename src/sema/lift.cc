@@ -119,7 +119,10 @@ struct Finder {
           expr(n.body, inside);
           go(n.otherwise);
         },
-        [](const ast::Request&) {}, [](const ast::Error&) {});
+        [&](const ast::Request& n) {
+          if (!n.den) go(n.num);  // `@x[i]`, a tangent
+        },
+        [](const ast::Error&) {});
   }
 };
 
@@ -154,6 +157,32 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
   return true;
 }
 
+// `softmax[s](x * (s as f32))`: `s` is to be the coordinate, but nothing says on which value it
+// stands. An index of the same name around the call is never what is meant.
+bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+                    const std::vector<core::Coord>& coords) {
+  std::set<Symbol> names = free_names(s.ast, e);
+  for (Symbol name : brackets) {
+    bool stands = std::any_of(coords.begin(), coords.end(),
+                              [&](const core::Coord& c) { return c.name == name; });
+    if (stands || !names.count(name)) continue;
+    if (!find_slot_index(env, name) && value_exists(env, name)) continue;
+    Span place = s[e].span;
+    for_each_tree(s.ast, e, [&](TreeId x) {
+      if (path_name(s, x) == name && place == s[e].span) place = s[x].span;
+    });
+    s.diags
+        .error(Code::E0303, fmt::format("coordinate {} of the call stands alone in no slot of "
+                                        "this argument",
+                                        quoted(name)))
+        .primary(place, "so it cannot be used here")
+        .label(s[e].span, "the argument")
+        .help(fmt::format("write the argument with its indices, as in `x[{}]`", text(name)));
+    return false;
+  }
+  return true;
+}
+
 bool plain_read(const Sema& s, const Value& v) {
   return core::get_if<core::Access>(s.m, v.body) || core::get_if<core::FloatLit>(s.m, v.body) ||
          core::get_if<core::IntLit>(s.m, v.body);
@@ -172,12 +201,13 @@ std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
 }
 
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     bool slots_only, std::set<Symbol>& lifted,
+                     const std::set<Symbol>& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings) {
   if (too_many_indices(s, env.depth + coords.size(), s[e].span)) return {};
-  Frame frame;
-  frame.up = env.frame;
-  frame.slots_only = slots_only;
+  Frame alone, frame;
+  alone.up = env.frame;
+  alone.slots_only = true;
+  frame.up = &alone;
   Env inside = env;
   inside.shadow_ok = inside.in_slot = false;
   for (const core::Coord& c : coords) {
@@ -187,7 +217,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
     index.slot = inside.depth++;
     index.range = {core::int_lit(s.m, 0), c.extent};
     inside.binders.push_back({c.name, index.range, c.extent});
-    frame.indices.push_back(&index);
+    (everywhere.count(c.name) ? frame : alone).indices.push_back(&index);
   }
   inside.frame = &frame;
   if (elaborate_items(s, inside, frame, bindings).poison) return {};
@@ -216,7 +246,8 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   return v;
 }
 
-Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted) {
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+                       std::set<Symbol>& lifted) {
   Finder finder{s, env, {}};
   finder.expr(e, {});
   std::vector<core::Coord> coords;
@@ -228,7 +259,8 @@ Value elaborate_lifted(Sema& s, Env& env, TreeId e, std::set<Symbol>& lifted) {
     if (!lifted_extent(s, env, finder.found, o.name, extent)) return {};
     if (extent) coords.push_back({o.name, extent});
   }
-  return elaborate_over(s, env, e, coords, true, lifted);
+  if (!check_brackets(s, env, e, brackets, coords)) return {};
+  return elaborate_over(s, env, e, coords, brackets, lifted);
 }
 
 Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {

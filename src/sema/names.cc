@@ -1,6 +1,8 @@
 // Scopes and lookup: a bare name is an index, else a value, else an extent (decision 2).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/match.h"
 #include "sema/sema.h"
 
@@ -94,13 +96,11 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           if (c.pub) scope.values[c.name.symbol]->exported = true;
         },
         [&](const ast::Fn& f) {
-          if (f.rule) {
-            unsupported(s, f.name.span, "`@fn` rules");
-            return;
-          }
-          auto [it, fresh] = scope.functions.try_emplace(f.name.symbol, Function{&f, id, &scope});
+          auto& functions = f.rule ? scope.rules : scope.functions;
+          auto [it, fresh] = functions.try_emplace(f.name.symbol, Function{&f, id, &scope});
           if (!fresh) {
-            s.diags.error(Code::E0202, "function " + quoted(f.name.symbol) + " is defined twice")
+            const char* what = f.rule ? "the rule of " : "function ";
+            s.diags.error(Code::E0202, what + quoted(f.name.symbol) + " is defined twice")
                 .primary(f.name.span, "defined again here")
                 .label(it->second.fn->name.span, "first defined here");
           }
@@ -109,6 +109,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   for (ast::StmtId id : stmts) import(s, scope, id);
+  check_rules(s, scope);
   find_groups(s, scope);
 }
 
@@ -257,6 +258,38 @@ std::vector<std::string> function_names(const Env& env) {
   });
 }
 
+namespace {
+
+// What names of other languages are written as.
+const char* foreign_name(const std::string& name) {
+  static const std::map<std::string, const char*> kNames = {
+      {"True", "write `true`"},
+      {"False", "write `false`"},
+      {"None", "every value has cells; there is nothing like `None`"},
+      {"null", "every value has cells; there is nothing like `null`"},
+      {"pi", "the constant is `PI`"},
+      {"inf", "write `1.0 / 0.0`"},
+      {"nan", "write `0.0 / 0.0`"},
+      {"np", "there is no such module; reductions and scalar functions need no `use`"},
+      {"torch", "there is no such module; reductions and scalar functions need no `use`"},
+  };
+  auto it = kNames.find(name);
+  return it == kNames.end() ? nullptr : it->second;
+}
+
+// How many factors of a product are accesses with `name` alone in a slot.
+int contracted(const Sema& s, TreeId e, Symbol name) {
+  if (const auto* b = std::get_if<ast::Binary>(&s[e].node); b && b->op == ast::BinaryOp::Mul) {
+    return contracted(s, b->lhs, name) + contracted(s, b->rhs, name);
+  }
+  const auto* index = std::get_if<ast::Index>(&s[e].node);
+  if (!index) return 0;
+  return std::any_of(index->at.begin(), index->at.end(),
+                     [&](TreeId at) { return path_name(s, at) == name; });
+}
+
+}  // namespace
+
 void report_unknown(Sema& s, Env& env, ast::Name name) {
   if (env.site && !env.site->reported.insert(name.symbol).second) return;
   if (import_failed(env, name.symbol)) return;
@@ -268,22 +301,36 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     auto& d =
         s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
-    d.label(env.site->span, "the left side of this statement");
+    const Definition* defined = env.site->definition;
+    bool indexed = env.site->indexed;
+    d.label(env.site->span, defined ? "the left side of this statement" : "this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
-    d.help(fmt::format("sum over it: `sum[{}](…)`, or add it to the left side", k));
+    std::string left =
+        indexed ? "or add it to the left side"
+        : defined
+            ? fmt::format("or one cell for each: `let {}[{}] = …`", text(defined->name.symbol), k)
+            : fmt::format("or give the cells a name first: `let y[{}] = …;`", k);
+    d.help(fmt::format("sum over it: `sum[{}](…)`, {}", k, left));
     Span value = env.site->value;
-    if (env.site->tree) value = s[sum_body(s.ast, env.site->tree, name.symbol)].span;
+    TreeId term = env.site->tree ? sum_body(s.ast, env.site->tree, name.symbol) : TreeId{};
+    if (term) value = s[term].span;
     bool inside = value.valid() && name.span.begin >= value.begin && name.span.end <= value.end;
     if (inside) {
       Span front{value.file, value.begin, value.begin}, back{value.file, value.end, value.end};
-      // Not safe when the name may be a slip for another one.
-      bool safe = near.size() <= 1 || near == k;
+      // Not safe when the name may be a slip for another one, or one forgotten on the left: only
+      // two factors that share it in an indexed `let` say that a contraction is meant.
+      bool safe = (near.size() <= 1 || near == k) && indexed && term &&
+                  contracted(s, term, name.symbol) > 1;
       d.fix({fmt::format("sum over `{}`", k), {{front, "sum[" + k + "]("}, {back, ")"}}, safe});
     }
     return;
   }
   auto& d = s.diags.error(Code::E0201, "unknown name " + quoted(name.symbol));
   d.primary(name.span, "");
+  if (const char* help = foreign_name(text(name.symbol))) {
+    d.help(help);
+    return;
+  }
   if (near.empty()) return;
   d.help("did you mean " + quoted(near) + "?");
   d.fix({"use " + quoted(near), {{name.span, near}}, false});

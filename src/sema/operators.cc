@@ -204,13 +204,14 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
     default: break;
   }
   bool literals = literal_int(s, a) && literal_int(s, b);
+  bool untyped = a.typing == Typing::Int && b.typing == Typing::Int;
   bool divides = op == core::Op::Div || op == core::Op::Mod;
   if (literals && divides && *core::const_int(s.m, b.body) == 0) {
     s.diags.error(Code::E0502, "division by zero").primary(b.span, "");
     return {};
   }
   Value out = apply_pointwise(s, env, op, {std::move(a), std::move(b)}, span);
-  if (literals && divides && !out.poison()) out.division = span;
+  if (untyped && divides && !out.poison()) out.division = span;
   return out;
 }
 
@@ -254,6 +255,13 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   auto to = element_type(s, cast.type);
   if (v.poison() || !to || reject_non_data(s, v)) return {};
   if (fits(v, *to)) {
+    // `(i / 4) as f32` says where the division ends; `(1 / 2) as f32` is one literal.
+    bool literal = true;
+    for_each_tree(s.ast, cast.arg, [&](TreeId x) {
+      literal &= !std::holds_alternative<ast::Path>(s[x].node) &&
+                 !std::holds_alternative<ast::Call>(s[x].node);
+    });
+    if (!literal) v.division = {};
     v = as_data(s, env, adapt(s, env, std::move(v), *to));
     if (v.poison()) return v;
   } else {

@@ -6,14 +6,17 @@
 //   - a slot with one index narrows that index, or, when the index has a written range that depends
 //     on another one (`sum[k in 0..=i](x[k])`), the index its range depends on;
 //   - a slot with several narrows the one without a bare slot and without a written range.
-// What a gate or condition already guarantees narrows nothing. Reads of the family's own group
-// never bound a left index. Iterated until nothing changes, because a narrowed range may widen
-// another.
+// What a gate or condition already guarantees narrows nothing. Reads of the family itself never
+// bound a left index; reads of other families of its recurrence do where nothing else says the
+// range and clauses that read no member say the extent (decision 14). Iterated until nothing
+// changes, because a narrowed range may widen another.
 #include "sema/ranges.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "sema/coords.h"
 
 namespace ein::sema {
 
@@ -31,6 +34,19 @@ core::Range Problem::range(const core::Facts& facts, uint32_t slot) {
   core::Range r = resolve(s, facts.slots[slot]);
   if (!has_unsolved(s, r.lo) && !has_unsolved(s, r.hi)) return r;
   return {};
+}
+
+bool Problem::fixed_by_base(FamilyId family, size_t position) const {
+  Definition& d = *s.owner.at(family);
+  if (&d == clause.site->definition || position < d.carries.size()) return false;
+  size_t p = position - d.carries.size();
+  for (size_t i = 0; i < d.clauses.size(); ++i) {
+    if (i < d.outs.size() && d.outs[i]) continue;
+    const std::vector<LeftSlot>& slots = left_side(s, d, d.clauses[i]).slots;
+    // A written range, or a literal, may reach further than what is known so far.
+    if (p < slots.size() && (slots[p].slot->range || !slots[p].name)) return false;
+  }
+  return true;
 }
 
 namespace {
@@ -170,7 +186,11 @@ void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId
   bool own = p.own_group(family);
   uint32_t bare = core::slot_of(s.m, e);
   Variable* v = bare != ~0u ? p.variable(facts, bare) : nullptr;
-  if (has_unsolved(s, extent) || (own && !(v && !v->left))) return;
+  if (has_unsolved(s, extent)) return;
+  if (own && v && v->left && p.fixed_by_base(family, position)) {
+    v->group.push_back({extent, family, position, access, false});
+  }
+  if (own && !(v && !v->left)) return;
   if (v) {
     core::Facts conditions = facts;
     for (auto& r : conditions.slots) r = {};
@@ -310,8 +330,15 @@ void infer_ranges(Sema& s, ClauseOut& clause,
     if (!v || has_unsolved(s, extent)) continue;
     if (v->bares.empty()) v->bares.push_back({extent, {}, 0, clause.body.body, false});
   }
-  solve(p);
   std::optional<std::vector<CoreId>> fallback;  // asks all clauses, so only when it matters
+  for (size_t i = 0; i < clause.left.size(); ++i) {
+    const Index* index = clause.left[i].index;
+    Variable* v = index ? p.left_variable(*index) : nullptr;
+    if (!v || v->bared() || v->group.empty()) continue;
+    if (!fallback) fallback = fallbacks ? fallbacks() : std::vector<CoreId>{};
+    if (i >= fallback->size() || !(*fallback)[i]) v->bares = v->group;
+  }
+  solve(p);
   for (size_t i = 0; i < clause.left.size(); ++i) {
     const Index* index = clause.left[i].index;
     Variable* v = index ? p.left_variable(*index) : nullptr;

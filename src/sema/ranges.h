@@ -30,6 +30,7 @@ struct Variable {
   bool left = false;
   bool present = false;  // occurs in this clause
   std::vector<Bare> bares;
+  std::vector<Bare> group;  // on other families of the recurrence, for want of anything else
   core::Range bare_range;
   core::Range now;
   std::vector<const Need*> narrowed_by;
@@ -53,6 +54,8 @@ struct Problem {
     auto it = variables.find(core::get_if<core::ParamRef>(s.m, index.range.lo)->param);
     return it == variables.end() ? nullptr : &it->second;
   }
+  // The clauses of that family that are known by now say the extent there for all of them.
+  bool fixed_by_base(FamilyId family, size_t position) const;
   bool own_group(FamilyId family) const {
     const Definition* d = clause.site->definition;
     auto it = s.owner.find(family);

@@ -68,7 +68,7 @@ struct Value {
   std::vector<TextPart> parts;  // Text
   std::shared_ptr<const Closure> function;
   Span span;
-  Span division;  // where two integer literals were divided, if the value is made of that
+  Span division;  // where two untyped integers were divided, if the value is made of that
 
   bool poison() const { return kind == Kind::Poison; }
   bool scalar() const { return coords.empty(); }
@@ -111,6 +111,7 @@ struct Pack {
 struct Frame {
   const Frame* up = nullptr;
   bool function = false;    // indices further out belong to the caller
+  bool rule = false;        // of an `@fn`: `@x` is the tangent of its parameter x
   bool slots_only = false;  // indices of a lifted argument: seen only alone in a slot (decision 1)
   std::vector<Pack> packs;
   std::vector<Index*> indices;
@@ -224,6 +225,7 @@ struct Scope {
   std::vector<Definition*> order;        // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
+  std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::vector<Glob> globs;
   std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
@@ -258,8 +260,9 @@ struct Site {
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
   Span statement;
-  Span value;   // the right side, without its `where`
-  TreeId tree;  // the same
+  Span value;            // the right side, without its `where`
+  TreeId tree;           // the same
+  bool indexed = false;  // the left side has slots
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -467,6 +470,8 @@ core::Facts entry_facts(const Sema& s);
 enum class Truth : uint8_t { Yes, No, Open };
 Truth equal(Sema& s, CoreId a, CoreId b);
 void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second);
+// The end of a range with scalar integer inputs in it as params, which are known at entry.
+CoreId as_extent(Sema& s, CoreId e);
 CoreId least(Sema& s, CoreId a, CoreId b);
 CoreId greatest(Sema& s, CoreId a, CoreId b);
 
@@ -573,6 +578,15 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, cons
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
 std::optional<core::Op> primitive_named(Symbol name);
 bool is_builtin(Symbol name);  // something that a call means without any definition
+
+// ---- rules.cc: `@fn` --------------------------------------------------------------------------
+
+void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared
+// The rule of a function, if it has one and derivatives are asked for; null inside the rule itself.
+const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home);
+// The value of a call together with what its rule says.
+Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span);
+Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
 
 // ---- recursion.cc ------------------------------------------------------------------------------
 

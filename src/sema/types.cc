@@ -121,10 +121,11 @@ Value adapt(Sema& s, const Env&, Value v, DType to) {
   if (!fits(v, to)) return mismatch(s, v, to);
   if (is_float(to) && v.division.valid()) {
     s.diags.error(Code::E0502, "integer division where a float is expected")
-        .primary(
-            v.division,
-            fmt::format("both operands are integer literals, and this is to be `{}`", name_of(to)))
-        .help("write float literals, as in `1.0 / 2.0`");
+        .primary(v.division, "both operands are integers, so this is an integer as well")
+        .help(v.kind == Value::Kind::Data && core::const_int(s.m, v.body)
+                  ? "write float literals, as in `1.0 / 2.0`"
+                  : "divide floats, as in `i as f32 / 4.0`; if the integer is meant, `(i / 4) as "
+                    "f32`");
     return {};
   }
   bool ok = true;
@@ -154,6 +155,8 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
       d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
       if (fixed->type != DType::Bool && v->type != DType::Bool) {
         d.help(fmt::format("convert one side: `… as {}`", name_of(fixed->type)));
+      } else {
+        d.help("choose by the condition: `if … { … } else { 0.0 }`, or gate with `where`");
       }
       return false;
     }
@@ -163,6 +166,15 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
   for (Value* v : values) {
     if (v->typing == Typing::Fixed) continue;
     if (!fixed && v->typing == Typing::Float) continue;
+    if (fixed && v->typing == Typing::Float && is_int(fixed->type)) {
+      s.diags
+          .error(Code::E0501,
+                 fmt::format("expected `{}`, found {}", name_of(fixed->type), show_value(s, *v)))
+          .primary(v->span, "this is a float")
+          .label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)))
+          .help("convert the integer, as in `n as f32`");
+      return false;
+    }
     *v = adapt(s, env, *v, fixed ? fixed->type : DType::F64);
     if (v->poison()) return false;
     if (!fixed) v->typing = Typing::Float;

@@ -154,7 +154,8 @@ ExprId Parser::unary() {
   ExprId id;
   for (size_t i = operands.size(); i-- > 0;) {
     const Operand& o = operands[i];
-    id = i + 1 == operands.size() ? o.value : make(Binary{BinaryOp::Pow, o.value, id, o.pow}, o.begin);
+    id = i + 1 == operands.size() ? o.value
+                                  : make(Binary{BinaryOp::Pow, o.value, id, o.pow}, o.begin);
     for (size_t k = o.prefixes.size(); k-- > 0;)
       id = make(Unary{o.prefixes[k].op, id}, o.prefixes[k].begin);
   }
@@ -263,7 +264,22 @@ ExprId Parser::field(ExprId base, size_t begin) {
   }
   Diagnostic& d = fail(Code::E0101, fmt::format("expected a number after `.`, found {}", found()));
   d.primary(join(dot.span, peek().span), "not a field of a tuple");
-  if (is(Tok::Name)) d.help(fmt::format("there are no methods: write `{}(…)`", text(peek())));
+  if (is(Tok::Name)) {
+    std::string_view method = text(peek());
+    bool reduces = method == "sum" || method == "prod" || method == "max" || method == "min" ||
+                   method == "mean" || method == "all" || method == "any" || method == "argmax" ||
+                   method == "argmin";
+    if (reduces) {
+      d.help(fmt::format("there are no methods: write `{}[i](x[i])`", method));
+    } else if (method == "T" || method == "transpose") {
+      d.help("there are no methods: write `let B[j, i] = A[i, j];`");
+    } else {
+      d.help(
+          fmt::format("there are no methods: write `{0}(…)`, or `module::{0}(…)` for a function "
+                      "of a module",
+                      method));
+    }
+  }
   return make(Error{}, begin);
 }
 

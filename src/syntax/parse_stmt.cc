@@ -75,7 +75,15 @@ Stmt Parser::statement(bool& is_value) {
   } else {
     stmt.node = expr_stmt(is_value);
   }
-  if (panic) stmt.node = ErrorStmt{};
+  if (panic) {
+    // The names of a definition whose value went wrong are known: using them is no second mistake.
+    auto* broken = std::get_if<Let>(&stmt.node);
+    if (broken && broken->value) {
+      broken->value = add(Error{}, ast[broken->value].span);
+    } else {
+      stmt.node = ErrorStmt{};
+    }
+  }
   return stmt;
 }
 
@@ -98,7 +106,23 @@ bool Parser::begins_item(size_t ahead) const {
 
 bool Parser::ends_statement() {
   if (accept(Tok::Semi)) return true;
-  return at >= limit || peek().newline_before || begins_item();
+  if (at < limit && !peek().newline_before) return begins_item();
+  warn_comment();
+  return true;
+}
+
+// `let w = 7 // 2;`: what ends the statement stands in a comment.
+void Parser::warn_comment() {
+  auto it = std::lower_bound(comments.begin(), comments.end(), static_cast<uint32_t>(at),
+                             [](const Comment& c, uint32_t token) { return c.token < token; });
+  if (it == comments.end() || it->token != at || it->own_line) return;
+  std::string_view comment = sources.text(it->span);
+  if (comment.back() != ';') return;
+  Diagnostic& d = diags.warning(Code::W0102, "`//` begins a comment, which ends this statement");
+  d.primary(it->span, "this is not part of the statement");
+  d.help(
+      "divide with `/`, which drops the remainder of integers; or end the statement with `;` "
+      "before the comment");
 }
 
 void Parser::end_statement(bool block_like) {
@@ -114,6 +138,12 @@ void Parser::end_statement(bool block_like) {
   d.primary(peek().span, "not part of the statement before it");
   if (const char* help = foreign_hint()) {
     d.help(help);
+  } else if (is(Tok::At)) {
+    d.help("a product over a shared index is `sum[k](A[i, k] * B[k, j])`");
+  } else if (is(Tok::If) || is(Tok::Question)) {
+    d.help("a choice is `if c { a } else { b }`");
+  } else if (is(Tok::Dot)) {
+    d.help("the parts of a path are joined by `::`");
   } else {
     d.fix({"end the statement", {{behind, ";"}}, false});
   }
@@ -239,7 +269,7 @@ std::vector<Attribute> Parser::attributes() {
     size_t begin = at;
     take();
     if (!is(Tok::LBracket)) {
-      fail_expected("`[` after `#`").help("an attribute is `#[name]`");
+      fail_expected("`[` after `#`").help("a comment begins with `//`; an attribute is `#[name]`");
       break;
     }
     Attribute a;

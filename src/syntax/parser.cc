@@ -126,6 +126,10 @@ Diagnostic& Parser::fail_expected(std::string_view what) {
   d.primary(behind ? gap() : t.span, behind ? "expected here" : "not expected here");
   if (t.kind == Tok::Eq) d.help("`==` compares; `=` stands after `let` and in `where`");
   if (t.kind == Tok::Ellipsis) d.help("a pack is written `..name`");
+  bool in_brackets = limit < tokens.size() && tokens[limit].kind == Tok::RBracket;
+  if (t.kind == Tok::Colon && in_brackets) {
+    d.help("there are no slices: write `let y[i in 0..2] = x[i + 1];`; a whole row is `A[0]`");
+  }
   if (const char* help = foreign_hint()) d.help(help);
   return d;
 }

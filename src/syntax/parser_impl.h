@@ -143,6 +143,7 @@ struct Parser {
   decltype(Stmt::node) test();
   bool ends_statement();  // takes a `;`, or sees that none is needed
   void end_statement(bool block_like);
+  void warn_comment();
   bool begins_item(size_t ahead = 0) const;
   std::vector<Attribute> attributes();
   std::string doc();

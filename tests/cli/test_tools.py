@@ -80,15 +80,23 @@ class Fix(Tools):
         self.assertEqual(path.read_text(), self.PROGRAM)
 
     def test_fixes_that_touch_take_two_rounds(self):
-        self.write("a.ein", "let A = [[1.0, 2.0], [3.0, 4.0]];\nlet s = A[i, k];\n")
+        self.write("a.ein", "let A = [[1.0, 2.0], [3.0, 4.0]];\nlet x = [1.0];\n"
+                            "let s[j] = A[i, k] * A[i, k] * x[j];\n")
         self.assertEqual(self.ein("fix", "a.ein").stdout.count("E0303"), 2)
-        self.assertIn("let s = sum[k](sum[i](A[i, k]));", (self.folder / "a.ein").read_text())
+        self.assertIn("let s[j] = sum[k](sum[i](A[i, k] * A[i, k] * x[j]));", (self.folder / "a.ein").read_text())
 
     def test_a_syntax_error_then_a_meaning(self):
         path = self.write("a.ein", self.PROGRAM.replace("x = [1.0", "x == [1.0"))
         self.expect(self.ein("fix", "a.ein"), 0)
         self.assertIn("let x = [1.0, 2.0];", path.read_text())
         self.assertIn("sum[k]", path.read_text())
+
+    def test_a_sum_that_may_not_be_meant_is_offered_only(self):
+        for text in ("let x = [1.0, 2.0];\nlet y = x[i] * 2.0;\n",
+                     "let x = [1.0, 2.0];\nprint(x[i]);\n",
+                     "let A = [[1.0, 2.0]];\nlet y[i] = A[i, k] * 2.0;\n"):
+            self.write("a.ein", text)
+            self.expect(self.ein("fix", "a.ein"), 1, "a.ein: nothing to fix\n", "E0303")
 
     def test_what_cannot_be_fixed_is_reported(self):
         path = self.write("a.ein", "let a = missing;\n")
