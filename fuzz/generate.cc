@@ -239,8 +239,8 @@ class Generator {
                                                 expr(inner, depth - 1))
                                   : expr(inner, depth - 1);
     return fmt::format(
-        "sum[{} in 0..{}]({{ let {}[0]: f64 = {}; let {}[{} in 1..3] = {}; {}[2] * {}[1] }})",
-        r.name, extent_text(r.extent), h, first, h, t, next, h, h);
+        "sum[{} in 0..{}]({{ let {}[0]: f64 = {}; let {}[{} in 1..3] = {}; {}[2] * {}[1] * {} }})",
+        r.name, extent_text(r.extent), h, first, h, t, next, h, h, grounding(r, inner));
   }
 
   void recursive() {

@@ -1,6 +1,7 @@
 #include "core/core.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -151,6 +152,7 @@ class MeaningHash {
           for (ExprId a : n.den_at) h = mix(h, expr(a));
         },
         [&](const Call& n) {
+          called_.insert(n.function);
           h = mix(h, hash_text(text(m_.functions[n.function].name)));
           for (ExprId a : n.args) h = mix(h, expr(a));
         },
@@ -194,7 +196,16 @@ class MeaningHash {
   uint64_t module() {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
-    for (const Function& f : m_.functions) h += function(f);
+    // Functions that nothing calls any more do not count: nobody would print them either.
+    std::set<FunctionId> done;
+    for (bool more = true; more;) {
+      more = false;
+      for (FunctionId f : std::set<FunctionId>(called_)) {
+        if (!done.insert(f).second) continue;
+        h += function(m_.functions[f]);
+        more = true;
+      }
+    }
     for (const Effect& e : m_.effects) {
       h = mix(h, static_cast<uint64_t>(e.kind));
       h = mix(mix(h, e.cond ? family_name(e.cond) : 5), hash_text(e.path));
@@ -216,6 +227,7 @@ class MeaningHash {
 
   const Module& m_;
   std::unordered_map<ExprId, uint64_t> memo_;
+  std::set<FunctionId> called_;
 };
 
 }  // namespace

@@ -462,6 +462,21 @@ std::string function_text(const Module& m, const Function& f) {
                      name_of(f.result), p.expr(f.body).s);
 }
 
+// What families call, directly or through functions, in the order of definition.
+std::set<FunctionId> called_functions(const Module& m) {
+  std::set<FunctionId> out;
+  std::function<void(ExprId)> visit = [&](ExprId body) {
+    if (!body) return;  // an error in it
+    for_each_node(m, body, [&](ExprId e) {
+      const auto* call = get_if<Call>(m, e);
+      if (call && out.insert(call->function).second) visit(m.functions[call->function].body);
+    });
+  };
+  for (uint32_t i = 0; i < m.families.size(); ++i) for_each_body(m, FamilyId(i), visit);
+  std::erase_if(out, [&](FunctionId f) { return !m.functions[f].body; });
+  return out;
+}
+
 std::string save_text(const Module& m, const Effect& e) {
   std::vector<std::string> args{quoted(e.path)};
   for (const Piece& p : e.pieces) args.push_back(text(m[p.value].name));
@@ -513,9 +528,7 @@ std::string print(Module& m, const PrintOptions& options) {
     for (FamilyId id : options.only) out += family_text(m, id, bare);
     return out;
   }
-  for (const Function& f : m.functions) {
-    if (f.body) out += function_text(m, f);  // none after an error in it
-  }
+  for (FunctionId f : called_functions(m)) out += function_text(m, m.functions[f]);
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
   for (FamilyId id : reading_order(m, all)) out += family_text(m, id, bare);

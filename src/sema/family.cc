@@ -84,6 +84,17 @@ uint64_t slots_read(Sema& s, const Definition& d) {
   return free & ((uint64_t{1} << d.scope->env.depth) - 1);
 }
 
+// A condition as it is written at `depth`: one from further out numbers the binders of the
+// reductions in it from there.
+CoreId at_depth(Sema& s, CoreId cond, uint32_t depth) {
+  uint32_t made = depth;
+  core::for_each_node(s.m, cond, [&](CoreId e) {
+    const auto* r = core::get_if<core::Reduce>(s.m, e);
+    if (r) made = std::min(made, r->first);
+  });
+  return made == depth ? cond : core::substitute(s.m, cond, std::vector<CoreId>(made), depth);
+}
+
 bool reads_binder(Sema& s, const Definition& d) {
   const Env& env = d.scope->env;
   return (slots_read(s, d) >> (env.site ? env.site->slots.size() : 0)) != 0;
@@ -226,7 +237,11 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   f.dtype = type;
   f.span = d.name.span;
   const std::vector<SiteSlot> around = slots_around(d.scope->env);
-  for (uint32_t slot : d.carries) f.coords.push_back({around[slot].name, around[slot].extent});
+  for (uint32_t slot : d.carries) {
+    // A literal slot has no name; printed, the coordinate has to have one.
+    Symbol name = around[slot].name ? around[slot].name : intern("i");
+    f.coords.push_back({name, around[slot].extent});
+  }
   f.coords.insert(f.coords.end(), coords.begin(), coords.end());
   d.family = s.m.families.add(std::move(f));
   s.owner[d.family] = &d;
@@ -293,7 +308,9 @@ bool finish_family(Sema& s, Definition& d) {
     adopt_load(s, d, loaded, coords);
     return true;
   }
-  CoreId cond = core::all_of(s.m, d.scope->env.conds);
+  std::vector<CoreId> conds;
+  for (CoreId c : d.scope->env.conds) conds.push_back(at_depth(s, c, d.scope->env.depth));
+  CoreId cond = core::all_of(s.m, conds);
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();
   // The header came from clauses that do not read the recurrence; reads were made with its rank.
