@@ -6,7 +6,7 @@
 namespace ein::cli {
 
 int check_verb(const CheckCommand& command) {
-  Program p = load(command.common, {.tests = true, .strict = command.strict});
+  Program p = load(command.common, {.tests = true, .strict = command.strict, .in = command.in});
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;
   std::vector<core::FamilyReport> reports = core::report_families(m);
