@@ -345,7 +345,6 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
     site.span = l->names[0].span;
     for (const ast::Slot& slot : l->slots) site.span = join(site.span, slot.span);
-    site.indexed = !l->slots.empty();
   }
   TreeId bare = value;
   if (const auto* w = std::get_if<ast::Where>(&s[bare].node)) bare = w->body;

@@ -111,7 +111,8 @@ bool any_known(const Definition& d) {
 }
 
 void complete_after_reads(Sema& s, Definition& d, std::set<Definition*>& visited) {
-  if (any_known(d) || !visited.insert(&d).second) return;
+  if (d.state != Definition::State::Header || any_known(d)) return;
+  if (!visited.insert(&d).second) return;
   for (ast::StmtId id : d.clauses) {
     for (Symbol name : clause_names(s, *d.scope, s.ast[id])) {
       auto it = d.scope->values.find(name);

@@ -302,7 +302,8 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
         s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
     const Definition* defined = env.site->definition;
-    bool indexed = env.site->indexed;
+    // Slots stand behind the names, so a left side that has some ends behind them.
+    bool indexed = defined && env.site->span.end > defined->name.span.end;
     d.label(env.site->span, defined ? "the left side of this statement" : "this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
     std::string left =

@@ -222,7 +222,7 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
-  std::vector<Definition*> order;        // what is read comes before its readers
+  std::vector<Definition*> order;  // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
   std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
@@ -260,9 +260,8 @@ struct Site {
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
   Span statement;
-  Span value;            // the right side, without its `where`
-  TreeId tree;           // the same
-  bool indexed = false;  // the left side has slots
+  Span value;   // the right side, without its `where`
+  TreeId tree;  // the same
 };
 
 // ---- ranges ------------------------------------------------------------------------------------
@@ -328,7 +327,7 @@ struct Sema {
   Span gated_by;                      // the gate
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
-  std::vector<Scope*> modules;                         // as in the program; the root is last
+  std::vector<Scope*> modules;  // as in the program; the root is last
 
   Sema(const Program& p, const FileLookup& lookup, const InputShapes& given, Diagnostics& sink)
       : program(p), ast(p.ast), diags(sink), files(lookup), inputs(given) {}
