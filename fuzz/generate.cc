@@ -31,6 +31,7 @@ class Generator {
 
   Generated run() {
     inputs();
+    if (chance(40)) recursive();
     int statements = pick(2, 6);
     for (int k = 0; k < statements; ++k) statement();
     loss();
@@ -185,7 +186,7 @@ class Generator {
       return r.empty() || chance(12) ? literal() : r;
     }
     auto sub = [&] { return expr(scope, depth - 1); };
-    switch (pick(0, 18)) {
+    switch (pick(0, 20)) {
       case 0:
       case 1: return fmt::format("({} + {})", sub(), sub());
       case 2: return fmt::format("({} - {})", sub(), sub());
@@ -218,8 +219,37 @@ class Generator {
                            scope.empty() ? "1" : any(scope).name, sub(), sub(), sub());
       }
       case 17: return fmt::format("({}, {}).{}", sub(), sub(), pick(0, 1));
+      case 18:
+        if (recursive_.empty()) return sub();
+        return fmt::format("{}({}, {}, {})", recursive_, sub(), sub(),
+                           scope.empty() || chance(50) ? "2" : any(scope).name);
+      case 19: return recurrence_inside(scope, depth - 1);
       default: return fmt::format("log(({}) ** 2.0 + 1.0)", sub());
     }
+  }
+
+  // A recurrence, or a local with two clauses, that depends on the reduced index.
+  std::string recurrence_inside(const std::vector<Index>& scope, int depth) {
+    if (scope.size() > 4) return literal();
+    Index r{fresh("r"), any(named_)};
+    std::vector<Index> inner = scope;
+    inner.push_back(r);
+    std::string h = fresh("h"), t = fresh("t"), first = expr(inner, depth - 1);
+    std::string next = chance(70) ? fmt::format("tanh({} * {}[{} - 1] + {})", literal(), h, t,
+                                                expr(inner, depth - 1))
+                                  : expr(inner, depth - 1);
+    return fmt::format(
+        "sum[{} in 0..{}]({{ let {}[0]: f64 = {}; let {}[{} in 1..3] = {}; {}[2] * {}[1] }})",
+        r.name, extent_text(r.extent), h, first, h, t, next, h, h);
+  }
+
+  void recursive() {
+    recursive_ = fresh("rec");
+    line(
+        fmt::format("fn {}(a: f64, b: f64, n: i32) -> f64 {{ if n <= 0 {{ a * b + {} }} else {{ "
+                    "let c = {}(b, tanh(a * {}), n - 1); c * {} + {} }} }}",
+                    recursive_, literal(), recursive_, literal(), chance(50) ? "c" : "sin(a)",
+                    chance(50) ? "b" : "exp(-(c ** 2.0))"));
   }
 
   std::string reduction(const std::vector<Index>& scope, int depth) {
@@ -528,6 +558,7 @@ class Generator {
   std::vector<Extent> named_;
   std::vector<std::string> extent_names_;
   std::vector<Value> values_;
+  std::string recursive_;  // the name of a recursive function
   Value mask_, idx_;
   Extent target_{-1, 0};
 };

@@ -240,7 +240,7 @@ def run_route(ein, test, route, inputs, scratch):
     """What is wrong with one route, and the printed lines."""
     program, problems = str(test.path), []
     if route == "printed":
-        printed = execute([ein, "grad", program, "--error-format", "json"])
+        printed = execute([ein, "grad", program, "--error-format", "json", *inputs])
         problems += check_diagnostics(test, printed.diagnostics)
         if printed.status != 0 or printed.other:
             return problems + [f"ein grad: status {printed.status}\n{printed.other}"], []
@@ -316,7 +316,7 @@ def run_routes(ein, test, scratch):
         write_npy(scratch / f"{name}.npy", *given)
         inputs += ["--in", f"{name}={scratch / name}.npy"]
     if test.has_errors():
-        result = execute([ein, "check", str(test.path), "--error-format", "json"])
+        result = execute([ein, "check", str(test.path), "--error-format", "json", *inputs])
         problems = check_diagnostics(test, result.diagnostics)
         if result.status != test.status() or result.other:
             problems.append(f"exit status {result.status}, not {test.status()}\n{result.other}")

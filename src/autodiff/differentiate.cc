@@ -7,12 +7,14 @@
 #include <memory>
 #include <set>
 
+#include "autodiff/custom.h"
 #include "autodiff/normal.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
 #include "core/groups.h"
+#include "core/merge.h"
 #include "core/rewrite.h"
 #include "core/simplify.h"
 #include "core/tidy.h"
@@ -164,7 +166,8 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
 
 class Differentiator {
  public:
-  Differentiator(Module& m, Diagnostics& diags) : m_(m), diags_(diags), requests_(m) {}
+  Differentiator(Module& m, Diagnostics& diags)
+      : m_(m), diags_(diags), requests_(m), rules_(has_rules(m)) {}
 
   void run() {
     while (!requests_.empty()) {
@@ -177,6 +180,10 @@ class Differentiator {
         while (requests_.stand_in(id) && expand_one(id)) progress = true;
       }
       if (!progress) give_up();
+    }
+    if (rules_) {
+      drop_rules(m_);
+      merge_equal(m_);  // a rule often calls its own function
     }
     // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
@@ -198,7 +205,7 @@ class Differentiator {
       const std::vector<Asked> asked = requests_.of(a.request.num);
       std::unique_ptr<Order> order = find_order(m_, asked);
       bool stuck = false;
-      Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck)};
+      Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck), tangents()};
       if (stuck) continue;
       std::vector<const Asked*> together;
       for (const Asked& other : asked) {
@@ -220,8 +227,12 @@ class Differentiator {
     return false;
   }
 
+  std::set<FamilyId> tangents() const {
+    return rules_ ? tangent_families(m_) : std::set<FamilyId>{};
+  }
+
   bool reads_any(FamilyId f, const std::set<FamilyId>& path, const Sweep& sweep) {
-    Sweep only{f, path, sweep.local};
+    Sweep only{f, path, sweep.local, sweep.tangents};
     std::set<FamilyId> inside = cone(m_, only);
     inside.erase(f);
     return !inside.empty() || f == sweep.num;
@@ -229,9 +240,11 @@ class Differentiator {
 
   bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
     // Every family, of any type, through which a value of a denominator reaches the numerator.
-    auto any = [](FamilyId, ExprId) { return true; };
-    for (FamilyId f : between(m_, sweep.num, sweep.dens, any)) {
-      if (is_float(m_[f].dtype)) continue;
+    auto any = [&](FamilyId, ExprId read, Mode mode) {
+      return mode == sweep.mode(get_if<Access>(m_, read)->family);
+    };
+    for (FamilyId f : between(m_, sweep, any)) {
+      if (is_float(m_[f].dtype) || has_rule(m_, f)) continue;
       const auto* r = m_[f].clauses.empty() ? nullptr : get_if<Reduce>(m_, m_[f].clauses[0].body);
       bool selects = r && (r->op == ReduceOp::ArgMax || r->op == ReduceOp::ArgMin);
       std::string what = selects ? fmt::format("gradient of `{}` is not defined", name_of(r->op))
@@ -248,8 +261,9 @@ class Differentiator {
   }
 
   void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
-    auto in_step = [&] {  // families made since run in step too
+    auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
       bool stuck = false;
+      sweep.tangents = tangents();
       if (!sweep.local.empty()) sweep.local = shared_steps(*find_order(m_, {a}), a, stuck);
     };
     for (FamilyId f : cone(m_, sweep)) {
@@ -262,7 +276,9 @@ class Differentiator {
     for (std::vector<FamilyId> work(members.begin(), members.end()); !work.empty();) {
       std::vector<FamilyId> made;
       for (FamilyId f : work) {
-        Active active = [&](ExprId read) { return carries(m_, sweep, members, f, read); };
+        Active active = [&](ExprId read, Mode mode) {
+          return carries(m_, sweep, members, f, read, mode);
+        };
         for (FamilyId n : split_shared_slopes(m_, f, active)) made.push_back(n);
         changed_.insert(f);
       }
@@ -353,6 +369,7 @@ class Differentiator {
   Module& m_;
   Diagnostics& diags_;
   Requests requests_;
+  bool rules_;  // some function has a rule
   std::set<FamilyId> touched_;
   std::set<FamilyId> changed_;  // their requests may stand elsewhere now
 };
@@ -360,7 +377,12 @@ class Differentiator {
 }  // namespace
 
 Module differentiate(Module m, Diagnostics& diags) {
-  if (!Requests(m).empty()) Differentiator(m, diags).run();
+  if (!requests_left(m).empty()) {
+    Differentiator(m, diags).run();
+  } else if (has_rules(m)) {
+    drop_rules(m);
+    tidy(m);
+  }
   return m;
 }
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "autodiff/custom.h"
+#include "autodiff/functions.h"
 #include "base/check.h"
 #include "core/build.h"
 #include "core/normal.h"
@@ -21,24 +23,41 @@ using core::ReduceOp;
 
 namespace {
 
+// A node as it is read: the same expression may stand inside a rule and outside.
+using Node = std::pair<ExprId, Mode>;
+
 // The operands through which a value, float, integer or boolean, reaches the result of a node. The
-// condition of an `if` is control, not a value, and nothing passes `stop`.
-void value_children(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
+// condition of an `if` is control, not a value.
+void value_children(const Module& m, Node node, const std::function<void(Node)>& f) {
+  auto [e, mode] = node;
   if (const auto* a = core::get_if<Apply>(m, e)) {
     if (a->op == Op::Stop) return;
-    for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f(a->args[k]);
+    if (a->op == Op::Rule) {
+      if (mode == Mode::Value) f({a->args[1], Mode::Rule});
+      return;
+    }
+    if (a->op == Op::Tangent) mode = Mode::Value;
+    for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f({a->args[k], mode});
   } else if (const auto* r = core::get_if<Reduce>(m, e)) {
-    f(r->body);
+    f({r->body, mode});
   } else if (const auto* n = core::get_if<core::Affine>(m, e)) {
-    for (const auto& t : n->terms) f(t.atom);
+    for (const auto& t : n->terms) f({t.atom, mode});
+  } else if (const auto* c = core::get_if<core::Call>(m, e)) {
+    for (ExprId a : c->args) f({a, mode});
   }
 }
+
+struct HashNode {
+  size_t operator()(const Node& n) const {
+    return std::hash<ExprId>{}(n.first) ^ static_cast<size_t>(n.second);
+  }
+};
 
 // Reverse accumulation over one scalar expression, a DAG: the coefficient of every active read, per
 // gate under which it is read.
 class Sweep {
  public:
-  Sweep(Module& m, ExprId root, DType type, const Active& active)
+  Sweep(Module& m, Node root, DType type, const Active& active)
       : m_(m), root_(root), type_(type), active_(active) {}
 
   std::vector<Term> terms;
@@ -55,38 +74,61 @@ class Sweep {
 
  private:
   // Children first; a node is live when some active read lies below it.
-  bool order(ExprId e) {
-    if (auto it = live_.find(e); it != live_.end()) return it->second;
-    live_[e] = false;
-    bool live = core::get_if<Access>(m_, e) && active_(e);
-    value_children(m_, e, [&](ExprId c) { live |= order(c); });
-    live_[e] = live;
-    order_.push_back(e);
+  bool order(Node n) {
+    if (auto it = live_.find(n); it != live_.end()) return it->second;
+    live_[n] = false;
+    bool live = core::get_if<Access>(m_, n.first) && active_(n.first, n.second);
+    value_children(m_, n, [&](Node c) { live |= order(c); });
+    live_[n] = live;
+    order_.push_back(n);
     return live;
   }
 
-  void push(ExprId e) {
+  void push(Node n) {
+    auto [e, mode] = n;
     const core::Expr expr = m_[e];
-    std::map<ExprId, Coef> entries = std::move(entries_[e]);
+    std::map<ExprId, Coef> entries = std::move(entries_[n]);
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
+    if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, mode, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
     for (const auto& [gate, coef] : entries) {
       if (a->op == Op::Select) {
-        give(a->args[1], core::both(m_, gate, a->args[0]), coef);
-        give(a->args[2], core::both(m_, gate, core::negate(m_, a->args[0])), coef);
+        give({a->args[1], mode}, core::both(m_, gate, a->args[0]), coef);
+        give({a->args[2], mode}, core::both(m_, gate, core::negate(m_, a->args[0])), coef);
       } else if (a->op == Op::Cast) {
-        if (!is_float(m_[a->args[0]].type)) {
+        // An integer has a tangent only by a rule (decision 26).
+        if (!is_float(m_[a->args[0]].type) && !core::get_if<Access>(m_, a->args[0]) &&
+            !is_rule(m_, a->args[0])) {
           return fail(expr,
                       std::string("an integer or boolean that becomes ") + name_of(expr.type));
         }
-        give(a->args[0], gate, coef);
+        give({a->args[0], mode}, gate, coef);
+      } else if (a->op == Op::Rule) {
+        give({a->args[1], Mode::Rule}, gate, coef);
+      } else if (a->op == Op::Tangent) {
+        give({a->args[0], Mode::Value}, gate, coef);
       } else {
         for (size_t k = 0; k < a->args.size(); ++k) {
-          if (!live_[a->args[k]]) continue;
+          if (!live_[{a->args[k], mode}]) continue;
           Partial p = partial(m_, a->op, a->args, e, k);
-          give(a->args[k], core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
+          give({a->args[k], mode}, core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
         }
+      }
+    }
+  }
+
+  void call(const core::Call& c, const core::Expr& expr, Mode mode,
+            const std::map<ExprId, Coef>& entries) {
+    for (size_t k = 0; k < c.args.size() && !problem; ++k) {
+      if (!live_[{c.args[k], mode}]) continue;
+      if (!is_float(m_[c.args[k]].type)) {
+        problem = integer_argument(m_, c.function, k, expr.span);
+        return;
+      }
+      ExprId slope = core::call(m_, partial_function(m_, c.function, k, problem), c.args);
+      for (const auto& [gate, coef] : entries) {
+        give({c.args[k], mode}, gate, times(m_, coef, typed({.num = slope})));
       }
     }
   }
@@ -98,9 +140,9 @@ class Sweep {
     return c;
   }
 
-  void give(ExprId e, ExprId gate, const Coef& coef) {
-    if (coef.zero || !live_[e]) return;
-    auto [it, fresh] = entries_[e].try_emplace(gate, coef);
+  void give(Node n, ExprId gate, const Coef& coef) {
+    if (coef.zero || !live_[n]) return;
+    auto [it, fresh] = entries_[n].try_emplace(gate, coef);
     if (!fresh) it->second = plus(m_, it->second, coef, type_);
   }
 
@@ -148,17 +190,17 @@ class Sweep {
   }
 
   Module& m_;
-  ExprId root_;
+  Node root_;
   DType type_;
   const Active& active_;
-  std::unordered_map<ExprId, bool> live_;
-  std::vector<ExprId> order_;
-  std::unordered_map<ExprId, std::map<ExprId, Coef>> entries_;
+  std::unordered_map<Node, bool, HashNode> live_;
+  std::vector<Node> order_;
+  std::unordered_map<Node, std::map<ExprId, Coef>, HashNode> entries_;
 };
 
-bool has_active_read(const Module& m, ExprId body, const Active& active) {
+bool has_active_read(const Module& m, ExprId body, Mode mode, const Active& active) {
   bool found = false;
-  for_each_value_read(m, body, [&](ExprId e) { found |= active(e); });
+  for_each_value_read(m, body, mode, [&](ExprId e, Mode how) { found |= active(e, how); });
   return found;
 }
 
@@ -228,7 +270,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
 }
 
 Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
-                       const Active& active) {
+                       Mode mode, const Active& active) {
   Linear out;
   switch (r.op) {
     case ReduceOp::Sum:
@@ -239,13 +281,13 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
     case ReduceOp::Any:
     case ReduceOp::ArgMax:
     case ReduceOp::ArgMin:
-      if (has_active_read(m, r.body, active)) {
+      if (has_active_read(m, r.body, mode, active)) {
         out.problem =
             NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
       }
       return out;
   }
-  Sweep sweep(m, r.body, m[r.body].type, active);
+  Sweep sweep(m, {r.body, mode}, m[r.body].type, active);
   sweep.run();
   out.problem = sweep.problem;
   if (sweep.terms.empty() || out.problem) return out;
@@ -287,31 +329,33 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
 
 }  // namespace
 
-void for_each_value_read(const Module& m, ExprId body, const std::function<void(ExprId)>& f) {
-  std::unordered_map<ExprId, bool> seen;
-  std::function<void(ExprId)> visit = [&](ExprId e) {
-    if (seen[e]) return;
-    seen[e] = true;
-    if (core::get_if<Access>(m, e)) f(e);
-    value_children(m, e, visit);
+void for_each_value_read(const Module& m, ExprId body, Mode mode,
+                         const std::function<void(ExprId, Mode)>& f) {
+  std::unordered_map<Node, bool, HashNode> seen;
+  std::function<void(Node)> visit = [&](Node n) {
+    if (seen[n]) return;
+    seen[n] = true;
+    if (core::get_if<Access>(m, n.first)) f(n.first, n.second);
+    value_children(m, n, visit);
   };
-  visit(body);
+  visit({body, mode});
 }
 
-Linear linearise(Module& m, FamilyId id, size_t index, const Active& active) {
+Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& active) {
   const core::Clause clause = m[id].clauses[index];
   if (const auto* r = core::get_if<Reduce>(m, clause.body)) {
     Reduce copy = *r;
-    return reduction_terms(m, id, clause, copy, active);
+    return reduction_terms(m, id, clause, copy, mode, active);
   }
-  Sweep sweep(m, clause.body, m[id].dtype, active);
+  Sweep sweep(m, {clause.body, mode}, tangent_type(m, id), active);
   sweep.run();
   Linear out{std::move(sweep.terms), sweep.problem};
   // Where a coefficient needs the value of the whole body, that is the family itself.
   std::vector<ExprId> here;
   for (uint32_t k = 0; k < m[id].rank(); ++k) here.push_back(core::slot(m, k));
   for (Term& t : out.terms) {
-    ExprId whole = value_under(m, clause.body, t.gate);
+    ExprId whole =
+        value_under(m, is_rule(m, clause.body) ? rule_value(m, clause.body) : clause.body, t.gate);
     if (!core::get_if<Apply>(m, whole)) continue;
     ExprId self = core::access(m, id, here);
     auto reuse = [&](ExprId e) {
@@ -323,8 +367,8 @@ Linear linearise(Module& m, FamilyId id, size_t index, const Active& active) {
   return out;
 }
 
-Linear linearise_cell(Module& m, FamilyId id, size_t cell, const Active& active) {
-  Sweep sweep(m, m[id].cells[cell], m[id].dtype, active);
+Linear linearise_cell(Module& m, FamilyId id, size_t cell, Mode mode, const Active& active) {
+  Sweep sweep(m, {m[id].cells[cell], mode}, m[id].dtype, active);
   sweep.run();
   return {std::move(sweep.terms), sweep.problem};
 }

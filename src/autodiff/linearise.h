@@ -39,8 +39,12 @@ struct NotDifferentiable {
   bool limitation = false;  // not supported yet, rather than undefined
 };
 
-// Which reads carry a tangent: (node of the Access) → bool.
-using Active = std::function<bool(ExprId)>;
+// How an expression is read. Inside a rule (custom.h) only tangents vary, everything else is a
+// constant: Mode::Rule until a Tangent node, whose operand is an ordinary value again.
+enum class Mode : uint8_t { Value, Rule };
+
+// Which reads carry a tangent: (node of the Access, how it is read) → bool.
+using Active = std::function<bool(ExprId, Mode)>;
 
 struct Linear {
   std::vector<Term> terms;
@@ -48,11 +52,13 @@ struct Linear {
 };
 
 // May add a generated argmax family to the module (for max and min).
-Linear linearise(Module& m, core::FamilyId family, size_t clause, const Active& active);
+Linear linearise(Module& m, core::FamilyId family, size_t clause, Mode mode, const Active& active);
 // The same for one cell of a table.
-Linear linearise_cell(Module& m, core::FamilyId family, size_t cell, const Active& active);
+Linear linearise_cell(Module& m, core::FamilyId family, size_t cell, Mode mode,
+                      const Active& active);
 
 // The reads of `body` in value positions: those whose tangent can reach the result.
-void for_each_value_read(const Module& m, ExprId body, const std::function<void(ExprId)>& f);
+void for_each_value_read(const Module& m, ExprId body, Mode mode,
+                         const std::function<void(ExprId, Mode)>& f);
 
 }  // namespace ein::autodiff

@@ -142,7 +142,7 @@ class SharedSlopes {
       return;
     }
     OpClass cls = info(a->op).cls;
-    if (cls == OpClass::Compare || cls == OpClass::Logic) return;
+    if (cls == OpClass::Compare || cls == OpClass::Logic || cls == OpClass::Rule) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) {
       visit(a->args[k], below_costly || has_costly_slope(a->op));
     }
@@ -151,7 +151,8 @@ class SharedSlopes {
  private:
   size_t active_reads(ExprId e) {
     size_t n = 0;
-    for_each_value_read(m_, e, [&](ExprId read) { n += active_(read); });
+    for_each_value_read(m_, e, Mode::Value,
+                        [&](ExprId read, Mode mode) { n += active_(read, mode); });
     return n;
   }
 

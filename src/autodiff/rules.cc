@@ -85,6 +85,8 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Philox:
     case Op::Uniform:
     case Op::Normal: return zero;
+    case Op::Rule: return left ? zero : Partial{};
+    case Op::Tangent: return {};
     case Op::Exp: return by(r);
     case Op::Expm1: return by(add(r, lit(1)));
     case Op::Log: return over(a);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/custom.h"
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
@@ -14,10 +15,12 @@ using namespace core;
 
 namespace {
 
-// A read that can carry a tangent in this sweep: of a float family, at the same step.
-bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node) {
+// A read that can carry a tangent in this sweep: of a float family, at the same step. Inside a rule
+// only tangents do.
+bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node, Mode mode) {
   const auto& a = *get_if<Access>(m, node);
-  if (!is_float(m[a.family].dtype)) return false;
+  if (mode != sweep.mode(a.family)) return false;
+  if (!is_float(m[a.family].dtype) && !has_rule(m, a.family)) return false;
   if (sweep.local.empty()) return true;
   auto r = sweep.local.find(reader), f = sweep.local.find(a.family);
   if (r == sweep.local.end() || f == sweep.local.end()) return false;
@@ -79,7 +82,9 @@ class Transposer {
   };
 
   void collect(FamilyId id, const std::set<FamilyId>& members) {
-    Active active = [&](ExprId node) { return carries(m_, sweep_, members, id, node); };
+    Active active = [&](ExprId node, Mode mode) {
+      return carries(m_, sweep_, members, id, node, mode);
+    };
     auto take = [&](Linear linear, const std::vector<Range>& box) {
       if (linear.problem && !out_.problem) out_.problem = Problem{id, *linear.problem};
       for (Term& t : linear.terms) {
@@ -92,7 +97,7 @@ class Transposer {
       }
     };
     for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
-      take(linearise(m_, id, c, active), m_[id].clauses[c].box);
+      take(linearise(m_, id, c, sweep_.mode(id), active), m_[id].clauses[c].box);
     }
     for (size_t c = 0; c < m_[id].cells.size(); ++c) {
       std::vector<Range> cell;
@@ -103,14 +108,14 @@ class Transposer {
         rest /= n;
       }
       // A cell is a closed expression: it has no slots, its address is the point `cell`.
-      take(linearise_cell(m_, id, c, active), cell);
+      take(linearise_cell(m_, id, c, sweep_.mode(id), active), cell);
     }
   }
 
   FamilyId declare(FamilyId id) {
     Family f;
     f.name = fresh_name(m_, "d_" + text(m_[sweep_.num].name) + "_d_" + text(m_[id].name));
-    f.dtype = m_[id].dtype;
+    f.dtype = tangent_type(m_, id);
     f.generated = true;
     f.span = m_[id].span;
     std::set<Symbol> own;
@@ -137,7 +142,7 @@ class Transposer {
       if (in.reader == sweep_.num) parts.push_back(contribution(id, in, true));
       if (out_.family.contains(in.reader)) parts.push_back(contribution(id, in, false));
     }
-    ExprId body = sum(parts, m_[id].dtype);
+    ExprId body = sum(parts, tangent_type(m_, id));
     Clause clause;
     for (const Coord& c : m_[adjoint].coords) clause.box.push_back({int_lit(m_, 0), c.extent});
     clause.body = body;
@@ -207,7 +212,7 @@ class Transposer {
     r.gate = all_of(m_, gates);
 
     Coef coef = in.term.coef;
-    DType type = reader.dtype;
+    DType type = tangent_type(m_, in.reader);
     ExprId num = put(coef.num), den = put(coef.den);
     ExprId value;
     auto constant = constant_.find(in.reader);
@@ -227,7 +232,7 @@ class Transposer {
     }
     if (!value) value = float_lit(m_, 1, type);
     if (den) value = apply(m_, Op::Div, {value, den});
-    r.body = cast(m_, value, m_[id].dtype);
+    r.body = cast(m_, value, tangent_type(m_, id));
     return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
   }
 
@@ -265,17 +270,17 @@ class Transposer {
 
 }  // namespace
 
-std::set<FamilyId> between(const Module& m, FamilyId num, const std::set<FamilyId>& dens,
-                           const std::function<bool(FamilyId, ExprId)>& accepts) {
+std::set<FamilyId> between(const Module& m, const Sweep& sweep,
+                           const std::function<bool(FamilyId, ExprId, Mode)>& accepts) {
   // Backward from the numerator, remembering who reads what; then forward from the denominators.
   std::map<FamilyId, std::set<FamilyId>> readers;
-  std::set<FamilyId> below{num};
-  std::vector<FamilyId> work{num};
+  std::set<FamilyId> below{sweep.num};
+  std::vector<FamilyId> work{sweep.num};
   for (size_t i = 0; i < work.size(); ++i) {
     FamilyId reader = work[i];
     for_each_body(m, reader, [&](ExprId body) {
-      for_each_value_read(m, body, [&](ExprId node) {
-        if (!accepts(reader, node)) return;
+      for_each_value_read(m, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
+        if (!accepts(reader, node, mode)) return;
         FamilyId read = get_if<Access>(m, node)->family;
         readers[read].insert(reader);
         if (below.insert(read).second) work.push_back(read);
@@ -284,7 +289,7 @@ std::set<FamilyId> between(const Module& m, FamilyId num, const std::set<FamilyI
   }
   std::set<FamilyId> out;
   std::vector<FamilyId> forward;
-  for (FamilyId den : dens) {
+  for (FamilyId den : sweep.dens) {
     if (below.contains(den) && out.insert(den).second) forward.push_back(den);
   }
   for (size_t i = 0; i < forward.size(); ++i) {
@@ -296,13 +301,14 @@ std::set<FamilyId> between(const Module& m, FamilyId num, const std::set<FamilyI
 }
 
 std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
-  return between(m, sweep.num, sweep.dens,
-                 [&](FamilyId reader, ExprId read) { return follows(m, sweep, reader, read); });
+  return between(m, sweep, [&](FamilyId reader, ExprId read, Mode mode) {
+    return follows(m, sweep, reader, read, mode);
+  });
 }
 
 bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members,
-             FamilyId reader, ExprId read) {
-  return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read);
+             FamilyId reader, ExprId read, Mode mode) {
+  return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read, mode);
 }
 
 Adjoints transpose(Module& m, const Sweep& sweep) {

@@ -27,7 +27,12 @@ using Positions = std::map<core::FamilyId, std::vector<uint32_t>>;  // one posit
 struct Sweep {
   core::FamilyId num;
   std::set<core::FamilyId> dens;
-  Positions local;  // empty: nothing is shared
+  Positions local;                    // empty: nothing is shared
+  std::set<core::FamilyId> tangents;  // tangent_families: read as parts of a rule
+
+  Mode mode(core::FamilyId family) const {
+    return tangents.contains(family) ? Mode::Rule : Mode::Value;
+  }
 };
 
 struct Problem {
@@ -44,14 +49,14 @@ struct Adjoints {
 
 // Families on a path from some of `dens` to `num`, along the value reads that `follows` accepts.
 std::set<core::FamilyId> between(
-    const Module& m, core::FamilyId num, const std::set<core::FamilyId>& dens,
-    const std::function<bool(core::FamilyId reader, ExprId read)>& follows);
+    const Module& m, const Sweep& sweep,
+    const std::function<bool(core::FamilyId reader, ExprId read, Mode mode)>& follows);
 // The same along the reads that carry a tangent in this sweep.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
 
 // Whether a read in the definition of `reader` carries a tangent from one family of `members` on.
 bool carries(const Module& m, const Sweep& sweep, const std::set<core::FamilyId>& members,
-             core::FamilyId reader, ExprId read);
+             core::FamilyId reader, ExprId read, Mode mode);
 
 // The cone's families must be in normal form.
 Adjoints transpose(Module& m, const Sweep& sweep);

@@ -8,7 +8,7 @@ namespace ein::cli {
 int check_verb(const CheckCommand& command) {
   // Kept until the process ends: taking it apart would be a tenth of checking it.
   static Program* const kept =
-      new Program(load(command.common, {.tests = true, .strict = command.strict}));
+      new Program(load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
   Program& p = *kept;
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;

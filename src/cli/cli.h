@@ -42,11 +42,13 @@ struct RunCommand {
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
+  bool check_overflow = false;
   std::string emit;  // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
   CommonOptions common;
+  std::vector<std::string> in;  // NAME=FILE: only the rank is read
   bool facts = false;
   bool strict = false;
   std::string format = "text";  // of --facts
@@ -54,6 +56,7 @@ struct CheckCommand {
 
 struct GradCommand {
   CommonOptions common;
+  std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;
 };
@@ -103,7 +106,8 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
-  bool doc_examples = false;  // those in doc comments are tests too
+  bool doc_examples = false;    // those in doc comments are tests too
+  std::vector<std::string> in;  // NAME=FILE: inputs, for those whose type leaves the rank open
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 
@@ -114,6 +118,12 @@ struct Text {
   int status = kFine;
 };
 Text read_source(const CommonOptions& options);
+struct Pair {
+  std::string name, value;
+};
+std::optional<Pair> split(const std::string& text);  // NAME=VALUE
+// In a file with several tensors an input is the one with its name; empty: there is one only.
+std::string member_for(const Pair& given);
 std::optional<std::string> read_file(const std::string& path);
 bool write_file(const std::string& path, const std::string& text);
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,

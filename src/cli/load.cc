@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "cli/cli.h"
 #include "driver/doc_examples.h"
 #include "driver/files.h"
+#include "runtime/files.h"
 
 namespace ein::cli {
 namespace {
@@ -31,7 +33,35 @@ std::string folder_of(const std::string& file) {
   return std::filesystem::path(file).parent_path().string();
 }
 
+// The shapes of the inputs that --in gives; in `problem` the first file that has none.
+sema::InputShapes input_shapes(const std::vector<std::string>& in,
+                               std::optional<RuntimeError>& problem) {
+  sema::InputShapes out;
+  for (const std::string& given : in) {
+    auto pair = split(given);
+    if (!pair) continue;  // said when the inputs are read
+    auto header = inspect_file(pair->value, member_for(*pair));
+    if (auto* h = std::get_if<FileHeader>(&header)) {
+      out[pair->name] = h->shape;
+    } else if (!problem) {
+      problem = std::get<RuntimeError>(header);
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+std::optional<Pair> split(const std::string& text) {
+  size_t at = text.find('=');
+  if (at == std::string::npos || at == 0) return std::nullopt;
+  return Pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string member_for(const Pair& given) {
+  auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
+  return std::holds_alternative<RuntimeError>(only) ? given.name : "";
+}
 
 std::optional<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -93,7 +123,14 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   CompileOptions compile_options{
       read_file,   folder_of(source.name),  options.dump_after, what.extra, what.tests,
       what.strict, files_on_disk(p.sources)};
+  std::optional<RuntimeError> unread;
+  compile_options.inputs = input_shapes(what.in, unread);
   p.compiled = compile(file, p.sources, compile_options, p.diags);
+  auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };
+  if (unread && std::any_of(p.diags.all().begin(), p.diags.all().end(), rank_missing)) {
+    p.status = runtime_error(*unread);  // the rank was to come from there
+    return p;
+  }
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
   if (!p.compiled.dump.empty()) std::fputs(p.compiled.dump.c_str(), stdout);

@@ -30,6 +30,12 @@ void add_common(CLI::App& app, CommonOptions& o) {
   app.add_flag("--time-passes", o.time_passes, "how long each pass took, on standard error");
 }
 
+// For inputs whose type leaves the rank open; nothing else is read from the files.
+void add_input_files(CLI::App& app, std::vector<std::string>& in) {
+  app.add_option("--in", in, "NAME=FILE: the file that an input of unknown rank will come from")
+      ->allow_extra_args(false);
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
@@ -57,6 +63,8 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
   run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
+  run_app->add_flag("--check-overflow", run.check_overflow,
+                    "integer overflow stops the program instead of wrapping");
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
@@ -65,6 +73,7 @@ int dispatch(int argc, char** argv) {
   CLI::App* check_app =
       app.add_subcommand("check", "report every mistake in a program, run nothing");
   add_common(*check_app, check.common);
+  add_input_files(*check_app, check.in);
   check_app->add_flag("--facts", check.facts, "what is known of every family");
   check_app->add_flag("--strict", check.strict, "extents must be proven equal");
   check_app->add_option("--format", check.format, "how --facts looks")
@@ -74,6 +83,7 @@ int dispatch(int argc, char** argv) {
   CLI::App* grad_app =
       app.add_subcommand("grad", "print the program with its derivatives as source");
   add_common(*grad_app, grad.common);
+  add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
 
@@ -95,7 +105,8 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("CODE", explain.code, "such as E0301");
 
   TestCommand test;
-  CLI::App* test_app = app.add_subcommand("test", "run the test blocks and doc examples of programs");
+  CLI::App* test_app =
+      app.add_subcommand("test", "run the test blocks and doc examples of programs");
   test_app->add_option("FILES", test.files,
                        "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")

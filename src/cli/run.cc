@@ -14,16 +14,6 @@
 namespace ein::cli {
 namespace {
 
-struct Pair {
-  std::string name, value;
-};
-
-std::optional<Pair> split(const std::string& text) {
-  size_t at = text.find('=');
-  if (at == std::string::npos || at == 0) return std::nullopt;
-  return Pair{text.substr(0, at), text.substr(at + 1)};
-}
-
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem) {
   core::FamilyId id = m.find(intern(name));
   if (id) return id;
@@ -60,12 +50,8 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
   return t;
 }
 
-// From a file with several tensors, the one with the input's name.
 std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f) {
-  Wanted wanted{f.dtype, f.coords.size()};
-  auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
-  bool several = std::holds_alternative<RuntimeError>(only);
-  return read_tensor(given.value, several ? given.name : "", wanted);
+  return read_tensor(given.value, member_for(given), Wanted{f.dtype, f.coords.size()});
 }
 
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
@@ -141,13 +127,14 @@ std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResu
 }  // namespace
 
 int run_verb(const RunCommand& command) {
-  Program p = load(command.common);
+  Program p = load(command.common, {.in = command.in});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 
   RunOptions options;
   options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   options.opt_level = command.opt_level;
+  options.check_overflow = command.check_overflow;
   options.show = command.show;
   std::vector<Pair> outputs;
   for (const std::string& given : command.out) {

@@ -20,6 +20,15 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
     first_dim.push_back(dims);
     dims += static_cast<uint32_t>(buffer.dims.size());
   }
+  std::vector<llvm::Function*> functions;
+  for (const loops::Function& f : p.functions) {
+    functions.push_back(Emitter(p, mod, first_dim).declare_function(f));
+  }
+  for (size_t i = 0; i < p.functions.size(); ++i) {
+    Emitter e(p, mod, first_dim);
+    e.functions = functions;
+    e.function(p.functions[i], functions[i]);
+  }
   auto* pointer = llvm::PointerType::getUnqual(c);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {pointer}, false);
   auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
@@ -27,6 +36,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   BasicBlock* failed = BasicBlock::Create(c, "failed", run);
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     Emitter e(p, mod, first_dim);
+    e.functions = functions;
     llvm::Function* f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
     Value* status = b.CreateCall(f, {run->getArg(0)});
     BasicBlock* next = BasicBlock::Create(c, "next", run);
@@ -70,7 +80,7 @@ void Emitter::stmt(const loops::Stmt& s) {
       [&](const loops::Store& n) { store(n); }, [&](const loops::Update& n) { update(n); },
       [&](const loops::Fold& n) { fold(n); }, [&](const loops::If& n) { branch(n); },
       [&](const loops::Loop& n) { loop(n); }, [&](const loops::Check& n) { check(n); },
-      [&](const loops::Contract& n) { contract(n); });
+      [&](const loops::Contract& n) { contract(n); }, [&](const loops::Invoke& n) { invoke(n); });
 }
 
 void Emitter::declare(const loops::Declare& s) {
@@ -145,9 +155,7 @@ void Emitter::check(const loops::Check& s) {
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
   b.CreateCondBr(fails, stop, go_on, llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(stop);
-  Value* record = b.CreateLoad(
-      b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), context,
-                                                 offsetof(NativeContext, failure) / sizeof(void*)));
+  Value* record = failure();
   b.CreateStore(i64(s.site.v), record);
   EIN_CHECK(recorded.size() <= NativeFailure::kMaxValues, "too many values in a check");
   for (size_t k = 0; k < recorded.size(); ++k) {
@@ -163,7 +171,7 @@ void Emitter::check(const loops::Check& s) {
                                              offsetof(NativeFailure, values) / sizeof(int64_t) + k);
     b.CreateStore(v, at);
   }
-  b.CreateRet(b.getInt32(1));
+  leave();
   b.SetInsertPoint(go_on);
 }
 

@@ -58,10 +58,18 @@ struct Emitter {
   };
   std::unordered_map<loops::BufferId, Memory> memory;
   std::unordered_map<uint32_t, llvm::Value*> params;
-  std::vector<uint32_t> first_dim;  // by buffer: where its extents start in the context
+  std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
+  std::vector<llvm::Function*> functions = {};  // of the program, by number
+  llvm::Value* calls = nullptr;                 // calls around the code; null in a kernel
 
   // emit.cc
   llvm::Function* kernel(const loops::Kernel& k, const std::string& name);
+  llvm::Function* declare_function(const loops::Function& f);
+  void function(const loops::Function& f, llvm::Function* to);
+  void invoke(const loops::Invoke& s);
+  llvm::Value* invoke_once(const loops::Invoke& s, std::vector<llvm::Value*> args);
+  llvm::Value* failure();  // where a failure is recorded
+  void leave();            // the kernel or the function, after a failure
   void block(const loops::Block& body);
   void stmt(const loops::Stmt& s);
   void declare(const loops::Declare& s);

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <new>
+#include <set>
 
 #include "base/check.h"
 #include "base/match.h"
 #include "codegen/jit.h"
+#include "core/eval_call.h"
 #include "core/normal.h"
 #include "core/rewrite.h"
 #include "lower/lower.h"
@@ -40,8 +43,12 @@ bool supported(DType t) { return t != DType::F16 && t != DType::BF16 && t != DTy
 std::string limitation(const plan::Plan& plan) {
   const core::Module& m = plan.module;
   std::string why;
-  auto look = [&](core::FamilyId id, core::ExprId e) {
+  std::set<core::FunctionId> seen;
+  std::function<void(core::FamilyId, core::ExprId)> look = [&](core::FamilyId id, core::ExprId e) {
     core::for_each_node(m, e, [&](core::ExprId x) {
+      if (const auto* call = core::get_if<core::Call>(m, x)) {
+        if (seen.insert(call->function).second) look(id, m.functions[call->function].body);
+      }
       if (!supported(m[x].type) && why.empty()) {
         why = fmt::format("`{}` uses {}, which native code does not support yet", text(m[id].name),
                           name_of(m[x].type));
@@ -73,12 +80,14 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
   return out;
 }
 
-RuntimeError error_of(const Native& n, const NativeFailure& failure,
-                      const std::vector<std::vector<int64_t>>& shapes) {
+RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
+                         const std::vector<std::vector<int64_t>>& shapes) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:
       return {"integer division by zero", site.span, site.statement};
+    case loops::Site::Kind::TooDeep: return {core::too_deep_text(site.name), site.span, {}};
+    case loops::Site::Kind::Call:
     case loops::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case loops::Site::Kind::Bounds: break;
   }
@@ -92,6 +101,15 @@ RuntimeError error_of(const Native& n, const NativeFailure& failure,
   return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
                       fmt::join(at, ", "), fmt::join(extents, ", ")),
           site.span, site.statement};
+}
+
+RuntimeError error_of(const Native& n, const NativeFailure& failure,
+                      const std::vector<std::vector<int64_t>>& shapes) {
+  RuntimeError out = why_stopped(n, failure, shapes);
+  if (failure.caller >= 0) {
+    out.statement = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.caller))].statement;
+  }
+  return out;
 }
 
 // Memory that nobody outside sees, not cleared.

@@ -177,6 +177,7 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       all_first();
       EIN_CHECK(first == DType::I64, "random bits are i64");
       return;
+    case OpClass::Rule: EIN_CHECK(is_float(m[args.back()].type), "a tangent is a float"); return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -238,6 +239,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       if (const auto* c = get_if<BoolLit>(m, args[0])) folded = c->value ? args[1] : args[2];
       break;
     case OpClass::Draw: type = DType::F32; break;
+    case OpClass::Rule:
     case OpClass::Real:
     case OpClass::Bits:
     case OpClass::Cast: break;
@@ -271,6 +273,21 @@ ExprId access(Module& m, FamilyId family, std::vector<ExprId> at, Span span) {
     free |= free_of(m, a);
   }
   return make(m, Access{family, std::move(at)}, f.dtype, span, free);
+}
+
+ExprId call(Module& m, FunctionId function, std::vector<ExprId> args, Span span) {
+  const Function& f = m.functions[function];
+  EIN_CHECK(args.size() == f.params.size(), "call of `" + text(f.name) + "`: argument count");
+  uint64_t free = 0;
+  for (size_t k = 0; k < args.size(); ++k) {
+    EIN_CHECK(m[args[k]].type == f.params[k].type, "argument type of `" + text(f.name) + "`");
+    free |= free_of(m, args[k]);
+  }
+  return make(m, Call{function, std::move(args)}, f.result, span, free);
+}
+
+ExprId argument(Module& m, FunctionId function, uint32_t n, Span span) {
+  return make(m, Arg{n}, m.functions[function].params.at(n).type, span, 0);
 }
 
 ExprId request(Module& m, Request r, Span span) {

@@ -24,6 +24,8 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span = {});
 ExprId cast(Module& m, ExprId value, DType to, Span span = {});
 
 ExprId access(Module& m, FamilyId family, std::vector<ExprId> at, Span span = {});
+ExprId call(Module& m, FunctionId function, std::vector<ExprId> args, Span span = {});
+ExprId argument(Module& m, FunctionId function, uint32_t n, Span span = {});
 ExprId request(Module& m, Request request, Span span = {});
 
 // A Reduce without binders becomes its body (gated: Select(gate, body, identity)).

@@ -44,7 +44,12 @@ uint64_t shallow_hash(const Node& node, DType type) {
         h = mix(mix(h, n.num.v), n.den.v);
         for (ExprId a : n.num_at) h = mix(h, a.v);
         for (ExprId a : n.den_at) h = mix(h, a.v);
-      });
+      },
+      [&](const Call& n) {
+        h = mix(h, n.function.v);
+        for (ExprId a : n.args) h = mix(h, a.v);
+      },
+      [&](const Arg& n) { h = mix(h, n.n); });
   return h;
 }
 
@@ -91,7 +96,12 @@ bool same_node(const Node& a, const Node& b) {
       [&](const Request& n) {
         const auto& o = std::get<Request>(b);
         return n.num == o.num && n.den == o.den && n.num_at == o.num_at && n.den_at == o.den_at;
-      });
+      },
+      [&](const Call& n) {
+        const auto& o = std::get<Call>(b);
+        return n.function == o.function && n.args == o.args;
+      },
+      [&](const Arg& n) { return n.n == std::get<Arg>(b).n; });
 }
 
 uint64_t hash_text(const std::string& s) {
@@ -139,7 +149,12 @@ class MeaningHash {
           h = mix(mix(h, family_name(n.num)), family_name(n.den));
           for (ExprId a : n.num_at) h = mix(h, expr(a));
           for (ExprId a : n.den_at) h = mix(h, expr(a));
-        });
+        },
+        [&](const Call& n) {
+          h = mix(h, hash_text(text(m_.functions[n.function].name)));
+          for (ExprId a : n.args) h = mix(h, expr(a));
+        },
+        [&](const Arg& n) { h = mix(h, n.n); });
     memo_.emplace(e, h);
     return h;
   }
@@ -170,9 +185,16 @@ class MeaningHash {
     return h;
   }
 
+  uint64_t function(const Function& f) {
+    uint64_t h = mix(hash_text(text(f.name)), static_cast<uint64_t>(f.result));
+    for (const auto& p : f.params) h = mix(h, static_cast<uint64_t>(p.type));
+    return mix(h, expr(f.body));
+  }
+
   uint64_t module() {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
+    for (const Function& f : m_.functions) h += function(f);
     for (const Effect& e : m_.effects) {
       h = mix(h, static_cast<uint64_t>(e.kind));
       h = mix(mix(h, e.cond ? family_name(e.cond) : 5), hash_text(e.path));

@@ -23,6 +23,8 @@
 //   slots, over literals and Params.
 // - Nodes are hash-consed in an append-only arena shared by all modules derived from each other;
 //   equal ids mean equal meaning. Spans are those of the first occurrence.
+// - A Call evaluates its arguments and then the function's body; more than kMaxRecursion calls
+//   inside each other are a run-time error.
 // - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
 #pragma once
 
@@ -48,13 +50,14 @@ using ein::DType;
 using ExprId = Id<struct CoreExprTag>;
 using FamilyId = Id<struct FamilyTag>;
 using ParamId = Id<struct ParamTag>;
+using FunctionId = Id<struct FunctionTag>;
 
 enum class Op : uint8_t {
 #define EIN_OP(name, spelling, arity, cls) name,
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw };
+enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw, Rule };
 struct OpInfo {
   const char* name;
   const char* spelling;
@@ -110,7 +113,12 @@ struct Request {
   std::vector<ExprId> den_at;
 };
 
-using Node = std::variant<FloatLit, IntLit, BoolLit, Slot, ParamRef, Affine, Apply, Access, Reduce, Request>;
+// A scalar function that calls itself, directly or through others; all other calls are inlined by
+// sema. Its body reads its parameters (Arg) and nothing else.
+struct Call { FunctionId function; std::vector<ExprId> args; };
+struct Arg { uint32_t n; };            // only in the body of a function
+
+using Node = std::variant<FloatLit, IntLit, BoolLit, Slot, ParamRef, Affine, Apply, Access, Reduce, Request, Call, Arg>;
 
 struct Expr {
   Node node;
@@ -162,6 +170,18 @@ struct Family {
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
 };
+
+struct Function {
+  struct Parameter { Symbol name; DType type; };
+  Symbol name;  // unique among the functions of the module
+  std::vector<Parameter> params;
+  DType result = DType::F32;
+  ExprId body;  // of literals, Arg, Affine, Apply and Call
+  std::vector<FunctionId> partials;  // by parameter: the derivative, where autodiff has made it
+  Span span;
+};
+// Calls inside calls, on both back ends; one more is a run-time error.
+constexpr int kMaxRecursion = 10'000;
 
 // A symbolic extent: bound at entry from the shape of an input (`source`, `axis`).
 struct Param {
@@ -251,6 +271,7 @@ struct Module {
   std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   Store<FamilyId, Family> families;
   Store<ParamId, Param> params;
+  Store<FunctionId, Function> functions;
   Constraints constraints;
   std::vector<Effect> effects;  // in source order
   // The names of the first so many families and params, for fresh_name: names never change.

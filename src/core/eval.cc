@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
+#include "core/eval_call.h"
 #include "core/groups.h"
 #include "core/scalar.h"
 
@@ -24,8 +25,14 @@ struct Stop {
 
 class Evaluator {
  public:
-  Evaluator(Module& m, EvalResult& out, const Watch& watch)
-      : m_(m), out_(out), watch_(watch), memo_(m.arena->size()), stamp_(m.arena->size(), 0) {}
+  Evaluator(Module& m, EvalResult& out, const Watch& watch, const EvalOptions& options)
+      : m_(m),
+        out_(out),
+        watch_(watch),
+        options_(options),
+        memo_(m.arena->size()),
+        stamp_(m.arena->size(), 0),
+        calls_(m, options.check_overflow) {}
 
   void allocate(FamilyId id, const Inputs& inputs) {
     const Family& f = m_[id];
@@ -192,17 +199,13 @@ class Evaluator {
         [](const BoolLit& n) { return Scalar{.i = n.value}; },
         [&](const Slot& n) { return Scalar{.i = slots_[n.n]}; },
         [&](const ParamRef& n) { return Scalar{.i = out_.params[n.param.v]}; },
-        [&](const Affine& n) {
-          auto sum = static_cast<uint64_t>(n.constant);
-          for (const auto& t : n.terms) {
-            sum += static_cast<uint64_t>(t.coef) * static_cast<uint64_t>(eval(t.atom).i);
-          }
-          return Scalar{.i = static_cast<int64_t>(sum)};
-        },
+        [&](const Affine& n) { return affine_node(n, x); },
         [&](const Apply& n) { return apply_node(n, x); },
         [&](const Access& n) { return read(n, x); },
         [&](const Reduce& n) { return reduce_node(n, x); },
-        [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); });
+        [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); },
+        [&](const Call& n) { return call_node(n, x); },
+        [](const Arg&) -> Scalar { EIN_UNREACHABLE("a parameter outside of its function"); });
     // Binders may have moved slots above this node's level, never those at or below it.
     stamp_[e.v] = now;
     memo_[e.v] = v;
@@ -220,9 +223,37 @@ class Evaluator {
     Scalar b = n.args.size() > 1 ? eval(n.args[1]) : Scalar{.i = 0};
     DType type = m_[n.args[0]].type;
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
+    if (is_int(type)) check_overflow(n.op, type, a, b, x.span);
     auto v = apply_scalar(n.op, type, x.type, a, b);
     if (!v) throw Fault{{"integer division by zero", x.span, statement_}};
     return *v;
+  }
+
+  void check_overflow(Op op, DType type, Scalar a, Scalar b, Span at) {
+    if (!options_.check_overflow || !overflows(op, type, a.i, b.i)) return;
+    throw Fault{{overflow_text(op, type, a.i, b.i), at, statement_}};
+  }
+
+  Scalar affine_node(const Affine& n, const Expr& x) {
+    Scalar sum{.i = n.constant};
+    for (const auto& t : n.terms) {
+      Scalar coef{.i = t.coef}, v = eval(t.atom);
+      check_overflow(Op::Mul, DType::I64, coef, v, x.span);
+      Scalar term = *apply_scalar(Op::Mul, DType::I64, DType::I64, coef, v);
+      check_overflow(Op::Add, DType::I64, sum, term, x.span);
+      sum = *apply_scalar(Op::Add, DType::I64, DType::I64, sum, term);
+    }
+    return sum;
+  }
+
+  Scalar call_node(const Call& n, const Expr& x) {
+    std::vector<Scalar> args;
+    for (ExprId a : n.args) args.push_back(eval(a));
+    try {
+      return calls_.call(n.function, args);
+    } catch (const Calls::Fault& fault) {
+      throw Fault{{fault.message, fault.at.valid() ? fault.at : x.span, statement_}};
+    }
   }
 
   Scalar read(const Access& n, const Expr& x) {
@@ -288,7 +319,9 @@ class Evaluator {
     return max ? challenger.f > holder.f : challenger.f < holder.f;
   }
 
-  static Scalar combine(ReduceOp op, DType type, Scalar a, Scalar b) {
+  Scalar combine(ReduceOp op, DType type, Scalar a, Scalar b) {
+    if (is_int(type) && op == ReduceOp::Sum) check_overflow(Op::Add, type, a, b, statement_);
+    if (is_int(type) && op == ReduceOp::Prod) check_overflow(Op::Mul, type, a, b, statement_);
     switch (op) {
       case ReduceOp::Sum: return *apply_scalar(Op::Add, type, type, a, b);
       case ReduceOp::Prod: return *apply_scalar(Op::Mul, type, type, a, b);
@@ -327,10 +360,12 @@ class Evaluator {
   Module& m_;
   EvalResult& out_;
   const Watch& watch_;
+  const EvalOptions& options_;
   bool running_ = false;  // inside a Sequence
   Span statement_;        // being computed
   std::vector<Scalar> memo_;
   std::vector<uint64_t> stamp_;
+  Calls calls_;
   uint64_t clock_ = 0;
   uint64_t versions_[kMaxSlots + 1] = {};
   int64_t slots_[kMaxSlots] = {};
@@ -348,7 +383,7 @@ void families_of(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
 }  // namespace
 
 EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
-                    const Watch& watch) {
+                    const Watch& watch, const EvalOptions& options) {
   EvalResult out;
   Schedule order = schedule(m, wanted);
   EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
@@ -371,7 +406,7 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   out.params = std::get<std::vector<int64_t>>(params);
   std::vector<FamilyId> finished;
   try {
-    Evaluator evaluator(m, out, watch);
+    Evaluator evaluator(m, out, watch, options);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
     for (const Step& s : order.steps) {
       evaluator.run({s});

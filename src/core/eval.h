@@ -33,6 +33,10 @@ struct Watch {
   std::vector<FamilyId> families;  // whose steps it shows
 };
 
+struct EvalOptions {
+  bool check_overflow = false;  // integer arithmetic that does not fit is an error, not wrapped
+};
+
 // Extents from the inputs' shapes; checks shapes, dtypes and entry constraints.
 std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, const Inputs& inputs,
                                                              const std::vector<FamilyId>& needed);
@@ -40,6 +44,6 @@ int64_t eval_extent(const Module& m, ExprId e, const std::vector<int64_t>& param
 
 // Computes `wanted` and what they read.
 EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
-                    const Watch& watch = {});
+                    const Watch& watch = {}, const EvalOptions& options = {});
 
 }  // namespace ein::core

@@ -74,13 +74,18 @@ bool flexible(const Module& m, ExprId e) {
       [&](const Reduce& n) {
         return n.op != ReduceOp::ArgMax && n.op != ReduceOp::ArgMin && flexible(m, n.body);
       },
-      [](const Request&) { return false; });
+      [](const Request&) { return false; }, [](const Call&) { return false; },
+      [](const Arg&) { return false; });
 }
 
 class Printer {
  public:
   Printer(const Module& m, const Family& family) : m_(m) {
     for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
+  }
+
+  Printer(const Module& m, const Function& function) : m_(m) {
+    for (const auto& p : function.params) names_.push_back(unused(text(p.name)));
   }
 
   const std::string& coordinate(size_t k) const { return names_[k]; }
@@ -122,6 +127,16 @@ class Printer {
         [&](const Request& n) {
           return Text{"@" + access_text(n.num, n.num_at) + " / @" + access_text(n.den, n.den_at),
                       kPostfix};
+        },
+        [&](const Call& n) {
+          std::vector<std::string> args;
+          for (ExprId a : n.args) args.push_back(expr(a).s);
+          return Text{
+              fmt::format("{}({})", text(m_.functions[n.function].name), fmt::join(args, ", ")),
+              kPostfix};
+        },
+        [&](const Arg& n) {
+          return Text{names_.at(n.n), kPostfix};
         });
   }
 
@@ -437,6 +452,16 @@ std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) 
   return out;
 }
 
+std::string function_text(const Module& m, const Function& f) {
+  Printer p(m, f);
+  std::vector<std::string> params;
+  for (size_t k = 0; k < f.params.size(); ++k) {
+    params.push_back(p.coordinate(k) + ": " + name_of(f.params[k].type));
+  }
+  return fmt::format("fn {}({}) -> {} {{ {} }}\n", text(f.name), fmt::join(params, ", "),
+                     name_of(f.result), p.expr(f.body).s);
+}
+
 std::string save_text(const Module& m, const Effect& e) {
   std::vector<std::string> args{quoted(e.path)};
   for (const Piece& p : e.pieces) args.push_back(text(m[p.value].name));
@@ -487,6 +512,9 @@ std::string print(Module& m, const PrintOptions& options) {
   if (!options.only.empty()) {
     for (FamilyId id : options.only) out += family_text(m, id, bare);
     return out;
+  }
+  for (const Function& f : m.functions) {
+    if (f.body) out += function_text(m, f);  // none after an error in it
   }
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));

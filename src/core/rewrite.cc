@@ -71,7 +71,12 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
       [&](const Request& n) {
         Request out{n.num, list(n.num_at), n.den, list(n.den_at)};
         return request(m, std::move(out), expr.span);
-      });
+      },
+      [&](const Call& n) {
+        std::vector<ExprId> args = list(n.args);
+        return args == n.args ? e : call(m, n.function, std::move(args), expr.span);
+      },
+      [&](const Arg&) { return e; });
 }
 
 // A set of nodes. Most expressions are small, and a table for each of them would be the larger part
@@ -132,7 +137,11 @@ void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>
       [&](const Request& n) {
         for (ExprId a : n.num_at) f(a);
         for (ExprId a : n.den_at) f(a);
-      });
+      },
+      [&](const Call& n) {
+        for (ExprId a : n.args) f(a);
+      },
+      [](const Arg&) {});
 }
 
 void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {

@@ -1,5 +1,7 @@
 #include "core/scalar.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/check.h"
@@ -61,6 +63,8 @@ double apply_real(Op op, double a, double b) {
     case Op::Not:
     case Op::Select:
     case Op::Cast:
+    case Op::Rule:
+    case Op::Tangent:
     case Op::Philox:
     case Op::Uniform:
     case Op::Normal: break;
@@ -149,6 +153,35 @@ int64_t wrap_to(DType type, int64_t value) {
   }
 }
 
+bool overflows(Op op, DType type, int64_t a, int64_t b) {
+  int64_t exact = 0;
+  bool wide = false;  // does not even fit in i64
+  switch (op) {
+    case Op::Add: wide = __builtin_add_overflow(a, b, &exact); break;
+    case Op::Sub: wide = __builtin_sub_overflow(a, b, &exact); break;
+    case Op::Mul: wide = __builtin_mul_overflow(a, b, &exact); break;
+    case Op::Neg: wide = __builtin_sub_overflow(int64_t{0}, a, &exact); break;
+    case Op::Abs: wide = a < 0 && __builtin_sub_overflow(int64_t{0}, a, &exact); break;
+    case Op::Div: wide = b == -1 && __builtin_sub_overflow(int64_t{0}, a, &exact); break;
+    case Op::Pow:
+      exact = 1;
+      if (a == 0 || a == 1) break;
+      if (a == -1) break;
+      for (int64_t n = b; n > 0 && !wide; --n) wide = __builtin_mul_overflow(exact, a, &exact);
+      break;
+    default: return false;
+  }
+  return wide || wrap_to(type, exact) != exact;
+}
+
+std::string overflow_text(Op op, DType type, int64_t a, int64_t b) {
+  const OpInfo& o = info(op);
+  std::string what = op == Op::Abs  ? fmt::format("abs({})", a)
+                     : o.arity == 1 ? fmt::format("{}({})", o.spelling, a)
+                                    : fmt::format("{} {} {}", a, o.spelling, b);
+  return fmt::format("integer overflow: {} does not fit in {}", what, name_of(type));
+}
+
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b) {
   switch (info(op).cls) {
     case OpClass::Cast: return convert(type, to, a);
@@ -162,6 +195,7 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
       return std::nullopt;
     case OpClass::Bits: return whole(philox(a.i, b.i));
     case OpClass::Draw: return real(op == Op::Uniform ? uniform_of(a.i) : normal_of(a.i));
+    case OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
     case OpClass::Select: EIN_UNREACHABLE("lazy operator");
   }
   EIN_UNREACHABLE("op class");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/core.h"
 
@@ -17,6 +18,11 @@ union Scalar {
 // Every op except Select, And and Or, which are lazy and belong to the evaluator. `type` is the
 // type of the arguments; for Cast, `to` is the type of the result. Empty: integer division by zero.
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b);
+
+// Whether the exact result of an operation on integers is no value of their type.
+bool overflows(Op op, DType type, int64_t a, int64_t b);
+// "2147483647 + 1 does not fit in i32", for messages.
+std::string overflow_text(Op op, DType type, int64_t a, int64_t b);
 
 double round_to(DType type, double value);   // to the nearest value of a float type
 int64_t wrap_to(DType type, int64_t value);  // to an integer type, modulo its width

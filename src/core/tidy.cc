@@ -205,6 +205,7 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
   Module out;
   out.arena = m.arena;
   out.params = m.params;
+  out.functions = m.functions;  // their bodies name no family
   out.constraints = m.constraints;
   out.effects = m.effects;
   std::map<FamilyId, FamilyId> to;

@@ -24,6 +24,12 @@ class Verifier {
       expect(names.insert(f.name).second, "two families of one name");
       family(f);
     }
+    std::unordered_set<Symbol> functions;
+    for (const Function& f : m_.functions) {
+      where_ = f.name;
+      expect(functions.insert(f.name).second, "two functions of one name");
+      function(f);
+    }
     where_ = {};
     for (const Constraint& c : m_.constraints) {
       expect(m_[c.cond].type == DType::Bool && m_[c.cond].free == 0,
@@ -58,6 +64,22 @@ class Verifier {
       expect(m_[c].type == f.dtype && m_[c].free == 0, "table cell");
       expr(c, 0);
     }
+  }
+
+  void function(const Function& f) {
+    expect(f.body.valid() && m_[f.body].type == f.result, "function without a body of its type");
+    if (!f.body) return;
+    for_each_node(m_, f.body, [&](ExprId e) {
+      const Node& n = m_[e].node;
+      if (const auto* a = std::get_if<Arg>(&n)) {
+        expect(a->n < f.params.size() && m_[e].type == f.params[a->n].type, "parameter");
+        return;
+      }
+      bool scalar = std::holds_alternative<FloatLit>(n) || std::holds_alternative<IntLit>(n) ||
+                    std::holds_alternative<BoolLit>(n) || std::holds_alternative<Affine>(n) ||
+                    std::holds_alternative<Apply>(n) || std::holds_alternative<Call>(n);
+      expect(scalar, "the body of a function reads more than its parameters");
+    });
   }
 
   void closed(ExprId e, const char* what) {
@@ -101,6 +123,11 @@ class Verifier {
       expect(a->at.size() == m_[a->family].coords.size(), "access of another rank");
       expect(x.type == m_[a->family].dtype, "access of another type");
     }
+    if (const auto* c = std::get_if<Call>(&x.node)) {
+      expect(c->function.v < m_.functions.size(), "call of a missing function");
+      expect(c->args.size() == m_.functions[c->function].params.size(), "argument count");
+    }
+    expect(!std::holds_alternative<Arg>(x.node), "parameter outside of a function");
     for_each_child(m_, e, [&](ExprId child) { expr(child, depth); });
   }
 

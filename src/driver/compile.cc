@@ -31,13 +31,11 @@ class Pipeline {
     return result;
   }
 
-  // A pass that yields Core: verified and dumped here. `changes` is false for one that has nothing
-  // to do in this program.
+  // A pass that yields Core: verified and dumped here.
   template <class F>
-  core::Module core(const char* pass, const Diagnostics& diags, const F& body,
-                    bool changes = true) {
+  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
     core::Module m = run(pass, body);
-    if (changes && !diags.has_errors()) {
+    if (!diags.has_errors()) {
       std::vector<std::string> wrong = core::verify(m);
       EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
     }
@@ -126,13 +124,13 @@ void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
   }
 }
 
-void compile_tests(Compiled& out, const sema::FileLookup& files, Diagnostics& diags) {
+void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& diags) {
   const ast::Ast& ast = out.program.ast;
   for (ast::StmtId id : ast.items) {
     const auto* test = std::get_if<ast::Test>(&ast[id].node);
     if (!test) continue;
     Diagnostics found;
-    core::Module m = sema::elaborate_test(out.program, *test, found, files);
+    core::Module m = sema::elaborate_test(out.program, *test, found, options.files, options.inputs);
     if (!found.has_errors()) {
       core::solve_gates(m);
       m = autodiff::differentiate(std::move(m), found);
@@ -155,11 +153,13 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   Pipeline pipeline(options, out);
   out.program = pipeline.run("parse", [&] {
     sema::ReadModule read = module_reader(options.read_file, options.root);
-    return sema::read_program(file, sources, read, diags);
+    sema::Program program = sema::read_program(file, sources, read, diags);
+    program.derives |= !options.extra.of.empty();
+    return program;
   });
   if (options.dump_after == "parse") out.dump = ast::dump(out.program.ast);
   core::Module m = pipeline.core("sema", diags, [&] {
-    core::Module elaborated = sema::elaborate(out.program, diags, options.files);
+    core::Module elaborated = sema::elaborate(out.program, diags, options.files, options.inputs);
     if (!options.extra.of.empty() && !diags.has_errors())
       add_request(elaborated, options.extra, diags);
     return elaborated;
@@ -171,10 +171,8 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
     return std::move(m);
   });
   bool asked = !autodiff::requests_left(m).empty();
-  auto differentiated = [&] {
-    return asked ? autodiff::differentiate(std::move(m), diags) : std::move(m);
-  };
-  m = pipeline.core("autodiff", diags, differentiated, asked);
+  m = pipeline.core("autodiff", diags,
+                    [&] { return autodiff::differentiate(std::move(m), diags); });
   if (diags.has_errors()) return out;
   if (asked) {
     EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
@@ -183,7 +181,7 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   out.module = std::move(m);
   if (options.tests) {
     pipeline.run("tests", [&] {
-      compile_tests(out, options.files, diags);
+      compile_tests(out, options, diags);
       return out.tests.size();
     });
   }

@@ -32,9 +32,10 @@ struct CompileOptions {
   std::string root;        // the folder that module paths resolve from at last
   std::string dump_after;  // a pass name; its result is left in Compiled::dump
   ExtraRequest extra;
-  bool tests = false;      // compile the `test` blocks too
-  bool strict = false;     // an equality of extents that is not proven is an error
-  sema::FileLookup files;  // what `load` finds; empty: it is an error
+  bool tests = false;        // compile the `test` blocks too
+  bool strict = false;       // an equality of extents that is not proven is an error
+  sema::FileLookup files;    // what `load` finds; empty: it is an error
+  sema::InputShapes inputs;  // of those that are known already
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

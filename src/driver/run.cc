@@ -107,6 +107,10 @@ RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& o
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
+    if (native && options.check_overflow) {
+      out.fallback = "native code does not check for integer overflow";
+      native = false;
+    }
     if (native) {
       NativeOptions native_options;
       native_options.opt_level = options.opt_level;
@@ -122,7 +126,7 @@ RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& o
       }
     }
     if (!native) {
-      core::EvalResult result = core::evaluate(m, inputs, wanted, watch);
+      core::EvalResult result = core::evaluate(m, inputs, wanted, watch, {options.check_overflow});
       values = std::move(result.values);
       out.error = result.error;
       out.stopped = result.stopped;

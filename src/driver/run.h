@@ -19,6 +19,7 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
+  bool check_overflow = false;     // integer overflow is an error instead of wrapping
   std::vector<std::string> show;   // values asked for besides what effects need
   Monitor* monitor = nullptr;      // told where the program is, and may stop it
   std::vector<std::string> watch;  // recurrences whose steps the monitor is shown

@@ -22,6 +22,8 @@
 // - Fold combines a value into an accumulator by the rules of core.h (NaN beats numbers in max and
 //   min, the first winner stays).
 // - Update adds to memory; two iterations may hit one address, so it stands in seq loops only.
+// - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
+//   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
 // - Integers wrap. Division and % truncate. min and max propagate the first NaN.
 #pragma once
@@ -153,8 +155,16 @@ struct Contract {
   Operand a, b, out;
 };
 
+// var = function(args); `var` is bound like by Let.
+struct Invoke {
+  VarId var;
+  uint32_t function;  // of the program
+  std::vector<ExprId> args;
+  SiteId site;  // the statement that calls; invalid inside a function
+};
+
 struct Stmt {
-  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract> node;
+  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke> node;
 };
 
 // ---- programs ----------------------------------------------------------------------------------
@@ -184,6 +194,8 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
+    TooDeep,  // calls of the function `name` inside each other
+    Call,     // never the reason: where a function that stopped was called from
     Step,  // values: the address of the step to come; `name` is the recurrence, `axis` its
            // coordinate
   } kind = Kind::Bounds;
@@ -199,11 +211,21 @@ struct Kernel {
   Block body;
 };
 
+// Called with the number of calls around it, up to core::kMaxRecursion.
+struct Function {
+  std::string name;
+  std::vector<VarId> params;
+  Block body;
+  ExprId result;
+  SiteId too_deep;
+};
+
 struct Program {
   ein::Store<ExprId, Expr> exprs;
   ein::Store<VarId, Var> vars;
   ein::Store<BufferId, Buffer> buffers;
   ein::Store<SiteId, Site> sites;
+  std::vector<Function> functions;
   std::vector<Kernel> kernels;
 };
 

@@ -65,6 +65,8 @@ loops::Program lower(plan::Plan& plan) {
     loops::Block body = std::move(l.pop()->block);
     if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});
   }
+  // A function may call further ones.
+  for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
   return p;
 }
 

@@ -38,7 +38,11 @@ void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
         evaluated(m, n.over[0].lo, out, order);
         evaluated(m, n.over[0].hi, out, order);
       },
-      [](const core::Request&) { EIN_UNREACHABLE("a request reached lowering"); });
+      [](const core::Request&) { EIN_UNREACHABLE("a request reached lowering"); },
+      [&](const core::Call& n) {
+        for (ExprId a : n.args) evaluated(m, a, out, order);
+      },
+      [](const core::Arg&) {});
   order.push_back(e);
 }
 
@@ -76,8 +80,11 @@ Value Lowering::lower(ExprId e) {
       [&](const core::Apply& n) { return apply(e, n, expr.type); },
       [&](const core::Access& n) { return access(e, n, expr.type); },
       [&](const core::Reduce& n) { return reduce(e, n); },
-      [](const core::Request&) -> Value { EIN_UNREACHABLE("a request reached lowering"); });
-  if (std::holds_alternative<core::Slot>(expr.node)) return v;
+      [](const core::Request&) -> Value { EIN_UNREACHABLE("a request reached lowering"); },
+      [&](const core::Call& n) { return call(n, expr.type); },
+      [&](const core::Arg& n) { return args.at(n.n); });
+  if (std::holds_alternative<core::Slot>(expr.node) || std::holds_alternative<core::Arg>(expr.node))
+    return v;
   if (uses[e] > 1) v = bind(v);
   scopes[v.depth]->known[e] = v;
   return v;
@@ -168,7 +175,7 @@ void Lowering::share(ExprId then, ExprId otherwise) {
   for (ExprId e : order) {
     const core::Node& n = m[e].node;
     bool work = std::holds_alternative<core::Apply>(n) || std::holds_alternative<core::Access>(n) ||
-                std::holds_alternative<core::Reduce>(n);
+                std::holds_alternative<core::Reduce>(n) || std::holds_alternative<core::Call>(n);
     if (work && in_otherwise.contains(e)) {
       uses[e] = std::max(uses[e], 2u);
       lower(e);
@@ -193,6 +200,39 @@ Value Lowering::branch(ExprId cond, ExprId then, ExprId otherwise, DType type) {
   out.otherwise = side(core::negate(m, cond), otherwise);
   emit(top(), {std::move(out)});
   return get(result, top());
+}
+
+// A call may stop the program and may take long: it is made where it stands.
+Value Lowering::call(const core::Call& n, DType type) {
+  std::vector<Value> with;
+  for (ExprId a : n.args) with.push_back(bind(lower(a)));
+  auto number = std::find(functions.begin(), functions.end(), n.function) - functions.begin();
+  if (number == static_cast<ptrdiff_t>(functions.size())) functions.push_back(n.function);
+  loops::VarId result = variable("c", type);
+  loops::Site site{loops::Site::Kind::Call, text(m.functions[n.function].name), 0, {}};
+  site.statement = statement;
+  emit(top(), {loops::Invoke{result, static_cast<uint32_t>(number), exprs_of(with),
+                             args.empty() ? p.sites.add(std::move(site)) : loops::SiteId{}}});
+  return get(result, top());
+}
+
+void Lowering::function(core::FunctionId id) {
+  const core::Function f = m.functions[id];
+  loops::Function out;
+  out.name = text(f.name);
+  push(Scope::Kind::Kernel);
+  slots.clear();
+  statement = {};
+  for (const auto& param : f.params) {
+    out.params.push_back(variable(text(param.name), param.type));
+    args.push_back(get(out.params.back(), 0));
+  }
+  count_uses(f.body);
+  out.result = lower(f.body).expr;
+  out.body = std::move(pop()->block);
+  args.clear();
+  out.too_deep = p.sites.add({loops::Site::Kind::TooDeep, out.name, 0, f.span});
+  p.functions.push_back(std::move(out));
 }
 
 Value Lowering::access(ExprId e, const core::Access& n, DType type) {

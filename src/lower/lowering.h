@@ -48,7 +48,9 @@ struct Lowering {
   std::set<core::FamilyId> running;                 // computed by a Sequence around
   uint32_t clause_depth = 0;                        // the scope of the clause being lowered
   Span statement = {};                              // where that clause stands
-  uint32_t part = 0;  // of the schedule's steps, the one being lowered
+  uint32_t part = 0;                             // of the schedule's steps, the one being lowered
+  std::vector<Value> args = {};                  // of the function being lowered
+  std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
 
   // scope.cc
   uint32_t top() const { return static_cast<uint32_t>(scopes.size() - 1); }
@@ -100,6 +102,8 @@ struct Lowering {
   Value choose(core::ExprId e, const core::Apply& n, DType type);
   Value branch(core::ExprId cond, core::ExprId then, core::ExprId otherwise, DType type);
   Value access(core::ExprId e, const core::Access& n, DType type);
+  Value call(const core::Call& n, DType type);
+  void function(core::FunctionId id);  // adds it to the program
   void share(core::ExprId then, core::ExprId otherwise);
   bool cheap(core::ExprId e, const core::Facts& facts);
   void count_uses(core::ExprId body);

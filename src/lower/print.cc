@@ -112,7 +112,11 @@ struct Printer {
         [&](const Check& n) {
           line(fmt::format("check {} else stop {} ({})", expr(n.ok), n.site.v, list(n.values)));
         },
-        [&](const Contract& n) { contract(n); });
+        [&](const Contract& n) { contract(n); },
+        [&](const Invoke& n) {
+          line(fmt::format("let {} = call {}({})", var(n.var), p.functions[n.function].name,
+                           list(n.args)));
+        });
   }
 
   void block(const Block& b) {
@@ -149,6 +153,14 @@ std::string print(const Program& p) {
   for (const Buffer& b : p.buffers) {
     printer.line(fmt::format("{} {}: {}, rank {}", name_of(b.space), b.name, name_of(b.dtype),
                              b.dims.size()));
+  }
+  for (const Function& f : p.functions) {
+    std::string params;
+    for (VarId v : f.params) params += (params.empty() ? "" : ", ") + printer.var(v);
+    printer.line(fmt::format("function {}({}) {{", f.name, params));
+    printer.block(f.body);
+    printer.line(fmt::format("  return {}", printer.expr(f.result)));
+    printer.line("}");
   }
   for (const Kernel& k : p.kernels) {
     printer.line(fmt::format("kernel {} {{", k.name));

@@ -69,6 +69,7 @@ struct Verifier {
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == DType::I64;
         ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
         break;
+      case core::OpClass::Rule: ok = false; break;
       case core::OpClass::Cast: break;
     }
     if (!ok) error(std::string("operand types of ") + o.name);
@@ -140,7 +141,16 @@ struct Verifier {
           use(n.ok, DType::Bool);
           for (ExprId v : n.values) use(v, DType::I64);
         },
-        [&](const Contract& n) { contract(n); });
+        [&](const Contract& n) { contract(n); },
+        [&](const Invoke& n) {
+          const Function& f = p.functions.at(n.function);
+          if (n.args.size() != f.params.size()) error("arguments of " + f.name);
+          for (size_t k = 0; k < n.args.size() && k < f.params.size(); ++k) {
+            use(n.args[k], p.vars[f.params[k]].type);
+          }
+          if (p.vars[n.var].type != p.exprs[f.result].type) error("result of " + f.name);
+          bind(n.var);
+        });
   }
 
   void loop(const Loop& n) {
@@ -183,9 +193,11 @@ struct Verifier {
     if (vector) error("a contraction inside a vector loop");
   }
 
-  void block(const Block& b) {
+  // `result` is used behind the last statement.
+  void block(const Block& b, ExprId result = {}) {
     size_t mark = visible.size();
     for (const Stmt& s : b) stmt(s);
+    if (result) use(result);
     while (visible.size() > mark) {
       bound.erase(visible.back());
       mutable_vars.erase(visible.back());
@@ -198,6 +210,13 @@ struct Verifier {
 
 std::vector<std::string> verify(const Program& p) {
   Verifier v{p, {}, {}, {}, {}, {}, {}};
+  for (const Function& f : p.functions) {
+    v.where = "function " + f.name;
+    for (VarId param : f.params) v.bind(param);
+    v.block(f.body, f.result);
+    for (VarId param : f.params) v.bound.erase(param);
+    v.visible.clear();
+  }
   for (const Kernel& k : p.kernels) {
     v.where = "kernel " + k.name;
     v.block(k.body);

@@ -69,7 +69,9 @@ struct Walk {
           return in_bounds(m, n, facts);
         },
         [&](const Reduce& n) { return reduce_holds(n); },
-        [](const Request&) -> bool { EIN_UNREACHABLE("a request reached planning"); });
+        [](const Request&) -> bool { EIN_UNREACHABLE("a request reached planning"); },
+        [](const Call&) { return false; },  // it may not end
+        [](const Arg&) { return true; });
   }
 
   bool reduce_holds(const Reduce& n) {
@@ -128,7 +130,8 @@ uint64_t own_cost(const Module& m, ExprId e) {
         }
       },
       [](const Access&) -> uint64_t { return 1; }, [](const Reduce&) { return kLoop; },
-      [](const Request&) -> uint64_t { EIN_UNREACHABLE("a request reached planning"); });
+      [](const Request&) -> uint64_t { EIN_UNREACHABLE("a request reached planning"); },
+      [](const Call&) { return kLoop; }, [](const Arg&) -> uint64_t { return 0; });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ struct NativeFailure {
   static constexpr int kMaxValues = 64;
   int64_t site = -1;
   int64_t values[kMaxValues] = {};
+  int64_t caller = -1;  // the site of the call, when a function stopped
 };
 
 struct NativeContext {

@@ -13,14 +13,19 @@ TreeId value_of(const Sema& s, ast::StmtId stmt) {
   return std::get<ast::Const>(s.ast[stmt].node).value;
 }
 
+}  // namespace
+
 bool closed(Sema& s, CoreId e) {
   if (s.m[e].free != 0) return false;
   bool data = false;
   core::for_each_node(s.m, e, [&](CoreId x) {
-    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
+            core::get_if<core::Call>(s.m, x);
   });
   return !data;
 }
+
+namespace {
 
 // A written range or literal of a left slot must be an extent: known before any cell is.
 bool check_closed(Sema& s, CoreId e, Span span) {
@@ -311,6 +316,10 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   site.definition = &d;
   site.name = env.site ? env.site->name + "_" + text(d.name.symbol) : text(d.name.symbol);
   if (env.site) site.slots = env.site->slots;
+  if (carries_binders(s, d)) {
+    site.slots.insert(site.slots.end(), env.binders.begin(), env.binders.end());
+    env.binders.clear();
+  }
   site.span = d.name.span;
   site.statement = out.span;
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {

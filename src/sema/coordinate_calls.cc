@@ -303,6 +303,7 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   std::vector<Index*> indices;
   for (const core::Coord& c : result) {
     uint32_t slot = inside.depth++;
+    if (c.extent) inside.binders.push_back({c.name, {core::int_lit(s.m, 0), c.extent}, c.extent});
     indices.push_back(nullptr);
     if (!c.name || !c.extent) continue;
     Index& index = s.indices.emplace_back();

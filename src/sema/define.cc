@@ -54,8 +54,8 @@ void begin(Sema& s, Definition& d) {
     return;
   }
   if (slots == 0) return;  // `let x = x * 2`: found when it reads itself
-  if (under_binder(d.scope->env)) {
-    unsupported(s, d.name.span, "recurrences inside a reduction",
+  if (under_binder(d.scope->env) && !carries_binders(s, d)) {
+    unsupported(s, d.name.span, "recurrences inside a reduction whose range is not an extent",
                 "define it outside, with the reduced index as a coordinate");
     d.state = Definition::State::Bad;
     return;

@@ -63,14 +63,15 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
 
 core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags,
-                               const FileLookup& files) {
-  Sema s(program, files, diags);
+                               const FileLookup& files, const InputShapes& inputs, bool uncalled) {
+  Sema s(program, files, inputs, diags);
   Scope& module = declare_modules(s, definitions);
   for (const auto& [name, d] : module.values) s.reserved.insert(name);
   declare_inputs(s, module);
   for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
   for (Definition* d : module.order) define(s, *d);
   for (TreeId value : effects) elaborate_statement(s, module.env, value);
+  if (uncalled) check_uncalled(s, module);
   finish(s);
   return std::move(s.m);
 }
@@ -84,14 +85,15 @@ void add_effects(const ast::Ast& ast, const std::vector<ast::StmtId>& stmts,
 
 }  // namespace
 
-core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files) {
+core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files,
+                       const InputShapes& inputs) {
   std::vector<TreeId> effects;
   add_effects(program.ast, program.ast.items, effects);
-  return elaborate_program(program, program.ast.items, effects, diags, files);
+  return elaborate_program(program, program.ast.items, effects, diags, files, inputs, true);
 }
 
 core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
-                            const FileLookup& files) {
+                            const FileLookup& files, const InputShapes& inputs) {
   const ast::Ast& ast = program.ast;
   std::vector<ast::StmtId> definitions = ast.items;
   std::vector<TreeId> effects;
@@ -100,7 +102,7 @@ core::Module elaborate_test(const Program& program, const ast::Test& test, Diagn
     add_effects(ast, block->stmts, effects);
     if (block->value) effects.push_back(block->value);  // an `assert` without its `;`
   }
-  return elaborate_program(program, definitions, effects, diags, files);
+  return elaborate_program(program, definitions, effects, diags, files, inputs, false);
 }
 
 }  // namespace ein::sema

@@ -18,11 +18,12 @@
 
 namespace ein::sema {
 
-core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files = {});
+core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files = {},
+                       const InputShapes& inputs = {});
 
 // A `test` block as a program of its own: the file's definitions and the block's in one scope, the
 // block's effects alone. Mistakes in the file are reported again; the caller has them already.
 core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
-                            const FileLookup& files = {});
+                            const FileLookup& files = {}, const InputShapes& inputs = {});
 
 }  // namespace ein::sema

@@ -61,6 +61,13 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   return true;
 }
 
+// The slots that a local may carry, by number: those of the enclosing clause, then the binders.
+std::vector<SiteSlot> slots_around(const Env& env) {
+  std::vector<SiteSlot> out = env.site ? env.site->slots : std::vector<SiteSlot>{};
+  out.insert(out.end(), env.binders.begin(), env.binders.end());
+  return out;
+}
+
 // Slots below the clauses' own that their bodies and the conditions around them read.
 uint64_t slots_read(Sema& s, const Definition& d) {
   uint64_t free = 0;
@@ -87,6 +94,7 @@ bool reads_binder(Sema& s, const Definition& d) {
 bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   const Env& env = d.scope->env;
   if (d.scope->module) return false;
+  if (env.recursive) return out.box.empty() && out.body.kind != Value::Kind::Table;
   if (reads_binder(s, d)) return true;
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
   bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
@@ -104,10 +112,6 @@ bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
 
 bool inline_definition(Sema& s, Definition& d, DType type) {
   ClauseOut& out = *d.outs[0];
-  if (d.outs.size() > 1) {
-    unsupported(s, d.name.span, "locals with several clauses inside a reduction");
-    return false;
-  }
   Env env = d.scope->env;
   if (out.body.kind == Value::Kind::Table) {
     d.inlined = table_as(s, env, out.body, type, text(d.name.symbol));
@@ -142,7 +146,8 @@ void note_constant(Sema& s, Definition& d) {
   if (!e || s.m[e].free != 0) return;
   bool data = false;
   core::for_each_node(s.m, e, [&](CoreId x) {
-    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
+            core::get_if<core::Call>(s.m, x);
   });
   if (!data) d.constant = e;
 }
@@ -152,11 +157,11 @@ void note_constant(Sema& s, Definition& d) {
 std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
   if (d.outs[0]->body.kind == Value::Kind::Table) return {};
   uint64_t free = slots_read(s, d);
-  const Site* site = d.scope->env.site;
+  const std::vector<SiteSlot> around = slots_around(d.scope->env);
   std::vector<uint32_t> slots;
-  for (uint32_t n = 0; site && n < site->slots.size(); ++n) {
+  for (uint32_t n = 0; n < around.size(); ++n) {
     bool requested = d.scope->step && d.scope->requested.count(d.name.symbol) > 0;
-    bool step = requested && d.scope->stepped.count(site->slots[n].name) > 0;
+    bool step = requested && d.scope->stepped.count(around[n].name) > 0;
     if (step || ((free >> n) & 1)) slots.push_back(n);
   }
   return slots;
@@ -173,9 +178,9 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
   for (uint32_t k = 0; k < carried; ++k) with[d.carries[k]] = core::slot(s.m, k);
   for (uint32_t p = 0; p < own; ++p) with[prefix + p] = core::slot(s.m, carried + p);
   Box ranges, enclosing(prefix);
-  for (uint32_t slot : d.carries) ranges.push_back(outer.slots[slot].range);
-  for (uint32_t n = 0; n < prefix && n < outer.slots.size(); ++n)
-    enclosing[n] = outer.slots[n].range;
+  const std::vector<SiteSlot> around = slots_around(d.scope->env);
+  for (uint32_t slot : d.carries) ranges.push_back(around[slot].range);
+  for (uint32_t n = 0; n < prefix && n < around.size(); ++n) enclosing[n] = around[n].range;
   for (core::Clause& c : clauses) {
     if (cond) {
       CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(prefix), prefix + own);
@@ -193,6 +198,17 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
 
 }  // namespace
 
+bool carries_binders(Sema& s, const Definition& d) {
+  const Env& env = d.scope->env;
+  if (d.scope->module || !under_binder(env)) return false;
+  if (!d.recurrent && d.clauses.size() < 2) return false;
+  size_t known = (env.site ? env.site->slots.size() : 0) + env.binders.size();
+  if (known != env.depth) return false;
+  return std::all_of(env.binders.begin(), env.binders.end(), [&](const SiteSlot& b) {
+    return closed(s, resolve(s, b.range.lo)) && closed(s, resolve(s, b.range.hi));
+  });
+}
+
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
                  std::vector<uint32_t> carries) {
   core::Family f;
@@ -209,9 +225,8 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   }
   f.dtype = type;
   f.span = d.name.span;
-  for (uint32_t slot : d.carries) {
-    f.coords.push_back({outer->slots[slot].name, outer->slots[slot].extent});
-  }
+  const std::vector<SiteSlot> around = slots_around(d.scope->env);
+  for (uint32_t slot : d.carries) f.coords.push_back({around[slot].name, around[slot].extent});
   f.coords.insert(f.coords.end(), coords.begin(), coords.end());
   d.family = s.m.families.add(std::move(f));
   s.owner[d.family] = &d;
@@ -243,8 +258,19 @@ bool finish_family(Sema& s, Definition& d) {
     }
     return inline_definition(s, d, *type);
   }
-  if (!d.scope->module && reads_binder(s, d)) {
-    unsupported(s, d.name.span, "locals with several clauses inside a reduction");
+  if (const ast::Fn* fn = d.scope->env.recursive; fn && !d.scope->module) {
+    s.diags
+        .error(Code::E0216, fmt::format("{} calls itself, and {} in it is not a scalar",
+                                        quoted(fn->name.symbol), quoted(d.name.symbol)))
+        .primary(d.name.span, "a family")
+        .label(fn->name.span, "recursive")
+        .help("a recursive function computes one scalar from scalars; write a recurrence instead");
+    return false;
+  }
+  if (!d.scope->module && reads_binder(s, d) && !carries_binders(s, d)) {
+    unsupported(s, d.name.span,
+                "locals with several clauses inside a reduction whose range is not an extent",
+                "define it outside, with the reduced index as a coordinate");
     return false;
   }
   std::vector<core::Coord> coords;

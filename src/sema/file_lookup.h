@@ -1,9 +1,12 @@
 // What elaboration asks about files: nothing in sema reads one. The caller says what it found.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/source.h"
 #include "runtime/files.h"
@@ -18,5 +21,9 @@ struct FoundFile {
 // `from` is the file in which `load(path, member)` stands. Empty: there are no files.
 using FileLookup = std::function<std::variant<FoundFile, RuntimeError>(
     FileId from, const std::string& path, const std::string& member)>;
+
+// The shapes of the inputs that the caller has at hand, by name: what `let x: [f32; *];` takes its
+// rank from. An input that is not here may still be given when the program runs.
+using InputShapes = std::map<std::string, std::vector<int64_t>>;
 
 }  // namespace ein::sema

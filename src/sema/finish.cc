@@ -70,7 +70,8 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
   CoreId out = core::from_form(s.m, form);
   bool data = false;
   core::for_each_node(s.m, out, [&](CoreId x) {
-    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x);
+    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
+            core::get_if<core::Call>(s.m, x);
   });
   if (data) return std::nullopt;
   return out;
@@ -145,6 +146,50 @@ void check_bounds(Sema& s) {
   }
 }
 
+// An index or extent that adapts to an integer type must fit it wherever that can be seen
+// (decision 19). What `as` converts from `i64` wraps like any other value.
+void check_adapted(Sema& s) {
+  std::set<std::pair<uint32_t, uint32_t>> written;
+  for (const ast::Expr& e : s.ast.exprs) {
+    if (std::holds_alternative<ast::Cast>(e.node)) written.insert({e.span.begin, e.span.end});
+  }
+  auto wanted = [](const core::Node& n) {
+    const auto* a = std::get_if<core::Apply>(&n);
+    return a && a->op == core::Op::Cast;
+  };
+  auto limit = [&](DType type, core::ReduceOp op) {
+    return *core::const_int(s.m, core::identity(s.m, op, type));
+  };
+  std::set<std::pair<uint32_t, uint32_t>> reported;
+  for (uint32_t i = 0; i < s.m.families.size(); ++i) {
+    const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
+    for (const core::Clause& c : clauses) {
+      if (provably_empty(s, c.box)) continue;
+      core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
+        const core::Expr x = s.m[e];
+        CoreId from = std::get<core::Apply>(x.node).args[0];
+        if (facts.guarded || !is_int(x.type) || x.type == DType::I64) return;
+        if (s.m[from].type != DType::I64 || written.count({x.span.begin, x.span.end})) return;
+        auto low = extreme(s, from, facts, false), high = extreme(s, from, facts, true);
+        auto lo = low ? core::const_int(s.m, *low) : std::nullopt;
+        auto hi = high ? core::const_int(s.m, *high) : std::nullopt;
+        // The identity of `max` is the least value of a type.
+        int64_t least = limit(x.type, core::ReduceOp::Max);
+        int64_t greatest = limit(x.type, core::ReduceOp::Min);
+        bool below = lo && *lo < least, above = hi && *hi > greatest;
+        Span at = x.span.valid() ? x.span : c.span;
+        if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
+        s.diags
+            .error(Code::E0503,
+                   fmt::format("an index that goes {} {} does not fit `{}`",
+                               above ? "up to" : "down to", above ? *hi : *lo, name_of(x.type)))
+            .primary(at, fmt::format("`{}` holds {} to {}", name_of(x.type), least, greatest))
+            .help("use a wider type, or narrow the range");
+      });
+    }
+  }
+}
+
 void check_order(Sema& s) {
   core::Schedule schedule = core::schedule(s.m, {});
   if (!schedule.cycle) return;
@@ -199,6 +244,7 @@ void finish(Sema& s) {
     }
   }
   check_bounds(s);
+  check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);
 }
 

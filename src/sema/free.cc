@@ -280,6 +280,19 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
   return values;
 }
 
+std::set<ast::StmtId> named_functions(const Sema& s, const Scope& scope, ast::StmtId function) {
+  std::set<Symbol> values, calls;
+  Walker walker{s.ast, values, calls};
+  walker.stmt(function, {});
+  values.insert(walker.callees.begin(), walker.callees.end());
+  std::set<ast::StmtId> out;
+  for (Symbol name : values) {
+    auto f = scope.functions.find(name);
+    if (f != scope.functions.end() && f->second.home == &scope) out.insert(f->second.stmt);
+  }
+  return out;
+}
+
 namespace {
 
 bool contains(const ast::Ast& ast, TreeId e, Symbol name) {
@@ -329,9 +342,8 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
   std::set<Symbol> out;
   for_each_tree(ast, e, [&](TreeId x) {
     const auto* request = std::get_if<ast::Request>(&ast[x].node);
-    if (!request) return;
+    if (!request || !request->den) return;  // `@x` alone is a tangent
     for (TreeId operand : {request->num, request->den}) {
-      if (!operand) continue;
       if (const auto* index = std::get_if<ast::Index>(&ast[operand].node)) operand = index->base;
       if (const auto* path = std::get_if<ast::Path>(&ast[operand].node)) {
         if (path->parts.size() == 1) out.insert(path->parts[0].symbol);

@@ -226,6 +226,9 @@ bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Sp
   if (!same_coords(s, env, mapped, span, over)) return false;
   uint32_t outside = env.depth;
   env.depth += static_cast<uint32_t>(over.size());
+  for (const core::Coord& c : over) {
+    env.binders.push_back({c.name, {core::int_lit(s.m, 0), c.extent}, c.extent});
+  }
   for (Value* v : mapped) {
     std::vector<CoreId> at;
     for (uint32_t n = outside; n < env.depth; ++n) at.push_back(core::slot(s.m, n));
@@ -258,6 +261,10 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   if (!fn.result) return true;
   std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   Span declared = s.ast[fn.result].span;
+  if (fn.rule) {  // the tangent of an integer is a float
+    v = as_data(s, env, std::move(v));
+    return !v.poison() && check_shape(s, env, scope, sig, fn.result, v, coords);
+  }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
   if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
     s.diags.error(Code::E0405, what + " is a scalar by its type")
@@ -320,16 +327,35 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   if (args.size() != fn.params.size()) {
     return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span);
   }
+  if (stmt) s.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
   s.inlined++;
   // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
   // whether that ends is left to the bound on calls.
   bool higher = std::any_of(args.begin(), args.end(),
                             [](const Value& v) { return v.kind == Value::Kind::Function; });
-  if (stmt && !higher && std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+  const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
+  if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
+  if (stmt && !recursive && !higher &&
+      std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
+  const Function* rule = rule_of(s, fn, stmt, home);
+  std::vector<Value> given = rule ? args : std::vector<Value>{};
+  auto ruled = [&](Value v) {
+    if (!rule || v.poison()) return v;
+    ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
+    body.result = fn.result;
+    // Seen from the rule, functions on the way here are not being called: only other rules are.
+    std::vector<ast::StmtId> calls = s.calls;
+    std::erase_if(s.calls,
+                  [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+    Value tangent =
+        call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+    s.calls = std::move(calls);
+    return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
+  };
   Env env = caller;
   env.effects = false;
   ElementTypes types(s, fn, args);
@@ -340,9 +366,17 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   }
   std::vector<core::Coord> over;
   if (!map_over(s, env, fn, args, span, over)) return {};
+  if (recursive) {
+    Value v = call_recursive(s, env, fn, stmt, home, args, span);
+    if (v.poison()) return {};
+    v.coords = over;
+    v.depth = caller.depth;
+    return ruled(std::move(v));
+  }
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = fn.rule;
   scope.frame.scope = &scope;
   scope.env = env;
   Signature sig = signature_of(s, fn);
@@ -408,7 +442,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     item.depth = caller.depth;
     return item;
   };
-  return out(std::move(v));
+  return ruled(out(std::move(v)));
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {

@@ -119,7 +119,10 @@ struct Finder {
           expr(n.body, inside);
           go(n.otherwise);
         },
-        [](const ast::Request&) {}, [](const ast::Error&) {});
+        [&](const ast::Request& n) {
+          if (!n.den) go(n.num);  // `@x[i]`, a tangent
+        },
+        [](const ast::Error&) {});
   }
 };
 
@@ -186,6 +189,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
     index.span = s[e].span;
     index.slot = inside.depth++;
     index.range = {core::int_lit(s.m, 0), c.extent};
+    inside.binders.push_back({c.name, index.range, c.extent});
     frame.indices.push_back(&index);
   }
   inside.frame = &frame;

@@ -40,6 +40,10 @@ class Reader {
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
     std::vector<ast::StmtId> items = parse_module(name, root, {});
     out_.ast.items = items;
+    for (const ast::Expr& e : out_.ast.exprs) {
+      const auto* request = std::get_if<ast::Request>(&e.node);
+      out_.derives |= request && request->den;
+    }
     out_.modules.push_back({name, root, std::move(items)});
     return std::move(out_);
   }
@@ -156,6 +160,7 @@ Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Di
 
 Program lone_program(ast::Ast ast) {
   Program out;
+  out.derives = true;
   out.modules.push_back({"", ast.file, ast.items});
   out.ast = std::move(ast);
   return out;

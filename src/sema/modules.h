@@ -46,6 +46,7 @@ struct Program {
   std::vector<ModuleTree> modules;  // an imported one stands before its importers, the root last
   std::map<ast::StmtId, Target> targets;
   std::map<std::string, size_t> paths;  // "std::math" as spelled in an expression → module
+  bool derives = false;                 // a derivative is asked for: the rules of functions matter
   std::optional<size_t> prelude;        // what every module sees without `use` (decision 7)
 };
 

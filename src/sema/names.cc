@@ -94,13 +94,11 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           if (c.pub) scope.values[c.name.symbol]->exported = true;
         },
         [&](const ast::Fn& f) {
-          if (f.rule) {
-            unsupported(s, f.name.span, "`@fn` rules");
-            return;
-          }
-          auto [it, fresh] = scope.functions.try_emplace(f.name.symbol, Function{&f, id, &scope});
+          auto& functions = f.rule ? scope.rules : scope.functions;
+          auto [it, fresh] = functions.try_emplace(f.name.symbol, Function{&f, id, &scope});
           if (!fresh) {
-            s.diags.error(Code::E0202, "function " + quoted(f.name.symbol) + " is defined twice")
+            const char* what = f.rule ? "the rule of " : "function ";
+            s.diags.error(Code::E0202, what + quoted(f.name.symbol) + " is defined twice")
                 .primary(f.name.span, "defined again here")
                 .label(it->second.fn->name.span, "first defined here");
           }
@@ -109,6 +107,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   for (ast::StmtId id : stmts) import(s, scope, id);
+  check_rules(s, scope);
   find_groups(s, scope);
 }
 

@@ -108,11 +108,15 @@ std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e,
                                const Definition* self) {
   std::optional<Pack> found;
   size_t errors = s.diags.errors();
+  bool broken = false;  // an operand that would say was reported itself
   for_each_tree(s.ast, e, [&](TreeId x) {
     const auto* index = std::get_if<ast::Index>(&s[x].node);
     if (!found && index) found = pack_of_access(s, env, name, *index, self);
+    const ast::Path* path = index ? as_path(s, index->base) : nullptr;
+    const Definition* d = path ? find_definition(env, path->parts[0].symbol) : nullptr;
+    broken |= d && d->state == Definition::State::Bad;
   });
-  if (found || s.diags.errors() > errors) return found;
+  if (found || broken || s.diags.errors() > errors) return found;
   s.diags
       .error(Code::E0313,
              fmt::format("nothing says which coordinates `..{}` has", text(name.symbol)))

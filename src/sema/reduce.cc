@@ -69,6 +69,7 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
       index.range = unknown_range(s, b.name, false);
     }
     env.depth++;
+    env.binders.push_back({index.name, index.range, index.range.hi});
     frame.indices.push_back(&index);
     parts.binders.push_back(&index);
   }
@@ -313,7 +314,13 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     const Index& index = *parts.binders[i];
     bool whole = coord[i] != static_cast<size_t>(-1);
     core::Range range = index.range;
-    if (whole && index.inferred) range = {core::int_lit(s.m, 0), carried[coord[i]].extent};
+    if (whole && index.inferred) {
+      // Families that carry the binder (recurrences in the body) learn its range here.
+      core::Range found{core::int_lit(s.m, 0), carried[coord[i]].extent};
+      s.solved[core::get_if<core::ParamRef>(s.m, range.lo)->param] = found.lo;
+      s.solved[core::get_if<core::ParamRef>(s.m, range.hi)->param] = found.hi;
+      range = found;
+    }
     std::vector<CoreId> outside(with.begin(), with.begin() + outer.depth + i);
     range.lo = core::substitute(s.m, range.lo, outside, first + i);
     range.hi = core::substitute(s.m, range.hi, outside, first + i);

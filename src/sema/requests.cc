@@ -118,7 +118,7 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
 }  // namespace
 
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
-  if (!request.den) return unsupported(s, span, "lone `@x`");
+  if (!request.den) return elaborate_tangent(s, env, request, span);
   TreeId name = named_base(s, request.den);
   if (!name) {
     s.diags.error(Code::E0603, "the denominator of a request is a name")

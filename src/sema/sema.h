@@ -111,6 +111,7 @@ struct Pack {
 struct Frame {
   const Frame* up = nullptr;
   bool function = false;    // indices further out belong to the caller
+  bool rule = false;        // of an `@fn`: `@x` is the tangent of its parameter x
   bool slots_only = false;  // indices of a lifted argument: seen only alone in a slot (decision 1)
   std::vector<Pack> packs;
   std::vector<Index*> indices;
@@ -118,15 +119,26 @@ struct Frame {
   Scope* scope = nullptr;
 };
 
+// A coordinate of the clause being elaborated, its enclosing clauses' included.
+struct SiteSlot {
+  Symbol name;
+  core::Range range;  // of this clause
+  CoreId extent;      // of the family
+};
+
 struct Env {
   const Frame* frame = nullptr;
   uint32_t depth = 0;
   Site* site = nullptr;
+  // The slots above the site's: reduced indices, and what a call maps over. Fewer than there are
+  // when one of them has no range of its own.
+  std::vector<SiteSlot> binders;
   std::vector<CoreId> conds;        // what holds here: gates and `if` conditions around
   std::vector<PendingGate*> gates;  // outside gates looking for their reduction
   bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
   bool in_slot = false;
   bool effects = false;  // a call made as a statement of the top level: its body may print
+  const ast::Fn* recursive = nullptr;  // in the body of a recursive function
 };
 
 // One slot of a left side.
@@ -210,9 +222,10 @@ struct Scope {
   Env env;  // where its definitions are elaborated
   Frame frame;
   std::deque<Definition> definitions;
-  std::vector<Definition*> order;  // what is read comes before its readers
+  std::vector<Definition*> order;        // what is read comes before its readers
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
+  std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::vector<Glob> globs;
   std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
@@ -226,13 +239,6 @@ struct Scope {
   bool step = false;           // a block of a recurrence step: its locals are families
   std::set<Symbol> requested;  // locals that a request names
   std::set<Symbol> stepped;    // names that the block offsets, among them the recurrence's steps
-};
-
-// A coordinate of the clause being elaborated, its enclosing clauses' included.
-struct SiteSlot {
-  Symbol name;
-  core::Range range;  // of this clause
-  CoreId extent;      // of the family
 };
 
 // An access as written, for labels: Core nodes are shared and do not know all their places.
@@ -288,6 +294,7 @@ struct Sema {
   const ast::Ast& ast;
   Diagnostics& diags;
   const FileLookup& files;
+  const InputShapes& inputs;
   core::Module m;
 
   std::vector<Unknown> unknowns;               // ranges not known yet
@@ -301,12 +308,15 @@ struct Sema {
   std::deque<Site> sites;
   std::deque<Frame> frames;
   std::vector<Lifted> lifted;
-  std::vector<Definition*> busy;                    // being elaborated, outermost first
-  std::vector<ast::StmtId> calls;                   // functions being inlined; lambdas are invalid
-  size_t inlined = 0;                               // calls so far
-  std::set<ast::StmtId> bad_functions;              // whose body was reported already
-  std::set<std::pair<uint32_t, uint32_t>> warned;   // places of warnings
-  std::unordered_map<FamilyId, Definition*> owner;  // of families the user named
+  std::vector<Definition*> busy;          // being elaborated, outermost first
+  std::vector<ast::StmtId> calls;         // functions being inlined; lambdas are invalid
+  std::set<ast::StmtId> called;           // functions that some call was checked for
+  std::map<ast::StmtId, bool> recursive;  // which functions call themselves, once asked
+  std::map<ast::StmtId, core::FunctionId> functions;  // those of them that are called
+  size_t inlined = 0;                                 // calls so far
+  std::set<ast::StmtId> bad_functions;                // whose body was reported already
+  std::set<std::pair<uint32_t, uint32_t>> warned;     // places of warnings
+  std::unordered_map<FamilyId, Definition*> owner;    // of families the user named
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::set<Symbol> reserved;                               // names that generated ones must avoid
@@ -317,10 +327,10 @@ struct Sema {
   Span gated_by;                      // the gate
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
-  std::vector<Scope*> modules;  // as in the program; the root is last
+  std::vector<Scope*> modules;                         // as in the program; the root is last
 
-  Sema(const Program& p, const FileLookup& lookup, Diagnostics& sink)
-      : program(p), ast(p.ast), diags(sink), files(lookup) {}
+  Sema(const Program& p, const FileLookup& lookup, const InputShapes& given, Diagnostics& sink)
+      : program(p), ast(p.ast), diags(sink), files(lookup), inputs(given) {}
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }
 };
 
@@ -374,6 +384,8 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of
 std::set<Symbol> stepped_names(const ast::Ast& ast,
                                TreeId e);  // in index expressions such as `t - 1`
 void find_groups(Sema& s, Scope& scope);
+// Functions of `scope` that the body of another one calls or names.
+std::set<ast::StmtId> named_functions(const Sema& s, const Scope& scope, ast::StmtId function);
 
 // ---- values.cc ---------------------------------------------------------------------------------
 
@@ -564,6 +576,25 @@ Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, cons
 std::optional<core::Op> primitive_named(Symbol name);
 bool is_builtin(Symbol name);  // something that a call means without any definition
 
+// ---- rules.cc: `@fn` --------------------------------------------------------------------------
+
+void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared
+// The rule of a function, if it has one and derivatives are asked for; null inside the rule itself.
+const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home);
+// The value of a call together with what its rule says.
+Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span);
+Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
+
+// ---- recursion.cc ------------------------------------------------------------------------------
+
+// Directly, or through other functions of its scope.
+bool calls_itself(Sema& s, const Scope& scope, ast::StmtId function);
+// Whether a recursive function has a signature of scalars; reported when it does not.
+bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call);
+// A call with arguments of the parameters' types: a node of Core, not an inlined body.
+Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
+                     const std::vector<Value>& args, Span span);
+
 // ---- random.cc ---------------------------------------------------------------------------------
 
 Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
@@ -581,6 +612,10 @@ void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord
 void define(Sema& s, Definition& d);
 Value read_definition(Sema& s, Env& env, Definition& d, Span span);
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
+bool closed(Sema& s, CoreId e);  // made of literals and extents alone
+// A local that is a family although it stands inside a reduction: it has several clauses or is a
+// recurrence, and carries the reduced indices as coordinates.
+bool carries_binders(Sema& s, const Definition& d);
 // Solves every unwritten range of the clause (decision 9). `fallback[p]` is the extent that other
 // clauses give left slot p, for an index that nothing in this clause bounds; invalid when unknown.
 void infer_ranges(Sema& s, ClauseOut& clause,
@@ -613,6 +648,11 @@ bool is_effect(Symbol name);
 void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
 void declare_inputs(Sema& s, Scope& scope);
 void finish(Sema& s);
+
+// ---- uncalled.cc -------------------------------------------------------------------------------
+
+// Functions are checked where they are called; of the others, the names they spell.
+void check_uncalled(Sema& s, Scope& module);
 
 // ---- small helpers -----------------------------------------------------------------------------
 

@@ -9,12 +9,13 @@ namespace ein::sema {
 namespace {
 
 // Made of literals and extents alone: cheaper to repeat than to store, and usable in ranges.
-bool constant(Sema& s, const Value& v) {
+bool constant(Sema& s, const Env& env, const Value& v) {
   if (!v.scalar() || s.m[v.body].free != 0) return false;
   bool data = false;
   core::for_each_node(s.m, v.body, [&](CoreId e) {
     data |= core::get_if<core::Access>(s.m, e) || core::get_if<core::Reduce>(s.m, e) ||
-            core::get_if<core::Request>(s.m, e);
+            core::get_if<core::Request>(s.m, e) ||
+            (core::get_if<core::Call>(s.m, e) && !env.recursive);
   });
   return !data;
 }
@@ -37,7 +38,7 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
   v = settle(s, env, std::move(v));
   if (v.poison()) return std::nullopt;
   if (type && !annotate(s, env, scope, v.coords, type, v.span, quoted(name))) return std::nullopt;
-  if (constant(s, v) || whole_family(s, v)) return v;
+  if (constant(s, env, v) || whole_family(s, v)) return v;
   if (under_binder(env)) {
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);

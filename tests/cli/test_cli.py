@@ -162,6 +162,28 @@ class Inputs(Cli):
         long = self.npy("x.npy", "f32", [3], [1, 2, 3])
         self.check(["-c", "let x: [f32; 2]; print(x);", "--in", f"x={long}"], 3, "", "extent 3")
 
+    def test_open_rank(self):
+        code = "let x: [f32; ..batch, i]; let s[..batch] = sum[i](x[..batch, i]); print(s);"
+        x = self.npy("x.npy", "f32", [1, 2], [1, 2])
+        self.check(["-c", code, "--in", f"x={x}"], 0, "[batch_0: 1] [3.0]\n")
+        self.check(["check", "-c", code, "--in", f"x={x}"], 0, "")
+        self.check(["grad", "-c", code, "--in", f"x={x}"], 0,
+                   "let x: [f32; batch_0, i];\n"
+                   "let s[batch_0 in 0..batch_0] = sum[i in 0..i](x[batch_0, i]);\n"
+                   "print(\"{s}\");\n")
+        self.check(["check", "-c", code], 1, "", "E0407")
+        self.check(["-c", code, "--in", "x=missing.npy"], 3, "", "missing.npy")
+
+    def test_open_rank_that_does_not_fit(self):
+        scalar = self.npy("x.npy", "f32", [], [1])
+        code = "let x: [f32; *, i]; print(x);"
+        self.check(["-c", code, "--in", f"x={scalar}"], 1, "", "has 0 coordinates, its type has 1")
+        matrix = self.npy("m.npy", "f32", [1, 1], [1])
+        code = "let x: [f32; ..b, i]; let y: [f32; ..b]; print(x, y);"
+        self.check(["-c", code, "--in", f"x={matrix}", "--in", f"y={matrix}"], 3, "", "`y`")
+        code = "let x: [f32; ..a, ..b]; print(x);"
+        self.check(["-c", code, "--in", f"x={matrix}"], 1, "", "two packs of unknown rank")
+
     def test_wrong_type(self):
         x = self.npy("x.npy", "f64", [1], [1])
         for backend in ("ref", "native"):
