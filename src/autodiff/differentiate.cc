@@ -377,7 +377,7 @@ class Differentiator {
 }  // namespace
 
 Module differentiate(Module m, Diagnostics& diags) {
-  if (!Requests(m).empty()) {
+  if (!requests_left(m).empty()) {
     Differentiator(m, diags).run();
   } else if (has_rules(m)) {
     drop_rules(m);

@@ -437,8 +437,7 @@ class Walk {
       int open = r->gate ? holding(inside, r->gate) : inside;
       for (const Route& route : r->routes) visit(route.to, open);
       visit(r->body, open);
-    } else if (std::holds_alternative<Access>(node) || std::holds_alternative<Affine>(node) ||
-               std::holds_alternative<Request>(node)) {
+    } else {
       for_each_child(m_, e, [&](ExprId child) { visit(child, context); });
     }
     if (wanted_(node)) f_(e, contexts_[static_cast<size_t>(context)]);

@@ -31,13 +31,11 @@ class Pipeline {
     return result;
   }
 
-  // A pass that yields Core: verified and dumped here. `changes` is false for one that has nothing
-  // to do in this program.
+  // A pass that yields Core: verified and dumped here.
   template <class F>
-  core::Module core(const char* pass, const Diagnostics& diags, const F& body,
-                    bool changes = true) {
+  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
     core::Module m = run(pass, body);
-    if (changes && !diags.has_errors()) {
+    if (!diags.has_errors()) {
       std::vector<std::string> wrong = core::verify(m);
       EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
     }
@@ -173,10 +171,8 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
     return std::move(m);
   });
   bool asked = !autodiff::requests_left(m).empty();
-  auto differentiated = [&] {
-    return asked ? autodiff::differentiate(std::move(m), diags) : std::move(m);
-  };
-  m = pipeline.core("autodiff", diags, differentiated, asked);
+  m = pipeline.core("autodiff", diags,
+                    [&] { return autodiff::differentiate(std::move(m), diags); });
   if (diags.has_errors()) return out;
   if (asked) {
     EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");

@@ -95,6 +95,13 @@ bool has_unsolved(const Sema& s, CoreId e) {
 
 CoreId resolve(Sema& s, CoreId e) {
   if (!has_unsolved(s, e)) return e;
+  // The end of a range is most often one placeholder.
+  while (const auto* p = core::get_if<core::ParamRef>(s.m, e)) {
+    auto it = s.solved.find(p->param);
+    if (it == s.solved.end() || it->second == e) return e;
+    e = it->second;
+    if (!has_unsolved(s, e)) return e;
+  }
   std::unordered_map<CoreId, CoreId> memo;
   std::function<CoreId(CoreId)> visit = [&](CoreId x) {
     if (!has_unsolved(s, x)) return x;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 #include <unordered_map>
 
@@ -39,6 +40,20 @@ constexpr Operator kOperators[] = {
     {">", Tok::Gt},         {"!", Tok::Bang},       {"|", Tok::Pipe},       {"@", Tok::At},
     {"#", Tok::Hash},       {"?", Tok::Question},
 };
+
+// The place of the first operator that begins with a character; the end when none does.
+size_t first_operator(char c) {
+  static constexpr auto table = [] {
+    std::array<uint8_t, 128> out{};
+    out.fill(std::size(kOperators));
+    for (size_t i = std::size(kOperators); i-- > 0;) {
+      out[static_cast<size_t>(kOperators[i].text[0])] = static_cast<uint8_t>(i);
+    }
+    return out;
+  }();
+  auto at = static_cast<unsigned char>(c);
+  return at < table.size() ? table[at] : std::size(kOperators);
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) {
@@ -121,7 +136,8 @@ class Lexer {
       return push(it == keyword_table().end() ? Tok::Name : it->second, begin);
     }
     if (starts("/*")) return block_comment();
-    for (const Operator& op : kOperators) {
+    for (size_t i = first_operator(c); i < std::size(kOperators); ++i) {
+      const Operator& op = kOperators[i];
       if (!starts(op.text)) continue;
       at_ += static_cast<uint32_t>(op.text.size());
       return push(op.kind, begin);
