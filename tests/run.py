@@ -15,6 +15,7 @@ and how it is run:
   //! exit: N                             the exit status, if it is not the obvious one
   //! tolerance: 1e-6                     numbers in the output need only be that close
   //! routes: ref O0 O2 printed           the default; `native` is another name for O2
+  //! layout: as written                  the file is not in the formatter's style, on purpose
   //! falls back: TEXT                    native code is not available, for that reason
 A file in a folder `lib` is a module that tests import, not a test.
 The route `printed` runs what `ein grad FILE` prints. All routes have one expectation."""
@@ -111,6 +112,8 @@ def read_test(path):
 
 
 def read_directive(test, text, number):
+    if text == "layout: as written":  # for tests/meta/formatted.py
+        return
     if m := re.fullmatch(r"in (\w+) = (.*) : (\w+)(?:\[([\d, ]*)\])?", text):
         name, cells, dtype, shape = m.groups()
         if dtype not in DTYPES:

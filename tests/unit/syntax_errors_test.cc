@@ -194,11 +194,16 @@ TEST(SyntaxErrors, LostDocComment) {
   EXPECT_EQ(codes("f(/// why\n 3);"), "W0101@1:3");
 }
 
+TEST(SyntaxErrors, SwallowedStatement) {
+  EXPECT_EQ(codes("let w = 7 // 2;\nlet b = 1;"), "W0102@1:11");
+  EXPECT_EQ(codes("let w = 7; // 2;\nlet b = 1;"), "");
+}
+
 TEST(SyntaxErrors, EveryCodeOfTheBlockIsTested) {
   // Each code above is named in this file; this is the list it must cover.
   const std::set<std::string> tested = {"E0101", "E0102", "E0103", "E0104", "E0105", "E0106",
                                         "E0107", "E0108", "E0109", "E0110", "E0111", "E0112",
-                                        "E0113", "E0114", "E0115", "E0116", "W0101"};
+                                        "E0113", "E0114", "E0115", "E0116", "W0101", "W0102"};
   for (const CodeInfo& code : all_codes()) {
     bool here = std::string(code.name).substr(1, 2) == "01";
     EXPECT_EQ(tested.count(code.name) > 0, here) << code.name;
@@ -218,7 +223,7 @@ TEST(Recovery, IndependentMistakesAreAllFound) {
 TEST(Recovery, GoodStatementsSurvive) {
   EXPECT_EQ(
       dump(Parsed("let a = 1;\nlet = 2;\nlet b = 3;\n}\nfn f(x) { let y = ; y }\nprint(a);").ast),
-      "(let a 1)\n<error>\n(let b 3)\n(fn f (x) (block <error> => y))\n(do (call print a))\n");
+      "(let a 1)\n<error>\n(let b 3)\n(fn f (x) (block (let y <error>) => y))\n(do (call print a))\n");
 }
 
 TEST(Recovery, RenderedText) {
