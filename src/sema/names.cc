@@ -23,6 +23,13 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   Definition& d = *it->second;
   const auto* first = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
   if (clause && first && first->has_slots) {
+    if (input) {
+      s.diags.error(Code::E0405, "a clause of " + quoted(name.symbol) + " has no value")
+          .primary(name.span, "a type alone is an input, which has no clauses")
+          .label(d.name.span, "other clauses give its cells")
+          .help("give the clause a value, or leave it out");
+      return;
+    }
     d.clauses.push_back(id);
     return;
   }
