@@ -15,7 +15,9 @@ setup:
 configure: setup
 	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja
 
-demo: build
+# Only the compiler is needed, not the tests and fuzzers.
+demo: configure
+	cmake --build $(BUILD) -j $(JOBS) --target ein
 	$(BUILD)/ein run examples/train.ein
 
 # ctest prints the seconds of every suite.

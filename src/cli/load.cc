@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -26,11 +25,6 @@ RenderOptions render_options(const CommonOptions& options) {
   bool allowed = !(no_color && *no_color) && isatty(STDERR_FILENO) != 0;
   out.color = options.color == "always" || (options.color == "auto" && allowed);
   return out;
-}
-
-// Module paths resolve from there at last: the folder of the program, or the current one.
-std::string folder_of(const std::string& file) {
-  return std::filesystem::path(file).parent_path().string();
 }
 
 // The shapes of the inputs that --in gives; in `problem` the first file that has none.
@@ -120,9 +114,8 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   if (p.status != kFine) return p;
   if (what.doc_examples) source.text = doc_examples_as_tests(source.text);
   FileId file = p.sources.add(source.name, std::move(source.text));
-  CompileOptions compile_options{
-      read_file,   folder_of(source.name),  options.dump_after, what.extra, what.tests,
-      what.strict, files_on_disk(p.sources)};
+  CompileOptions compile_options{read_file,  options.dump_after, what.extra,
+                                 what.tests, what.strict,        files_on_disk(p.sources)};
   std::optional<RuntimeError> unread;
   compile_options.inputs = input_shapes(what.in, unread);
   p.compiled = compile(file, p.sources, compile_options, p.diags);

@@ -152,7 +152,7 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   Compiled out;
   Pipeline pipeline(options, out);
   out.program = pipeline.run("parse", [&] {
-    sema::ReadModule read = module_reader(options.read_file, options.root);
+    sema::ReadModule read = module_reader(options.read_file, sources.name(file));
     sema::Program program = sema::read_program(file, sources, read, diags);
     program.derives |= !options.extra.of.empty();
     return program;

@@ -29,7 +29,6 @@ struct ExtraRequest {
 
 struct CompileOptions {
   ReadFile read_file;      // for modules; without it a program stands alone
-  std::string root;        // the folder that module paths resolve from at last
   std::string dump_after;  // a pass name; its result is left in Compiled::dump
   ExtraRequest extra;
   bool tests = false;        // compile the `test` blocks too
@@ -47,7 +46,7 @@ struct CompiledTest {
 
 struct Compiled {
   sema::Program program;
-  core::Module module;      // ready to run
+  core::Module module;  // ready to run
   std::vector<CompiledTest> tests;
   bool ok = false;  // no errors; otherwise `module` is not to be used
   std::string dump;

@@ -56,8 +56,8 @@ std::string doc_examples_as_tests(const std::string& text) {
     while (end < lines.size() && is_doc(lines[end]) && said(lines[end]) != "```") ++end;
     if (end == lines.size() || !is_doc(lines[end])) continue;  // it is never closed
     std::string name = documented(lines, end);
-    lines[i] = fmt::format("test \"{}example in line {}\" {{\n", name.empty() ? "" : name + ", ",
-                           i + 1);
+    lines[i] =
+        fmt::format("test \"{}example in line {}\" {{\n", name.empty() ? "" : name + ", ", i + 1);
     for (size_t k = i + 1; k < end; ++k) lines[k].replace(0, 3, "   ");
     lines[end] = "}\n";
     i = end;

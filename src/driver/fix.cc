@@ -1,7 +1,6 @@
 #include "driver/fix.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "driver/compile.h"
 #include "driver/files.h"
@@ -38,14 +37,13 @@ std::string apply(std::string text, std::vector<Edit> edits) {
 }  // namespace
 
 Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file) {
-  std::string root = std::filesystem::path(name).parent_path().string();
   Fixed out;
   out.text = std::move(text);
   for (int round = 0;; ++round) {
     out.sources = {};
     out.left = {};
     FileId file = out.sources.add(name, out.text);
-    CompileOptions options{.read_file = read_file, .root = root, .tests = true};
+    CompileOptions options{.read_file = read_file, .tests = true};
     options.files = files_on_disk(out.sources);
     compile(file, out.sources, options, out.left);
     if (round == kMaxRounds) return out;

@@ -24,7 +24,7 @@ std::optional<sema::ModuleText> standard(const std::string& file, std::vector<st
 
 }  // namespace
 
-sema::ReadModule module_reader(const ReadFile& read_file, const std::string& root) {
+sema::ReadModule module_reader(const ReadFile& read_file, const std::string& program) {
   return [=](const std::string& importer, const std::string& path,
              std::vector<std::string>& tried) -> std::optional<sema::ModuleText> {
     std::string file;
@@ -37,8 +37,8 @@ sema::ReadModule module_reader(const ReadFile& read_file, const std::string& roo
     if (file.starts_with("std/")) return standard(file.substr(4), tried);
     if (!read_file) return std::nullopt;
     namespace fs = std::filesystem;
-    for (const fs::path& folder : {fs::path(importer).parent_path(), fs::path(root)}) {
-      std::string place = (folder / file).lexically_normal().string();
+    for (const std::string& from : {importer, program}) {
+      std::string place = (fs::path(from).parent_path() / file).lexically_normal().string();
       if (!tried.empty() && tried.back() == place) continue;
       if (auto text = read_file(place)) return sema::ModuleText{place, std::move(*text)};
       tried.push_back(place);

@@ -12,7 +12,7 @@ namespace ein {
 // The text of a file, or nothing when it cannot be read. The driver itself reads no files.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 
-// Paths resolve from the folder of the importing file, then from `root`, the folder of the program.
-sema::ReadModule module_reader(const ReadFile& read_file, const std::string& root);
+// Paths resolve from the folder of the importing file, then from that of the program.
+sema::ReadModule module_reader(const ReadFile& read_file, const std::string& program);
 
 }  // namespace ein

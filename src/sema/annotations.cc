@@ -51,6 +51,14 @@ bool is_type_parameter(const Sema& s, ast::TypeId type) {
   return named && std::isupper(static_cast<unsigned char>(text(named->name.symbol)[0]));
 }
 
+std::optional<DType> written_type(const Sema& s, ast::TypeId type) {
+  const ast::Type& t = s.ast[type];
+  if (const auto* tensor = std::get_if<ast::TensorType>(&t.node))
+    return written_type(s, tensor->elem);
+  const auto* named = std::get_if<ast::NamedType>(&t.node);
+  return named ? scalar_type(named->name.symbol) : std::nullopt;
+}
+
 std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   const ast::Type& t = s.ast[type];
   if (const auto* named = std::get_if<ast::NamedType>(&t.node)) {

@@ -15,7 +15,7 @@ TreeId value_of(const Sema& s, ast::StmtId stmt) {
 
 }  // namespace
 
-bool closed(Sema& s, CoreId e) {
+bool closed(const Sema& s, CoreId e) {
   if (s.m[e].free != 0) return false;
   bool data = false;
   core::for_each_node(s.m, e, [&](CoreId x) {

@@ -88,7 +88,7 @@ void begin(Sema& s, Definition& d) {
     }
     coords[p].extent = extent ? extent : p < slots ? d.extents[p] : CoreId{};
   }
-  make_family(s, d, std::move(coords), *type, all_enclosing_slots(d));
+  make_family(s, d, std::move(coords), *type, enclosing_slots(d.scope->env));
   d.state = Definition::State::Header;
 }
 

@@ -23,7 +23,6 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
 // clause that become its first coordinates.
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
                  std::vector<uint32_t> carries);
-std::vector<uint32_t> all_enclosing_slots(const Definition& d);
 bool finish_family(Sema& s, Definition& d);  // false after an error
 
 }  // namespace ein::sema

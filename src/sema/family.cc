@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "sema/define.h"
 
@@ -154,13 +153,7 @@ void note_constant(Sema& s, Definition& d) {
   if (v.kind != Value::Kind::Data || !is_int(v.type)) return;
   Env env = d.scope->env;
   CoreId e = as_index(s, env, v, {});
-  if (!e || s.m[e].free != 0) return;
-  bool data = false;
-  core::for_each_node(s.m, e, [&](CoreId x) {
-    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
-            core::get_if<core::Call>(s.m, x);
-  });
-  if (!data) d.constant = e;
+  if (e && closed(s, e)) d.constant = e;
 }
 
 // Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
@@ -245,12 +238,6 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   f.coords.insert(f.coords.end(), coords.begin(), coords.end());
   d.family = s.m.families.add(std::move(f));
   s.owner[d.family] = &d;
-}
-
-std::vector<uint32_t> all_enclosing_slots(const Definition& d) {
-  std::vector<uint32_t> out(d.scope->env.depth);
-  std::iota(out.begin(), out.end(), 0u);
-  return out;
 }
 
 bool finish_family(Sema& s, Definition& d) {

@@ -69,13 +69,7 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
     form = core::affine_form(s.m, core::add(s.m, rest, core::mul(s.m, coef, end)));
   }
   CoreId out = core::from_form(s.m, form);
-  bool data = false;
-  core::for_each_node(s.m, out, [&](CoreId x) {
-    data |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
-            core::get_if<core::Call>(s.m, x);
-  });
-  if (data) return std::nullopt;
-  return out;
+  return closed(s, out) ? std::optional(out) : std::nullopt;
 }
 
 void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,

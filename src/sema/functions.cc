@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "sema/coords.h"
@@ -113,9 +112,7 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
 #include "core/ops.def"
 #undef EIN_OP
   std::string near = did_you_mean(text(name.symbol), names);
-  if (near.empty()) return {};
-  d.help("did you mean " + quoted(near) + "?");
-  d.fix({"use " + quoted(near), {{name.span, near}}, false});
+  suggest(d, near, name.span);
   return {};
 }
 
@@ -437,11 +434,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
       arg = settle(s, env, std::move(arg));
       std::string base =
           (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
-      FamilyId family = family_of(s, env, arg, base);
-      if (!family) return {};
-      std::vector<uint32_t> carries(env.depth);
-      std::iota(carries.begin(), carries.end(), 0u);
-      arg = read_family(s, env, family, carries, arg.span);
+      arg = bound_to_family(s, env, arg, base);
+      if (arg.poison()) return {};
     }
     scope.frame.values.push_back({param.name, std::move(arg)});
   }

@@ -57,10 +57,7 @@ void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
     if (exported_value(module, known)) names.push_back(text(known));
   }
   std::string near = did_you_mean(text(name.symbol), names);
-  if (!near.empty()) {
-    d.help("did you mean " + quoted(near) + "?");
-    d.fix({"use " + quoted(near), {{name.span, near}}, false});
-  } else if (!names.empty() && names.size() <= 12) {
+  if (!suggest(d, near, name.span) && !names.empty() && names.size() <= 12) {
     d.note(fmt::format("it exports `{}`", fmt::join(names, "`, `")));
   }
 }
@@ -130,12 +127,7 @@ Scope* module_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
   auto& d = s.diags.error(Code::E0211, fmt::format("there is no module `{}` in scope", name));
   d.primary(join(first.span, path.parts[path.parts.size() - 2].span), "");
   std::string near = did_you_mean(text(first.symbol), known);
-  if (!near.empty()) {
-    d.help("did you mean " + quoted(near) + "?");
-    d.fix({"use " + quoted(near), {{first.span, near}}, false});
-  } else {
-    d.help(fmt::format("bring it in: `use {};`", name));
-  }
+  if (!suggest(d, near, first.span)) d.help(fmt::format("bring it in: `use {};`", name));
   return nullptr;
 }
 

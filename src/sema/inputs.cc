@@ -101,10 +101,9 @@ bool constant_in_scope(Sema& s, Scope& scope, Symbol name) {
   if (it == scope.values.end()) return false;
   if (!it->second->input) return true;
   const auto* let = std::get_if<ast::Let>(&s.ast[it->second->clauses[0]].node);
-  const auto* type =
-      let && let->type ? std::get_if<ast::NamedType>(&s.ast[let->type].node) : nullptr;
-  auto element = type ? scalar_type(type->name.symbol) : std::nullopt;
-  return element && is_int(*element);
+  if (!let || !let->type || dims_of(s, let->type)) return false;
+  auto type = written_type(s, let->type);
+  return type && is_int(*type);
 }
 
 }  // namespace

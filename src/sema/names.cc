@@ -339,9 +339,14 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     d.help(help);
     return;
   }
-  if (near.empty()) return;
+  suggest(d, near, name.span);
+}
+
+bool suggest(Diagnostic& d, const std::string& near, Span span) {
+  if (near.empty()) return false;
   d.help("did you mean " + quoted(near) + "?");
-  d.fix({"use " + quoted(near), {{name.span, near}}, false});
+  d.fix({"use " + quoted(near), {{span, near}}, false});
+  return true;
 }
 
 }  // namespace ein::sema

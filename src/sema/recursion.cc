@@ -28,8 +28,7 @@ namespace {
 
 // A type such as `i32`: neither a tensor nor a type parameter, a tuple, a string or a function.
 bool is_scalar_type(const Sema& s, ast::TypeId type) {
-  const auto* named = std::get_if<ast::NamedType>(&s.ast[type].node);
-  auto scalar = named ? scalar_type(named->name.symbol) : std::nullopt;
+  auto scalar = dims_of(s, type) ? std::nullopt : written_type(s, type);
   return scalar && *scalar != DType::Str;
 }
 

@@ -175,10 +175,7 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
         std::vector<std::string> names;
         for (const core::Coord& c : parts.body.coords) names.push_back(text(c.name));
         std::string near = did_you_mean(text(index.name), names);
-        if (!near.empty()) {
-          d.help("did you mean " + quoted(near) + "?");
-          d.fix({"use " + quoted(near), {{index.span, near}}, false});
-        }
+        suggest(d, near, index.span);
       }
       return false;
     }

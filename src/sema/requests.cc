@@ -63,11 +63,6 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   return out;
 }
 
-TreeId named_base(const Sema& s, TreeId e) {
-  if (const auto* index = std::get_if<ast::Index>(&s[e].node)) e = index->base;
-  return as_path(s, e) ? e : TreeId{};
-}
-
 // An anonymous numerator gets a family of its own.
 std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
   if (TreeId name = named_base(s, e)) {
@@ -116,6 +111,11 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
 }
 
 }  // namespace
+
+TreeId named_base(const Sema& s, TreeId e) {
+  if (const auto* index = std::get_if<ast::Index>(&s[e].node)) e = index->base;
+  return as_path(s, e) ? e : TreeId{};
+}
 
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
   if (!request.den) return elaborate_tangent(s, env, request, span);

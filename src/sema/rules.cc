@@ -53,17 +53,11 @@ void warn_unused(Sema& s, const ast::Fn& rule) {
   for_each_tree(s.ast, rule.body, [&](TreeId e) {
     const auto* request = std::get_if<ast::Request>(&s[e].node);
     if (!request || request->den) return;
-    TreeId name = request->num;
-    if (const auto* index = std::get_if<ast::Index>(&s[name].node)) name = index->base;
-    if (Symbol symbol = path_name(s, name)) used.insert(symbol);
+    if (Symbol symbol = path_name(s, named_base(s, request->num))) used.insert(symbol);
   });
   for (const ast::Param& p : rule.params) {
     if (used.count(p.name.symbol)) continue;
-    const auto* named = p.type ? std::get_if<ast::NamedType>(&s.ast[p.type].node) : nullptr;
-    if (const auto* tensor = p.type ? std::get_if<ast::TensorType>(&s.ast[p.type].node) : nullptr) {
-      named = std::get_if<ast::NamedType>(&s.ast[tensor->elem].node);
-    }
-    auto dtype = named ? scalar_type(named->name.symbol) : std::nullopt;
+    auto dtype = p.type ? written_type(s, p.type) : std::nullopt;
     if (dtype && !is_float(*dtype)) continue;
     s.diags
         .warning(Code::W0602, fmt::format("the rule does not use `@{0}`: the derivative by `{0}` "
@@ -245,9 +239,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
 }
 
 Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span) {
-  TreeId name = request.num;
-  if (const auto* index = std::get_if<ast::Index>(&s[name].node)) name = index->base;
-  Symbol symbol = path_name(s, name);
+  Symbol symbol = path_name(s, named_base(s, request.num));
   bool parameter = false;
   for (const Frame* f = env.frame; f && symbol; f = f->up) {
     for (const auto& [bound, value] : f->values) {

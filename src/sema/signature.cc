@@ -60,9 +60,7 @@ void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Val
   d.primary(given.span, "");
   d.label(arg.span, "this is over " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
-  if (near.empty()) return;
-  d.help("did you mean " + quoted(near) + "?");
-  d.fix({"use " + quoted(near), {{given.span, near}}, false});
+  suggest(d, near, given.span);
 }
 
 // One coordinate of an argument against what its name inside already stands for.

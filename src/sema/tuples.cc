@@ -1,8 +1,6 @@
 // Tuples, and `let`s whose value is not one family: a tuple, a function, a string.
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -43,11 +41,8 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);
   }
-  FamilyId family = family_of(s, env, v, env.site ? env.site->name + "_" + name : name);
-  if (!family) return std::nullopt;
-  std::vector<uint32_t> carries(env.depth);
-  std::iota(carries.begin(), carries.end(), 0u);
-  return read_family(s, env, family, carries, v.span);
+  v = bound_to_family(s, env, v, env.site ? env.site->name + "_" + name : name);
+  return v.poison() ? std::nullopt : std::optional(v);
 }
 
 }  // namespace

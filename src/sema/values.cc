@@ -1,6 +1,8 @@
 // Values: moving them between depths, bringing operands together, families for them.
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/check.h"
 #include "sema/sema.h"
 
@@ -194,6 +196,17 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
     s.lifted.push_back({id, clause.box});
   }
   return id;
+}
+
+std::vector<uint32_t> enclosing_slots(const Env& env) {
+  std::vector<uint32_t> out(env.depth);
+  std::iota(out.begin(), out.end(), 0u);
+  return out;
+}
+
+Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name) {
+  FamilyId family = family_of(s, env, v, name);
+  return family ? read_family(s, env, family, enclosing_slots(env), v.span) : Value{};
 }
 
 Value read_family(Sema& s, const Env& env, FamilyId family, const std::vector<uint32_t>& carries,
