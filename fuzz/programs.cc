@@ -26,7 +26,12 @@ std::string without_requests(const std::string& source) {
   return out;
 }
 
-std::string check(const Generated& g, bool native, int opt_level, int& skipped) {
+struct Counts {
+  int skipped = 0;  // directions across a kink
+  int cut = 0;      // recurrences whose steps were computed again
+};
+
+std::string check(const Generated& g, bool native, int opt_level, Counts& counts) {
   ein::fuzz::Subject subject;
   if (std::string wrong = compile_source(g.source, subject); !wrong.empty()) return wrong;
   ein::core::Module& m = subject.compiled.module;
@@ -36,9 +41,11 @@ std::string check(const Generated& g, bool native, int opt_level, int& skipped) 
     return wrong;
   if (std::string wrong = check_size(plain.compiled.module, m); !wrong.empty()) return wrong;
   for (const std::string& x : g.differentiable) {
-    std::string wrong = check_gradient(m, g.inputs, "loss", x, "d_" + x, 2, skipped);
+    std::string wrong = check_gradient(m, g.inputs, "loss", x, "d_" + x, 2, counts.skipped);
     if (!wrong.empty()) return wrong;
   }
+  if (std::string wrong = check_checkpoints(m, g.inputs, g.values, counts.cut); !wrong.empty())
+    return wrong;
   ein::NativeOptions options;
   options.opt_level = opt_level;
   return native ? check_native(m, g.inputs, g.values, options) : "";
@@ -66,13 +73,13 @@ int main(int argc, char** argv) {
   }
   auto begin = std::chrono::steady_clock::now();
   uint64_t failed = 0;
-  int skipped = 0;
+  Counts counts;
   for (uint64_t k = 0; k < count; ++k) {
     Generated g = ein::fuzz::generate(seed + k);
     if (show) fmt::print("// seed {}\n{}\n", seed + k, g.source);
     std::string wrong;
     try {
-      wrong = check(g, k < native, k % 8 == 0 ? 2 : 0, skipped);
+      wrong = check(g, k < native, k % 8 == 0 ? 2 : 0, counts);
     } catch (const std::exception& e) { wrong = std::string("fault: ") + e.what(); }
     if (wrong.empty()) continue;
     ++failed;
@@ -80,7 +87,9 @@ int main(int argc, char** argv) {
     if (failed >= 10) break;
   }
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} directions across a kink skipped, {:.1f} s\n{} passed, {} failed\n", skipped,
-             spent.count(), count - failed, failed);
+  fmt::print(
+      "{} directions across a kink skipped, {} recurrences checkpointed, {:.1f} s\n{} passed, {} "
+      "failed\n",
+      counts.skipped, counts.cut, spent.count(), count - failed, failed);
   return failed == 0 ? 0 : 1;
 }
