@@ -134,8 +134,9 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-// `run-time error: …`, and where in the source when that is known.
-int runtime_error(const RuntimeError& error, const SourceMap* sources = nullptr);
+// A failure while the program ran, like any other diagnostic; without `sources` it has no place.
+int runtime_error(const RuntimeError& error, const CommonOptions& options,
+                  const SourceMap* sources = nullptr);
 std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli
