@@ -166,8 +166,8 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
 
 class Differentiator {
  public:
-  Differentiator(Module& m, Diagnostics& diags)
-      : m_(m), diags_(diags), requests_(m), rules_(has_rules(m)) {}
+  Differentiator(Module& m, Diagnostics& diags, Direction direction)
+      : m_(m), diags_(diags), direction_(direction), requests_(m), rules_(has_rules(m)) {}
 
   void run() {
     while (!requests_.empty()) {
@@ -368,6 +368,7 @@ class Differentiator {
 
   Module& m_;
   Diagnostics& diags_;
+  Direction direction_;
   Requests requests_;
   bool rules_;  // some function has a rule
   std::set<FamilyId> touched_;
@@ -376,9 +377,9 @@ class Differentiator {
 
 }  // namespace
 
-Module differentiate(Module m, Diagnostics& diags) {
+Module differentiate(Module m, Diagnostics& diags, Direction direction) {
   if (!requests_left(m).empty()) {
-    Differentiator(m, diags).run();
+    Differentiator(m, diags, direction).run();
   } else if (has_rules(m)) {
     drop_rules(m);
     tidy(m);

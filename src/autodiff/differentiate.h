@@ -17,7 +17,12 @@
 
 namespace ein::autodiff {
 
-core::Module differentiate(core::Module m, Diagnostics& diags);
+// From which side derivatives are taken. Auto: from the cheaper one; the others are for tests and
+// tools that compare the two, and give the same values.
+enum class Direction : uint8_t { Auto, Forward, Reverse };
+
+core::Module differentiate(core::Module m, Diagnostics& diags,
+                           Direction direction = Direction::Auto);
 
 // The places where a Request is left: empty after `differentiate` (the leak check).
 std::vector<Span> requests_left(const core::Module& m);
