@@ -8,6 +8,7 @@
 #include <set>
 
 #include "autodiff/custom.h"
+#include "autodiff/forward.h"
 #include "autodiff/normal.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
@@ -63,7 +64,10 @@ class Requests {
     std::vector<Asked> found = requests_in(m_, id);
     if (found.empty()) return;
     std::vector<Asked>& list = in_[id] = std::move(found);
-    for (const Asked& a : list) by_num_[a.request.num].insert(id);
+    for (const Asked& a : list) {
+      by_num_[a.request.num].insert(id);
+      by_den_[a.request.den].insert(id);
+    }
   }
   void look_at_new() {
     for (; looked_ < m_.families.size(); ++looked_) look_at(FamilyId(looked_));
@@ -73,29 +77,41 @@ class Requests {
   bool stand_in(FamilyId id) const { return in_.contains(id); }
   const std::map<FamilyId, std::vector<Asked>>& all() const { return in_; }
   std::vector<Asked> of(FamilyId num) const {
+    return about(by_num_, num, [&](const Request& r) { return r.num == num; });
+  }
+  std::vector<Asked> by(FamilyId den) const {
+    return about(by_den_, den, [&](const Request& r) { return r.den == den; });
+  }
+
+ private:
+  using Holders = std::map<FamilyId, std::set<FamilyId>>;  // the families that ask about one
+
+  std::vector<Asked> about(const Holders& index, FamilyId family,
+                           const std::function<bool(const Request&)>& wanted) const {
     std::vector<Asked> out;
-    auto holders = by_num_.find(num);
-    if (holders == by_num_.end()) return out;
+    auto holders = index.find(family);
+    if (holders == index.end()) return out;
     for (FamilyId id : holders->second) {
       for (const Asked& a : in_.at(id)) {
-        if (a.request.num == num) out.push_back(a);
+        if (wanted(a.request)) out.push_back(a);
       }
     }
     return out;
   }
 
- private:
   void forget(const Asked& a) {
-    auto it = by_num_.find(a.request.num);
-    if (it == by_num_.end()) return;
-    it->second.erase(a.in);
-    if (it->second.empty()) by_num_.erase(it);
+    for (auto [index, key] : {std::pair{&by_num_, a.request.num}, {&by_den_, a.request.den}}) {
+      auto it = index->find(key);
+      if (it == index->end()) continue;
+      it->second.erase(a.in);
+      if (it->second.empty()) index->erase(it);
+    }
   }
 
   const Module& m_;
   uint32_t looked_ = 0;
   std::map<FamilyId, std::vector<Asked>> in_;
-  std::map<FamilyId, std::set<FamilyId>> by_num_;  // the families that ask about a numerator
+  Holders by_num_, by_den_;
 };
 
 // The sequences around a family, outermost first.
@@ -164,6 +180,30 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
   return out;
 }
 
+// Whether one value certainly has fewer cells than another. A symbolic extent counts as more than
+// any number.
+bool is_smaller(const Module& m, const std::vector<ExprId>& a, std::vector<ExprId> b) {
+  int64_t known_a = 1, known_b = 1;
+  bool symbols = false;  // in `a` beyond those of `b`
+  for (ExprId e : a) {
+    auto same = std::find(b.begin(), b.end(), e);
+    if (same != b.end()) {
+      b.erase(same);
+    } else if (auto n = const_int(m, e)) {
+      known_a *= *n;
+    } else {
+      symbols = true;
+    }
+  }
+  bool more = false;  // in `b`
+  for (ExprId e : b) {
+    auto n = const_int(m, e);
+    if (n) known_b *= *n;
+    more |= !n;
+  }
+  return !symbols && (more || known_a < known_b);
+}
+
 class Differentiator {
  public:
   Differentiator(Module& m, Diagnostics& diags, Direction direction)
@@ -197,45 +237,85 @@ class Differentiator {
   }
 
  private:
-  // Expands the first numerator in a family whose path is free of other requests, with all its
-  // requests.
+  // Expands the first request in a family whose path is free of other requests, with all that one
+  // sweep serves.
   bool expand_one(FamilyId id) {
     const std::vector<Asked> here = requests_.all().at(id);
     for (const Asked& a : here) {
-      const std::vector<Asked> asked = requests_.of(a.request.num);
-      std::unique_ptr<Order> order = find_order(m_, asked);
+      std::unique_ptr<Order> order = find_order(m_, {a});
       bool stuck = false;
-      Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck), tangents()};
+      Sweep sweep{{a.request.num}, {a.request.den}, shared_steps(*order, a, stuck), tangents()};
       if (stuck) continue;
+      bool forward = goes_forward(sweep);
+      const std::vector<Asked> asked =
+          forward ? requests_.by(a.request.den) : requests_.of(a.request.num);
+      if (asked.size() > 1) order = find_order(m_, asked);
       std::vector<const Asked*> together;
       for (const Asked& other : asked) {
-        bool same = other.in == a.in && other.node == a.node, other_stuck = false;
-        if (!same && shared_steps(*order, other, other_stuck) != sweep.local) continue;
+        bool same = other.in == a.in && other.node == a.node;
+        if (!same && !joins(sweep, other, *order, forward)) continue;
+        sweep.nums.insert(other.request.num);
         sweep.dens.insert(other.request.den);
         together.push_back(&other);
       }
-      std::set<FamilyId> path = cone(m_, sweep);
-      bool blocked = std::any_of(path.begin(), path.end(), [&](FamilyId f) {
-        // A denominator's own definition is not on the path, unless it reads the path.
-        return requests_.stand_in(f) && reads_any(f, path, sweep);
-      });
-      if (blocked) continue;
+      if (blocked(sweep)) continue;
       if (!check_types(sweep, together)) return true;
-      expand(sweep, a, together);
+      expand(sweep, a, together, forward);
       return true;
     }
     return false;
   }
 
-  std::set<FamilyId> tangents() const {
-    return rules_ ? tangent_families(m_) : std::set<FamilyId>{};
+  // Whether another request about the same numerator (forward: denominator) shares the sweep.
+  bool joins(const Sweep& sweep, const Asked& other, Order& order, bool forward) {
+    bool stuck = false;
+    Sweep alone{{other.request.num}, {other.request.den}, {}, sweep.tangents};
+    alone.local = shared_steps(order, other, stuck);
+    if (stuck || alone.local != sweep.local || goes_forward(alone) != forward) return false;
+    // A numerator whose path is not free yet must not hold up the others.
+    return !forward || !blocked(alone);
   }
 
-  bool reads_any(FamilyId f, const std::set<FamilyId>& path, const Sweep& sweep) {
-    Sweep only{f, path, sweep.local, sweep.tangents};
-    std::set<FamilyId> inside = cone(m_, only);
-    inside.erase(f);
-    return !inside.empty() || f == sweep.num;
+  // A request that has to be expanded first: its value depends on a denominator and reaches a
+  // numerator. (A request that depends on no denominator is a constant here.)
+  bool blocked(const Sweep& sweep) {
+    std::set<std::pair<FamilyId, bool>> seen;  // whether a request stands between it and the end
+    std::vector<std::pair<FamilyId, bool>> work;
+    auto reach = [&](FamilyId f, bool behind) {
+      if (seen.insert({f, behind}).second) work.push_back({f, behind});
+    };
+    for (FamilyId num : sweep.nums) reach(num, false);
+    for (size_t i = 0; i < work.size(); ++i) {
+      auto [reader, behind] = work[i];
+      if (behind && sweep.dens.contains(reader)) return true;
+      for_each_body(m_, reader, [&, reader = reader, behind = behind](ExprId body) {
+        for_each_value_read(m_, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
+          if (follows(m_, sweep, reader, node, mode))
+            reach(get_if<Access>(m_, node)->family, behind);
+        });
+      });
+      if (!requests_.stand_in(reader)) continue;
+      for (const Asked& a : requests_.all().at(reader)) {
+        if (at_same_step(m_, sweep, reader, a.request.num, a.request.num_at))
+          reach(a.request.num, true);
+      }
+    }
+    return false;
+  }
+
+  // Of one numerator and one denominator.
+  bool goes_forward(const Sweep& sweep) const {
+    if (direction_ != Direction::Auto) return direction_ == Direction::Forward;
+    auto extents = [&](FamilyId f) {
+      std::vector<ExprId> out;
+      for (uint32_t k : free_coordinates(m_, sweep, f)) out.push_back(m_[f].coords[k].extent);
+      return out;
+    };
+    return is_smaller(m_, extents(sweep.den()), extents(sweep.num()));
+  }
+
+  std::set<FamilyId> tangents() const {
+    return rules_ ? tangent_families(m_) : std::set<FamilyId>{};
   }
 
   bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
@@ -260,7 +340,8 @@ class Differentiator {
     return true;
   }
 
-  void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
+  void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together,
+              bool forward) {
     auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
       bool stuck = false;
       sweep.tangents = tangents();
@@ -286,20 +367,36 @@ class Differentiator {
       members = cone(m_, sweep);
       work = std::move(made);
     }
-    Adjoints adjoints = transpose(m_, sweep);
-    for (const auto& [of, adjoint] : adjoints.family) touched_.insert(adjoint);
-    if (adjoints.problem) {
-      report(*adjoints.problem, *together[0]);
+    if (forward) {
+      Tangents tangents = push_forward(m_, sweep, {});
+      put(tangents.family, tangents.problem, together, [&](const Request& r) {
+        return derivative(m_, sweep, tangents, r.num, r.num_at, r.den_at);
+      });
+    } else {
+      Adjoints adjoints = transpose(m_, sweep);
+      put(adjoints.family, adjoints.problem, together, [&](const Request& r) {
+        return derivative(m_, sweep, adjoints, r.den, r.num_at, r.den_at);
+      });
+    }
+  }
+
+  // What a sweep has made, in place of the requests it was made for.
+  void put(const std::map<FamilyId, FamilyId>& made, const std::optional<Problem>& problem,
+           const std::vector<const Asked*>& together,
+           const std::function<ExprId(const Request&)>& derivative) {
+    for (const auto& [of, family] : made) touched_.insert(family);
+    if (problem) {
+      report(*problem, *together[0]);
       replace(together, [](const Asked&) { return ExprId{}; });
       return;
     }
     replace(together, [&](const Asked& x) {
-      ExprId d = derivative(m_, sweep, adjoints, x.request.den, x.request.num_at, x.request.den_at);
+      ExprId d = derivative(x.request);
       if (!d) {
         diags_
             .warning(Code::W0601,
                      fmt::format("`{}` does not depend on `{}`: the derivative is zero",
-                                 text(m_[sweep.num].name), text(m_[x.request.den].name)))
+                                 text(m_[x.request.num].name), text(m_[x.request.den].name)))
             .primary(x.span, "requested here");
       }
       return d;
