@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "autodiff/contract.h"
 #include "autodiff/custom.h"
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
@@ -14,6 +15,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
+#include "core/diagonal.h"
 #include "core/groups.h"
 #include "core/merge.h"
 #include "core/rewrite.h"
@@ -180,34 +182,16 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
   return out;
 }
 
-// Whether one value certainly has fewer cells than another. A symbolic extent counts as more than
-// any number.
-bool is_smaller(const Module& m, const std::vector<ExprId>& a, std::vector<ExprId> b) {
-  int64_t known_a = 1, known_b = 1;
-  bool symbols = false;  // in `a` beyond those of `b`
-  for (ExprId e : a) {
-    auto same = std::find(b.begin(), b.end(), e);
-    if (same != b.end()) {
-      b.erase(same);
-    } else if (auto n = const_int(m, e)) {
-      known_a *= *n;
-    } else {
-      symbols = true;
-    }
-  }
-  bool more = false;  // in `b`
-  for (ExprId e : b) {
-    auto n = const_int(m, e);
-    if (n) known_b *= *n;
-    more |= !n;
-  }
-  return !symbols && (more || known_a < known_b);
-}
-
 class Differentiator {
  public:
   Differentiator(Module& m, Diagnostics& diags, Direction direction)
-      : m_(m), diags_(diags), direction_(direction), requests_(m), rules_(has_rules(m)) {}
+      : m_(m),
+        diags_(diags),
+        direction_(direction),
+        contractions_(
+            push_contractions(m, direction != Direction::Reverse, direction != Direction::Forward)),
+        requests_(m),
+        rules_(has_rules(m)) {}
 
   void run() {
     while (!requests_.empty()) {
@@ -225,6 +209,7 @@ class Differentiator {
       drop_rules(m_);
       merge_equal(m_);  // a rule often calls its own function
     }
+    drop_diagonals(m_);
     // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
     for (FamilyId id : touched_) names.insert(m_[id].name);
@@ -244,9 +229,9 @@ class Differentiator {
     for (const Asked& a : here) {
       std::unique_ptr<Order> order = find_order(m_, {a});
       bool stuck = false;
-      Sweep sweep{{a.request.num}, {a.request.den}, shared_steps(*order, a, stuck), tangents()};
+      Sweep sweep = sweep_for(a, *order, stuck);
       if (stuck) continue;
-      bool forward = goes_forward(sweep);
+      bool forward = goes_forward(a, sweep);
       const std::vector<Asked> asked =
           forward ? requests_.by(a.request.den) : requests_.of(a.request.num);
       if (asked.size() > 1) order = find_order(m_, asked);
@@ -255,7 +240,7 @@ class Differentiator {
         bool same = other.in == a.in && other.node == a.node;
         if (!same && !joins(sweep, other, *order, forward)) continue;
         sweep.nums.insert(other.request.num);
-        sweep.dens.insert(other.request.den);
+        sweep.dens.insert(den_of(other));
         together.push_back(&other);
       }
       if (blocked(sweep)) continue;
@@ -269,9 +254,8 @@ class Differentiator {
   // Whether another request about the same numerator (forward: denominator) shares the sweep.
   bool joins(const Sweep& sweep, const Asked& other, Order& order, bool forward) {
     bool stuck = false;
-    Sweep alone{{other.request.num}, {other.request.den}, {}, sweep.tangents};
-    alone.local = shared_steps(order, other, stuck);
-    if (stuck || alone.local != sweep.local || goes_forward(alone) != forward) return false;
+    Sweep alone = sweep_for(other, order, stuck);
+    if (stuck || alone.local != sweep.local || goes_forward(other, alone) != forward) return false;
     // A numerator whose path is not free yet must not hold up the others.
     return !forward || !blocked(alone);
   }
@@ -303,8 +287,20 @@ class Differentiator {
     return false;
   }
 
-  // Of one numerator and one denominator.
-  bool goes_forward(const Sweep& sweep) const {
+  // The direction that a request is about; null: it is about every cell of its denominator.
+  const Along* along(const Asked& a) const {
+    auto it = contractions_.along.find(a.request.den);
+    return it == contractions_.along.end() ? nullptr : &it->second;
+  }
+  FamilyId den_of(const Asked& a) const { return along(a) ? along(a)->den : a.request.den; }
+
+  // For one request alone.
+  Sweep sweep_for(const Asked& a, Order& order, bool& stuck) const {
+    return {{a.request.num}, {den_of(a)}, shared_steps(order, a, stuck), tangents()};
+  }
+
+  bool goes_forward(const Asked& a, const Sweep& sweep) const {
+    if (along(a)) return true;
     if (direction_ != Direction::Auto) return direction_ == Direction::Forward;
     auto extents = [&](FamilyId f) {
       std::vector<ExprId> out;
@@ -368,7 +364,8 @@ class Differentiator {
       work = std::move(made);
     }
     if (forward) {
-      Tangents tangents = push_forward(m_, sweep, {});
+      Tangents tangents =
+          push_forward(m_, sweep, along(a) ? std::optional(*along(a)) : std::nullopt);
       put(tangents.family, tangents.problem, together, [&](const Request& r) {
         return derivative(m_, sweep, tangents, r.num, r.num_at, r.den_at);
       });
@@ -396,7 +393,7 @@ class Differentiator {
         diags_
             .warning(Code::W0601,
                      fmt::format("`{}` does not depend on `{}`: the derivative is zero",
-                                 text(m_[x.request.num].name), text(m_[x.request.den].name)))
+                                 text(m_[x.request.num].name), text(m_[den_of(x)].name)))
             .primary(x.span, "requested here");
       }
       return d;
@@ -421,7 +418,7 @@ class Differentiator {
     const Asked& a = asked[0];
     diags_
         .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
-                                        text(m_[a.request.num].name), text(m_[a.request.den].name)))
+                                        text(m_[a.request.num].name), text(m_[den_of(a)].name)))
         .primary(a.span, "this request stands on its own path")
         .help(
             "inside a recurrence, ask for the derivative at one step: give numerator and "
@@ -466,6 +463,7 @@ class Differentiator {
   Module& m_;
   Diagnostics& diags_;
   Direction direction_;
+  Contractions contractions_;
   Requests requests_;
   bool rules_;  // some function has a rule
   std::set<FamilyId> touched_;

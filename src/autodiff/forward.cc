@@ -136,10 +136,7 @@ class Forward {
     if (m_[tangent].clauses.size() != 1) return;
     ExprId solved = m_[tangent].clauses[0].body;
     if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;
-    if (const auto* a = get_if<Apply>(m_, solved); a && a->op == Op::Select) {
-      const auto* zero = get_if<FloatLit>(m_, a->args[2]);
-      if (zero && zero->value == 0) support_[id] = a->args[0];
-    }
+    if (ExprId gate = support(m_, tangent, support_, out_.family)) support_[id] = gate;
   }
 
   std::vector<ExprId> extra_slots(uint32_t rank) {

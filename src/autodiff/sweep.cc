@@ -138,6 +138,24 @@ ExprId weighted(Module& m, const Coef& coef, ExprId by, DType type, bool& negati
   return value;
 }
 
+ExprId support(Module& m, FamilyId family, const std::map<FamilyId, ExprId>& supports,
+               const std::map<FamilyId, FamilyId>& made) {
+  if (m[family].clauses.size() != 1) return {};
+  ExprId body = m[family].clauses[0].body;
+  if (const auto* a = get_if<Apply>(m, body); a && a->op == Op::Select) {
+    const auto* zero = get_if<FloatLit>(m, a->args[2]);
+    return zero && zero->value == 0 ? a->args[0] : ExprId{};
+  }
+  const auto* read = get_if<Access>(m, body);
+  if (!read) return {};
+  for (const auto& [of, gate] : supports) {
+    if (made.at(of) != read->family) continue;
+    std::vector<ExprId> at = read->at;
+    return substitute(m, gate, at, m[family].rank());
+  }
+  return {};
+}
+
 ExprId sum(Module& m, std::vector<Contribution> parts, DType type) {
   if (parts.empty()) return float_lit(m, 0, type);
   // The direct response first, then what comes back through other values; among these a positive

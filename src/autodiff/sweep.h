@@ -76,4 +76,10 @@ struct Contribution {
 ExprId weighted(Module& m, const Coef& coef, ExprId by, core::DType type, bool& negative);
 ExprId sum(Module& m, std::vector<Contribution> parts, core::DType type);
 
+// Where a solved adjoint or tangent is not zero by structure: the gate it has, or that of the one
+// it is a copy of. Invalid: not known. `made` are the sweep's families and `supports` what is known
+// of them, both by the family they belong to.
+ExprId support(Module& m, core::FamilyId family, const std::map<core::FamilyId, ExprId>& supports,
+               const std::map<core::FamilyId, core::FamilyId>& made);
+
 }  // namespace ein::autodiff

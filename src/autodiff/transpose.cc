@@ -89,10 +89,7 @@ class Transposer {
     solve_gates(m_, adjoint);
     ExprId solved = m_[adjoint].clauses[0].body;
     if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;
-    if (const auto* a = get_if<Apply>(m_, solved); a && a->op == Op::Select) {
-      const auto* zero = get_if<FloatLit>(m_, a->args[2]);
-      if (zero && zero->value == 0) support_[id] = a->args[0];
-    }
+    if (ExprId gate = support(m_, adjoint, support_, out_.family)) support_[id] = gate;
   }
 
   // What `in` adds to the adjoint of `id`; as_seed: with the reader's adjoint being the numerator's
