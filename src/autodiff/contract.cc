@@ -143,9 +143,9 @@ class Contractor {
   ExprId push(const Place& p) {
     Product factors;
     flatten(m_, p.sum.body, false, factors);
-    auto depth = p.sum.first + static_cast<uint32_t>(p.sum.over.size());
+    scope_ = p.sum.first + static_cast<uint32_t>(p.sum.over.size());
     for (size_t k = 0; k < factors.num.size(); ++k) {
-      std::optional<Request> r = as_request(factors.num[k], depth);
+      std::optional<Request> r = as_request(factors.num[k], scope_);
       if (!r || r->num == r->den || m_[r->num].rank() == 0 || m_[r->den].rank() == 0) continue;
       if (depends(r->num, p.in)) continue;  // it stands in a recurrence with what it asks about
       Product rest = factors;
@@ -251,7 +251,7 @@ class Contractor {
   ExprId moved(ExprId e, const std::vector<ExprId>& own, const std::vector<uint32_t>& extra,
                uint32_t first, uint32_t second, uint32_t depth) {
     if (!e) return e;
-    std::vector<ExprId> with(kMaxSlots);
+    std::vector<ExprId> with(scope_);
     for (uint32_t k = 0; k < own.size(); ++k) with[slot_of(m_, own[k])] = slot(m_, first + k);
     for (uint32_t k = 0; k < extra.size(); ++k) with[extra[k]] = slot(m_, second + k);
     return substitute(m_, e, with, depth);
@@ -348,6 +348,7 @@ class Contractor {
   Module& m_;
   Contractions& out_;
   bool directions_, seeds_;
+  uint32_t scope_ = 0;  // slots in scope inside the sum that is looked at
   std::set<FamilyId> observed_;
 };
 
