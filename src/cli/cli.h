@@ -43,8 +43,9 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   bool check_overflow = false;
-  std::string grad_memory;  // a size; empty: no limit
-  std::string emit;         // print a stage of the compilation instead of running
+  std::string direction = "auto";  // --grad-mode
+  std::string grad_memory;         // a size; empty: no limit
+  std::string emit;                // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
@@ -61,6 +62,7 @@ struct GradCommand {
   std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;
+  std::string direction = "auto";  // --mode
 };
 
 struct FmtCommand {
@@ -108,8 +110,9 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
-  bool doc_examples = false;    // those in doc comments are tests too
-  std::vector<std::string> in;  // NAME=FILE: inputs, for those whose type leaves the rank open
+  bool doc_examples = false;       // those in doc comments are tests too
+  std::vector<std::string> in;     // NAME=FILE: inputs, for those whose type leaves the rank open
+  std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 

@@ -43,6 +43,11 @@ void add_input_files(CLI::App& app, std::vector<std::string>& in) {
       ->allow_extra_args(false);
 }
 
+void add_direction(CLI::App& app, const char* option, std::string& direction) {
+  app.add_option(option, direction, "take derivatives from this side; auto is the cheaper one")
+      ->check(CLI::IsMember({"auto", "forward", "reverse"}));
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
@@ -74,6 +79,7 @@ int dispatch(int argc, char** argv) {
                     "integer overflow stops the program instead of wrapping");
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
 
@@ -95,6 +101,7 @@ int dispatch(int argc, char** argv) {
   add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
+  add_direction(*grad_app, "--mode", grad.direction);
 
   FmtCommand format;
   CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
