@@ -284,10 +284,29 @@ class Differentiator {
       });
     } else {
       Adjoints adjoints = transpose(m_, sweep);
+      if (reads_by_data(members)) by_data_.insert(sweep.nums.begin(), sweep.nums.end());
       put(adjoints.family, adjoints.problem, together, [&](const Request& r) {
         return derivative(m_, sweep, adjoints, r.den, r.num_at, r.den_at);
       });
     }
+  }
+
+  // Some address on the path is data, so it may be wrong: reading it forward would notice, adding
+  // to it backward does not.
+  bool reads_by_data(const std::set<FamilyId>& members) const {
+    bool found = false;
+    auto is_data = [&](ExprId index) {
+      for_each_node(m_, index, [&](ExprId x) { found |= get_if<Access>(m_, x) != nullptr; });
+    };
+    for (FamilyId f : members) {
+      for_each_body(m_, f, [&](ExprId body) {
+        for_each_node(m_, body, [&](ExprId x) {
+          const auto* a = get_if<Access>(m_, x);
+          if (a && members.contains(a->family)) std::for_each(a->at.begin(), a->at.end(), is_data);
+        });
+      });
+    }
+    return found;
   }
 
   // What a sweep has made, in place of the requests it was made for.
@@ -362,6 +381,10 @@ class Differentiator {
       }
     }
     for (FamilyId f : holders) {
+      for (const Asked& x : requests_.all().at(f)) {
+        if (with.contains(x.node) && x.request.num != f && by_data_.contains(x.request.num))
+          m_.families[f].with.push_back(x.request.num);
+      }
       rewrite_family(m_, f, [&](ExprId e) {
         return rewrite(m_, e, [&](ExprId x) {
           auto it = with.find(x);
@@ -381,6 +404,7 @@ class Differentiator {
   bool rules_;  // some function has a rule
   std::set<FamilyId> touched_;
   std::set<FamilyId> changed_;  // their requests may stand elsewhere now
+  std::set<FamilyId> by_data_;  // numerators whose value reads the path at addresses that are data
 };
 
 }  // namespace

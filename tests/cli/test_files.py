@@ -322,7 +322,7 @@ class Save(Files):
     def test_unwritable(self):
         done = self.check(["-c", f"let x = 1; save({self.quoted(self.path('no/x.npy'))}, x);"], 3, "")
         self.assertIn("no such folder", done.stderr)
-        self.assertIn("  at <command line>:1:12\n", done.stderr)
+        self.assertIn(" --> <command line>:1:12\n", done.stderr)
         self.check(["-c", "let x = 1;", "--out", "x=/dev/null/x.npy"], 3, "", "cannot write")
         self.check(["-c", "let x = 1;", "--out", "x=x.txt"], 2, "", "no format of tensors")
 
