@@ -19,6 +19,8 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
 // up to T asks for T >= 1). `extent` stays as it is when no clause says.
 bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
 
+// The slots that a local may carry, by number: those of the enclosing clause, then the binders.
+std::vector<SiteSlot> slots_around(const Env& env);
 // A family without clauses yet, so that others can read it. `carries`: slots of the enclosing
 // clause that become its first coordinates.
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,

@@ -61,13 +61,6 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   return true;
 }
 
-// The slots that a local may carry, by number: those of the enclosing clause, then the binders.
-std::vector<SiteSlot> slots_around(const Env& env) {
-  std::vector<SiteSlot> out = env.site ? env.site->slots : std::vector<SiteSlot>{};
-  out.insert(out.end(), env.binders.begin(), env.binders.end());
-  return out;
-}
-
 // Slots below the clauses' own that their bodies and the conditions around them read.
 uint64_t slots_read(Sema& s, const Definition& d) {
   uint64_t free = 0;
@@ -202,6 +195,12 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
 }
 
 }  // namespace
+
+std::vector<SiteSlot> slots_around(const Env& env) {
+  std::vector<SiteSlot> out = env.site ? env.site->slots : std::vector<SiteSlot>{};
+  out.insert(out.end(), env.binders.begin(), env.binders.end());
+  return out;
+}
 
 bool carries_binders(Sema& s, const Definition& d) {
   const Env& env = d.scope->env;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sema/coords.h"
+#include "sema/define.h"
 
 namespace ein::sema {
 namespace {
@@ -184,6 +185,19 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
   return true;
 }
 
+// A recurrence inside the reduction carries its binders, so their ranges are needed even when the
+// reduction itself leaves the clause again (a field that is not taken, an arm that is never
+// reached): they are inferred from it here.
+void keep_ranges(Sema& s, const Env& env, const Value& v) {
+  if (!env.site || env.site->lifted.empty()) return;
+  core::Clause clause;
+  for (const SiteSlot& slot : slots_around(env)) clause.box.push_back(slot.range);
+  if (clause.box.size() != v.depth) return;
+  for (const core::Coord& c : v.coords) clause.box.push_back({core::int_lit(s.m, 0), c.extent});
+  clause.body = v.body;
+  env.site->lifted.push_back({FamilyId{}, std::move(clause)});
+}
+
 }  // namespace
 
 std::optional<Reduction> reduction_named(Symbol name) {
@@ -335,6 +349,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     out.type = DType::I32;
     out.typing = Typing::Fixed;
   }
+  keep_ranges(s, outer, out);
   return out;
 }
 
