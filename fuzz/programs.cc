@@ -30,7 +30,7 @@ std::string check(const Generated& g, bool native, int opt_level, int& skipped) 
   ein::fuzz::Subject subject;
   if (std::string wrong = compile_source(g.source, subject); !wrong.empty()) return wrong;
   ein::core::Module& m = subject.compiled.module;
-  if (std::string wrong = check_round_trip(m); !wrong.empty()) return wrong;
+  if (std::string wrong = ein::printed_agrees(m); !wrong.empty()) return wrong;
   ein::fuzz::Subject plain;
   if (std::string wrong = compile_source(without_requests(g.source), plain); !wrong.empty())
     return wrong;
@@ -41,7 +41,7 @@ std::string check(const Generated& g, bool native, int opt_level, int& skipped) 
   }
   ein::NativeOptions options;
   options.opt_level = opt_level;
-  return native ? check_native(m, g.inputs, g.values, options) : "";
+  return native ? ein::native_agrees(m, g.inputs, g.values, options) : "";
 }
 
 }  // namespace

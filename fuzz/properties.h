@@ -7,9 +7,8 @@
 
 #include "base/diag.h"
 #include "base/source.h"
-#include "codegen/native.h"
 #include "core/eval.h"
-#include "driver/compile.h"
+#include "driver/agree.h"
 
 namespace ein::fuzz {
 
@@ -22,23 +21,13 @@ struct Subject {
 // Compiles; on errors the rendered diagnostics.
 std::string compile_source(const std::string& source, Subject& out);
 
-// print → parse → check gives the same Core hash.
-std::string check_round_trip(core::Module& m);
-
-// Native code and the reference evaluator give the same values (floats within a tolerance).
-std::string check_native(core::Module& m, const core::Inputs& inputs,
-                         const std::vector<std::string>& values, const NativeOptions& options = {});
-
 // `gradient` is the derivative of the scalar `of` by the input `wrt`: against central differences
-// along random directions. Directions across a kink are recognised by two step sizes that disagree,
-// and skipped; `skipped` counts them.
+// along random directions. Those across a kink are skipped; `skipped` counts them.
 std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of,
                            const std::string& wrt, const std::string& gradient, int directions,
                            int& skipped);
 
 // nodes(value + gradient) ≤ 6 × nodes(value); `plain` is the program without its requests.
 std::string check_size(const core::Module& plain, const core::Module& whole);
-
-bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& where);
 
 }  // namespace ein::fuzz

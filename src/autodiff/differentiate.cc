@@ -219,6 +219,9 @@ class Differentiator {
         // A denominator's own definition is not on the path, unless it reads the path.
         return requests_.stand_in(f) && reads_any(f, path, sweep);
       });
+      // A request that the numerator reads may depend on the denominator, which shows only when it
+      // is expanded.
+      for (FamilyId f : below(m_, sweep)) blocked |= !path.contains(f) && requests_.stand_in(f);
       if (blocked) continue;
       if (!check_types(sweep, together)) return true;
       expand(sweep, a, together);

@@ -306,6 +306,21 @@ std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
   });
 }
 
+std::set<FamilyId> below(const Module& m, const Sweep& sweep) {
+  std::set<FamilyId> out{sweep.num};
+  std::vector<FamilyId> work{sweep.num};
+  for (size_t i = 0; i < work.size(); ++i) {
+    FamilyId reader = work[i];
+    for_each_body(m, reader, [&](ExprId body) {
+      for_each_value_read(m, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
+        FamilyId read = get_if<Access>(m, node)->family;
+        if (follows(m, sweep, reader, node, mode) && out.insert(read).second) work.push_back(read);
+      });
+    });
+  }
+  return out;
+}
+
 bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members,
              FamilyId reader, ExprId read, Mode mode) {
   return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read, mode);

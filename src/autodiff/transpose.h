@@ -53,6 +53,8 @@ std::set<core::FamilyId> between(
     const std::function<bool(core::FamilyId reader, ExprId read, Mode mode)>& follows);
 // The same along the reads that carry a tangent in this sweep.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
+// The numerator and everything it reads along such reads, whether or not a denominator is there.
+std::set<core::FamilyId> below(const Module& m, const Sweep& sweep);
 
 // Whether a read in the definition of `reader` carries a tangent from one family of `members` on.
 bool carries(const Module& m, const Sweep& sweep, const std::set<core::FamilyId>& members,

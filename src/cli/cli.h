@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/render.h"
 #include "base/source.h"
+#include "core/eval.h"
 #include "driver/compile.h"
 #include "runtime/tensor.h"
 
@@ -61,6 +62,15 @@ struct GradCommand {
   std::vector<std::string> wrt;
 };
 
+struct GradcheckCommand {
+  CommonOptions common;
+  std::vector<std::string> in, set;  // as for `run`; inputs that are not given are made up
+  std::string of, value;
+  std::vector<std::string> wrt;
+  bool seed_tolerances = false;
+  std::string format = "text";
+};
+
 struct FmtCommand {
   std::vector<std::string> files;  // `-` for standard input to standard output
   bool check = false;
@@ -89,6 +99,7 @@ struct NewCommand {
 int run_verb(const RunCommand& command);
 int check_verb(const CheckCommand& command);
 int grad_verb(const GradCommand& command);
+int gradcheck_verb(const GradcheckCommand& command);
 int fmt_verb(const FmtCommand& command);
 int fix_verb(const FixCommand& command);
 int explain_verb(const ExplainCommand& command);
@@ -100,7 +111,8 @@ struct Program {
   SourceMap sources;
   Diagnostics diags;
   Compiled compiled;
-  int status = kFine;  // kUsage: the file cannot be read; kProgramWrong: it has errors
+  CompileOptions options;  // it was compiled with
+  int status = kFine;      // kUsage: the file cannot be read; kProgramWrong: it has errors
 };
 struct LoadOptions {
   ExtraRequest extra;
@@ -108,6 +120,7 @@ struct LoadOptions {
   bool strict = false;
   bool doc_examples = false;    // those in doc comments are tests too
   std::vector<std::string> in;  // NAME=FILE: inputs, for those whose type leaves the rank open
+  bool keep_asked = false;
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 
@@ -121,6 +134,12 @@ Text read_source(const CommonOptions& options);
 struct Pair {
   std::string name, value;
 };
+// A value of the program; invalid, and what to say about it, when there is none.
+core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem);
+// Fills `inputs` from --in and --set; the exit status when something is wrong.
+std::optional<int> read_inputs(const std::vector<std::string>& in,
+                               const std::vector<std::string>& set, const core::Module& m,
+                               core::Inputs& inputs);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // In a file with several tensors an input is the one with its name; empty: there is one only.
 std::string member_for(const Pair& given);

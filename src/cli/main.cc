@@ -87,6 +87,24 @@ int dispatch(int argc, char** argv) {
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
 
+  GradcheckCommand gradcheck;
+  CLI::App* gradcheck_app =
+      app.add_subcommand("gradcheck", "compare every derivative with differences");
+  add_common(*gradcheck_app, gradcheck.common);
+  gradcheck_app
+      ->add_option("--in", gradcheck.in, "NAME=FILE: an input; those not given are made up")
+      ->allow_extra_args(false);
+  gradcheck_app->add_option("--set", gradcheck.set, "NAME=VALUE: a scalar input")
+      ->allow_extra_args(false);
+  gradcheck_app->add_option("--of", gradcheck.of, "only the derivative of this value");
+  gradcheck_app->add_option("--wrt", gradcheck.wrt, "with respect to these values")->delimiter(',');
+  gradcheck_app->add_option("--value", gradcheck.value,
+                            "compare this value of the program instead of what is derived");
+  gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
+                          "a fixed table of tolerances and steps per type");
+  gradcheck_app->add_option("--format", gradcheck.format, "how the report looks")
+      ->check(CLI::IsMember({"text", "json"}));
+
   FmtCommand format;
   CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
   fmt_app->add_option("FILES", format.files, "the programs; - for standard input")->required();
@@ -133,6 +151,7 @@ int dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
   if (*run_app) return run_verb(run);
   if (*check_app) return check_verb(check);
+  if (*gradcheck_app) return gradcheck_verb(gradcheck);
   if (*fmt_app) return fmt_verb(format);
   if (*fix_app) return fix_verb(fix);
   if (*explain_app) return explain_verb(explain);

@@ -276,6 +276,9 @@ struct Module {
   Store<FunctionId, Function> functions;
   Constraints constraints;
   std::vector<Effect> effects;  // in source order
+  // The places of Rule nodes whose rule is marked `#[surrogate]`: it is not meant to be the
+  // derivative of its function. Only before autodiff, and only for those who check derivatives.
+  std::vector<Span> surrogates;
   // The names of the first so many families and params, for fresh_name: names never change.
   struct Names {
     std::unordered_set<Symbol> symbols;

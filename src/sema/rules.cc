@@ -47,6 +47,28 @@ bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
   return true;
 }
 
+bool is_surrogate(const Sema& s, const Function& rule) {
+  const std::vector<ast::Attribute>& given = s.ast[rule.stmt].attributes;
+  return std::any_of(given.begin(), given.end(),
+                     [](const ast::Attribute& a) { return text(a.name.symbol) == "surrogate"; });
+}
+
+void check_attributes(Sema& s, const Function& rule) {
+  for (const ast::Attribute& a : s.ast[rule.stmt].attributes) {
+    const std::string& name = text(a.name.symbol);
+    if (name == "surrogate" && a.args.empty()) continue;
+    bool known = name == "surrogate";
+    auto& d = s.diags.error(Code::E0114, known ? "`surrogate` takes no arguments"
+                                               : "a rule has no attribute " + quoted(name));
+    d.primary(a.span, "").label(rule.fn->name.span, "on the rule of this function");
+    std::string near = did_you_mean(name, {"surrogate"});
+    d.help(near.empty() || known
+               ? "`#[surrogate]` marks a rule that is not meant to be the derivative of its "
+                 "function, such as a straight-through estimator"
+               : "did you mean `surrogate`?");
+  }
+}
+
 // Parameters whose tangent the body does not use have a zero derivative.
 void warn_unused(Sema& s, const ast::Fn& rule) {
   std::set<Symbol> used;
@@ -173,6 +195,7 @@ void check_rules(Sema& s, Scope& scope) {
     } else {
       ok = same_signature(s, rule, *f->second.fn);
     }
+    check_attributes(s, it->second);
     if (ok) warn_unused(s, rule);
     it = ok ? std::next(it) : scope.rules.erase(it);
   }
@@ -234,6 +257,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
   }
   std::vector<CoreId> parts = aligned(s, env, {value, tangent}, value.coords.size());
   value.body = core::apply(s.m, core::Op::Rule, parts, span);
+  if (is_surrogate(s, rule)) s.m.surrogates.push_back(s.m[value.body].span);
   value.depth = env.depth;
   return value;
 }

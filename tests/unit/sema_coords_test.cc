@@ -219,7 +219,7 @@ TEST(SemaCoords, MaskedSoftmaxGradient) {
   in["ok"] = tensor({2, 3}, {1, 1, 0, 0, 1, 1}, DType::Bool);
   int skipped = 0;
   EXPECT_EQ(fuzz::check_gradient(subject.compiled.module, in, "loss", "x", "dx", 6, skipped), "");
-  EXPECT_EQ(fuzz::check_round_trip(subject.compiled.module), "");
+  EXPECT_EQ(printed_agrees(subject.compiled.module), "");
 }
 
 }  // namespace
