@@ -43,7 +43,8 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   bool check_overflow = false;
-  std::string emit;  // print a stage of the compilation instead of running
+  std::string grad_memory;  // a size; empty: no limit
+  std::string emit;         // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
@@ -52,6 +53,7 @@ struct CheckCommand {
   bool facts = false;
   bool strict = false;
   std::string format = "text";  // of --facts
+  std::string grad_memory;      // as for `run`: the plan is among the facts
 };
 
 struct GradCommand {
@@ -121,6 +123,8 @@ Text read_source(const CommonOptions& options);
 struct Pair {
   std::string name, value;
 };
+// The value of --grad-memory; the exit status when it is wrong.
+std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // In a file with several tensors an input is the one with its name; empty: there is one only.
 std::string member_for(const Pair& given);
