@@ -44,7 +44,8 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   bool check_overflow = false;
-  std::string emit;  // print a stage of the compilation instead of running
+  std::string grad_memory;  // a size; empty: no limit
+  std::string emit;         // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
@@ -53,6 +54,7 @@ struct CheckCommand {
   bool facts = false;
   bool strict = false;
   std::string format = "text";  // of --facts
+  std::string grad_memory;      // as for `run`: the plan is among the facts
 };
 
 struct GradCommand {
@@ -140,6 +142,8 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
                                core::Inputs& inputs);
+// The value of --grad-memory; the exit status when it is wrong.
+std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // In a file with several tensors an input is the one with its name; empty: there is one only.
 std::string member_for(const Pair& given);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -44,7 +45,31 @@ sema::InputShapes input_shapes(const std::vector<std::string>& in,
   return out;
 }
 
+// `512MiB`, `2GB`, `4096` in bytes; nothing when it is no size.
+std::optional<uint64_t> parse_size(const std::string& text) {
+  static const std::pair<const char*, double> units[] = {
+      {"", 1},     {"B", 1},        {"kB", 1e3},        {"KB", 1e3},          {"MB", 1e6},
+      {"GB", 1e9}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || !(value >= 0)) return std::nullopt;
+  for (const auto& [unit, bytes] : units) {
+    if (std::string(stop, end) == unit && value * bytes < 9e18)
+      return static_cast<uint64_t>(value * bytes);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes) {
+  if (text.empty()) return std::nullopt;
+  bytes = parse_size(text);
+  if (bytes) return std::nullopt;
+  return usage_error(
+      fmt::format("--grad-memory needs a size such as 512MiB, 2GB or 4096, got `{}`", text));
+}
 
 std::optional<Pair> split(const std::string& text) {
   size_t at = text.find('=');

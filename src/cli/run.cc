@@ -51,6 +51,7 @@ int run_verb(const RunCommand& command) {
   options.opt_level = command.opt_level;
   options.check_overflow = command.check_overflow;
   options.show = command.show;
+  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   std::vector<Pair> outputs;
   for (const std::string& given : command.out) {
     auto pair = split(given);
@@ -92,6 +93,12 @@ int run_verb(const RunCommand& command) {
   }
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
+  }
+  for (const plan::SegmentPlan& plan : result.checkpoints) {
+    if (options.grad_memory && plan.bytes > *options.grad_memory) {
+      fmt::print(stderr, "warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
+                 plan::describe(plan));
+    }
   }
   if (result.error) return runtime_error(*result.error, &p.sources);
   if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));

@@ -81,7 +81,7 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
 }
 
 RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
-                         const std::vector<std::vector<int64_t>>& shapes) {
+                         const std::vector<int64_t>& params) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:
@@ -91,12 +91,11 @@ RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
     case loops::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case loops::Site::Kind::Bounds: break;
   }
-  uint32_t number = 0;
-  for (const loops::Buffer& b : n.program.buffers) {
-    if (b.name == site.name) break;
-    ++number;
+  const core::Module& m = n.plan.module;
+  std::vector<int64_t> extents;  // of the family, of which a buffer may keep a part
+  for (const core::Coord& c : m[m.find(intern(site.name))].coords) {
+    extents.push_back(std::max<int64_t>(0, core::eval_extent(m, c.extent, params)));
   }
-  const std::vector<int64_t>& extents = shapes[number];
   std::vector<int64_t> at(failure.values, failure.values + extents.size());
   return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
                       fmt::join(at, ", "), fmt::join(extents, ", ")),
@@ -104,8 +103,8 @@ RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
 }
 
 RuntimeError error_of(const Native& n, const NativeFailure& failure,
-                      const std::vector<std::vector<int64_t>>& shapes) {
-  RuntimeError out = why_stopped(n, failure, shapes);
+                      const std::vector<int64_t>& params) {
+  RuntimeError out = why_stopped(n, failure, params);
   if (failure.caller >= 0) {
     out.statement = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.caller))].statement;
   }
@@ -171,18 +170,12 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   return 1;
 }
 
-void families_of(const core::Step& step, std::vector<core::FamilyId>& out) {
-  match(
-      step, [&](const core::Compute& c) { out.push_back(c.family); },
-      [&](const core::Sequence& q) {
-        for (const core::Step& s : q.body) families_of(s, out);
-      });
-}
-
 // Only what was computed before the part that was stopped.
 void keep_finished(const Native& n, uint32_t part, NativeResult& out) {
   std::vector<core::FamilyId> finished;
-  for (uint32_t i = 0; i < part; ++i) families_of(n.plan.schedule.steps[i], finished);
+  for (uint32_t i = 0; i < part; ++i) {
+    for (core::FamilyId f : core::families_of({n.plan.schedule.steps[i]})) finished.push_back(f);
+  }
   std::erase_if(out.values, [&](const auto& value) {
     return std::find(finished.begin(), finished.end(), value.first) == finished.end();
   });
@@ -245,7 +238,7 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
     out.stopped = std::move(polled.stopped);
     keep_finished(n, site_at(n, failure.site).part, out);
   } else {
-    out.error = error_of(n, failure, shapes);
+    out.error = error_of(n, failure, params);
   }
 }
 

@@ -166,6 +166,9 @@ struct Family {
   std::vector<ExprId> cells;    // Kind::Table
   std::shared_ptr<const LoadedFile> file;  // Kind::Input
   bool generated = false;       // made by the compiler, not a name the user wrote
+  // `#[checkpoint(n)]`: derivatives compute its steps again, n at a time, rather than keep them all.
+  // 0: no wish; −1: a number of steps that the plan chooses.
+  int64_t checkpoint = 0;
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
@@ -248,6 +251,14 @@ struct Effect {
   Span span;
 };
 
+// Families that run along one coordinate in step although no read demands it, so that what one of
+// them needs of another need not be kept for all steps. A wish about order, no part of the meaning.
+struct Lockstep {
+  struct Member { FamilyId family; uint32_t position; };
+  std::vector<Member> members;
+  bool downward = false;
+};
+
 // ---- the arena and the module ------------------------------------------------------------------
 
 class Arena {
@@ -279,6 +290,7 @@ struct Module {
   // The places of Rule nodes whose rule is marked `#[surrogate]`: it is not meant to be the
   // derivative of its function. Only before autodiff, and only for those who check derivatives.
   std::vector<Span> surrogates;
+  std::vector<Lockstep> locksteps;
   // The names of the first so many families and params, for fresh_name: names never change.
   struct Names {
     std::unordered_set<Symbol> symbols;

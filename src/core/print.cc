@@ -448,6 +448,9 @@ std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) 
     case Family::Kind::Defined: break;
   }
   std::string out;
+  if (f.checkpoint != 0) {
+    out = f.checkpoint > 0 ? fmt::format("#[checkpoint({})]\n", f.checkpoint) : "#[checkpoint]\n";
+  }
   for (const Clause& c : f.clauses) out += clause_text(m, f, c, !bare.contains(id));
   return out;
 }

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "codegen/native.h"
+#include "core/groups.h"
+#include "core/rewrite.h"
 #include "driver/files.h"
 #include "runtime/show.h"
 
@@ -87,6 +90,11 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
   return wanted;
 }
 
+bool segments_wanted(const core::Module& m, const RunOptions& options) {
+  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
+                                            [](const auto& f) { return f.checkpoint != 0; });
+}
+
 }  // namespace
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
@@ -95,14 +103,48 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
   return out;
 }
 
-RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& options,
+std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
+                                                               const RunOptions& options) {
+  if (m.params.size() > 0) return std::nullopt;
+  std::vector<FamilyId> wanted = wanted_families(m, options);
+  if (wanted.empty()) {  // the values that nothing else reads
+    std::set<FamilyId> read;
+    for (uint32_t i = 0; i < m.families.size(); ++i) {
+      core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
+        core::for_each_node(m, body, [&](core::ExprId e) {
+          if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
+        });
+      });
+    }
+    for (uint32_t i = 0; i < m.families.size(); ++i) {
+      if (!read.contains(FamilyId(i))) wanted.push_back(FamilyId(i));
+    }
+  }
+  return plan::checkpoint(m, wanted, {}, options.grad_memory).plans;
+}
+
+RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
-  std::vector<FamilyId> wanted = wanted_families(m, options);
+  core::Module cut;  // when steps are computed again instead of kept
+  std::vector<FamilyId> wanted = wanted_families(original, options);
   Values values;
   core::Inputs inputs = supplied;
-  out.error = read_loaded(m, wanted, inputs);
+  out.error = read_loaded(original, wanted, inputs);
   if (out.error) return out;
+  if (segments_wanted(original, options)) {
+    auto params = core::bind_params(original, inputs,
+                                    core::families_of(core::schedule(original, wanted).steps));
+    if (auto* e = std::get_if<RuntimeError>(&params)) {
+      out.error = *e;
+      return out;
+    }
+    plan::Checkpointed planned = plan::checkpoint(
+        original, wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+    out.checkpoints = std::move(planned.plans);
+    cut = std::move(planned.module);
+  }
+  core::Module& m = out.checkpoints.empty() ? original : cut;
   core::Watch watch{options.monitor, {}};
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
