@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "base/render.h"
@@ -11,56 +12,121 @@
 #include "driver/differences.h"
 
 namespace ein::fuzz {
+namespace {
 
-std::string compile_source(const std::string& source, Subject& out) {
+std::vector<core::FamilyId> families(const core::Module& m, const std::vector<std::string>& names) {
+  std::vector<core::FamilyId> out;
+  for (const std::string& n : names) out.push_back(m.find(intern(n)));
+  return out;
+}
+
+double scalar(core::Module& m, const core::Inputs& inputs, const std::string& name) {
+  core::FamilyId f = m.find(intern(name));
+  core::EvalResult r = core::evaluate(m, inputs, {f});
+  return r.error ? std::nan("") : r.values.at(f).get_float(0);
+}
+
+}  // namespace
+
+std::string compile_source(const std::string& source, Subject& out, autodiff::Direction direction) {
   FileId file = out.sources.add("program.ein", source);
-  out.compiled = compile(file, out.sources, {}, out.diags);
+  CompileOptions options;
+  options.direction = direction;
+  out.compiled = compile(file, out.sources, options, out.diags);
   if (out.compiled.ok) return "";
   return "rejected:\n" + render(out.diags, out.sources, {});
 }
 
 std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of,
-                           const std::string& wrt, const std::string& gradient, int directions,
+                           const std::vector<Derivative>& derivatives, int directions,
                            int& skipped) {
-  core::FamilyId g_id = m.find(intern(gradient)), of_id = m.find(intern(of));
-  core::EvalResult r = core::evaluate(m, inputs, {g_id});
+  std::vector<core::FamilyId> gradients;
+  for (const Derivative& d : derivatives) gradients.push_back(m.find(intern(d.gradient)));
+  core::EvalResult r = core::evaluate(m, inputs, gradients);
   if (r.error) return "gradient fails: " + r.error->message;
-  const Tensor& g = r.values.at(g_id);
-  const Tensor& x = inputs.at(wrt);
-  if (g.shape() != x.shape())
-    return fmt::format("`{}` does not have the coordinates of `{}`", gradient, wrt);
+  for (size_t k = 0; k < gradients.size(); ++k) {
+    if (r.values.at(gradients[k]).shape() == inputs.at(derivatives[k].wrt).shape()) continue;
+    return fmt::format("`{}` does not have the coordinates of `{}`", derivatives[k].gradient,
+                       derivatives[k].wrt);
+  }
   std::mt19937_64 rng(12345);
   for (int d = 0; d < directions; ++d) {
-    std::vector<double> v;
-    double derived = 0;
-    for (int64_t i = 0; i < x.size(); ++i) {
-      v.push_back(static_cast<double>(rng() >> 11) * 0x1p-52 - 1);
-      derived += g.get_float(i) * v.back();
+    std::vector<std::vector<double>> v(gradients.size());
+    double slope = 0;
+    for (size_t k = 0; k < gradients.size(); ++k) {
+      const Tensor& g = r.values.at(gradients[k]);
+      for (int64_t i = 0; i < g.size(); ++i) {
+        v[k].push_back(static_cast<double>(rng() >> 11) * 0x1p-52 - 1);
+        slope += g.get_float(i) * v[k].back();
+      }
     }
     auto along = [&](double h) -> std::optional<std::vector<double>> {
       core::Inputs moved = inputs;
-      Tensor t(x.dtype(), x.shape());
-      for (int64_t i = 0; i < x.size(); ++i) {
-        t.set_float(i, x.get_float(i) + h * v[static_cast<size_t>(i)]);
+      for (size_t k = 0; k < gradients.size(); ++k) {
+        const Tensor& x = inputs.at(derivatives[k].wrt);
+        Tensor t(x.dtype(), x.shape());
+        for (int64_t i = 0; i < x.size(); ++i) {
+          t.set_float(i, x.get_float(i) + h * v[k][static_cast<size_t>(i)]);
+        }
+        moved[derivatives[k].wrt] = t;
       }
-      moved[wrt] = t;
-      core::EvalResult at = core::evaluate(m, moved, {of_id});
-      if (at.error) return std::nullopt;
-      return std::vector<double>{at.values.at(of_id).get_float(0)};
+      return std::vector<double>{scalar(m, moved, of)};
     };
-    std::vector<Slope> found = slopes(along, 1, 2e-5);
-    if (found.empty() || found[0].kind != Slope::Kind::Smooth) {
+    const Slope s = slopes(along, 1, 2e-5).at(0);
+    if (s.kind != Slope::Kind::Smooth) {
       ++skipped;
       continue;
     }
-    const Slope& s = found[0];
-    double tolerance = 2e-5 * std::max(1.0, std::fabs(s.value)) + s.noise;
-    if (!(std::fabs(derived - s.value) <= tolerance)) {
-      return fmt::format("`{}`: derivative {} along a direction where differences give {}",
-                         gradient, derived, s.value);
+    if (!(std::fabs(slope - s.value) <= 2e-5 * std::max(1.0, std::fabs(s.value)) + s.noise)) {
+      std::string names;
+      for (const Derivative& x : derivatives) names += " `" + x.gradient + "`";
+      return fmt::format("derivative {} along a direction where differences give {}:{}", slope,
+                         s.value, names);
     }
   }
   return "";
+}
+
+std::string check_same_values(core::Module& a, core::Module& b, const core::Inputs& inputs,
+                              const std::vector<std::string>& names) {
+  std::vector<core::FamilyId> in_a = families(a, names), in_b = families(b, names);
+  core::EvalResult x = core::evaluate(a, inputs, in_a), y = core::evaluate(b, inputs, in_b);
+  if (x.error || y.error) {
+    return "fails: " + (x.error ? x.error->message : "") + (y.error ? y.error->message : "");
+  }
+  for (size_t k = 0; k < names.size(); ++k) {
+    std::string where;
+    if (!close(x.values.at(in_a[k]), y.values.at(in_b[k]), 1e-8, where))
+      return fmt::format("`{}`, {}", names[k], where);
+  }
+  return "";
+}
+
+std::string check_pairing(const std::string& source, const core::Module& m,
+                          const core::Inputs& inputs, const std::string& of,
+                          const std::string& wrt) {
+  core::FamilyId y = m.find(intern(of)), x = m.find(intern(wrt));
+  auto indices = [&](core::FamilyId f, const char* base) {
+    std::vector<std::string> out;
+    for (uint32_t k = 0; k < m[f].rank(); ++k) out.push_back(fmt::format("{}{}", base, k));
+    return fmt::format("{}", fmt::join(out, ", "));
+  };
+  std::string i = indices(y, "pi"), j = indices(x, "pj");
+  std::string request = fmt::format("(@{}[{}] / @{}[{}])", of, i, wrt, j);
+  std::string more = fmt::format(
+      "let pair_jv[{0}] = sum[{1}]({4} * {3}[{1}]);\n"
+      "let pair_vj[{1}] = sum[{0}]({2}[{0}] * {4});\n"
+      "let pair_left = sum[{0}](pair_jv[{0}] * {2}[{0}]);\n"
+      "let pair_right = sum[{1}](pair_vj[{1}] * {3}[{1}]);\n",
+      i, j, of, wrt, request);
+  Subject subject;
+  if (std::string wrong = compile_source(source + more, subject); !wrong.empty())
+    return wrong + more;
+  core::Module& n = subject.compiled.module;
+  double left = scalar(n, inputs, "pair_left"), right = scalar(n, inputs, "pair_right");
+  if (std::fabs(left - right) <= 1e-8 * std::max({1.0, std::fabs(left), std::fabs(right)}))
+    return "";
+  return fmt::format("<Jv, w> is {}, <v, Jᵀw> is {}:\n{}", left, right, more);
 }
 
 std::string check_size(const core::Module& plain, const core::Module& whole) {

@@ -12,12 +12,19 @@
 // E0701 a construct whose derivative is not supported yet. Warning: W0601 no path.
 #pragma once
 
+#include "autodiff/record.h"
 #include "base/diag.h"
 #include "core/core.h"
 
 namespace ein::autodiff {
 
-core::Module differentiate(core::Module m, Diagnostics& diags);
+// From which side derivatives are taken. Auto: from the cheaper one; the others are for tests and
+// tools that compare the two, and give the same values.
+enum class Direction : uint8_t { Auto, Forward, Reverse };
+
+// `record`: gets what the reverse sweeps did (record.h).
+core::Module differentiate(core::Module m, Diagnostics& diags,
+                           Direction direction = Direction::Auto, Record* record = nullptr);
 
 // The places where a Request is left: empty after `differentiate` (the leak check).
 std::vector<Span> requests_left(const core::Module& m);

@@ -44,8 +44,9 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   bool check_overflow = false;
-  std::string grad_memory;  // a size; empty: no limit
-  std::string emit;         // print a stage of the compilation instead of running
+  std::string direction = "auto";  // --grad-mode
+  std::string grad_memory;         // a size; empty: no limit
+  std::string emit;                // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
@@ -62,6 +63,7 @@ struct GradCommand {
   std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;
+  std::string direction = "auto";  // --mode
 };
 
 struct GradcheckCommand {
@@ -85,7 +87,19 @@ struct FixCommand {
 };
 
 struct ExplainCommand {
-  std::string code;  // empty: list all
+  CommonOptions common;         // `file` is a diagnostic's code, or a program; empty: list all codes
+  std::vector<std::string> in;  // as for `check`
+  std::string of;
+  std::vector<std::string> wrt;
+  std::string format = "text";
+  std::string html;  // a page instead
+};
+
+struct AuditCommand {
+  CommonOptions common;
+  std::vector<std::string> in;
+  bool deny = false;
+  std::string format = "text";
 };
 
 struct TestCommand {
@@ -105,6 +119,7 @@ int gradcheck_verb(const GradcheckCommand& command);
 int fmt_verb(const FmtCommand& command);
 int fix_verb(const FixCommand& command);
 int explain_verb(const ExplainCommand& command);
+int audit_verb(const AuditCommand& command);
 int test_verb(const TestCommand& command);
 int new_verb(const NewCommand& command);
 
@@ -120,9 +135,11 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
-  bool doc_examples = false;    // those in doc comments are tests too
-  std::vector<std::string> in;  // NAME=FILE: inputs, for those whose type leaves the rank open
+  bool doc_examples = false;       // those in doc comments are tests too
+  std::vector<std::string> in;     // NAME=FILE: inputs, for those whose type leaves the rank open
+  std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
   bool keep_asked = false;
+  autodiff::Record* record = nullptr;
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 

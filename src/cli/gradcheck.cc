@@ -93,6 +93,15 @@ bool fails(const std::vector<Comparison>& all) {
   });
 }
 
+// Two ways to the same numbers that give others.
+std::vector<std::string> problems_of(const GradcheckReport& report) {
+  std::vector<std::string> out;
+  for (const std::string* p : {&report.directions, &report.printed, &report.native}) {
+    if (!p->empty()) out.push_back(*p);
+  }
+  return out;
+}
+
 void show_text(const GradcheckReport& report, const std::vector<Comparison>& rules,
                const SourceMap& sources) {
   for (const auto* list : {&report.requests, &rules}) {
@@ -101,11 +110,11 @@ void show_text(const GradcheckReport& report, const std::vector<Comparison>& rul
       fmt::print("{}", trouble(c, list == &rules, sources));
     }
   }
-  if (!report.printed.empty()) fmt::print("error: {}\n", report.printed);
-  if (!report.native.empty()) fmt::print("error: {}\n", report.native);
-  if (!report.requests.empty() && report.printed.empty() && report.native.empty()) {
-    fmt::print("the printed source is the same program; {}\n",
-               report.not_run.empty() ? "native code and the reference agree" : report.not_run);
+  std::vector<std::string> problems = problems_of(report);
+  for (const std::string& p : problems) fmt::print("error: {}\n", p);
+  if (!report.requests.empty() && problems.empty()) {
+    fmt::print("the same forward and in reverse, from the printed source{}\n",
+               report.not_run.empty() ? " and on the reference evaluator" : "; " + report.not_run);
   }
   if (!report.synthetic.empty()) {
     fmt::print("inputs made up: {}\n", fmt::join(report.synthetic, ", "));
@@ -119,12 +128,13 @@ void show_json(const GradcheckReport& report, const std::vector<Comparison>& rul
                      {"rules", nlohmann::json::array()},
                      {"printed", report.printed.empty()},
                      {"native", report.native.empty()},
+                     {"directions", report.directions.empty()},
                      {"synthetic", report.synthetic}};
   for (const Comparison& c : report.requests) out["requests"].push_back(json_of(c, sources));
   for (const Comparison& c : rules) out["rules"].push_back(json_of(c, sources));
   if (!report.not_run.empty()) out["not_run"] = report.not_run;
-  if (!report.printed.empty()) out["problems"].push_back(report.printed);
-  if (!report.native.empty()) out["problems"].push_back(report.native);
+  std::vector<std::string> problems = problems_of(report);
+  if (!problems.empty()) out["problems"] = problems;
   fmt::print("{}\n", out.dump());
 }
 
@@ -179,7 +189,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
     return usage_error(report.requests[0].note);
   }
   bool ok =
-      !fails(report.requests) && !fails(rules) && report.printed.empty() && report.native.empty();
+      !fails(report.requests) && !fails(rules) && problems_of(report).empty();
   if (command.format == "json") {
     show_json(report, rules, p.sources, ok);
   } else {

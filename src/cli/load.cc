@@ -141,9 +141,12 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   FileId file = p.sources.add(source.name, std::move(source.text));
   CompileOptions compile_options{read_file,  options.dump_after, what.extra,
                                  what.tests, what.strict,        files_on_disk(p.sources)};
+  if (what.direction == "forward") compile_options.direction = autodiff::Direction::Forward;
+  if (what.direction == "reverse") compile_options.direction = autodiff::Direction::Reverse;
   std::optional<RuntimeError> unread;
   compile_options.inputs = input_shapes(what.in, unread);
   compile_options.keep_asked = what.keep_asked;
+  compile_options.record = what.record;
   p.compiled = compile(file, p.sources, compile_options, p.diags);
   p.options = std::move(compile_options);
   auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };

@@ -43,6 +43,11 @@ void add_input_files(CLI::App& app, std::vector<std::string>& in) {
       ->allow_extra_args(false);
 }
 
+void add_direction(CLI::App& app, const char* option, std::string& direction) {
+  app.add_option(option, direction, "take derivatives from this side; auto is the cheaper one")
+      ->check(CLI::IsMember({"auto", "forward", "reverse"}));
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
@@ -74,6 +79,7 @@ int dispatch(int argc, char** argv) {
                     "integer overflow stops the program instead of wrapping");
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
 
@@ -95,6 +101,7 @@ int dispatch(int argc, char** argv) {
   add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
+  add_direction(*grad_app, "--mode", grad.direction);
 
   GradcheckCommand gradcheck;
   CLI::App* gradcheck_app =
@@ -127,9 +134,26 @@ int dispatch(int argc, char** argv) {
   add_error_format(*fix_app, fix.common);
 
   ExplainCommand explain;
-  CLI::App* explain_app =
-      app.add_subcommand("explain", "explain a diagnostic, or list all of them");
-  explain_app->add_option("CODE", explain.code, "such as E0301");
+  CLI::App* explain_app = app.add_subcommand(
+      "explain", "explain a diagnostic (no argument: list all), or a derivative step by step");
+  explain_app->add_option("CODE|FILE", explain.common.file, "such as E0301; or a program");
+  explain_app->add_option("-c", explain.common.code, "the program's text");
+  add_error_format(*explain_app, explain.common);
+  add_input_files(*explain_app, explain.in);
+  explain_app->add_option("--of", explain.of, "the value to differentiate");
+  explain_app->add_option("--wrt", explain.wrt, "with respect to these values")->delimiter(',');
+  explain_app->add_option("--format", explain.format, "how it looks")
+      ->check(CLI::IsMember({"text", "json"}));
+  explain_app->add_option("--html", explain.html, "write a page with a drawing to this file");
+
+  AuditCommand audit;
+  CLI::App* audit_app = app.add_subcommand(
+      "audit", "what every operand is repeated along, and what its gradient sums");
+  add_common(*audit_app, audit.common);
+  add_input_files(*audit_app, audit.in);
+  audit_app->add_flag("--deny", audit.deny, "status 1 when an omission looks unintended");
+  audit_app->add_option("--format", audit.format, "how it looks")
+      ->check(CLI::IsMember({"text", "json"}));
 
   TestCommand test;
   CLI::App* test_app =
@@ -164,6 +188,7 @@ int dispatch(int argc, char** argv) {
   if (*fmt_app) return fmt_verb(format);
   if (*fix_app) return fix_verb(fix);
   if (*explain_app) return explain_verb(explain);
+  if (*audit_app) return audit_verb(audit);
   if (*test_app) return test_verb(test);
   if (*new_app) return new_verb(create);
   return grad_verb(grad);

@@ -42,7 +42,7 @@ std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResu
 }  // namespace
 
 int run_verb(const RunCommand& command) {
-  Program p = load(command.common, {.in = command.in});
+  Program p = load(command.common, {.in = command.in, .direction = command.direction});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 

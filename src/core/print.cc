@@ -84,6 +84,10 @@ class Printer {
     for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
   }
 
+  Printer(const Module& m, const std::vector<Symbol>& slots) : m_(m) {
+    for (Symbol s : slots) names_.push_back(unused(s ? text(s) : "i"));
+  }
+
   Printer(const Module& m, const Function& function) : m_(m) {
     for (const auto& p : function.params) names_.push_back(unused(text(p.name)));
   }
@@ -94,6 +98,7 @@ class Printer {
     if (const auto* a = get_if<Apply>(m_, body);
         a && a->op == Op::Select && is_zero(m_, a->args[2])) {
       Text value = expr(a->args[1]);
+      hidden_ = bound_;  // a name that a reduction binds would draw the gate into it
       return at_least(value, kOr) + " where " + conditions(a->args[0]);
     }
     return expr(body).s;
@@ -148,7 +153,8 @@ class Printer {
   // A symbolic extent by its name, unless an index of that name is in scope.
   std::string extent(ParamId id) {
     const Param& p = m_.params[id];
-    bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end();
+    bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
+                  hidden_.contains(text(p.name));
     if (p.axis == Param::kItself || (p.name && !hidden)) return text(p.name);
     return fmt::format("extent({}, {})", text(m_[p.source].name), p.axis);
   }
@@ -284,6 +290,7 @@ class Printer {
     for (size_t k = 0; k < n.over.size(); ++k) {
       std::string r = range(n.over[k]);  // its own name is not in scope yet
       names_.push_back(unused(n.names[k] ? text(n.names[k]) : "k"));
+      bound_.insert(names_.back());
       binders.push_back(names_.back() + " in " + r);
     }
     std::string body = at_least(expr(n.body), kOr);
@@ -314,6 +321,8 @@ class Printer {
 
   const Module& m_;
   std::vector<std::string> names_;  // by slot
+  std::set<std::string> bound_;     // by reductions printed so far
+  std::set<std::string> hidden_;    // extents of these names need another spelling
 };
 
 std::string quoted(const std::string& s) {
@@ -534,9 +543,19 @@ std::string print(Module& m, const PrintOptions& options) {
   for (FunctionId f : called_functions(m)) out += function_text(m, m.functions[f]);
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
-  for (FamilyId id : reading_order(m, all)) out += family_text(m, id, bare);
+  for (FamilyId id : reading_order(m, all)) {
+    auto lines = options.comments.find(m[id].name);
+    if (lines != options.comments.end()) {
+      for (const std::string& line : lines->second) out += "// " + line + "\n";
+    }
+    out += family_text(m, id, bare);
+  }
   for (const Effect& e : m.effects) out += effect_text(m, e);
   return out;
+}
+
+std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e) {
+  return Printer(m, slots).expr(e).s;
 }
 
 std::string print(const Module& m, FamilyId family, ExprId e) {

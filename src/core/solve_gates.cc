@@ -219,15 +219,23 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
       if (taken || in_range || m[to].level() < static_cast<int32_t>(w.r.first)) continue;
       w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
       // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
-      // turn may rely on the guards that don't mention r.
+      // turn may rely on what stood before the equality and does not mention r.
       auto uses = [&](ExprId x) { return mentions_slot(m, x, r); };
-      auto end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
-      auto at = std::stable_partition(w.gates.begin(), end, [&](ExprId x) { return !uses(x); });
-      if (uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses)) {
+      bool any = uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses);
+      auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
+      auto kept = static_cast<size_t>(
+          std::count_if(w.gates.begin(), guards_end, [&](ExprId x) { return !uses(x); }));
+      auto before = w.gates.begin() + static_cast<ptrdiff_t>(std::max(g, w.guards));
+      auto at = std::stable_partition(w.gates.begin(), before, [&](ExprId x) { return !uses(x); });
+      if (g > w.guards) {  // conditions of the user stand before: what follows them is no guard
+        w.guards = kept;
+      } else if (any) {
+        w.guards += 2;
+      }
+      if (any) {
         std::vector<ExprId> range{apply(m, Op::Ge, {self, facts.slots[r].lo}),
                                   apply(m, Op::Lt, {self, facts.slots[r].hi})};
         w.gates.insert(at, range.begin(), range.end());
-        w.guards += 2;
       }
       auto inside = [&](ExprId e) { return e ? substitute_slot(m, e, r, to) : e; };
       // Level of `to` is a binder of this reduction; reductions inside the body bind above it.

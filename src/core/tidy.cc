@@ -127,6 +127,19 @@ bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   return (used & (used + 1)) == 0;
 }
 
+bool reduces(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
+  return found;
+}
+
+// A definition with reductions read at an index that has some: inside the definition's they would
+// be computed again and again, with binders numbered for another depth.
+bool nests(const Module& m, ExprId definition, const std::vector<ExprId>& at) {
+  auto deep = [&](ExprId e) { return reduces(m, e); };
+  return std::any_of(at.begin(), at.end(), deep) && reduces(m, definition);
+}
+
 bool may_inline(const Module& m, const Family& f, const Clause& clause,
                 const std::vector<Site>& sites) {
   Shape shape = shape_of(m, clause.body);
@@ -137,6 +150,7 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   const Site& s = sites[0];
   const Access& a = *get_if<Access>(m, s.node);
   if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
+  if (nests(m, clause.body, a.at)) return false;
   const Family& reader = m[s.reader];
   if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by
                        // coordinate
@@ -191,7 +205,9 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& defin
       if (const auto* a = get_if<Access>(m, out)) {
         auto it = definitions.find(a->family);
         std::vector<ExprId> at = a->at;
-        if (it != definitions.end()) out = substitute(m, it->second, at, depth);
+        // An index may have got its reduction just now.
+        if (it != definitions.end() && !nests(m, it->second, at))
+          out = substitute(m, it->second, at, depth);
       }
     }
     memo[{e, depth}] = out;

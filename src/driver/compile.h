@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/differentiate.h"
 #include "base/diag.h"
 #include "base/source.h"
 #include "core/core.h"
@@ -36,6 +37,8 @@ struct CompileOptions {
   sema::FileLookup files;    // what `load` finds; empty: it is an error
   sema::InputShapes inputs;  // of those that are known already
   bool keep_asked = false;   // leave the program with its requests in Compiled::asked
+  autodiff::Direction direction = autodiff::Direction::Auto;
+  autodiff::Record* record = nullptr;  // gets what differentiation did
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

@@ -70,6 +70,14 @@ Module derive(Module m) {
   return autodiff::differentiate(std::move(m), ignored);
 }
 
+// From the other side; nothing where that is not possible.
+std::optional<Module> derive_forward(Module m) {
+  Diagnostics diags;
+  Module out = autodiff::differentiate(std::move(m), diags, autodiff::Direction::Forward);
+  if (diags.has_errors()) return std::nullopt;
+  return out;
+}
+
 struct Tolerance {
   double relative, absolute;  // `absolute` in units of the largest slope of the request
 };
@@ -312,6 +320,52 @@ class Comparer {
   double scale_ = 0;
 };
 
+bool near(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
+  return a == b || std::fabs(a - b) <= 1e-8 * std::max({1.0, std::fabs(a), std::fabs(b)});
+}
+
+// Both directions of differentiation, in f64: every derivative from either side, and
+// <J v, w> = <v, Jᵀ w> for random v and w. What disagrees; empty: nothing.
+std::string directions_agree(const Module& wide, const std::vector<Derivative>& all,
+                             const Evaluator::Values& reverse, const core::Inputs& point) {
+  std::vector<std::string> holders;
+  for (const Derivative& d : all) {
+    if (d.why_not.empty()) holders.push_back(d.holder);
+  }
+  auto forward = derive_forward(wide);
+  if (!forward) return "";
+  auto result = Evaluator(std::move(*forward), holders)(point);
+  if (auto* e = std::get_if<RuntimeError>(&result)) return "forward mode fails: " + e->message;
+  for (const std::string& h : holders) {
+    const Tensor &a = reverse.at(h), &b = std::get<Evaluator::Values>(result).at(h);
+    for (int64_t i = 0; i < a.size(); ++i) {
+      if (near(a.get_float(i), b.get_float(i))) continue;
+      return fmt::format("forward and reverse differ in `{}`, cell {}: {} and {}", h, i,
+                         b.get_float(i), a.get_float(i));
+    }
+  }
+  std::set<std::pair<std::string, std::string>> done;
+  for (const Derivative& d : all) {
+    if (!d.why_not.empty() || !done.insert({d.of, d.wrt}).second) continue;
+    Paired p = paired(wide, d.of, d.wrt);
+    core::Inputs inputs = point;
+    for (const auto& [name, like] : {std::pair(p.v, d.wrt), std::pair(p.w, d.of)}) {
+      Tensor t(DType::F64, reverse.at(like).shape());
+      for (int64_t i = 0; i < t.size(); ++i) t.set_float(i, normal_of(philox(name == p.v, i)));
+      inputs[name] = t;
+    }
+    auto both = Evaluator(derive(std::move(p.module)), {p.left, p.right})(inputs);
+    auto* values = std::get_if<Evaluator::Values>(&both);
+    if (!values) continue;  // it is too large, or an address is not the program's own
+    double left = values->at(p.left).get_float(0), right = values->at(p.right).get_float(0);
+    if (std::isfinite(left) && std::isfinite(right) && !near(left, right)) {
+      return fmt::format("<J v, w> is {} and <v, Jᵀ w> is {} for {}", left, right, d.request);
+    }
+  }
+  return "";
+}
+
 // The modules that a check evaluates.
 struct Programs {
   std::unique_ptr<Evaluator> own, wide, moved;
@@ -453,7 +507,7 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   for (const std::string& d : dens) {
     point[shift_of(d)] = Tensor(DType::F64, exact->at(d).shape());
   }
-  for (const std::string& name : held) point[name] = exact->at(name);
+  for (const std::string& h : held) point[h] = exact->at(h);
   auto begin = std::chrono::steady_clock::now();
   double share = options.seconds / static_cast<double>(holders.size());
   int done = 0;
@@ -480,6 +534,8 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
     out.requests.push_back(std::move(c));
   }
   if (!options.agree) return out;
+  core::Inputs base = core::widen(inputs);
+  out.directions = directions_agree(wide, all, *exact, base);
   std::vector<std::string> real;  // those of the program itself
   for (const std::string& h : holders) {
     if (compiled.module.find(intern(h))) real.push_back(h);

@@ -49,7 +49,8 @@ struct Comparison {
 
 struct GradcheckReport {
   std::vector<Comparison> requests;
-  std::string printed, native;         // what disagrees: printed source, native code
+  // What disagrees: the printed source, native code, forward and reverse.
+  std::string printed, native, directions;
   std::string not_run;                 // a comparison that was left out, and why
   std::vector<std::string> synthetic;  // inputs that nobody gave
   std::optional<RuntimeError> error;   // the program does not run

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "autodiff/custom.h"
-#include "autodiff/transpose.h"
+#include "autodiff/sweep.h"
 #include "core/build.h"
 #include "core/normal.h"
 #include "core/prove.h"
@@ -110,7 +110,7 @@ Derivative describe(Module& m, FamilyId holder) {
 bool passes_surrogate(const Module& m, const std::string& of, const std::string& wrt) {
   if (m.surrogates.empty()) return false;
   autodiff::Sweep sweep{
-      m.find(intern(of)), {m.find(intern(wrt))}, {}, autodiff::tangent_families(m)};
+      {m.find(intern(of))}, {m.find(intern(wrt))}, {}, autodiff::tangent_families(m)};
   for (FamilyId f : autodiff::cone(m, sweep)) {
     bool found = false;
     for_each_body(m, f, [&](ExprId body) {
@@ -195,6 +195,71 @@ Derivative claimed_derivative(Module& m, const std::string& value, const std::st
   }
   if (passes_surrogate(m, of, wrt)) d.why_not = "passes a surrogate: not compared";
   return d;
+}
+
+namespace {
+
+// A family over coordinates `own` that sums `body` over `over`; in `body` the slots are `own`, then
+// `over`.
+FamilyId add_sum(Module& m, const std::string& name, const std::vector<Coord>& own,
+                 const std::vector<Coord>& over, DType dtype, ExprId body) {
+  Family f;
+  f.name = fresh_name(m, name);
+  f.dtype = dtype;
+  f.coords = own;
+  Clause c;
+  for (const Coord& k : own) c.box.push_back({int_lit(m, 0), k.extent});
+  Reduce r{ReduceOp::Sum, static_cast<uint32_t>(own.size()), {}, {}, {}, {}, body};
+  for (const Coord& k : over) {
+    r.over.push_back({int_lit(m, 0), k.extent});
+    r.names.push_back(k.name);
+  }
+  c.body = reduce(m, std::move(r));
+  f.clauses.push_back(std::move(c));
+  return m.families.add(std::move(f));
+}
+
+std::vector<ExprId> slots_from(Module& m, uint32_t first, uint32_t count) {
+  std::vector<ExprId> out;
+  for (uint32_t k = 0; k < count; ++k) out.push_back(slot(m, first + k));
+  return out;
+}
+
+}  // namespace
+
+Paired paired(Module asked, const std::string& of, const std::string& wrt) {
+  Paired out{std::move(asked)};
+  Module& m = out.module;
+  FamilyId num = m.find(intern(of)), den = m.find(intern(wrt));
+  const std::vector<Coord> n = m[num].coords, d = m[den].coords;
+  uint32_t rank_n = m[num].rank(), rank_d = m[den].rank();
+  DType type = m[num].dtype;
+  auto input = [&](const std::string& base, const std::vector<Coord>& coords) {
+    Family f;
+    f.name = fresh_name(m, base);
+    f.kind = Family::Kind::Input;
+    f.dtype = type;
+    f.coords = coords;
+    return m.families.add(std::move(f));
+  };
+  FamilyId v = input("pair_v", d), w = input("pair_w", n);
+  // J v, then its product with w.
+  ExprId jv = mul(m, request(m, {num, slots_from(m, 0, rank_n), den, slots_from(m, rank_n, rank_d)}),
+                  access(m, v, slots_from(m, rank_n, rank_d)));
+  FamilyId moved = add_sum(m, "pair_jv", n, d, type, jv);
+  auto dot = [&](const char* name, FamilyId a, FamilyId b, const std::vector<Coord>& over) {
+    auto rank = static_cast<uint32_t>(over.size());
+    ExprId body = mul(m, access(m, a, slots_from(m, 0, rank)), access(m, b, slots_from(m, 0, rank)));
+    return text(m[add_sum(m, name, {}, over, type, body)].name);
+  };
+  ExprId vj = mul(m, access(m, w, slots_from(m, rank_d, rank_n)),
+                  request(m, {num, slots_from(m, rank_d, rank_n), den, slots_from(m, 0, rank_d)}));
+  FamilyId pulled = add_sum(m, "pair_vj", d, n, type, vj);
+  out.v = text(m[v].name);
+  out.w = text(m[w].name);
+  out.left = dot("pair_left", moved, w, n);
+  out.right = dot("pair_right", pulled, v, d);
+  return out;
 }
 
 std::vector<std::string> hold_stopped(Module& m, bool& all) {

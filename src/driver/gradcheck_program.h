@@ -39,6 +39,14 @@ std::vector<Derivative> derivatives_of(core::Module& asked, const std::vector<st
 Derivative claimed_derivative(core::Module& asked, const std::string& value, const std::string& of,
                               const std::string& wrt);
 
+// The program before autodiff with both sides of <J v, w> = <v, Jᵀ w> for the Jacobian J of `of` by
+// `wrt`: `left` is one forward sweep along the input `v`, `right` one reverse sweep from the seed `w`.
+struct Paired {
+  core::Module module;
+  std::string v, w, left, right;
+};
+Paired paired(core::Module asked, const std::string& of, const std::string& wrt);
+
 // `stop(x)` is held: the families of `asked` that consist of one (each `stop` gets a family).
 // `all`: whether each did.
 std::vector<std::string> hold_stopped(core::Module& asked, bool& all);

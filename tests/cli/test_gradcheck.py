@@ -98,7 +98,7 @@ class Gradcheck(unittest.TestCase):
     def test_a_right_program(self):
         result = self.check(MATMUL, 0, "dA: @loss / @A — agrees (12 cells, 2 directions)\n")
         self.assertIn("inputs made up: A, B\n", result.stdout)
-        self.assertIn("native code and the reference agree", result.stdout)
+        self.assertIn("the same forward and in reverse, from the printed source and on the reference evaluator", result.stdout)
 
     def test_a_derivative_that_the_source_does_not_ask_for(self):
         result = self.ein("-", "--of", "loss", "--wrt", "B,C", stdin=MATMUL)
