@@ -27,21 +27,43 @@ std::vector<Symbol> places(const Record& record, const core::Module& m, Symbol a
   return out;
 }
 
+// The value that a reader of the output knows: the family itself, or the one whose definition it is
+// a part of (`h_1` of `h`), if that has the coordinates in question. Invalid: none.
+Symbol known_as(const core::Module& m, Symbol name, const std::vector<Flow::Summed>& coords) {
+  std::string s = text(name);
+  for (;;) {
+    if (core::FamilyId id = m.find(intern(s))) {
+      bool has = s == text(name) ||
+                 std::all_of(coords.begin(), coords.end(), [&](const Flow::Summed& c) {
+                   return std::any_of(m[id].coords.begin(), m[id].coords.end(),
+                                      [&](const core::Coord& k) { return k.name == c.name; });
+                 });
+      return has ? intern(s) : Symbol{};
+    }
+    size_t cut = s.rfind('_');
+    if (cut == std::string::npos || cut == 0) return {};
+    s.resize(cut);
+  }
+}
+
 std::vector<std::string> lines_of(const Flow& f, const core::Module& m) {
   std::vector<std::string> out;
-  bool named = static_cast<bool>(m.find(f.reader));  // the reader of the source may have no line
-  std::string of = text(f.of), reader = text(f.reader);
-  bool own = f.of == f.reader;
+  Symbol shown = known_as(m, f.reader, f.summed);
+  bool named = shown.valid();
+  std::string of = text(f.of), reader = named ? text(shown) : "";
+  bool own = f.of == f.reader || f.of == shown;
   if (!f.summed.empty()) {
     bool one = f.summed.size() == 1;
     bool has = std::all_of(f.summed.begin(), f.summed.end(),
                            [](const Flow::Summed& s) { return s.of_reader; });
+    has |= shown != f.reader;  // a part of a value: it was asked whether the value has them
     std::string why;
     if (f.routes.empty() && named && !own && m.find(f.of)) {
       why = has ? fmt::format(": {} has {}, {} does not", reader, one ? "it" : "them", of)
                 : fmt::format(": {} runs over {}, {} does not have {}", reader,
                               one ? "it" : "them", of, one ? "it" : "them");
     }
+    if (own && f.routes.empty()) why = fmt::format(": {} reads itself", of);
     if (!f.routes.empty()) {
       why = fmt::format(" where {}: cells that are read twice get both",
                         fmt::join(f.routes, ", "));

@@ -206,7 +206,10 @@ class Transposer {
       std::vector<Symbol> inner = scope;
       inner.insert(inner.end(), r->names.begin(), r->names.end());
       for (const Route& route : r->routes) {
-        f.routes.push_back(fmt::format("{} == {}", print(m_, inner, route.to),
+        const auto* widened = get_if<Apply>(m_, route.to);
+        bool cast = widened && widened->op == Op::Cast;  // `idx[k] == i` needs none in the source
+        f.routes.push_back(fmt::format("{} == {}",
+                                       print(m_, inner, cast ? widened->args[0] : route.to),
                                        print(m_, inner, slot(m_, route.slot))));
       }
       if (as_seed) return;

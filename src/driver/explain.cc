@@ -13,6 +13,11 @@ using autodiff::Flow;
 
 std::string reading(const Flow& f) {
   std::string out = f.read == f.cell ? f.by : fmt::format("{}, as {}", f.by, f.read);
+  std::vector<std::string> every;
+  for (const Flow::Summed& s : f.summed) {
+    if (s.of_reader) every.push_back(text(s.name));
+  }
+  if (!every.empty()) out += fmt::format(", for every {}", fmt::join(every, ", "));
   if (!f.gate.empty()) out += " where " + f.gate;
   return out;
 }
