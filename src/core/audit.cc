@@ -66,7 +66,7 @@ std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
                            "along `{}`",
                            text(f.name), other, here, other);
       }
-      if (!f.coords[k].name && scope.extents[n] == scope.extents[at]) {
+      if (scope.extents[n] == scope.extents[at]) {
         return fmt::format("`{}` and `{}` have the same extent: `{}` along `{}` would fit as well",
                            here, other, text(f.name), other);
       }
@@ -75,23 +75,30 @@ std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
   return "";
 }
 
-// The definition runs over a coordinate of that name: a statistic, made to be repeated.
-bool reduces(const Module& m, FamilyId id, Symbol name) {
-  bool found = false;
+// A value that the definition of `id` is computed from, which has a coordinate of that name, though
+// nothing on the way runs over it: one of its cells was picked. Invalid: there is none.
+FamilyId picks_from(const Module& m, FamilyId id, Symbol name) {
+  FamilyId found;
+  bool runs_over = false;
   std::set<FamilyId> seen;
   std::function<void(FamilyId)> visit = [&](FamilyId f) {
-    if (!seen.insert(f).second || found) return;
+    if (!seen.insert(f).second) return;
     for_each_body(m, f, [&](ExprId body) {
       for_each_node(m, body, [&](ExprId e) {
         if (const auto* r = get_if<Reduce>(m, e)) {
-          found |= std::find(r->names.begin(), r->names.end(), name) != r->names.end();
+          runs_over |= std::find(r->names.begin(), r->names.end(), name) != r->names.end();
         }
-        if (const auto* a = get_if<Access>(m, e); a && m[a->family].generated) visit(a->family);
+        const auto* a = get_if<Access>(m, e);
+        if (!a) return;
+        for (const Coord& c : m[a->family].coords) {
+          if (c.name == name && !found && is_float(m[a->family].dtype)) found = a->family;
+        }
+        visit(a->family);
       });
     });
   };
   visit(id);
-  return found;
+  return runs_over ? FamilyId{} : found;
 }
 
 }  // namespace
@@ -127,7 +134,7 @@ std::vector<Repeated> audit(Module& m) {
         }
         if (r.along.empty() || a.family == id) continue;
         r.suspicion = swapped(m, a, x.scope);
-        // A computed value that alone lacks what all the others have.
+        // A computed value that alone lacks what all the others have, and had it.
         for (uint32_t n = 0; n < reader.rank() && r.suspicion.empty(); ++n) {
           if ((used >> n) & 1 || a.at.empty() || m[a.family].kind != Family::Kind::Defined) continue;
           std::set<FamilyId> others;
@@ -138,10 +145,12 @@ std::vector<Repeated> audit(Module& m) {
             others.insert(b->family);
             all_have &= static_cast<bool>((used_slots(m, *b) >> n) & 1);
           }
-          if (others.size() < 2 || !all_have || reduces(m, a.family, reader.coords[n].name)) continue;
-          r.suspicion = fmt::format("every other operand has `{}`, and the definition of `{}` does "
-                                    "not run over it",
-                                    name_of_slot(x.scope, n), text(m[a.family].name));
+          FamilyId from = picks_from(m, a.family, reader.coords[n].name);
+          if (others.empty() || !all_have || !from) continue;
+          r.suspicion = fmt::format("every other operand has `{0}`, and `{1}` is computed from `{2}`, "
+                                    "which has it, without running over it",
+                                    name_of_slot(x.scope, n), text(m[a.family].name),
+                                    text(m[from].name));
         }
         bool again = std::any_of(out.begin(), out.end(), [&](const Repeated& o) {
           return o.reader == r.reader && o.operand == r.operand && o.along == r.along &&
