@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -58,16 +59,18 @@ Explanation explain(const autodiff::Record& record, const core::Module& m, const
   for (const Flow& f : record.flows) {
     if (f.num == num && reached.contains(f.of)) out.steps.push_back(f);
   }
-  // The values in the order in which the program computes them.
+  // The values in the order in which the program computes them: what reads a value comes after it,
+  // unless a recurrence closes there.
   std::vector<Symbol> order;
-  auto add = [&](Symbol s) {
-    if (std::find(order.begin(), order.end(), s) == order.end()) order.push_back(s);
+  std::set<Symbol> seen;
+  std::function<void(Symbol)> visit = [&](Symbol s) {
+    if (!seen.insert(s).second) return;
+    for (const Flow& f : out.steps) {
+      if (f.of == s) visit(f.reader);
+    }
+    order.insert(order.begin(), s);
   };
-  add(intern(wrt));
-  for (auto it = out.steps.rbegin(); it != out.steps.rend(); ++it) {
-    add(it->of);
-    add(it->reader);
-  }
+  visit(intern(wrt));
   for (Symbol s : order) {
     Explanation::Value v{text(s), {}};
     if (core::FamilyId id = m.find(s)) {
@@ -91,6 +94,19 @@ Explanation explain(const autodiff::Record& record, const core::Module& m, const
   return out;
 }
 
+std::vector<std::pair<std::string, std::string>> steps_of(const Flow& f) {
+  std::vector<std::pair<std::string, std::string>> out{{"1 hold", f.cell},
+                                                       {"2 it is read by", reading(f)},
+                                                       {"3 incoming", incoming(f)},
+                                                       {"4 local derivative", f.local},
+                                                       {"5 sum", summing(f)}};
+  for (const Flow::Solved& s : f.solved) {
+    out.emplace_back("  solved",
+                     fmt::format("{} = {}, from the read at {}", text(s.name), s.value, s.read));
+  }
+  return out;
+}
+
 std::string explanation_text(const Explanation& e) {
   std::string out = fmt::format("@{} / @{}\n", e.of, e.wrt);
   if (e.steps.empty()) {
@@ -98,15 +114,7 @@ std::string explanation_text(const Explanation& e) {
   }
   for (const Flow& f : e.steps) {
     out += fmt::format("\n{}, read by {}\n", text(f.of), text(f.reader));
-    out += fmt::format("  1 hold              {}\n", f.cell);
-    out += fmt::format("  2 it is read by     {}\n", reading(f));
-    out += fmt::format("  3 incoming          {}\n", incoming(f));
-    out += fmt::format("  4 local derivative  {}\n", f.local);
-    out += fmt::format("  5 sum               {}\n", summing(f));
-    for (const Flow::Solved& s : f.solved) {
-      out += fmt::format("    solved            {} = {}, from the read at {}\n", text(s.name),
-                         s.value, s.read);
-    }
+    for (const auto& [what, here] : steps_of(f)) out += fmt::format("  {:<18}  {}\n", what, here);
     out += fmt::format("  so {} gets {}\n", text(f.adjoint), f.added);
   }
   return out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodiff/record.h"
@@ -25,6 +26,9 @@ struct Explanation {
 // the program (before or after autodiff). Without steps there is no path.
 Explanation explain(const autodiff::Record& record, const core::Module& m, const std::string& of,
                     const std::string& wrt);
+
+// The five steps of one read, and what was solved, as lines: what it is, and what it is here.
+std::vector<std::pair<std::string, std::string>> steps_of(const autodiff::Flow& flow);
 
 std::string explanation_text(const Explanation& e);
 std::string explanation_json(const Explanation& e);

@@ -48,27 +48,32 @@ td.has { text-align: center; } td.sum { text-align: center; background: #fff1cc;
 // Values in columns by how far they are from the denominator, arrows along which the sensitivity
 // comes back, each with what is summed on it.
 std::string drawing(const Explanation& e) {
+  // A reader that is computed before what it reads closes a recurrence: such arrows go below.
+  std::map<std::string, size_t> order;
+  for (size_t k = 0; k < e.values.size(); ++k) order[e.values[k].name] = k;
+  auto back = [&](const Flow& f) { return order[text(f.reader)] < order[text(f.of)]; };
   std::map<std::string, int> column;
-  for (const auto& v : e.values) column[v.name] = 0;
-  for (size_t round = 0; round < e.values.size(); ++round) {  // a recurrence would go on for ever
+  for (const auto& v : e.values) {
     for (const Flow& f : e.steps) {
-      if (f.of == f.reader) continue;
+      if (text(f.of) != v.name || f.of == f.reader || back(f)) continue;
       int& at = column[text(f.reader)];
-      at = std::min(std::max(at, column[text(f.of)] + 1), static_cast<int>(e.values.size()));
+      at = std::max(at, column[v.name] + 1);
     }
   }
+  // An arrow past other columns goes above them, the higher the further.
+  auto skip = [&](const Flow& f) {
+    return back(f) ? 0 : column[text(f.reader)] - column[text(f.of)] - 1;
+  };
+  int top = 34;
+  for (const Flow& f : e.steps) top = std::max(top, 34 + 22 * skip(f));
   std::map<int, int> used;  // rows by column
   std::map<std::string, std::pair<int, int>> centre;
-  constexpr int kWidth = 150, kHeight = 44, kGapX = 110, kGapY = 46;
+  constexpr int kWidth = 136, kHeight = 44, kGapX = 84, kGapY = 60;
   int width = 0, height = 0;
-  std::map<int, int> compact;  // columns without holes
-  for (const auto& [name, c] : column) compact[c] = 0;
-  int next = 0;
-  for (auto& [c, position] : compact) position = next++;
   std::string nodes, arrows;
   for (const auto& v : e.values) {
-    int c = compact[column[v.name]], row = used[c]++;
-    int x = 10 + c * (kWidth + kGapX), y = 34 + row * (kHeight + kGapY);
+    int c = column[v.name], row = used[c]++;
+    int x = 10 + c * (kWidth + kGapX), y = top + row * (kHeight + kGapY);
     centre[v.name] = {x + kWidth / 2, y + kHeight / 2};
     width = std::max(width, x + kWidth + 10);
     height = std::max(height, y + kHeight + 30);
@@ -91,9 +96,19 @@ std::string drawing(const Explanation& e) {
     if (f.of == f.reader) {
       path = fmt::format("M{} {} c -30 -34, 60 -34, 30 0", x1 - 15, y1 - kHeight / 2);
       ly = y1 - kHeight / 2 - 20;
+    } else if (back(f)) {
+      int low = std::max(y1, y2) + kHeight / 2;
+      path = fmt::format("M{} {} C {} {}, {} {}, {} {}", x1, y1 + kHeight / 2, x1, low + 46, x2,
+                         low + 46, x2, y2 + kHeight / 2);
+      ly = low + 48;
+      height = std::max(height, low + 60);
+    } else if (skip(f) > 0) {
+      int high = std::min(y1, y2) - kHeight / 2 - 30 * skip(f);
+      path = fmt::format("M{} {} C {} {}, {} {}, {} {}", x1, y1 - kHeight / 2, x1, high, x2, high,
+                         x2, y2 - kHeight / 2);
+      ly = std::min(y1, y2) - kHeight / 2 - 22 * skip(f) - 6;
     } else {
       int from = x1 - kWidth / 2, to = x2 + kWidth / 2;
-      if (from < to) std::swap(from, to);  // the same column, or backwards
       path = fmt::format("M{} {} C {} {}, {} {}, {} {}", from, y1, from - kGapX / 2, y1,
                          to + kGapX / 2, y2, to, y2);
     }
@@ -134,7 +149,8 @@ std::string coordinate_table(const Explanation& e) {
     for (const std::string& c : coords) {
       bool has = std::find(v.coords.begin(), v.coords.end(), c) != v.coords.end();
       bool sums = summed[v.name].contains(c);
-      out += sums ? "<td class=\"sum\">Σ</td>" : has ? "<td class=\"has\">●</td>" : "<td></td>";
+      const char* mark = sums && has ? "● Σ" : sums ? "Σ" : has ? "●" : "";
+      out += fmt::format("<td class=\"{}\">{}</td>", sums ? "sum" : "has", mark);
     }
     out += "</tr>\n";
   }
@@ -143,22 +159,14 @@ std::string coordinate_table(const Explanation& e) {
 }
 
 std::string step(const Flow& f) {
-  auto row = [](const char* what, const std::string& value) {
-    return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", what, escaped(value));
+  auto row = [](const std::string& what, const std::string& value) {
+    return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escaped(what), escaped(value));
   };
   std::string out =
       fmt::format("<h3><code>{}</code>, read by <code>{}</code></h3>\n<table class=\"steps\">\n",
                   escaped(text(f.of)), escaped(text(f.reader)));
-  out += row("1 hold", f.cell);
-  out += row("2 it is read by", f.by + (f.read == f.cell ? "" : ", as " + f.read) +
-                                    (f.gate.empty() ? "" : " where " + f.gate));
-  out += row("3 incoming", f.incoming ? text(f.incoming) + f.by.substr(text(f.reader).size()) : "1");
-  out += row("4 local derivative", f.local);
-  out += row("5 sum", f.summed.empty() ? "nothing" : summed_text(f));
-  for (const Flow::Solved& s : f.solved) {
-    out += row("solved", fmt::format("{} = {}, from the read at {}", text(s.name), s.value, s.read));
-  }
-  out += row(("so " + text(f.adjoint) + " gets").c_str(), f.added);
+  for (const auto& [what, here] : steps_of(f)) out += row(what, here);
+  out += row("so " + text(f.adjoint) + " gets", f.added);
   return out + "</table>\n";
 }
 
