@@ -37,13 +37,18 @@ std::string some_tensor(const Generated& g, const ein::core::Module& m, uint64_t
   return found.empty() ? "" : found[seed % found.size()];
 }
 
+struct Counts {
+  int skipped = 0;  // directions across a kink
+  int cut = 0;      // recurrences whose steps were computed again
+};
+
 struct Plan {
   uint64_t seed;
   bool native;
   int opt_level;
 };
 
-std::string check(const Generated& g, const Plan& plan, int& skipped) {
+std::string check(const Generated& g, const Plan& plan, Counts& counts) {
   ein::fuzz::Subject subject;
   if (std::string wrong = compile_source(g.source, subject); !wrong.empty()) return wrong;
   ein::core::Module& m = subject.compiled.module;
@@ -59,7 +64,7 @@ std::string check(const Generated& g, const Plan& plan, int& skipped) {
     gradients.push_back("d_" + x);
     if (!g.inputs.at(x).shape().empty()) tensors.push_back(x);
   }
-  std::string wrong = check_gradient(m, g.inputs, "loss", derivatives, 2, skipped);
+  std::string wrong = check_gradient(m, g.inputs, "loss", derivatives, 2, counts.skipped);
   if (!wrong.empty()) return wrong;
   ein::fuzz::Subject forward;
   wrong = compile_source(g.source, forward, ein::autodiff::Direction::Forward);
@@ -73,6 +78,8 @@ std::string check(const Generated& g, const Plan& plan, int& skipped) {
     if (!wrong.empty()) return wrong;
     if (wrong = ein::printed_agrees(forward.compiled.module); !wrong.empty()) return wrong;
   }
+  wrong = check_checkpoints(m, g.inputs, g.values, counts.cut);
+  if (!wrong.empty()) return wrong;
   ein::NativeOptions options;
   options.opt_level = plan.opt_level;
   return plan.native ? ein::native_agrees(m, g.inputs, g.values, options) : "";
@@ -100,13 +107,13 @@ int main(int argc, char** argv) {
   }
   auto begin = std::chrono::steady_clock::now();
   uint64_t failed = 0;
-  int skipped = 0;
+  Counts counts;
   for (uint64_t k = 0; k < count; ++k) {
     Generated g = ein::fuzz::generate(seed + k);
     if (show) fmt::print("// seed {}\n{}\n", seed + k, g.source);
     std::string wrong;
     try {
-      wrong = check(g, {seed + k, k < native, k % 8 == 0 ? 2 : 0}, skipped);
+      wrong = check(g, {seed + k, k < native, k % 8 == 0 ? 2 : 0}, counts);
     } catch (const std::exception& e) { wrong = std::string("fault: ") + e.what(); }
     if (wrong.empty()) continue;
     ++failed;
@@ -114,7 +121,9 @@ int main(int argc, char** argv) {
     if (failed >= 10) break;
   }
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} directions across a kink skipped, {:.1f} s\n{} passed, {} failed\n", skipped,
-             spent.count(), count - failed, failed);
+  fmt::print(
+      "{} directions across a kink skipped, {} recurrences checkpointed, {:.1f} s\n{} passed, {} "
+      "failed\n",
+      counts.skipped, counts.cut, spent.count(), count - failed, failed);
   return failed == 0 ? 0 : 1;
 }

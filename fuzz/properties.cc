@@ -8,8 +8,10 @@
 #include <random>
 
 #include "base/render.h"
+#include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/differences.h"
+#include "plan/checkpoint.h"
 
 namespace ein::fuzz {
 namespace {
@@ -127,6 +129,34 @@ std::string check_pairing(const std::string& source, const core::Module& m,
   if (std::fabs(left - right) <= 1e-8 * std::max({1.0, std::fabs(left), std::fabs(right)}))
     return "";
   return fmt::format("<Jv, w> is {}, <v, Jᵀw> is {}:\n{}", left, right, more);
+}
+
+std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
+                              const std::vector<std::string>& values, int& cut) {
+  std::vector<core::FamilyId> wanted = families(m, values);
+  auto needed = core::families_of(core::schedule(m, wanted).steps);
+  auto params = core::bind_params(m, inputs, needed);
+  if (std::holds_alternative<RuntimeError>(params)) return "";
+  core::Module marked = m;
+  for (core::Family& f : marked.families) f.checkpoint = 2;
+  plan::Checkpointed planned =
+      plan::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params), std::nullopt);
+  int before = cut;
+  for (const plan::SegmentPlan& p : planned.plans) cut += p.segment > 0;
+  if (cut == before) return "";
+  core::EvalResult whole = core::evaluate(m, inputs, wanted);
+  core::EvalResult again = core::evaluate(planned.module, inputs, wanted);
+  if (whole.error || again.error) {
+    if (whole.error && again.error) return "";
+    return "with checkpoints: " + (whole.error ? "fine" : again.error->message);
+  }
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    std::string where;
+    double tolerance = m[wanted[k]].dtype == DType::F64 ? 1e-9 : 2e-4;
+    if (!close(whole.values.at(wanted[k]), again.values.at(wanted[k]), tolerance, where))
+      return fmt::format("`{}` differs with checkpoints, {}", values[k], where);
+  }
+  return "";
 }
 
 std::string check_size(const core::Module& plain, const core::Module& whole) {

@@ -42,6 +42,11 @@ std::string check_pairing(const std::string& source, const core::Module& m,
                           const core::Inputs& inputs, const std::string& of,
                           const std::string& wrt);
 
+// Computing the steps of recurrences again instead of keeping them (plan/checkpoint.h) changes no
+// value; `cut` counts the recurrences for which that was done.
+std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
+                              const std::vector<std::string>& values, int& cut);
+
 // nodes(value + gradient) ≤ 6 × nodes(value); `plain` is the program without its requests.
 std::string check_size(const core::Module& plain, const core::Module& whole);
 

@@ -66,6 +66,7 @@ class Contractor {
     for (uint32_t i = 0; i < families; ++i) {
       for (size_t c = 0; c < m_[FamilyId(i)].clauses.size(); ++c) {
         while (push_one(FamilyId(i), c)) {}
+        pick_cells(FamilyId(i), c);
       }
     }
   }
@@ -94,6 +95,76 @@ class Contractor {
       return true;
     }
     return false;
+  }
+
+  // Requests about one cell: `@h[9] / @W`, `@y / @x[0]`.
+  void pick_cells(FamilyId id, size_t index) {
+    const Clause clause = m_[id].clauses[index];
+    std::map<ExprId, ExprId> with;
+    for_each_node(m_, clause.body, [&](ExprId e) {
+      const auto* in = get_if<Request>(m_, e);
+      if (!in || out_.along.contains(in->den)) return;
+      Request r = *in;
+      bool vectors = m_[r.num].rank() > 0 && m_[r.den].rank() > 0;
+      if (seeds_ && is_cell(r.num, r.num_at) && !depends(r.num, id)) {
+        r = {cell(r.num, r.num_at), {}, r.den, r.den_at};
+      } else if (directions_ && vectors && r.num != r.den && is_cell(r.den, r.den_at) &&
+                 !depends(r.num, id)) {
+        r = {r.num, r.num_at, unit_direction(r.den, r.den_at), {}};
+      } else {
+        return;
+      }
+      with[e] = request(m_, std::move(r), m_[e].span);
+    });
+    if (with.empty()) return;
+    m_.families[id].clauses[index].body = rewrite(m_, clause.body, [&](ExprId x) {
+      auto it = with.find(x);
+      return it == with.end() ? x : it->second;
+    });
+  }
+
+  // One cell that is known to exist, whatever the indices around are.
+  bool is_cell(FamilyId family, const std::vector<ExprId>& at) {
+    Facts facts;
+    facts.entry = entry_facts(m_);
+    for (size_t k = 0; k < at.size(); ++k) {
+      if (m_[at[k]].free != 0 || get_if<Access>(m_, at[k])) return false;
+      if (!proves_in_bounds(m_, at[k], m_[family].coords[k].extent, facts)) return false;
+    }
+    return !at.empty();
+  }
+
+  // `h[9]` is h_9.
+  std::string cell_name(FamilyId family, const std::vector<ExprId>& at) {
+    std::string out = text(m_[family].name);
+    for (ExprId e : at) {
+      auto n = const_int(m_, e);
+      if (!n) return text(m_[family].name) + "_cell";
+      out += "_" + std::to_string(*n);
+    }
+    return out;
+  }
+
+  FamilyId cell(FamilyId family, const std::vector<ExprId>& at) {
+    FamilyId& out = cells_[{family, at}];
+    if (!out) {
+      const Family& f = m_[family];
+      out = declare(cell_name(family, at), f.dtype, {}, access(m_, family, at));
+    }
+    return out;
+  }
+
+  FamilyId unit_direction(FamilyId den, const std::vector<ExprId>& at) {
+    FamilyId& out = units_[{den, at}];
+    if (out) return out;
+    DType type = m_[den].dtype;
+    const std::string name = cell_name(den, at);
+    out = declare(name, type, {}, float_lit(m_, 0, type));
+    std::vector<ExprId> same;
+    for (uint32_t k = 0; k < at.size(); ++k)
+      same.push_back(apply(m_, Op::Eq, {slot(m_, k), at[k]}));
+    out_.along[out] = {den, {}, float_lit(m_, 1, type), all_of(m_, same), name};
+    return out;
   }
 
   bool mentions_request(ExprId body) {
@@ -348,7 +419,9 @@ class Contractor {
   Module& m_;
   Contractions& out_;
   bool directions_, seeds_;
-  uint32_t scope_ = 0;  // slots in scope inside the sum that is looked at
+  using Cell = std::pair<FamilyId, std::vector<ExprId>>;
+  std::map<Cell, FamilyId> cells_, units_;  // numerators and directions made for one cell
+  uint32_t scope_ = 0;                      // slots in scope inside the sum that is looked at
   std::set<FamilyId> observed_;
 };
 

@@ -13,6 +13,9 @@
 // certainly are fewer than the cells of the denominator. A scalar numerator (denominator) is left
 // alone: its gradient is one sweep anyway.
 //
+// A request about one cell, `@h[9] / @W` or `@y / @x[0]`, is the same with a unit vector: the cell
+// becomes the numerator, or the direction.
+//
 // The direction becomes a denominator of its own, described by an Along (forward.h); the seeded
 // numerator is a family with a rule (custom.h), S = Rule(…, sum(u · Tangent(Y))), in which u is
 // held now and differentiated by derivatives of the derivative.

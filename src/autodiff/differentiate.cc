@@ -11,6 +11,7 @@
 #include "autodiff/custom.h"
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
+#include "autodiff/requests.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
 #include "base/match.h"
@@ -27,94 +28,6 @@ namespace ein::autodiff {
 using namespace core;
 
 namespace {
-
-struct Asked {
-  FamilyId in;  // the family whose definition contains the request
-  ExprId node;
-  Request request;
-  Span span;
-};
-
-void for_each_request(const Module& m, ExprId e,
-                      const std::function<void(ExprId, const Request&)>& f) {
-  for_each_node(m, e, [&](ExprId x) {
-    if (const auto* r = get_if<Request>(m, x)) f(x, *r);
-  });
-}
-
-std::vector<Asked> requests_in(const Module& m, FamilyId id) {
-  std::vector<Asked> out;
-  for_each_body(m, id, [&](ExprId body) {
-    for_each_request(m, body, [&](ExprId e, const Request& r) {
-      out.push_back({id, e, r, m[e].span});
-    });
-  });
-  return out;
-}
-
-// The requests of a module by the family they stand in, kept up to date while families change: a
-// program may hold thousands of them.
-class Requests {
- public:
-  explicit Requests(const Module& m) : m_(m) { look_at_new(); }
-
-  void look_at(FamilyId id) {
-    if (auto it = in_.find(id); it != in_.end()) {
-      for (const Asked& a : it->second) forget(a);
-      in_.erase(it);
-    }
-    std::vector<Asked> found = requests_in(m_, id);
-    if (found.empty()) return;
-    std::vector<Asked>& list = in_[id] = std::move(found);
-    for (const Asked& a : list) {
-      by_num_[a.request.num].insert(id);
-      by_den_[a.request.den].insert(id);
-    }
-  }
-  void look_at_new() {
-    for (; looked_ < m_.families.size(); ++looked_) look_at(FamilyId(looked_));
-  }
-
-  bool empty() const { return in_.empty(); }
-  bool stand_in(FamilyId id) const { return in_.contains(id); }
-  const std::map<FamilyId, std::vector<Asked>>& all() const { return in_; }
-  std::vector<Asked> of(FamilyId num) const {
-    return about(by_num_, num, [&](const Request& r) { return r.num == num; });
-  }
-  std::vector<Asked> by(FamilyId den) const {
-    return about(by_den_, den, [&](const Request& r) { return r.den == den; });
-  }
-
- private:
-  using Holders = std::map<FamilyId, std::set<FamilyId>>;  // the families that ask about one
-
-  std::vector<Asked> about(const Holders& index, FamilyId family,
-                           const std::function<bool(const Request&)>& wanted) const {
-    std::vector<Asked> out;
-    auto holders = index.find(family);
-    if (holders == index.end()) return out;
-    for (FamilyId id : holders->second) {
-      for (const Asked& a : in_.at(id)) {
-        if (wanted(a.request)) out.push_back(a);
-      }
-    }
-    return out;
-  }
-
-  void forget(const Asked& a) {
-    for (auto [index, key] : {std::pair{&by_num_, a.request.num}, {&by_den_, a.request.den}}) {
-      auto it = index->find(key);
-      if (it == index->end()) continue;
-      it->second.erase(a.in);
-      if (it->second.empty()) index->erase(it);
-    }
-  }
-
-  const Module& m_;
-  uint32_t looked_ = 0;
-  std::map<FamilyId, std::vector<Asked>> in_;
-  Holders by_num_, by_den_;
-};
 
 // The sequences around a family, outermost first.
 using Chain = std::vector<const Sequence*>;

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
-#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
@@ -132,7 +131,7 @@ class Forward {
       for (const Coord& e : extra_) clause.box.push_back({int_lit(m_, 0), e.extent});
       m_.families[tangent].clauses.push_back(std::move(clause));
     }
-    solve_gates(m_, tangent);
+    solve_sum(m_, tangent);
     if (m_[tangent].clauses.size() != 1) return;
     ExprId solved = m_[tangent].clauses[0].body;
     if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;

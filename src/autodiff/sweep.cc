@@ -6,6 +6,7 @@
 #include "autodiff/custom.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
@@ -21,6 +22,23 @@ void factors(const Module& m, ExprId e, std::vector<ExprId>& out) {
     return;
   }
   out.push_back(e);
+}
+
+bool is_zero(const Module& m, ExprId e) {
+  const auto* lit = get_if<FloatLit>(m, e);
+  return lit && lit->value == 0;
+}
+
+ExprId without_zeros(Module& m, ExprId e) {
+  const auto* a = get_if<Apply>(m, e);
+  if (!a || (a->op != Op::Add && a->op != Op::Sub && a->op != Op::Neg)) return e;
+  const Apply sum = *a;
+  ExprId left = without_zeros(m, sum.args[0]);
+  if (sum.op == Op::Neg) return is_zero(m, left) ? left : neg(m, left);
+  ExprId right = without_zeros(m, sum.args[1]);
+  if (is_zero(m, right)) return left;
+  if (is_zero(m, left)) return sum.op == Op::Add ? right : neg(m, right);
+  return apply(m, sum.op, {left, right}, m[e].span);
 }
 
 }  // namespace
@@ -136,6 +154,11 @@ ExprId weighted(Module& m, const Coef& coef, ExprId by, DType type, bool& negati
   if (!value) value = float_lit(m, 1, type);
   if (coef.den) value = apply(m, Op::Div, {value, coef.den});
   return value;
+}
+
+void solve_sum(Module& m, FamilyId family) {
+  solve_gates(m, family);
+  for (Clause& c : m.families[family].clauses) c.body = without_zeros(m, c.body);
 }
 
 ExprId support(Module& m, FamilyId family, const std::map<FamilyId, ExprId>& supports,

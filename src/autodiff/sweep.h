@@ -76,6 +76,9 @@ struct Contribution {
 ExprId weighted(Module& m, const Coef& coef, ExprId by, core::DType type, bool& negative);
 ExprId sum(Module& m, std::vector<Contribution> parts, core::DType type);
 
+// Solves the gates of an adjoint or tangent, and drops the summands that are zero then.
+void solve_sum(Module& m, core::FamilyId family);
+
 // Where a solved adjoint or tangent is not zero by structure: the gate it has, or that of the one
 // it is a copy of. Invalid: not known. `made` are the sweep's families and `supports` what is known
 // of them, both by the family they belong to.

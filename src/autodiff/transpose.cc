@@ -10,7 +10,6 @@
 #include "core/normal.h"
 #include "core/print.h"
 #include "core/rewrite.h"
-#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
@@ -93,7 +92,7 @@ class Transposer {
     clause.body = body;
     clause.span = m_[id].span;
     m_.families[adjoint].clauses.push_back(std::move(clause));
-    solve_gates(m_, adjoint);
+    solve_sum(m_, adjoint);
     ExprId solved = m_[adjoint].clauses[0].body;
     if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;
     if (ExprId gate = support(m_, adjoint, support_, out_.family)) support_[id] = gate;

@@ -240,7 +240,7 @@ class Constraints {
 struct Piece {  // of a printed line, or a value to save
   std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
-  std::string format;
+  std::string format;  // `@`: the differential of the value, as source; text after autodiff
 };
 
 struct Effect {

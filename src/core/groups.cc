@@ -222,17 +222,21 @@ class Scheduler {
     return ok;
   }
 
-  // Members in an order in which each (after the first) shares a read with an earlier one, so that
-  // a wrong choice of coordinate is noticed at once.
+  // Members in an order in which each shares a read with an earlier one where there is any (families
+  // in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component, const Graph& inner) {
-    std::vector<FamilyId> order{component[0]};
-    std::set<FamilyId> in{component[0]};
-    for (size_t i = 0; i < order.size(); ++i) {
-      for (const Read& r : inner) {
-        FamilyId other;
-        if (r.reader == order[i]) other = r.read;
-        if (r.read == order[i]) other = r.reader;
-        if (other && in.insert(other).second) order.push_back(other);
+    std::vector<FamilyId> order;
+    std::set<FamilyId> in;
+    size_t i = 0;
+    for (FamilyId next : component) {
+      if (in.insert(next).second) order.push_back(next);
+      for (; i < order.size(); ++i) {
+        for (const Read& r : inner) {
+          FamilyId other;
+          if (r.reader == order[i]) other = r.read;
+          if (r.read == order[i]) other = r.reader;
+          if (other && in.insert(other).second) order.push_back(other);
+        }
       }
     }
     return order;

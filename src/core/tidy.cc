@@ -45,18 +45,18 @@ void sites_in(const Module& m, ExprId body, uint32_t rank,
   visit(body, rank);
 }
 
-Sites find_sites(const Module& m) {
+Sites find_sites(const Module& m, const std::set<FamilyId>& readers) {
   Sites out;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    const Family& f = m[FamilyId(i)];
+  for (FamilyId id : readers) {
+    const Family& f = m[id];
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       sites_in(m, f.clauses[c].body, f.rank(), [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), c, e, depth});
+        out[get_if<Access>(m, e)->family].push_back({id, c, e, depth});
       });
     }
     for (ExprId cell : f.cells) {
       sites_in(m, cell, 0, [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), ~size_t{0}, e, depth});
+        out[get_if<Access>(m, e)->family].push_back({id, ~size_t{0}, e, depth});
       });
     }
   }
@@ -344,24 +344,21 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
 }  // namespace
 
 void tidy(Module& m) {
-  auto drop_dead = [&] {
-    std::set<FamilyId> keep = needed(m);
-    if (keep.size() != m.families.size()) compact(m, keep);
-  };
-  drop_dead();
+  std::set<FamilyId> alive = needed(m);
   for (;;) {
     drop_repeated_gates(m);
     std::set<FamilyId> readers;
-    Definitions chosen = choose(m, find_sites(m), readers);
-    if (chosen.empty()) return;
+    Definitions chosen = choose(m, find_sites(m, alive), readers);
+    if (chosen.empty()) break;
     for (FamilyId reader : readers) {
       Family& f = m.families[reader];
       for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), chosen);
       for (ExprId& c : f.cells) c = inline_in(m, c, 0, chosen);
       solve_gates(m, reader);
     }
-    drop_dead();
+    alive = needed(m);
   }
+  if (alive.size() != m.families.size()) compact(m, alive);
 }
 
 }  // namespace ein::core

@@ -53,22 +53,6 @@ bool is_surrogate(const Sema& s, const Function& rule) {
                      [](const ast::Attribute& a) { return text(a.name.symbol) == "surrogate"; });
 }
 
-void check_attributes(Sema& s, const Function& rule) {
-  for (const ast::Attribute& a : s.ast[rule.stmt].attributes) {
-    const std::string& name = text(a.name.symbol);
-    if (name == "surrogate" && a.args.empty()) continue;
-    bool known = name == "surrogate";
-    auto& d = s.diags.error(Code::E0114, known ? "`surrogate` takes no arguments"
-                                               : "a rule has no attribute " + quoted(name));
-    d.primary(a.span, "").label(rule.fn->name.span, "on the rule of this function");
-    std::string near = did_you_mean(name, {"surrogate"});
-    d.help(near.empty() || known
-               ? "`#[surrogate]` marks a rule that is not meant to be the derivative of its "
-                 "function, such as a straight-through estimator"
-               : "did you mean `surrogate`?");
-  }
-}
-
 // Parameters whose tangent the body does not use have a zero derivative.
 void warn_unused(Sema& s, const ast::Fn& rule) {
   std::set<Symbol> used;
@@ -195,7 +179,6 @@ void check_rules(Sema& s, Scope& scope) {
     } else {
       ok = same_signature(s, rule, *f->second.fn);
     }
-    check_attributes(s, it->second);
     if (ok) warn_unused(s, rule);
     it = ok ? std::next(it) : scope.rules.erase(it);
   }
