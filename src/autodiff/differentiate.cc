@@ -9,6 +9,7 @@
 
 #include "autodiff/contract.h"
 #include "autodiff/custom.h"
+#include "autodiff/differential.h"
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
 #include "autodiff/requests.h"
@@ -405,6 +406,7 @@ class Differentiator {
 }  // namespace
 
 Module differentiate(Module m, Diagnostics& diags, Direction direction, Record* record) {
+  print_differentials(m, diags);
   if (!requests_left(m).empty()) {
     Differentiator(m, diags, direction, record).run();
   } else if (has_rules(m)) {

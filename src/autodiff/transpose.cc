@@ -10,6 +10,7 @@
 #include "core/normal.h"
 #include "core/print.h"
 #include "core/rewrite.h"
+#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
