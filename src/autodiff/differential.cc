@@ -59,8 +59,14 @@ class Differential {
   }
 
  private:
-  // The tangent of one clause at an address; `depth` slots are in scope there.
-  ExprId clause(FamilyId f, size_t index, const std::vector<ExprId>& at, uint32_t depth) {
+  struct Part {
+    bool negative;
+    ExprId value;
+  };
+
+  // The tangent of one clause at an address, as a sum in source order; `depth` slots are in scope
+  // there.
+  std::vector<Part> parts(FamilyId f, size_t index, const std::vector<ExprId>& at, uint32_t depth) {
     open_.insert(f);
     Active active = [&](ExprId node, Mode mode) {
       FamilyId read = get_if<Access>(m_, node)->family;
@@ -69,17 +75,45 @@ class Differential {
     };
     Linear linear = linearise(m_, f, index, mode_of(f), active);
     if (linear.problem && !problem) problem = linear.problem;
-    ExprId total;
-    for (const Term& t : linear.terms) {
-      if (problem) break;
-      bool negative = std::signbit(t.coef.scale);
-      ExprId part = term(t, f, at, depth);
-      total = !total   ? (negative ? neg(m_, part) : part)
-              : negative ? sub(m_, total, part)
-                         : add(m_, total, part);
+    std::vector<Part> out;
+    for (auto t = linear.terms.rbegin(); t != linear.terms.rend() && !problem; ++t) {
+      bool negative = std::signbit(t->coef.scale);
+      bool plain = !t->coef.num && !t->coef.den && std::fabs(t->coef.scale) == 1 && !t->gate &&
+                   t->over.empty() && tangent_type(m_, t->family) == tangent_type(m_, f);
+      if (plain && is_part(t->family)) {  // its terms are terms of this sum
+        to_normal_form(m_, t->family);
+        std::vector<ExprId> where;
+        for (ExprId e : t->at) where.push_back(substitute(m_, e, at, depth));
+        for (Part p : parts(t->family, 0, where, depth)) {
+          out.push_back({p.negative != negative, p.value});
+        }
+      } else {
+        out.push_back({negative, term(*t, f, at, depth)});
+      }
     }
     open_.erase(f);
+    return out;
+  }
+
+  ExprId clause(FamilyId f, size_t index, const std::vector<ExprId>& at, uint32_t depth) {
+    std::vector<Part> all = parts(f, index, at, depth);
+    // A positive one first: `a - b` reads better than `-b + a`.
+    auto first = std::find_if(all.begin(), all.end(), [](const Part& p) { return !p.negative; });
+    if (first != all.end()) std::rotate(all.begin(), first, first + 1);
+    ExprId total;
+    for (const Part& p : all) {
+      if (!total) {
+        total = p.negative ? neg(m_, p.value) : p.value;
+      } else {
+        total = p.negative ? sub(m_, total, p.value) : add(m_, total, p.value);
+      }
+    }
     return total ? total : float_lit(m_, 0, tangent_type(m_, f));
+  }
+
+  // A piece of a definition that has no name in the source.
+  bool is_part(FamilyId f) const {
+    return m_[f].generated && m_[f].clauses.size() == 1 && !open_.contains(f);
   }
 
   // Without its sign.
@@ -87,7 +121,9 @@ class Differential {
     auto inner = static_cast<uint32_t>(t.over.size());
     std::vector<ExprId> with = at;
     for (uint32_t k = 0; k < inner; ++k) with.push_back(slot(m_, depth + k));
-    auto put = [&](ExprId e) { return e ? substitute(m_, e, with, depth + inner) : e; };
+    auto put = [&](ExprId e) {
+      return e ? opened(substitute(m_, e, with, depth + inner), depth + inner) : e;
+    };
     std::vector<ExprId> where;
     for (ExprId e : t.at) where.push_back(put(e));
     Coef coef = t.coef;
@@ -105,10 +141,23 @@ class Differential {
     return reduce(m_, std::move(r));
   }
 
+  // Families that normal form has made (`argmax` of a maximum) by what they are: their names mean
+  // nothing to a reader.
+  ExprId opened(ExprId e, uint32_t depth) {
+    bool reduces = false;  // below a reduction more slots would be in scope
+    for_each_node(m_, e, [&](ExprId x) { reduces |= get_if<Reduce>(m_, x) != nullptr; });
+    if (reduces) return e;
+    return rewrite(m_, e, [&](ExprId x) {
+      const auto* a = get_if<Access>(m_, x);
+      if (!a || !m_[a->family].generated || m_[a->family].clauses.size() != 1) return x;
+      const std::vector<ExprId> at = a->at;
+      return substitute(m_, m_[a->family].clauses[0].body, at, depth);
+    });
+  }
+
   // Of a value that the program names: `@x[k]`. Of a part of a definition: its own differential.
   ExprId tangent(FamilyId f, const std::vector<ExprId>& at, uint32_t depth) {
-    bool part = m_[f].generated && m_[f].clauses.size() == 1 && !open_.contains(f);
-    if (part) {
+    if (is_part(f)) {
       to_normal_form(m_, f);
       return clause(f, 0, at, depth);
     }

@@ -33,11 +33,11 @@ Symbol known_as(const core::Module& m, Symbol name, const std::vector<Flow::Summ
   std::string s = text(name);
   for (;;) {
     if (core::FamilyId id = m.find(intern(s))) {
-      bool has = s == text(name) ||
-                 std::all_of(coords.begin(), coords.end(), [&](const Flow::Summed& c) {
-                   return std::any_of(m[id].coords.begin(), m[id].coords.end(),
-                                      [&](const core::Coord& k) { return k.name == c.name; });
-                 });
+      bool has =
+          s == text(name) || std::all_of(coords.begin(), coords.end(), [&](const Flow::Summed& c) {
+            return std::any_of(m[id].coords.begin(), m[id].coords.end(),
+                               [&](const core::Coord& k) { return k.name == c.name; });
+          });
       return has ? intern(s) : Symbol{};
     }
     size_t cut = s.rfind('_');
@@ -60,24 +60,22 @@ std::vector<std::string> lines_of(const Flow& f, const core::Module& m) {
     std::string why;
     if (f.routes.empty() && named && !own && m.find(f.of)) {
       why = has ? fmt::format(": {} has {}, {} does not", reader, one ? "it" : "them", of)
-                : fmt::format(": {} runs over {}, {} does not have {}", reader,
-                              one ? "it" : "them", of, one ? "it" : "them");
+                : fmt::format(": {} runs over {}, {} does not have {}", reader, one ? "it" : "them",
+                              of, one ? "it" : "them");
     }
     if (own && f.routes.empty()) why = fmt::format(": {} reads itself", of);
     if (!f.routes.empty()) {
-      why = fmt::format(" where {}: cells that are read twice get both",
-                        fmt::join(f.routes, ", "));
+      why = fmt::format(" where {}: cells that are read twice get both", fmt::join(f.routes, ", "));
     }
     out.push_back(fmt::format("sums {}{}", summed_text(f), why));
   }
   for (const Flow::Solved& s : f.solved) {
     if (!named || !m.find(f.of)) break;
     bool same_name = s.value.find(text(s.name)) != std::string::npos;
-    out.push_back(same_name
-                      ? fmt::format("comes back from {}: {} reads {} at {}", s.value, reader, of,
-                                    s.read)
-                      : fmt::format("{} is {}: {} reads {} at {}", text(s.name), s.value, reader,
-                                    of, s.read));
+    out.push_back(same_name ? fmt::format("comes back from {}: {} reads {} at {}", s.value, reader,
+                                          of, s.read)
+                            : fmt::format("{} is {}: {} reads {} at {}", text(s.name), s.value,
+                                          reader, of, s.read));
   }
   return out;
 }

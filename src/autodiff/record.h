@@ -13,17 +13,17 @@ namespace ein::autodiff {
 
 // One read of a value on the path, turned around: what it adds to the sensitivity of that value.
 struct Flow {
-  Symbol num;       // whose derivative this is
-  Symbol of;        // the value that is read
-  Symbol reader;    // by which one
-  Symbol adjoint;   // d num / d of
-  Symbol incoming;  // d num / d reader; invalid: the reader is the numerator itself
-  std::string cell;       // the cell that is held: `A[i, k]`
-  std::string read;       // as it is read: `input[b, ic, oh + kh]`
-  std::string by;         // the cells that read it: `C[i, j]`
-  std::string local;      // the local derivative: `B[k, j]`
-  std::string gate;       // where the read counts; empty: everywhere
-  std::string added;      // what is added to the adjoint, as an expression
+  Symbol num;         // whose derivative this is
+  Symbol of;          // the value that is read
+  Symbol reader;      // by which one
+  Symbol adjoint;     // d num / d of
+  Symbol incoming;    // d num / d reader; invalid: the reader is the numerator itself
+  std::string cell;   // the cell that is held: `A[i, k]`
+  std::string read;   // as it is read: `input[b, ic, oh + kh]`
+  std::string by;     // the cells that read it: `C[i, j]`
+  std::string local;  // the local derivative: `B[k, j]`
+  std::string gate;   // where the read counts; empty: everywhere
+  std::string added;  // what is added to the adjoint, as an expression
   struct Summed {
     Symbol name;
     bool of_reader;  // a coordinate of the reader; otherwise its reduction runs over it

@@ -21,7 +21,11 @@ namespace {
 class Transposer {
  public:
   Transposer(Module& m, const Sweep& sweep, Adjoints& out, Record* record)
-      : m_(m), sweep_(sweep), out_(out), record_(record), carried_(free_coordinates(m, sweep, sweep.num())) {}
+      : m_(m),
+        sweep_(sweep),
+        out_(out),
+        record_(record),
+        carried_(free_coordinates(m, sweep, sweep.num())) {}
 
   void run() {
     std::set<FamilyId> members = cone(m_, sweep_);

@@ -87,7 +87,7 @@ struct FixCommand {
 };
 
 struct ExplainCommand {
-  CommonOptions common;         // `file` is a diagnostic's code, or a program; empty: list all codes
+  CommonOptions common;  // `file` is a diagnostic's code, or a program; empty: list all codes
   std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;

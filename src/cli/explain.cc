@@ -1,3 +1,5 @@
+#include "driver/explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "cli/cli.h"
 #include "core/rewrite.h"
-#include "driver/explain.h"
 
 namespace ein::cli {
 namespace {
@@ -92,7 +93,8 @@ int explain_program(const ExplainCommand& command) {
   for (size_t k = 0; k < all.size(); ++k) {
     bool json = command.format == "json";
     if (k > 0 && !json) fmt::print("\n");
-    fmt::print("{}{}", json ? explanation_json(all[k]) : explanation_text(all[k]), json ? "\n" : "");
+    fmt::print("{}{}", json ? explanation_json(all[k]) : explanation_text(all[k]),
+               json ? "\n" : "");
   }
   return kFine;
 }

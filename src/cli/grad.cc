@@ -10,10 +10,10 @@ int grad_verb(const GradCommand& command) {
     return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
   }
   autodiff::Record record;
-  Program p =
-      load(command.common,
-           {.extra = {command.of, command.wrt}, .in = command.in, .direction = command.direction,
-            .record = &record});
+  Program p = load(command.common, {.extra = {command.of, command.wrt},
+                                    .in = command.in,
+                                    .direction = command.direction,
+                                    .record = &record});
   if (p.status != kFine) return p.status;
   core::PrintOptions options{.comments = autodiff::comments(record, p.compiled.module)};
   fmt::print("{}", core::print(p.compiled.module, options));

@@ -188,8 +188,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
   if (!command.value.empty() && report.requests[0].name.empty()) {
     return usage_error(report.requests[0].note);
   }
-  bool ok =
-      !fails(report.requests) && !fails(rules) && problems_of(report).empty();
+  bool ok = !fails(report.requests) && !fails(rules) && problems_of(report).empty();
   if (command.format == "json") {
     show_json(report, rules, p.sources, ok);
   } else {

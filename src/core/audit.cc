@@ -14,10 +14,9 @@
 namespace ein::core {
 namespace {
 
-
 struct Scoped {
-  std::vector<Symbol> names;     // by slot
-  std::vector<ExprId> extents;   // upper ends, where known
+  std::vector<Symbol> names;    // by slot
+  std::vector<ExprId> extents;  // upper ends, where known
 };
 
 // Every read of a clause with the slots in scope where it stands.
@@ -62,9 +61,10 @@ std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
       if (at == ~0u || at >= scope.names.size() || scope.names[at] == f.coords[k].name) continue;
       std::string here = name_of_slot(scope, at), other = name_of_slot(scope, n);
       if (f.coords[k].name == scope.names[n]) {
-        return fmt::format("`{}` has a coordinate `{}`, and is read along `{}` there and repeated "
-                           "along `{}`",
-                           text(f.name), other, here, other);
+        return fmt::format(
+            "`{}` has a coordinate `{}`, and is read along `{}` there and repeated "
+            "along `{}`",
+            text(f.name), other, here, other);
       }
       if (scope.extents[n] == scope.extents[at]) {
         return fmt::format("`{}` and `{}` have the same extent: `{}` along `{}` would fit as well",
@@ -136,7 +136,8 @@ std::vector<Repeated> audit(Module& m) {
         r.suspicion = swapped(m, a, x.scope);
         // A computed value that alone lacks what all the others have, and had it.
         for (uint32_t n = 0; n < reader.rank() && r.suspicion.empty(); ++n) {
-          if ((used >> n) & 1 || a.at.empty() || m[a.family].kind != Family::Kind::Defined) continue;
+          if ((used >> n) & 1 || a.at.empty() || m[a.family].kind != Family::Kind::Defined)
+            continue;
           std::set<FamilyId> others;
           bool all_have = true;
           for (const Found& y : all) {
@@ -147,10 +148,10 @@ std::vector<Repeated> audit(Module& m) {
           }
           FamilyId from = picks_from(m, a.family, reader.coords[n].name);
           if (others.empty() || !all_have || !from) continue;
-          r.suspicion = fmt::format("every other operand has `{0}`, and `{1}` is computed from `{2}`, "
-                                    "which has it, without running over it",
-                                    name_of_slot(x.scope, n), text(m[a.family].name),
-                                    text(m[from].name));
+          r.suspicion = fmt::format(
+              "every other operand has `{0}`, and `{1}` is computed from `{2}`, "
+              "which has it, without running over it",
+              name_of_slot(x.scope, n), text(m[a.family].name), text(m[from].name));
         }
         bool again = std::any_of(out.begin(), out.end(), [&](const Repeated& o) {
           return o.reader == r.reader && o.operand == r.operand && o.along == r.along &&

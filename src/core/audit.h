@@ -12,10 +12,10 @@ namespace ein::core {
 
 struct Repeated {
   FamilyId reader, operand;
-  std::string read;                 // `bias[out]`
-  std::vector<std::string> along;   // what its gradient sums
-  std::string suspicion;            // empty: nothing speaks against it
-  Span span;                        // of the read
+  std::string read;                // `bias[out]`
+  std::vector<std::string> along;  // what its gradient sums
+  std::string suspicion;           // empty: nothing speaks against it
+  Span span;                       // of the read
 };
 
 // Of every family that the user named, in the order of definition; `m` before autodiff.

@@ -84,8 +84,7 @@ class Printer {
     for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
   }
 
-  Printer(const Module& m, const std::vector<Symbol>& slots, bool brief)
-      : m_(m), brief_(brief) {
+  Printer(const Module& m, const std::vector<Symbol>& slots, bool brief) : m_(m), brief_(brief) {
     for (Symbol s : slots) names_.push_back(unused(s ? text(s) : "i"));
   }
 

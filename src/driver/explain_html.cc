@@ -79,11 +79,13 @@ std::string drawing(const Explanation& e) {
     height = std::max(height, y + kHeight + 30);
     bool end = v.name == e.of || v.name == e.wrt;
     nodes += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" stroke=\"#57606a\"/>\n"
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" "
+        "stroke=\"#57606a\"/>\n"
         "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n"
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#57606a\">[{}]</text>\n",
-        x, y, kWidth, kHeight, end ? "#ddf4ff" : "#f6f8fa", x + kWidth / 2, y + 19,
-        escaped(v.name), x + kWidth / 2, y + 35, escaped(fmt::format("{}", fmt::join(v.coords, ", "))));
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"11\" "
+        "fill=\"#57606a\">[{}]</text>\n",
+        x, y, kWidth, kHeight, end ? "#ddf4ff" : "#f6f8fa", x + kWidth / 2, y + 19, escaped(v.name),
+        x + kWidth / 2, y + 35, escaped(fmt::format("{}", fmt::join(v.coords, ", "))));
   }
   std::set<std::string> drawn;
   for (const Flow& f : e.steps) {
@@ -114,14 +116,17 @@ std::string drawing(const Explanation& e) {
     }
     arrows += fmt::format(
         "<path d=\"{}\" fill=\"none\" stroke=\"#0969da\" marker-end=\"url(#tip)\"/>\n"
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"12\" fill=\"#9a6700\">{}</text>\n",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"12\" "
+        "fill=\"#9a6700\">{}</text>\n",
         path, lx, ly, escaped(label));
   }
   return fmt::format(
-      "<div class=\"figure\"><svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
+      "<div class=\"figure\"><svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\" "
       "aria-label=\"how the sensitivity flows back\">\n"
       "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" "
-      "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"#0969da\"/></marker></defs>\n"
+      "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" "
+      "fill=\"#0969da\"/></marker></defs>\n"
       "{2}{3}</svg></div>\n",
       width, height, arrows, nodes);
 }
@@ -154,8 +159,9 @@ std::string coordinate_table(const Explanation& e) {
     }
     out += "</tr>\n";
   }
-  return out + "</table>\n<p>● the value has the coordinate; Σ its derivative sums it, because what "
-               "reads the value has it and the value does not.</p>\n";
+  return out +
+         "</table>\n<p>● the value has the coordinate; Σ its derivative sums it, because what "
+         "reads the value has it and the value does not.</p>\n";
 }
 
 std::string step(const Flow& f) {

@@ -244,12 +244,14 @@ Paired paired(Module asked, const std::string& of, const std::string& wrt) {
   };
   FamilyId v = input("pair_v", d), w = input("pair_w", n);
   // J v, then its product with w.
-  ExprId jv = mul(m, request(m, {num, slots_from(m, 0, rank_n), den, slots_from(m, rank_n, rank_d)}),
-                  access(m, v, slots_from(m, rank_n, rank_d)));
+  ExprId jv =
+      mul(m, request(m, {num, slots_from(m, 0, rank_n), den, slots_from(m, rank_n, rank_d)}),
+          access(m, v, slots_from(m, rank_n, rank_d)));
   FamilyId moved = add_sum(m, "pair_jv", n, d, type, jv);
   auto dot = [&](const char* name, FamilyId a, FamilyId b, const std::vector<Coord>& over) {
     auto rank = static_cast<uint32_t>(over.size());
-    ExprId body = mul(m, access(m, a, slots_from(m, 0, rank)), access(m, b, slots_from(m, 0, rank)));
+    ExprId body =
+        mul(m, access(m, a, slots_from(m, 0, rank)), access(m, b, slots_from(m, 0, rank)));
     return text(m[add_sum(m, name, {}, over, type, body)].name);
   };
   ExprId vj = mul(m, access(m, w, slots_from(m, rank_d, rank_n)),

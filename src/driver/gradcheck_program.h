@@ -40,7 +40,8 @@ Derivative claimed_derivative(core::Module& asked, const std::string& value, con
                               const std::string& wrt);
 
 // The program before autodiff with both sides of <J v, w> = <v, Jᵀ w> for the Jacobian J of `of` by
-// `wrt`: `left` is one forward sweep along the input `v`, `right` one reverse sweep from the seed `w`.
+// `wrt`: `left` is one forward sweep along the input `v`, `right` one reverse sweep from the seed
+// `w`.
 struct Paired {
   core::Module module;
   std::string v, w, left, right;

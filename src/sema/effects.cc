@@ -62,8 +62,8 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
   if (v.poison()) return false;
   if (v.kind != Value::Kind::Data || !is_float(v.type)) {
     s.diags
-        .error(Code::E0602, fmt::format("`@{}`: only floats have differentials",
-                                        text(path->parts[0].symbol)))
+        .error(Code::E0602,
+               fmt::format("`@{}`: only floats have differentials", text(path->parts[0].symbol)))
         .primary(span, "this is " + show_value(s, v));
     return false;
   }
