@@ -13,11 +13,13 @@ using core::Param;
 using core::ParamId;
 
 // Extents of a trial: different ones first, so that a transposed gradient has another shape; then
-// equal ones, for programs that need that; then random ones.
+// equal ones, for programs that need that, and large ones, for those that read an input at a fixed
+// address; then random ones.
 int64_t chosen_extent(uint32_t param, int trial, int64_t key) {
   constexpr int64_t kDifferent[] = {3, 4, 2, 5};
   if (trial == 0) return kDifferent[param % std::size(kDifferent)];
   if (trial <= 3) return 5 - trial;
+  if (trial <= 5) return trial == 4 ? 16 : 40;
   auto bits = static_cast<uint64_t>(philox(philox(key, trial), param));
   return 2 + static_cast<int64_t>(bits % 5);
 }
