@@ -158,7 +158,7 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
-                               core::Inputs& inputs);
+                               core::Inputs& inputs, const CommonOptions& common);
 // The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
@@ -170,8 +170,9 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-// `run-time error: …`, and where in the source when that is known.
-int runtime_error(const RuntimeError& error, const SourceMap* sources = nullptr);
+// A failure while the program ran, like any other diagnostic; without `sources` it has no place.
+int runtime_error(const RuntimeError& error, const CommonOptions& options,
+                  const SourceMap* sources = nullptr);
 std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli

@@ -166,7 +166,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
     }
   }
   core::Inputs inputs;
-  if (auto status = read_inputs(command.in, command.set, m, inputs)) return *status;
+  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
   GradcheckOptions options{.named = named, .value = command.value};
   options.seed_tolerances = command.seed_tolerances;
@@ -175,7 +175,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
   std::vector<Comparison> rules;
   if (command.of.empty()) rules = gradcheck_rules(p.compiled, p.sources, options, p.options);
   if (report.error) {
-    runtime_error(*report.error, &p.sources);
+    runtime_error(*report.error, command.common, &p.sources);
     if (!report.synthetic.empty()) {
       fmt::print(stderr, "  help: values were made up for {}; give them with --in NAME=FILE\n",
                  fmt::join(report.synthetic, ", "));

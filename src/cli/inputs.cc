@@ -52,7 +52,7 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
-                               core::Inputs& inputs) {
+                               core::Inputs& inputs, const CommonOptions& common) {
   for (bool from_file : {true, false}) {
     for (const std::string& given : from_file ? in : set) {
       const char* option = from_file ? "--in" : "--set";
@@ -77,7 +77,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       }
       if (from_file) {
         auto read = read_input(*pair, f);
-        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
         inputs[pair->name] = std::get<Tensor>(read);
         continue;
       }

@@ -96,10 +96,18 @@ int usage_error(const std::string& message) {
   return kUsage;
 }
 
-int runtime_error(const RuntimeError& error, const SourceMap* sources) {
+int runtime_error(const RuntimeError& error, const CommonOptions& options,
+                  const SourceMap* sources) {
   std::fflush(stdout);
-  fmt::print(stderr, "run-time error: {}\n", error.message);
-  if (sources && error.at.valid()) fmt::print(stderr, "  at {}\n", place_text(*sources, error.at));
+  Diagnostics diags;
+  Diagnostic& d = diags.error(error.code, error.message);
+  if (sources && error.at.valid()) d.primary(error.at, "");
+  RenderOptions how = render_options(options);
+  const SourceMap& map = sources ? *sources : SourceMap();
+  std::string text = how.format == ErrorFormat::Human   ? render_human(d, map, how.color)
+                     : how.format == ErrorFormat::Short ? render_short(d, map)
+                                                        : render_json(d, map);
+  std::fputs(text.c_str(), stderr);
   return kRuntimeFailure;
 }
 
@@ -151,7 +159,7 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   p.options = std::move(compile_options);
   auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };
   if (unread && std::any_of(p.diags.all().begin(), p.diags.all().end(), rank_missing)) {
-    p.status = runtime_error(*unread);  // the rank was to come from there
+    p.status = runtime_error(*unread, options);  // the rank was to come from there
     return p;
   }
   show_diagnostics(p.diags, p.sources, options);

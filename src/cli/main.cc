@@ -208,7 +208,7 @@ int guarded(int argc, char** argv) {
         "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
         e.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "run-time error: out of memory\n");
+    fmt::print(stderr, "error[E0807]: out of memory\n");
     return ein::cli::kRuntimeFailure;
   } catch (const std::exception& e) {
     fmt::print(

@@ -26,7 +26,8 @@ bool has_steps(core::Module& m, core::FamilyId id) {
 }
 
 // Values of --out; those that a stopped run had not finished are named.
-std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResult& result) {
+std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pair>& outputs,
+                                 const RunResult& result) {
   for (const Pair& o : outputs) {
     auto it = result.values.find(o.name);
     if (it == result.values.end()) {
@@ -34,7 +35,7 @@ std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResu
       continue;
     }
     auto written = write_tensors(o.value, {{o.name, &it->second}});
-    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
   }
   return std::nullopt;
 }
@@ -77,12 +78,12 @@ int run_verb(const RunCommand& command) {
   options.watch = command.watch;
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
-    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e);
+    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e, command.common);
     std::fputs(std::get<std::string>(text).c_str(), stdout);
     return kFine;
   }
   core::Inputs inputs;
-  if (auto status = read_inputs(command.in, command.set, m, inputs)) return *status;
+  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
   RunResult result;
   {
@@ -100,9 +101,9 @@ int run_verb(const RunCommand& command) {
                  plan::describe(plan));
     }
   }
-  if (result.error) return runtime_error(*result.error, &p.sources);
+  if (result.error) return runtime_error(*result.error, command.common, &p.sources);
   if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));
-  if (auto status = write_outputs(outputs, result)) return *status;
+  if (auto status = write_outputs(command, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   if (command.show.empty()) return kFine;
   std::vector<std::string> items;

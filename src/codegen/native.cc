@@ -85,8 +85,9 @@ RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:
-      return {"integer division by zero", site.span, site.statement};
-    case loops::Site::Kind::TooDeep: return {core::too_deep_text(site.name), site.span, {}};
+      return {Code::E0806, "integer division by zero", site.span, site.statement};
+    case loops::Site::Kind::TooDeep:
+      return {Code::E0810, core::too_deep_text(site.name), site.span, {}};
     case loops::Site::Kind::Call:
     case loops::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case loops::Site::Kind::Bounds: break;
@@ -97,7 +98,8 @@ RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
     extents.push_back(std::max<int64_t>(0, core::eval_extent(m, c.extent, params)));
   }
   std::vector<int64_t> at(failure.values, failure.values + extents.size());
-  return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
+  return {Code::E0803,
+          fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
                       fmt::join(at, ", "), fmt::join(extents, ", ")),
           site.span, site.statement};
 }
@@ -219,7 +221,8 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
           break;
       }
     } catch (const std::bad_alloc&) {
-      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
+      throw RuntimeError{Code::E0807,
+                         fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
                                      fmt::join(shape, ", ")),
                          m[buffer.family].span};
     }
@@ -285,7 +288,7 @@ NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& 
   try {
     execute(native, inputs, std::get<std::vector<int64_t>>(params), watch, out);
   } catch (const RuntimeError& e) { out.error = e; } catch (const std::bad_alloc&) {
-    out.error = RuntimeError{"out of memory"};
+    out.error = RuntimeError{Code::E0807, "out of memory"};
   }
   if (out.error) out.values.clear();
   return out;

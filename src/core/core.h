@@ -169,6 +169,10 @@ struct Family {
   // `#[checkpoint(n)]`: derivatives compute its steps again, n at a time, rather than keep them all.
   // 0: no wish; −1: a number of steps that the plan chooses.
   int64_t checkpoint = 0;
+  // Computed whenever this one is, although not read here: a derivative through `x[at[k]]` adds to
+  // addresses that nothing checks, so the value it belongs to is computed too, and fails if they
+  // are wrong.
+  std::vector<FamilyId> with;
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }

@@ -57,7 +57,8 @@ class Evaluator {
     try {
       out_.values[id] = Tensor(f.dtype, shape);
     } catch (const std::bad_alloc&) {
-      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
+      throw RuntimeError{Code::E0807,
+                         fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
                                      fmt::join(shape, ", ")),
                          f.span};
     }
@@ -248,13 +249,13 @@ class Evaluator {
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
     if (is_int(type)) check_overflow(n.op, type, a, b, x.span);
     auto v = apply_scalar(n.op, type, x.type, a, b);
-    if (!v) throw Fault{{"integer division by zero", x.span, statement_}};
+    if (!v) throw Fault{{Code::E0806, "integer division by zero", x.span, statement_}};
     return *v;
   }
 
   void check_overflow(Op op, DType type, Scalar a, Scalar b, Span at) {
     if (!options_.check_overflow || !overflows(op, type, a.i, b.i)) return;
-    throw Fault{{overflow_text(op, type, a.i, b.i), at, statement_}};
+    throw Fault{{Code::E0809, overflow_text(op, type, a.i, b.i), at, statement_}};
   }
 
   Scalar affine_node(const Affine& n, const Expr& x) {
@@ -275,7 +276,7 @@ class Evaluator {
     try {
       return calls_.call(n.function, args);
     } catch (const Calls::Fault& fault) {
-      throw Fault{{fault.message, fault.at.valid() ? fault.at : x.span, statement_}};
+      throw Fault{{fault.code, fault.message, fault.at.valid() ? fault.at : x.span, statement_}};
     }
   }
 
@@ -296,7 +297,8 @@ class Evaluator {
     std::vector<int64_t> at;
     for (ExprId e : n.at) at.push_back(eval(e).i);
     throw Fault{
-        {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
+        {Code::E0803,
+         fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
                      fmt::join(at, ", "), fmt::join(extents_.at(n.family), ", ")),
          at_span, statement_}};
   }
@@ -438,7 +440,7 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     out.values = std::move(kept);
   } catch (const Fault& fault) { out.error = fault.error; } catch (const RuntimeError& e) {
     out.error = e;
-  } catch (const std::bad_alloc&) { out.error = RuntimeError{"out of memory"}; }
+  } catch (const std::bad_alloc&) { out.error = RuntimeError{Code::E0807, "out of memory"}; }
   for (const auto& [family, ring] : rings) out.values.erase(family);
   return out;
 }

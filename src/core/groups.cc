@@ -320,6 +320,7 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
   const std::function<void(ExprId)> note_all = [&](ExprId e) { for_each_node(m, e, note); };
   for (size_t i = 0; i < families.size(); ++i) {
     reader = families[i];
+    for (FamilyId other : m[reader].with) need(other);
     for (const Coord& c : m[reader].coords) note_all(c.extent);
     for_each_body(m, reader, note_all);
     for (const Clause& c : m[reader].clauses) {

@@ -278,6 +278,9 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
     return moved;
   };
   rewrite_all(out, visit);
+  for (Family& f : out.families) {
+    for (FamilyId& other : f.with) other = to.at(other);
+  }
   for (uint32_t p = 0; p < out.params.size(); ++p) {
     FamilyId& source = out.params[ParamId(p)].source;
     if (source) source = to.at(source);
@@ -316,6 +319,7 @@ std::set<FamilyId> needed(const Module& m) {
       });
     };
     for_each_body(m, work[i], visit);
+    for (FamilyId other : m[work[i]].with) need(other);
   }
   return seen;
 }
@@ -334,7 +338,7 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
     bool apart = std::none_of(list.begin(), list.end(),
                               [&](const Site& s) { return chosen.contains(s.reader); });
     const Clause* clause = apart ? inlined(m, id, list) : nullptr;
-    if (!clause) continue;
+    if (!clause || !m[id].with.empty()) continue;
     chosen[id] = clause->body;
     for (const Site& s : list) readers.insert(s.reader);
   }

@@ -42,7 +42,8 @@ std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e
     case core::Effect::Kind::Assert: {
       if (holds(values.at(e.cond))) return std::nullopt;
       std::string message = line_of(m, e, values);
-      return RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message,
+      return RuntimeError{Code::E0804,
+                          message.empty() ? "assertion failed" : "assertion failed: " + message,
                           e.span};
     }
     case core::Effect::Kind::Save: {
@@ -50,7 +51,7 @@ std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e
       for (const core::Piece& p : e.pieces) tensors.push_back({p.text, &values.at(p.value)});
       auto written = write_tensors(e.path, tensors);
       if (auto* error = std::get_if<RuntimeError>(&written)) {
-        return RuntimeError{error->message, e.span};
+        return RuntimeError{error->code, error->message, e.span};
       }
       return std::nullopt;
     }
@@ -202,7 +203,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
-  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{*why};
+  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan
               : stage == "loops" ? Emit::Loops
               : stage == "llvm"  ? Emit::Llvm

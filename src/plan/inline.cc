@@ -164,6 +164,7 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
   for (FamilyId candidate : reached) {
     const Family family = m[candidate];
     if (family.kind != Family::Kind::Defined || keep.contains(candidate)) continue;
+    if (!family.with.empty()) continue;
     std::optional<bool> wish;
     if (choices.inlines) wish = choices.inlines(candidate);
     if (wish && !*wish) continue;
