@@ -52,7 +52,7 @@ std::string check(const Generated& g, const Plan& plan, Counts& counts) {
   ein::fuzz::Subject subject;
   if (std::string wrong = compile_source(g.source, subject); !wrong.empty()) return wrong;
   ein::core::Module& m = subject.compiled.module;
-  if (std::string wrong = check_round_trip(m); !wrong.empty()) return wrong;
+  if (std::string wrong = ein::printed_agrees(m); !wrong.empty()) return wrong;
   std::string plain_source = without_requests(g.source);
   ein::fuzz::Subject plain;
   if (std::string wrong = compile_source(plain_source, plain); !wrong.empty()) return wrong;
@@ -76,13 +76,13 @@ std::string check(const Generated& g, const Plan& plan, Counts& counts) {
     const std::string& wrt = tensors[plan.seed / 4 % tensors.size()];
     wrong = check_pairing(plain_source, m, g.inputs, of, wrt);
     if (!wrong.empty()) return wrong;
-    if (wrong = check_round_trip(forward.compiled.module); !wrong.empty()) return wrong;
+    if (wrong = ein::printed_agrees(forward.compiled.module); !wrong.empty()) return wrong;
   }
   wrong = check_checkpoints(m, g.inputs, g.values, counts.cut);
   if (!wrong.empty()) return wrong;
   ein::NativeOptions options;
   options.opt_level = plan.opt_level;
-  return plan.native ? check_native(m, g.inputs, g.values, options) : "";
+  return plan.native ? ein::native_agrees(m, g.inputs, g.values, options) : "";
 }
 
 }  // namespace

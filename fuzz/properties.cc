@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <memory>
+#include <optional>
 #include <random>
 
 #include "base/render.h"
-#include "codegen/native.h"
 #include "core/groups.h"
-#include "core/print.h"
 #include "core/rewrite.h"
+#include "driver/differences.h"
 #include "plan/checkpoint.h"
 
 namespace ein::fuzz {
@@ -39,73 +39,6 @@ std::string compile_source(const std::string& source, Subject& out, autodiff::Di
   return "rejected:\n" + render(out.diags, out.sources, {});
 }
 
-std::string check_round_trip(core::Module& m) {
-  std::string printed = core::print(m);
-  Subject again;
-  if (std::string wrong = compile_source(printed, again); !wrong.empty()) {
-    return "printed source is " + wrong + "\n" + printed;
-  }
-  core::Module& n = again.compiled.module;
-  if (core::hash(m) == core::hash(n)) return "";
-  std::string out = "printed source parses to another Core\n--- printed\n" + printed +
-                    "--- reprinted\n" + core::print(n);
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    core::FamilyId other = n.find(m[core::FamilyId(i)].name);
-    if (!other || core::hash(m, core::FamilyId(i)) != core::hash(n, other)) {
-      out += fmt::format("differs: {}\n", text(m[core::FamilyId(i)].name));
-    }
-  }
-  for (const core::Module* x : {&m, &n}) {
-    for (const core::Constraint& c : x->constraints)
-      out += fmt::format("constraint: {}\n", c.message);
-  }
-  return out;
-}
-
-bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& where) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) {
-    where = "shape or type differs";
-    return false;
-  }
-  for (int64_t i = 0; i < a.size(); ++i) {
-    if (!is_float(a.dtype())) {
-      if (a.get_int(i) == b.get_int(i)) continue;
-      where = fmt::format("cell {}: {} and {}", i, a.get_int(i), b.get_int(i));
-      return false;
-    }
-    double x = a.get_float(i), y = b.get_float(i);
-    if ((std::isnan(x) && std::isnan(y)) || x == y) continue;
-    if (std::fabs(x - y) <= tolerance * std::max(1.0, std::max(std::fabs(x), std::fabs(y))))
-      continue;
-    where = fmt::format("cell {}: {} and {}", i, x, y);
-    return false;
-  }
-  return true;
-}
-
-std::string check_native(core::Module& m, const core::Inputs& inputs,
-                         const std::vector<std::string>& values, const NativeOptions& options) {
-  std::vector<core::FamilyId> wanted = families(m, values);
-  core::EvalResult reference = core::evaluate(m, inputs, wanted);
-  auto compiled = compile_native(m, wanted, options);
-  if (auto* why = std::get_if<std::string>(&compiled)) return "no native code: " + *why;
-  NativeResult native = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
-  if (reference.error.has_value() != native.error.has_value()) {
-    return fmt::format("reference: {}; native: {}",
-                       reference.error ? reference.error->message : "fine",
-                       native.error ? native.error->message : "fine");
-  }
-  if (reference.error) return "";
-  for (size_t k = 0; k < wanted.size(); ++k) {
-    std::string where;
-    double tolerance = m[wanted[k]].dtype == DType::F64 ? 1e-9 : 2e-4;
-    if (!close(reference.values.at(wanted[k]), native.values.at(wanted[k]), tolerance, where)) {
-      return fmt::format("reference and native differ in `{}`, {}", values[k], where);
-    }
-  }
-  return "";
-}
-
 std::string check_gradient(core::Module& m, const core::Inputs& inputs, const std::string& of,
                            const std::vector<Derivative>& derivatives, int directions,
                            int& skipped) {
@@ -129,34 +62,28 @@ std::string check_gradient(core::Module& m, const core::Inputs& inputs, const st
         slope += g.get_float(i) * v[k].back();
       }
     }
-    auto difference = [&](double h) {
+    auto along = [&](double h) -> std::optional<std::vector<double>> {
       core::Inputs moved = inputs;
-      double ends[2];
-      for (int side = 0; side < 2; ++side) {
-        for (size_t k = 0; k < gradients.size(); ++k) {
-          const Tensor& x = inputs.at(derivatives[k].wrt);
-          Tensor t(x.dtype(), x.shape());
-          for (int64_t i = 0; i < x.size(); ++i) {
-            t.set_float(i, x.get_float(i) + (side == 0 ? h : -h) * v[k][static_cast<size_t>(i)]);
-          }
-          moved[derivatives[k].wrt] = t;
+      for (size_t k = 0; k < gradients.size(); ++k) {
+        const Tensor& x = inputs.at(derivatives[k].wrt);
+        Tensor t(x.dtype(), x.shape());
+        for (int64_t i = 0; i < x.size(); ++i) {
+          t.set_float(i, x.get_float(i) + h * v[k][static_cast<size_t>(i)]);
         }
-        ends[side] = scalar(m, moved, of);
+        moved[derivatives[k].wrt] = t;
       }
-      return (ends[0] - ends[1]) / (2 * h);
+      return std::vector<double>{scalar(m, moved, of)};
     };
-    double coarse = difference(2e-5), fine = difference(5e-6);
-    // Judged by the differences alone: a wrong derivative must not widen its own tolerance.
-    double scale = std::max({1.0, std::fabs(coarse), std::fabs(fine)});
-    if (!std::isfinite(coarse) || !(std::fabs(coarse - fine) <= 1e-5 * scale)) {
+    const Slope s = slopes(along, 1, 2e-5).at(0);
+    if (s.kind != Slope::Kind::Smooth) {
       ++skipped;
       continue;
     }
-    if (!(std::fabs(slope - fine) <= 2e-5 * scale)) {
+    if (!(std::fabs(slope - s.value) <= 2e-5 * std::max(1.0, std::fabs(s.value)) + s.noise)) {
       std::string names;
       for (const Derivative& x : derivatives) names += " `" + x.gradient + "`";
       return fmt::format("derivative {} along a direction where differences give {}:{}", slope,
-                         fine, names);
+                         s.value, names);
     }
   }
   return "";

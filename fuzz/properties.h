@@ -7,9 +7,8 @@
 
 #include "base/diag.h"
 #include "base/source.h"
-#include "codegen/native.h"
 #include "core/eval.h"
-#include "driver/compile.h"
+#include "driver/agree.h"
 
 namespace ein::fuzz {
 
@@ -23,16 +22,9 @@ struct Subject {
 std::string compile_source(const std::string& source, Subject& out,
                            autodiff::Direction direction = autodiff::Direction::Auto);
 
-// print → parse → check gives the same Core hash.
-std::string check_round_trip(core::Module& m);
-
-// Native code and the reference evaluator give the same values (floats within a tolerance).
-std::string check_native(core::Module& m, const core::Inputs& inputs,
-                         const std::vector<std::string>& values, const NativeOptions& options = {});
-
 // The values `gradient` are the derivatives of the scalar `of` by the inputs `wrt`: against central
 // differences along random directions in the space of all those inputs. Directions across a kink
-// are recognised by two step sizes that disagree, and skipped; `skipped` counts them.
+// are skipped; `skipped` counts them.
 struct Derivative {
   std::string wrt, gradient;
 };
@@ -57,7 +49,5 @@ std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
 
 // nodes(value + gradient) ≤ 6 × nodes(value); `plain` is the program without its requests.
 std::string check_size(const core::Module& plain, const core::Module& whole);
-
-bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& where);
 
 }  // namespace ein::fuzz

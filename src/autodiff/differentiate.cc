@@ -9,6 +9,7 @@
 
 #include "autodiff/contract.h"
 #include "autodiff/custom.h"
+#include "autodiff/differential.h"
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
 #include "autodiff/requests.h"
@@ -97,10 +98,11 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
 
 class Differentiator {
  public:
-  Differentiator(Module& m, Diagnostics& diags, Direction direction)
+  Differentiator(Module& m, Diagnostics& diags, Direction direction, Record* record)
       : m_(m),
         diags_(diags),
         direction_(direction),
+        record_(record),
         contractions_(
             push_contractions(m, direction != Direction::Reverse, direction != Direction::Forward)),
         requests_(m),
@@ -123,6 +125,7 @@ class Differentiator {
       merge_equal(m_);  // a rule often calls its own function
     }
     drop_diagonals(m_);
+    if (record_) note_readers();
     // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
     for (FamilyId id : touched_) names.insert(m_[id].name);
@@ -135,6 +138,22 @@ class Differentiator {
   }
 
  private:
+  void note_readers() {
+    std::set<Symbol> adjoints;
+    for (const Flow& f : record_->flows) adjoints.insert(f.adjoint);
+    for (uint32_t i = 0; i < m_.families.size(); ++i) {
+      std::set<Symbol> read;
+      for_each_body(m_, FamilyId(i), [&](ExprId body) {
+        for_each_node(m_, body, [&](ExprId e) {
+          if (const auto* a = get_if<Access>(m_, e)) read.insert(m_[a->family].name);
+        });
+      });
+      for (Symbol s : read) {
+        if (adjoints.contains(s)) record_->readers[s].push_back(m_[FamilyId(i)].name);
+      }
+    }
+  }
+
   // Expands the first request in a family whose path is free of other requests, with all that one
   // sweep serves.
   bool expand_one(FamilyId id) {
@@ -283,7 +302,7 @@ class Differentiator {
         return derivative(m_, sweep, tangents, r.num, r.num_at, r.den_at);
       });
     } else {
-      Adjoints adjoints = transpose(m_, sweep);
+      Adjoints adjoints = transpose(m_, sweep, record_);
       if (reads_by_data(members)) by_data_.insert(sweep.nums.begin(), sweep.nums.end());
       put(adjoints.family, adjoints.problem, together, [&](const Request& r) {
         return derivative(m_, sweep, adjoints, r.den, r.num_at, r.den_at);
@@ -399,6 +418,7 @@ class Differentiator {
   Module& m_;
   Diagnostics& diags_;
   Direction direction_;
+  Record* record_;  // may be null
   Contractions contractions_;
   Requests requests_;
   bool rules_;  // some function has a rule
@@ -409,9 +429,10 @@ class Differentiator {
 
 }  // namespace
 
-Module differentiate(Module m, Diagnostics& diags, Direction direction) {
+Module differentiate(Module m, Diagnostics& diags, Direction direction, Record* record) {
+  print_differentials(m, diags);
   if (!requests_left(m).empty()) {
-    Differentiator(m, diags, direction).run();
+    Differentiator(m, diags, direction, record).run();
   } else if (has_rules(m)) {
     drop_rules(m);
     tidy(m);

@@ -15,6 +15,7 @@
 // E0701 a construct whose derivative is not supported yet. Warning: W0601 no path.
 #pragma once
 
+#include "autodiff/record.h"
 #include "base/diag.h"
 #include "core/core.h"
 
@@ -24,8 +25,9 @@ namespace ein::autodiff {
 // tools that compare the two, and give the same values.
 enum class Direction : uint8_t { Auto, Forward, Reverse };
 
+// `record`: gets what the reverse sweeps did (record.h).
 core::Module differentiate(core::Module m, Diagnostics& diags,
-                           Direction direction = Direction::Auto);
+                           Direction direction = Direction::Auto, Record* record = nullptr);
 
 // The places where a Request is left: empty after `differentiate` (the leak check).
 std::vector<Span> requests_left(const core::Module& m);

@@ -1,11 +1,16 @@
 #include "autodiff/transpose.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "autodiff/custom.h"
 #include "base/check.h"
 #include "core/build.h"
+#include "core/normal.h"
+#include "core/print.h"
 #include "core/rewrite.h"
+#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
@@ -15,8 +20,12 @@ namespace {
 
 class Transposer {
  public:
-  Transposer(Module& m, const Sweep& sweep, Adjoints& out)
-      : m_(m), sweep_(sweep), out_(out), carried_(free_coordinates(m, sweep, sweep.num())) {}
+  Transposer(Module& m, const Sweep& sweep, Adjoints& out, Record* record)
+      : m_(m),
+        sweep_(sweep),
+        out_(out),
+        record_(record),
+        carried_(free_coordinates(m, sweep, sweep.num())) {}
 
   void run() {
     std::set<FamilyId> members = cone(m_, sweep_);
@@ -76,8 +85,11 @@ class Transposer {
     // Latest definition first: that is the order in which sensitivities come back.
     for (auto it = terms.rbegin(); it != terms.rend(); ++it) {
       const Incoming& in = *it;
-      if (in.reader == sweep_.num()) parts.push_back(contribution(id, in, true));
-      if (out_.family.contains(in.reader)) parts.push_back(contribution(id, in, false));
+      for (bool as_seed : {true, false}) {
+        if (as_seed ? in.reader != sweep_.num() : !out_.family.contains(in.reader)) continue;
+        parts.push_back(contribution(id, in, as_seed));
+        if (record_) record(id, in, as_seed, parts.back());
+      }
     }
     ExprId body = sum(m_, parts, tangent_type(m_, id));
     Clause clause;
@@ -160,6 +172,85 @@ class Transposer {
     return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
   }
 
+  // What the contribution is once its equalities are solved, in words. It is solved in a family of
+  // its own, which nothing reads.
+  void record(FamilyId id, const Incoming& in, bool as_seed, const Contribution& part) {
+    FamilyId adjoint = out_.family.at(id);
+    const Family &of = m_[id], &reader = m_[in.reader];
+    Flow f{m_[sweep_.num()].name, of.name, reader.name, m_[adjoint].name};
+    if (!as_seed) f.incoming = m_[out_.family.at(in.reader)].name;
+    f.span = in.term.span;
+    std::vector<Symbol> names = coordinate_names(reader);
+    f.by = cell_text(reader, names);
+    names.insert(names.end(), in.term.names.begin(), in.term.names.end());
+    f.cell = cell_text(of, coordinate_names(of));
+    f.read = print(m_, names, access(m_, id, in.term.at));
+    f.local = print(m_, names, value(m_, in.term.coef, tangent_type(m_, in.reader)));
+    if (in.term.gate) f.gate = print(m_, names, in.term.gate);
+
+    Family scratch = m_[adjoint];
+    scratch.name = fresh_name(m_, "flow");
+    scratch.clauses.clear();
+    Clause clause;
+    for (const Coord& c : scratch.coords) clause.box.push_back({int_lit(m_, 0), c.extent});
+    clause.body = part.negative ? neg(m_, part.value) : part.value;
+    scratch.clauses.push_back(std::move(clause));
+    FamilyId solved = m_.families.add(std::move(scratch));
+    solve_gates(m_, solved);
+    ExprId body = m_[solved].clauses[0].body;
+    f.added = print(m_, solved, body);
+    std::vector<Symbol> scope = coordinate_names(m_[solved]);
+    for_each_node(m_, body, [&](ExprId e) {
+      const auto* r = get_if<Reduce>(m_, e);
+      if (!r || r->first != scope.size() || !f.summed.empty()) return;
+      std::vector<Symbol> own = coordinate_names(m_[in.reader]);
+      for (Symbol s : r->names) {
+        f.summed.push_back({s, std::find(own.begin(), own.end(), s) != own.end()});
+      }
+      std::vector<Symbol> inner = scope;
+      inner.insert(inner.end(), r->names.begin(), r->names.end());
+      for (const Route& route : r->routes) {
+        const auto* widened = get_if<Apply>(m_, route.to);
+        bool cast = widened && widened->op == Op::Cast;  // `idx[k] == i` needs none in the source
+        f.routes.push_back(fmt::format("{} == {}",
+                                       print(m_, inner, cast ? widened->args[0] : route.to),
+                                       print(m_, inner, slot(m_, route.slot))));
+      }
+      if (as_seed) return;
+      for_each_node(m_, r->body, [&](ExprId x) { note_solved(in, x, inner, f); });
+    });
+    if (f.summed.empty() && !as_seed) {
+      for_each_node(m_, body, [&](ExprId x) { note_solved(in, x, scope, f); });
+    }
+    record_->flows.push_back(std::move(f));
+  }
+
+  // Where the incoming sensitivity is read at an address that had to be solved for.
+  void note_solved(const Incoming& in, ExprId e, const std::vector<Symbol>& scope, Flow& f) {
+    const auto* a = get_if<Access>(m_, e);
+    if (!a || a->family != out_.family.at(in.reader) || !f.solved.empty()) return;
+    std::vector<Symbol> names = coordinate_names(m_[in.reader]);
+    names.insert(names.end(), in.term.names.begin(), in.term.names.end());
+    const std::vector<ExprId> at = a->at;
+    for (uint32_t k = 0; k < m_[in.reader].rank(); ++k) {
+      ExprId there = at[carried_.size() + k];
+      if (slot_of(m_, there) != ~0u || m_[there].free == 0) continue;
+      for (ExprId read : in.term.at) {
+        if (!mentions_slot(m_, read, k)) continue;
+        f.solved.push_back(
+            {m_[in.reader].coords[k].name, print(m_, scope, there), print(m_, names, read)});
+        break;
+      }
+    }
+  }
+
+  static std::string cell_text(const Family& f, const std::vector<Symbol>& names) {
+    std::vector<std::string> parts;
+    for (size_t k = 0; k < f.coords.size(); ++k) parts.push_back(names[k] ? text(names[k]) : "i");
+    if (parts.empty()) return text(f.name);
+    return fmt::format("{}[{}]", text(f.name), fmt::join(parts, ", "));
+  }
+
   // Where the reader's adjoint stands for the binders of a contribution.
   std::vector<ExprId> reader_address(uint32_t front, uint32_t first, uint32_t rank) {
     std::vector<ExprId> at;
@@ -171,6 +262,7 @@ class Transposer {
   Module& m_;
   const Sweep& sweep_;
   Adjoints& out_;
+  Record* record_;  // may be null
   std::vector<uint32_t> carried_;
   std::map<FamilyId, std::vector<Incoming>> incoming_;  // by the family that is read
   std::map<FamilyId, ExprId> support_;                  // where a family's adjoint is not gated out
@@ -180,9 +272,9 @@ class Transposer {
 
 }  // namespace
 
-Adjoints transpose(Module& m, const Sweep& sweep) {
+Adjoints transpose(Module& m, const Sweep& sweep, Record* record) {
   Adjoints out;
-  Transposer(m, sweep, out).run();
+  Transposer(m, sweep, out, record).run();
   return out;
 }
 

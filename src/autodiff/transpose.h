@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/record.h"
 #include "autodiff/sweep.h"
 #include "core/core.h"
 
@@ -27,7 +28,7 @@ struct Adjoints {
 };
 
 // The cone's families must be in normal form.
-Adjoints transpose(Module& m, const Sweep& sweep);
+Adjoints transpose(Module& m, const Sweep& sweep, Record* record = nullptr);
 
 // d num[num_at] / d den[den_at] as an expression; invalid when it is structurally zero.
 ExprId derivative(Module& m, const Sweep& sweep, const Adjoints& adjoints, core::FamilyId den,

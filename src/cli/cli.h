@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/render.h"
 #include "base/source.h"
+#include "core/eval.h"
 #include "driver/compile.h"
 #include "runtime/tensor.h"
 
@@ -65,6 +66,15 @@ struct GradCommand {
   std::string direction = "auto";  // --mode
 };
 
+struct GradcheckCommand {
+  CommonOptions common;
+  std::vector<std::string> in, set;  // as for `run`; inputs that are not given are made up
+  std::string of, value;
+  std::vector<std::string> wrt;
+  bool seed_tolerances = false;
+  std::string format = "text";
+};
+
 struct FmtCommand {
   std::vector<std::string> files;  // `-` for standard input to standard output
   bool check = false;
@@ -77,7 +87,19 @@ struct FixCommand {
 };
 
 struct ExplainCommand {
-  std::string code;  // empty: list all
+  CommonOptions common;  // `file` is a diagnostic's code, or a program; empty: list all codes
+  std::vector<std::string> in;  // as for `check`
+  std::string of;
+  std::vector<std::string> wrt;
+  std::string format = "text";
+  std::string html;  // a page instead
+};
+
+struct AuditCommand {
+  CommonOptions common;
+  std::vector<std::string> in;
+  bool deny = false;
+  std::string format = "text";
 };
 
 struct TestCommand {
@@ -93,9 +115,11 @@ struct NewCommand {
 int run_verb(const RunCommand& command);
 int check_verb(const CheckCommand& command);
 int grad_verb(const GradCommand& command);
+int gradcheck_verb(const GradcheckCommand& command);
 int fmt_verb(const FmtCommand& command);
 int fix_verb(const FixCommand& command);
 int explain_verb(const ExplainCommand& command);
+int audit_verb(const AuditCommand& command);
 int test_verb(const TestCommand& command);
 int new_verb(const NewCommand& command);
 
@@ -104,7 +128,8 @@ struct Program {
   SourceMap sources;
   Diagnostics diags;
   Compiled compiled;
-  int status = kFine;  // kUsage: the file cannot be read; kProgramWrong: it has errors
+  CompileOptions options;  // it was compiled with
+  int status = kFine;      // kUsage: the file cannot be read; kProgramWrong: it has errors
 };
 struct LoadOptions {
   ExtraRequest extra;
@@ -113,6 +138,8 @@ struct LoadOptions {
   bool doc_examples = false;       // those in doc comments are tests too
   std::vector<std::string> in;     // NAME=FILE: inputs, for those whose type leaves the rank open
   std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
+  bool keep_asked = false;
+  autodiff::Record* record = nullptr;
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 
@@ -126,6 +153,12 @@ Text read_source(const CommonOptions& options);
 struct Pair {
   std::string name, value;
 };
+// A value of the program; invalid, and what to say about it, when there is none.
+core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem);
+// Fills `inputs` from --in and --set; the exit status when something is wrong.
+std::optional<int> read_inputs(const std::vector<std::string>& in,
+                               const std::vector<std::string>& set, const core::Module& m,
+                               core::Inputs& inputs, const CommonOptions& common);
 // The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE

@@ -1,3 +1,5 @@
+#include "driver/explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,6 +7,7 @@
 #include <string_view>
 
 #include "cli/cli.h"
+#include "core/rewrite.h"
 
 namespace ein::cli {
 namespace {
@@ -18,14 +21,15 @@ constexpr Page kPages[] = {
 #include "error_pages.inc"  // docs/errors/*.md
 };
 
-}  // namespace
+// `E0301`: what a code looks like. Anything else is a program.
+bool is_code(const std::string& text) {
+  return text.size() > 1 && text.find_first_of("./") == std::string::npos &&
+         std::string_view("eEwW").find(text[0]) != std::string_view::npos &&
+         std::isdigit(static_cast<unsigned char>(text[1]));
+}
 
-int explain_verb(const ExplainCommand& command) {
-  if (command.code.empty()) {
-    for (const CodeInfo& c : all_codes()) fmt::print("{}  {}\n", c.name, c.title);
-    return kFine;
-  }
-  std::string code = command.code;
+int explain_code(const std::string& given) {
+  std::string code = given;
   std::transform(code.begin(), code.end(), code.begin(),
                  [](unsigned char c) { return std::toupper(c); });
   for (const Page& page : kPages) {
@@ -42,8 +46,76 @@ int explain_verb(const ExplainCommand& command) {
   }
   std::string near = did_you_mean(code, known);
   return usage_error(fmt::format(
-      "no diagnostic `{}`; {}", command.code,
+      "no diagnostic `{}`; {}", given,
       near.empty() ? "`ein explain` lists all of them" : fmt::format("did you mean `{}`?", near)));
+}
+
+// The pairs that are asked for: on the command line, or in the source.
+std::vector<std::pair<std::string, std::string>> pairs(const ExplainCommand& command,
+                                                       const core::Module& asked) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const std::string& wrt : command.wrt) out.emplace_back(command.of, wrt);
+  if (!out.empty()) return out;
+  for (uint32_t i = 0; i < asked.families.size(); ++i) {
+    core::for_each_body(asked, core::FamilyId(i), [&](core::ExprId body) {
+      core::for_each_node(asked, body, [&](core::ExprId e) {
+        const auto* r = core::get_if<core::Request>(asked, e);
+        if (!r) return;
+        std::pair<std::string, std::string> p{text(asked[r->num].name), text(asked[r->den].name)};
+        if (std::find(out.begin(), out.end(), p) == out.end()) out.push_back(p);
+      });
+    });
+  }
+  return out;
+}
+
+int explain_program(const ExplainCommand& command) {
+  if (command.of.empty() != command.wrt.empty()) {
+    return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
+  }
+  autodiff::Record record;
+  LoadOptions what{.extra = {command.of, command.wrt}, .in = command.in, .direction = "reverse"};
+  what.keep_asked = true;
+  what.record = &record;
+  Program p = load(command.common, what);
+  if (p.status != kFine) return p.status;
+  std::vector<Explanation> all;
+  for (const auto& [of, wrt] : pairs(command, p.compiled.asked)) {
+    all.push_back(explain(record, p.compiled.asked, of, wrt));
+  }
+  if (all.empty()) {
+    return usage_error("the program asks for no derivative: name one, as in --of loss --wrt W");
+  }
+  if (!command.html.empty()) {
+    if (write_file(command.html, explanation_html(all))) return kFine;
+    return usage_error(fmt::format("cannot write `{}`", command.html));
+  }
+  for (size_t k = 0; k < all.size(); ++k) {
+    bool json = command.format == "json";
+    if (k > 0 && !json) fmt::print("\n");
+    fmt::print("{}{}", json ? explanation_json(all[k]) : explanation_text(all[k]),
+               json ? "\n" : "");
+  }
+  return kFine;
+}
+
+}  // namespace
+
+int explain_verb(const ExplainCommand& command) {
+  const std::string& what = command.common.file;
+  if (command.common.code) return explain_program(command);
+  if (what.empty() && command.of.empty()) {
+    for (const CodeInfo& c : all_codes()) fmt::print("{}  {}\n", c.name, c.title);
+    return kFine;
+  }
+  if (is_code(what) && command.of.empty()) return explain_code(what);
+  if (what != "-" && !what.empty() && !read_file(what)) {
+    return usage_error(
+        fmt::format("`{}` is neither a program that can be read nor a diagnostic such as E0301; "
+                    "`ein explain` lists all of them",
+                    what));
+  }
+  return explain_program(command);
 }
 
 }  // namespace ein::cli

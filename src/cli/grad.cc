@@ -9,11 +9,14 @@ int grad_verb(const GradCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
     return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
   }
-  Program p =
-      load(command.common,
-           {.extra = {command.of, command.wrt}, .in = command.in, .direction = command.direction});
+  autodiff::Record record;
+  Program p = load(command.common, {.extra = {command.of, command.wrt},
+                                    .in = command.in,
+                                    .direction = command.direction,
+                                    .record = &record});
   if (p.status != kFine) return p.status;
-  fmt::print("{}", core::print(p.compiled.module));
+  core::PrintOptions options{.comments = autodiff::comments(record, p.compiled.module)};
+  fmt::print("{}", core::print(p.compiled.module, options));
   return kFine;
 }
 

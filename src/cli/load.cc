@@ -153,7 +153,10 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   if (what.direction == "reverse") compile_options.direction = autodiff::Direction::Reverse;
   std::optional<RuntimeError> unread;
   compile_options.inputs = input_shapes(what.in, unread);
+  compile_options.keep_asked = what.keep_asked;
+  compile_options.record = what.record;
   p.compiled = compile(file, p.sources, compile_options, p.diags);
+  p.options = std::move(compile_options);
   auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };
   if (unread && std::any_of(p.diags.all().begin(), p.diags.all().end(), rank_missing)) {
     p.status = runtime_error(*unread, options);  // the rank was to come from there

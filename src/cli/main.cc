@@ -103,6 +103,24 @@ int dispatch(int argc, char** argv) {
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
   add_direction(*grad_app, "--mode", grad.direction);
 
+  GradcheckCommand gradcheck;
+  CLI::App* gradcheck_app =
+      app.add_subcommand("gradcheck", "compare every derivative with differences");
+  add_common(*gradcheck_app, gradcheck.common);
+  gradcheck_app
+      ->add_option("--in", gradcheck.in, "NAME=FILE: an input; those not given are made up")
+      ->allow_extra_args(false);
+  gradcheck_app->add_option("--set", gradcheck.set, "NAME=VALUE: a scalar input")
+      ->allow_extra_args(false);
+  gradcheck_app->add_option("--of", gradcheck.of, "only the derivative of this value");
+  gradcheck_app->add_option("--wrt", gradcheck.wrt, "with respect to these values")->delimiter(',');
+  gradcheck_app->add_option("--value", gradcheck.value,
+                            "compare this value of the program instead of what is derived");
+  gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
+                          "a fixed table of tolerances and steps per type");
+  gradcheck_app->add_option("--format", gradcheck.format, "how the report looks")
+      ->check(CLI::IsMember({"text", "json"}));
+
   FmtCommand format;
   CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
   fmt_app->add_option("FILES", format.files, "the programs; - for standard input")->required();
@@ -116,9 +134,26 @@ int dispatch(int argc, char** argv) {
   add_error_format(*fix_app, fix.common);
 
   ExplainCommand explain;
-  CLI::App* explain_app =
-      app.add_subcommand("explain", "explain a diagnostic, or list all of them");
-  explain_app->add_option("CODE", explain.code, "such as E0301");
+  CLI::App* explain_app = app.add_subcommand(
+      "explain", "explain a diagnostic (no argument: list all), or a derivative step by step");
+  explain_app->add_option("CODE|FILE", explain.common.file, "such as E0301; or a program");
+  explain_app->add_option("-c", explain.common.code, "the program's text");
+  add_error_format(*explain_app, explain.common);
+  add_input_files(*explain_app, explain.in);
+  explain_app->add_option("--of", explain.of, "the value to differentiate");
+  explain_app->add_option("--wrt", explain.wrt, "with respect to these values")->delimiter(',');
+  explain_app->add_option("--format", explain.format, "how it looks")
+      ->check(CLI::IsMember({"text", "json"}));
+  explain_app->add_option("--html", explain.html, "write a page with a drawing to this file");
+
+  AuditCommand audit;
+  CLI::App* audit_app = app.add_subcommand(
+      "audit", "what every operand is repeated along, and what its gradient sums");
+  add_common(*audit_app, audit.common);
+  add_input_files(*audit_app, audit.in);
+  audit_app->add_flag("--deny", audit.deny, "status 1 when an omission looks unintended");
+  audit_app->add_option("--format", audit.format, "how it looks")
+      ->check(CLI::IsMember({"text", "json"}));
 
   TestCommand test;
   CLI::App* test_app =
@@ -149,9 +184,11 @@ int dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
   if (*run_app) return run_verb(run);
   if (*check_app) return check_verb(check);
+  if (*gradcheck_app) return gradcheck_verb(gradcheck);
   if (*fmt_app) return fmt_verb(format);
   if (*fix_app) return fix_verb(fix);
   if (*explain_app) return explain_verb(explain);
+  if (*audit_app) return audit_verb(audit);
   if (*test_app) return test_verb(test);
   if (*new_app) return new_verb(create);
   return grad_verb(grad);

@@ -244,7 +244,7 @@ class Constraints {
 struct Piece {  // of a printed line, or a value to save
   std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
-  std::string format;
+  std::string format;  // `@`: the differential of the value, as source; text after autodiff
 };
 
 struct Effect {
@@ -291,6 +291,9 @@ struct Module {
   Store<FunctionId, Function> functions;
   Constraints constraints;
   std::vector<Effect> effects;  // in source order
+  // The places of Rule nodes whose rule is marked `#[surrogate]`: it is not meant to be the
+  // derivative of its function. Only before autodiff, and only for those who check derivatives.
+  std::vector<Span> surrogates;
   std::vector<Lockstep> locksteps;
   // The names of the first so many families and params, for fresh_name: names never change.
   struct Names {

@@ -84,6 +84,10 @@ class Printer {
     for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
   }
 
+  Printer(const Module& m, const std::vector<Symbol>& slots, bool brief) : m_(m), brief_(brief) {
+    for (Symbol s : slots) names_.push_back(unused(s ? text(s) : "i"));
+  }
+
   Printer(const Module& m, const Function& function) : m_(m) {
     for (const auto& p : function.params) names_.push_back(unused(text(p.name)));
   }
@@ -234,6 +238,7 @@ class Printer {
         return {fmt::format("if {} {{ {} }} else {{ {} }}", expr(n.args[0]).s, expr(n.args[1]).s,
                             expr(n.args[2]).s),
                 kPostfix};
+      case Op::Tangent: return {"@" + at_least(expr(n.args[0]), kPostfix), kPostfix};
       case Op::Cast: return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
         std::vector<std::string> args;
@@ -287,7 +292,7 @@ class Printer {
       std::string r = range(n.over[k]);  // its own name is not in scope yet
       names_.push_back(unused(n.names[k] ? text(n.names[k]) : "k"));
       bound_.insert(names_.back());
-      binders.push_back(names_.back() + " in " + r);
+      binders.push_back(brief_ ? names_.back() : names_.back() + " in " + r);
     }
     std::string body = at_least(expr(n.body), kOr);
     std::vector<std::string> gates;  // inside parentheses a `where` takes one condition
@@ -316,6 +321,7 @@ class Printer {
   }
 
   const Module& m_;
+  bool brief_ = false;              // reductions without ranges
   std::vector<std::string> names_;  // by slot
   std::set<std::string> bound_;     // by reductions printed so far
   std::set<std::string> hidden_;    // extents of these names need another spelling
@@ -539,9 +545,19 @@ std::string print(Module& m, const PrintOptions& options) {
   for (FunctionId f : called_functions(m)) out += function_text(m, m.functions[f]);
   std::vector<FamilyId> all;
   for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
-  for (FamilyId id : reading_order(m, all)) out += family_text(m, id, bare);
+  for (FamilyId id : reading_order(m, all)) {
+    auto lines = options.comments.find(m[id].name);
+    if (lines != options.comments.end()) {
+      for (const std::string& line : lines->second) out += "// " + line + "\n";
+    }
+    out += family_text(m, id, bare);
+  }
   for (const Effect& e : m.effects) out += effect_text(m, e);
   return out;
+}
+
+std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e, bool brief) {
+  return Printer(m, slots, brief).expr(e).s;
 }
 
 std::string print(const Module& m, FamilyId family, ExprId e) {

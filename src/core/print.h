@@ -2,6 +2,7 @@
 // What it prints parses and checks to a module with the same hash. This is what `ein grad` shows.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,14 @@ namespace ein::core {
 
 struct PrintOptions {
   std::vector<FamilyId> only;  // print these families alone (and no effects); empty: everything
+  std::map<Symbol, std::vector<std::string>> comments;  // lines before a family's definition
 };
 
 std::string print(Module& m, const PrintOptions& options = {});
 // One expression inside `family` (for messages and dumps).
 std::string print(const Module& m, FamilyId family, ExprId e);
+// The same with the names of the slots in scope given; equal ones are told apart. `brief`: without
+// the ranges of reductions, which a reader knows and a compiler would infer.
+std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e, bool brief = false);
 
 }  // namespace ein::core

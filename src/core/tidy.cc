@@ -184,6 +184,36 @@ const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
   return clause && may_inline(m, f, *clause, sites) ? clause : nullptr;
 }
 
+// The gate and the value of a whole family that is zero elsewhere.
+const Apply* gated_value(const Module& m, const Family& f) {
+  if (!is_whole(m, f)) return nullptr;
+  const auto* a = get_if<Apply>(m, f.clauses[0].body);
+  if (!a || a->op != Op::Select) return nullptr;
+  const auto* zero = get_if<FloatLit>(m, a->args[2]);
+  return zero && zero->value == 0 ? a : nullptr;
+}
+
+// A copy of a gated family under the same gate is the family itself: its zeros are zeros.
+void drop_repeated_gates(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    Family& f = m.families[FamilyId(i)];
+    const Apply* copy = f.generated ? gated_value(m, f) : nullptr;
+    const auto* read = copy ? get_if<Access>(m, copy->args[1]) : nullptr;
+    if (!read || read->family == FamilyId(i) || m[read->family].rank() != f.rank()) continue;
+    bool same_cell = true;
+    for (uint32_t k = 0; k < f.rank(); ++k) same_cell &= slot_of(m, read->at[k]) == k;
+    const Apply* original = same_cell ? gated_value(m, m[read->family]) : nullptr;
+    if (!original) continue;
+    std::vector<ExprId> here, there;
+    conjuncts(m, copy->args[0], here);
+    conjuncts(m, original->args[0], there);
+    bool implied = std::all_of(here.begin(), here.end(), [&](ExprId c) {
+      return std::find(there.begin(), there.end(), c) != there.end();
+    });
+    if (implied) f.clauses[0].body = copy->args[1];
+  }
+}
+
 using Definitions = std::map<FamilyId, ExprId>;
 
 ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& definitions) {
@@ -320,6 +350,7 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
 void tidy(Module& m) {
   std::set<FamilyId> alive = needed(m);
   for (;;) {
+    drop_repeated_gates(m);
     std::set<FamilyId> readers;
     Definitions chosen = choose(m, find_sites(m, alive), readers);
     if (chosen.empty()) break;

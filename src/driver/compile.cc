@@ -171,8 +171,9 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
     return std::move(m);
   });
   bool asked = !autodiff::requests_left(m).empty();
+  if (options.keep_asked) out.asked = m;
   m = pipeline.core("autodiff", diags, [&] {
-    return autodiff::differentiate(std::move(m), diags, options.direction);
+    return autodiff::differentiate(std::move(m), diags, options.direction, options.record);
   });
   if (diags.has_errors()) return out;
   if (asked) {

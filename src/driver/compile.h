@@ -36,7 +36,9 @@ struct CompileOptions {
   bool strict = false;       // an equality of extents that is not proven is an error
   sema::FileLookup files;    // what `load` finds; empty: it is an error
   sema::InputShapes inputs;  // of those that are known already
+  bool keep_asked = false;   // leave the program with its requests in Compiled::asked
   autodiff::Direction direction = autodiff::Direction::Auto;
+  autodiff::Record* record = nullptr;  // gets what differentiation did
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.
@@ -49,6 +51,7 @@ struct CompiledTest {
 struct Compiled {
   sema::Program program;
   core::Module module;  // ready to run
+  core::Module asked;   // the same before autodiff (CompileOptions::keep_asked)
   std::vector<CompiledTest> tests;
   bool ok = false;  // no errors; otherwise `module` is not to be used
   std::string dump;

@@ -48,6 +48,36 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
   return family.valid();
 }
 
+// `print(@y)`: the piece that shows the differential of a value (autodiff/differential.h).
+bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
+                      std::vector<core::Piece>& out) {
+  const ast::Path* path = as_path(s, request.num);
+  if (!path || path->parts.size() != 1) {
+    s.diags.error(Code::E0603, "the differential that `print` shows is that of a name")
+        .primary(span, "")
+        .help("give the value a name with `let`: `print(@y)` shows every cell of it");
+    return false;
+  }
+  Value v = settle(s, env, elaborate(s, env, request.num));
+  if (v.poison()) return false;
+  if (v.kind != Value::Kind::Data || !is_float(v.type)) {
+    s.diags
+        .error(Code::E0602,
+               fmt::format("`@{}`: only floats have differentials", text(path->parts[0].symbol)))
+        .primary(span, "this is " + show_value(s, v));
+    return false;
+  }
+  FamilyId family = whole_family(s, v);
+  if (!family) {
+    s.diags.error(Code::E0603, "this is not a binding")
+        .primary(span, "")
+        .help("give the value a name with `let` and use that");
+    return false;
+  }
+  out.push_back({{}, family, "@"});
+  return true;
+}
+
 }  // namespace
 
 bool is_effect(Symbol name) {
@@ -61,7 +91,13 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
   Env env = outer;
   core::Effect effect;
   effect.span = span;
-  auto add = [&](TreeId e) { return add_value(s, env, elaborate(s, env, e), {}, effect.pieces); };
+  auto add = [&](TreeId e) {
+    const auto* request = std::get_if<ast::Request>(&s[e].node);
+    if (request && !request->den && name == "print") {
+      return add_differential(s, env, *request, s[e].span, effect.pieces);
+    }
+    return add_value(s, env, elaborate(s, env, e), {}, effect.pieces);
+  };
   bool ok = true;
   if (name == "print") {
     for (size_t i = 0; i < call.args.size(); ++i) {

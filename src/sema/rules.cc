@@ -47,6 +47,12 @@ bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
   return true;
 }
 
+bool is_surrogate(const Sema& s, const Function& rule) {
+  const std::vector<ast::Attribute>& given = s.ast[rule.stmt].attributes;
+  return std::any_of(given.begin(), given.end(),
+                     [](const ast::Attribute& a) { return text(a.name.symbol) == "surrogate"; });
+}
+
 // Parameters whose tangent the body does not use have a zero derivative.
 void warn_unused(Sema& s, const ast::Fn& rule) {
   std::set<Symbol> used;
@@ -234,6 +240,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
   }
   std::vector<CoreId> parts = aligned(s, env, {value, tangent}, value.coords.size());
   value.body = core::apply(s.m, core::Op::Rule, parts, span);
+  if (is_surrogate(s, rule)) s.m.surrogates.push_back(s.m[value.body].span);
   value.depth = env.depth;
   return value;
 }

@@ -38,7 +38,7 @@ std::string differs(core::Module& m, const core::Inputs& inputs, uint64_t seed,
     if (want.error) continue;
     for (core::FamilyId f : wanted) {
       std::string where;
-      if (fuzz::close(want.values.at(f), got.values.at(f), 1e-9, where)) continue;
+      if (close(want.values.at(f), got.values.at(f), 1e-9, where)) continue;
       return text(m[f].name) + ", " + where + "\n" + emit(native, Emit::Plan) +
              emit(native, Emit::Loops);
     }

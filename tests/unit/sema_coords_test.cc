@@ -220,7 +220,7 @@ TEST(SemaCoords, MaskedSoftmaxGradient) {
   int skipped = 0;
   EXPECT_EQ(fuzz::check_gradient(subject.compiled.module, in, "loss", {{"x", "dx"}}, 6, skipped),
             "");
-  EXPECT_EQ(fuzz::check_round_trip(subject.compiled.module), "");
+  EXPECT_EQ(printed_agrees(subject.compiled.module), "");
 }
 
 }  // namespace

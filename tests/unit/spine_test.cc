@@ -133,7 +133,7 @@ TEST_P(Spine, PrintedSourceIsReadableAndParsesToTheSameCore) {
   for (const std::string& part : GetParam().reads)
     EXPECT_NE(printed.find(part), std::string::npos) << part << "\n" << printed;
   EXPECT_EQ(printed.find('@'), std::string::npos);
-  EXPECT_EQ(fuzz::check_round_trip(module()), "");
+  EXPECT_EQ(printed_agrees(module()), "");
 }
 
 TEST_P(Spine, GradientsEqualFiniteDifferences) {
@@ -169,7 +169,7 @@ TEST_P(Spine, NativeEqualsReferenceAtTwoSizesWithOneCompilation) {
     ASSERT_FALSE(result.error) << result.error->message;
     for (core::FamilyId f : wanted()) {
       std::string where;
-      EXPECT_TRUE(fuzz::close(reference.values.at(f), result.values.at(f), 1e-9, where))
+      EXPECT_TRUE(close(reference.values.at(f), result.values.at(f), 1e-9, where))
           << text(module()[f].name) << " at extent " << n << ": " << where;
     }
   }
@@ -189,7 +189,7 @@ TEST(Product, GradientIsExactWhenFactorsAreZero) {
   core::EvalResult r = core::evaluate(m, {{"x", x}}, {dp});
   ASSERT_FALSE(r.error);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(r.values.at(dp).get_float(i), want[i]);
-  EXPECT_EQ(fuzz::check_native(m, {{"x", x}}, {"p", "dp"}), "");
+  EXPECT_EQ(native_agrees(m, {{"x", x}}, {"p", "dp"}), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Spine, ::testing::ValuesIn(cases()),

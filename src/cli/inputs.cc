@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/cli.h"
+#include "runtime/files.h"
+
+namespace ein::cli {
+namespace {
+
+std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
+  Tensor t(dtype, {});
+  if (dtype == DType::Bool) {
+    if (text != "true" && text != "false") return std::nullopt;
+    t.set_int(0, text == "true");
+    return t;
+  }
+  const char* end = text.data() + text.size();
+  if (is_float(dtype)) {
+    double v = 0;
+    auto [stop, error] = std::from_chars(text.data(), end, v);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+    t.set_float(0, v);
+    return t;
+  }
+  int64_t v = 0;
+  auto [stop, error] = std::from_chars(text.data(), end, v);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  t.set_int(0, v);
+  if (t.get_int(0) != v) return std::nullopt;
+  return t;
+}
+
+std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f) {
+  return read_tensor(given.value, member_for(given), Wanted{f.dtype, f.coords.size()});
+}
+
+}  // namespace
+
+core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem) {
+  core::FamilyId id = m.find(intern(name));
+  if (id) return id;
+  std::vector<std::string> known;
+  for (const core::Family& f : m.families) {
+    if (!f.generated) known.push_back(text(f.name));
+  }
+  std::string near = did_you_mean(name, known);
+  problem = fmt::format("the program defines no value `{}`{}", name,
+                        near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
+  return {};
+}
+
+std::optional<int> read_inputs(const std::vector<std::string>& in,
+                               const std::vector<std::string>& set, const core::Module& m,
+                               core::Inputs& inputs, const CommonOptions& common) {
+  for (bool from_file : {true, false}) {
+    for (const std::string& given : from_file ? in : set) {
+      const char* option = from_file ? "--in" : "--set";
+      auto pair = split(given);
+      if (!pair)
+        return usage_error(
+            fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
+      std::string problem;
+      core::FamilyId id = find_value(m, pair->name, problem);
+      if (!id) return usage_error(problem);
+      const core::Family& f = m[id];
+      if (f.kind != core::Family::Kind::Input) {
+        return usage_error(
+            fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied",
+                        pair->name, pair->name));
+      }
+      if (f.file) {
+        return usage_error(
+            fmt::format("`{}` is loaded from `{}`; only inputs (`let {}: type;`) are "
+                        "supplied",
+                        pair->name, f.file->written, pair->name));
+      }
+      if (from_file) {
+        auto read = read_input(*pair, f);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
+        inputs[pair->name] = std::get<Tensor>(read);
+        continue;
+      }
+      if (!f.coords.empty())
+        return usage_error(
+            fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
+      auto value = parse_scalar(pair->value, f.dtype);
+      if (!value)
+        return usage_error(
+            fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
+      inputs[pair->name] = *value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ein::cli

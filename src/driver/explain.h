@@ -1,0 +1,38 @@
+// The derivative of one value by another, walked: each read on the path as the five steps by which
+// one would derive it by hand. Everything comes from what differentiation recorded
+// (autodiff/record.h).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autodiff/record.h"
+#include "core/core.h"
+
+namespace ein {
+
+struct Explanation {
+  std::string of, wrt;
+  std::vector<autodiff::Flow> steps;  // from the numerator back to the denominator
+  struct Value {
+    std::string name;
+    std::vector<std::string> coords;
+  };
+  std::vector<Value> values;  // on the path, the denominator first
+};
+
+// Of the recorded flows of `of`, those that `wrt` reaches. `m`: a module that has the families of
+// the program (before or after autodiff). Without steps there is no path.
+Explanation explain(const autodiff::Record& record, const core::Module& m, const std::string& of,
+                    const std::string& wrt);
+
+// The five steps of one read, and what was solved, as lines: what it is, and what it is here.
+std::vector<std::pair<std::string, std::string>> steps_of(const autodiff::Flow& flow);
+
+std::string explanation_text(const Explanation& e);
+std::string explanation_json(const Explanation& e);
+// A page that stands alone: the flow drawn, the table of coordinates, and the steps.
+std::string explanation_html(const std::vector<Explanation>& all);
+
+}  // namespace ein

@@ -1,0 +1,154 @@
+#include "driver/rule_programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ein {
+namespace {
+
+const ast::Fn* function_of(const ast::Ast& ast, const std::vector<ast::StmtId>& items,
+                           Symbol name) {
+  for (ast::StmtId id : items) {
+    const auto* f = std::get_if<ast::Fn>(&ast[id].node);
+    if (f && !f->rule && f->name.symbol == name) return f;
+  }
+  return nullptr;
+}
+
+bool is_float_name(std::string_view type) {
+  return type == "f16" || type == "bf16" || type == "f32" || type == "f64";
+}
+
+// How a parameter is supplied.
+struct Given {
+  std::string name;  // of the input
+  std::string type;  // of the input, as written
+  bool tensor = false, floating = true;
+};
+
+// The type of a parameter, a pack as one coordinate.
+Given written(const ast::Ast& ast, const SourceMap& sources, ast::TypeId id) {
+  Given g;
+  const ast::Type& t = ast[id];
+  const auto* tensor = std::get_if<ast::TensorType>(&t.node);
+  std::string element(sources.text(tensor ? ast[tensor->elem].span : t.span));
+  g.tensor = tensor != nullptr;
+  if (!tensor) {
+    g.floating = is_float_name(element);
+    g.type = element;
+    return g;
+  }
+  bool known =
+      is_float_name(element) || element[0] == 'i' || element[0] == 'u' || element == "bool";
+  if (!known) element = "f64";  // a type parameter
+  g.floating = is_float_name(element);
+  std::vector<std::string> dims;
+  for (const ast::Dim& d : tensor->dims) {
+    switch (d.kind) {
+      case ast::Dim::Kind::Pack: dims.push_back(text(d.name.symbol) + "_0"); break;
+      case ast::Dim::Kind::AnyRank: dims.push_back("?"); break;
+      default: dims.emplace_back(sources.text(d.span));
+    }
+  }
+  g.type = fmt::format("[{}; {}]", element, fmt::join(dims, ", "));
+  return g;
+}
+
+constexpr int kPoints = 16;  // a scalar function is tried at so many points
+
+// `untyped`: what parameters without a type are; empty: scalars. `cast`: the function gives an
+// integer, which a rule turns into a float.
+std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::Fn& fn,
+                      const std::string& prefix, const std::string& untyped, bool cast) {
+  std::vector<Given> given;
+  bool scalar = fn.coords.empty();
+  for (const ast::Param& p : fn.params) {
+    Given g;
+    if (p.type) {
+      g = written(ast, sources, p.type);
+    } else {
+      g.tensor = !untyped.empty();
+      g.type = g.tensor ? untyped : "f64";
+    }
+    g.name = fmt::format("{}_{}", prefix, text(p.name.symbol));
+    scalar = scalar && !g.tensor;
+    given.push_back(std::move(g));
+  }
+  std::string out = "\n", element = "f64";
+  std::vector<std::string> args, brackets;
+  for (const Given& g : given) {
+    if (g.floating) {
+      size_t begin = g.tensor ? 1 : 0;
+      element = g.type.substr(begin, g.type.find_first_of(";", begin) - begin);
+    }
+    out += scalar ? fmt::format("let {}: [{}; {}];\n", g.name, g.type, kPoints)
+                  : fmt::format("let {}: {};\n", g.name, g.type);
+    args.push_back(scalar ? g.name + "[point]" : g.name);
+  }
+  for (const ast::FnCoord& c : fn.coords) {
+    if (!c.pack) brackets.push_back(text(c.name.symbol));
+  }
+  std::string call = text(fn.name.symbol);
+  if (!brackets.empty()) call += fmt::format("[{}]", fmt::join(brackets, ", "));
+  call += fmt::format("({})", fmt::join(args, ", "));
+  out += fmt::format("let {}{} = {}{};\n", prefix, scalar ? "[point]" : "", call,
+                     cast ? " as " + element : "");
+  for (const Given& g : given) {
+    if (g.floating) out += fmt::format("let {}_by = @{} / @{};\n", g.name, prefix, g.name);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<RuleProgram> rule_programs(const sema::Program& program, const SourceMap& sources) {
+  std::vector<RuleProgram> out;
+  const ast::Ast& ast = program.ast;
+  for (const sema::ModuleTree& module : program.modules) {
+    if (module.name.starts_with("std/")) continue;
+    for (ast::StmtId id : module.items) {
+      const auto* rule = std::get_if<ast::Fn>(&ast[id].node);
+      if (!rule || !rule->rule) continue;
+      const ast::Fn* fn = function_of(ast, module.items, rule->name.symbol);
+      if (!fn) continue;  // an error, reported
+      RuleProgram r;
+      r.function = text(fn->name.symbol);
+      r.span = rule->name.span;
+      r.file = sources.name(module.file);
+      const std::vector<ast::Attribute>& marks = ast[id].attributes;
+      r.surrogate = std::any_of(marks.begin(), marks.end(), [](const ast::Attribute& a) {
+        return text(a.name.symbol) == "surrogate";
+      });
+      std::string prefix = "gradcheck_" + r.function;
+      bool untyped = false;
+      for (const ast::Param& p : fn->params) {
+        untyped |= !p.type;
+        bool floating = !p.type || written(ast, sources, p.type).floating;
+        std::string name = text(p.name.symbol);
+        if (floating) r.by.push_back({fmt::format("{}_{}_by", prefix, name), name});
+      }
+      std::vector<std::string> shapes{""};
+      if (untyped) {
+        std::vector<std::string> coords;
+        for (const ast::FnCoord& c : fn->coords) {
+          coords.push_back(text(c.name.symbol) + (c.pack ? "_0" : ""));
+        }
+        if (coords.empty()) coords.push_back("place");
+        shapes.push_back(fmt::format("[f64; {}]", fmt::join(coords, ", ")));
+        shapes.push_back(fmt::format("[f64; row_0, {}]", fmt::join(coords, ", ")));
+        if (!fn->coords.empty()) std::rotate(shapes.begin(), shapes.begin() + 1, shapes.end());
+      }
+      for (const std::string& shape : shapes) {
+        for (bool cast : {false, true}) {
+          r.candidates.push_back(sources.text(module.file) +
+                                 call_text(ast, sources, *fn, prefix, shape, cast));
+        }
+      }
+      out.push_back(std::move(r));
+    }
+  }
+  return out;
+}
+
+}  // namespace ein

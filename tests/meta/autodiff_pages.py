@@ -1,0 +1,129 @@
+"""docs/autodiff/*.md: the book's gradients, each with its source, what `ein grad` derives, and the
+formula. The programs are those of tests/grad. Usage: autodiff_pages.py ROOT EIN [--update]
+
+Without --update: every page is what would be written now."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# page → title and entries: (heading, sentence, test, of, wrt, the formula of the book)
+PAGES = {
+    "products": ("Products of matrices", [
+        ("Matrix product", "What the operand does not have is summed: `j` for `A`, `i` for `B`.",
+         "seed_000_matmul_pullback", "loss", "A,B", "dA[i, k] = sum[j](dC[i, j] * B[k, j]), dB[k, j] = sum[i](dC[i, j] * A[i, k])"),
+        ("Batched, by a pack", "Coordinates of a pack stand in both operands, so they survive.",
+         "seed_001_batched_by_a_pack", "loss", "A,B", "dA[..batch, i, k] = sum[j](dC[..batch, i, j] * B[..batch, k, j])"),
+        ("Attention, the values", "Each value is read by every query of its head.",
+         "seed_000_attention_values", "loss", "V", "d_V[head, seq_k, d] = sum[seq_q](d_attn_out[head, seq_q, d] * weights[head, seq_q, seq_k])"),
+    ]),
+    "broadcasts": ("Broadcasts and layers", [
+        ("Bias along the features", "The bias is repeated along `b`, so its gradient sums `b`.",
+         "seed_003_feature_bias", "loss", "bias", "dbias[f] = sum[b](dy[b, f])"),
+        ("Bias along the batch", "The other orientation sums the other coordinate.",
+         "seed_003_batch_bias", "loss", "bias", "dbias[b] = sum[f](dy[b, f])"),
+        ("Scalar bias", "A scalar has no coordinate, so all of them are summed.",
+         "seed_003_scalar_bias", "loss", "b", "db = sum[i](dy[i])"),
+        ("Linear layer", "`in` is consumed by the forward sum and survives in the gradient of the weight.",
+         "seed_000_linear_layer", "loss", "W,bias", "dW[out, in] = sum[b](dz[b, out] * x[b, in]), dbias[out] = sum[b](dz[b, out])"),
+        ("Parameters shared by the batch", "Three operands, three sums.",
+         "seed_003_shared_parameter_layer", "loss", "bias,W,x",
+         "dbias[out] = sum[b](G[b, out]), dW[out, in] = sum[b](G[b, out] * x[b, in]), dx[b, in] = sum[out](G[b, out] * W[out, in])"),
+        ("Permuted coordinates", "Names say where a cell went; nothing is summed.",
+         "seed_000_permute", "loss", "x", "dx[batch, feature] = dy[feature, batch]"),
+    ]),
+    "convolution": ("Convolution", [
+        ("Weight and input", "The input is read at `oh + kh`; seen from the input, `oh` is `ih - kh`.",
+         "seed_000_convolution", "loss", "weight,input",
+         "dW[oc, ic, kh, kw] = sum[b, oh, ow](dConv[b, oc, oh, ow] * input[b, ic, oh + kh, ow + kw])"),
+    ]),
+    "normalisation": ("Normalisation and gates", [
+        ("LayerNorm", "`beta` and `gamma` sum what they are repeated along; `x` is read three times, and the three add.",
+         "seed_000_layer_norm", "loss", "x,gamma,beta",
+         "d_beta[feature] = sum[..b](d_out[..b, feature]), d_gamma[feature] = sum[..b](d_out[..b, feature] * normalised[..b, feature])"),
+        ("Masked softmax", "A gate gates both directions: masked cells get no gradient and pass none.",
+         "seed_000_masked_softmax", "loss", "logits", "d[b, j] = p[b, j] * (dp[b, j] - sum[k](dp[b, k] * p[b, k])) where valid[b, j]"),
+        ("Sum of what is positive", "The gate is a constant of the derivative, and gates it.",
+         "seed_000_where_gates_both_directions", "pos_sum", "data", "d[i] = 1 where data[i] > 0"),
+        ("Sum above a threshold", "The threshold steers and passes nothing.",
+         "seed_000_threshold_sum", "loss", "logits", "d[b, class] = d_top[b] where logits[b, class] > threshold[b]"),
+    ]),
+    "recurrences": ("Recurrences", [
+        ("An accumulator", "Time is a coordinate like any other: the sensitivity comes back from `t + 1`.",
+         "seed_000_accumulator", "loss", "x,h", "dh[t] = d_direct[t] + dh[t + 1]"),
+        ("With parameters", "A parameter is repeated along time, so its gradient sums the steps.",
+         "seed_000_recurrence_with_parameters", "loss", "W,b,x",
+         "dW = sum[t in 1..T](dh[t] * h[t - 1]), db = sum[t in 1..T](dh[t]), dx = dh[0]"),
+        ("A recurrent network", "State, weights, bias and input, in one sweep.",
+         "seed_000_rnn_with_sums", "loss", "W_h,W_x,W_y,b,x",
+         "dW_h[k, hidden] = sum[t](dpre[t, hidden] * h[t - 1, k]), db[hidden] = sum[t](dpre[t, hidden])"),
+    ]),
+    "selection": ("Gathers, winners and products", [
+        ("Pairwise gather", "Data chooses the cell; cells that are chosen twice get both.",
+         "seed_000_pairwise_gather", "loss", "matrix", "d[i, j] = sum[k](dg[k]) where idx[k] == i, col_idx[k] == j"),
+        ("Outer gather", "The same for every pair of rows and columns.",
+         "seed_000_outer_gather", "loss", "matrix", "d[r, c] = sum[i, j](dg[i, j]) where idx[i] == r, col_idx[j] == c"),
+        ("Maximum and minimum", "Only the winner gets anything.",
+         "max_and_min", "loss", "A", "d[i, j] = dm[i] where j == argmax[j](A[i, j])"),
+        ("Product", "All factors but one: what stands before it times what stands after it, exact at zero.",
+         "seed_000_product", "result", "data", "d[i] = prod[k](data[k] where k != i)"),
+    ]),
+}
+
+
+def primal(text):
+    """The program without its requests and what is computed from them, and without effects."""
+    lines = [l for l in text.splitlines() if not l.lstrip().startswith("//")]
+    lines = [l for l in lines if not re.match(r"(print|assert)\(", l)]
+    gone = set()
+    while True:
+        def dropped(line):
+            m = re.match(r"let (\w+)", line)
+            read = set(re.findall(r"\w+", line.split("=", 1)[1])) if m and "=" in line else set()
+            return m and ("@" in line or read & gone)
+        found = {re.match(r"let (\w+)", l)[1] for l in lines if dropped(l)}
+        lines = [l for l in lines if not dropped(l)]
+        if not found - gone:
+            return "\n".join(lines) + "\n"
+        gone |= found
+
+
+def grad(ein, program, *args):
+    done = subprocess.run([ein, "grad", "-", *args], input=program, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0 or done.stderr:
+        sys.exit(f"ein grad: {done.stderr}\n{program}")
+    return done.stdout.splitlines()
+
+
+def page(root, ein, title, entries):
+    out = [f"# {title}", "", "Written by `tests/meta/autodiff_pages.py`; the programs are those of `tests/grad`.", ""]
+    for heading, sentence, test, of, wrt, formula in entries:
+        program = primal((root / "tests/grad" / f"{test}.ein").read_text())
+        known = set(grad(ein, program))
+        derived = [l for l in grad(ein, program, "--of", of, "--wrt", wrt) if l not in known]
+        by_hand = re.sub(r", (?=d\w*(\[[^\]]*\])? =)", "\n", formula).splitlines()
+        out += [f"## {heading}", "", sentence, "", "```ein", program.rstrip(), "```", "",
+                f"`ein grad --of {of} --wrt {wrt}` adds:", "", "```text", *derived, "```", "",
+                "By hand:", "", "```text", *by_hand, "```", ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main(root, ein, update):
+    folder, wrong = root / "docs/autodiff", 0
+    for name, (title, entries) in PAGES.items():
+        text, path = page(root, ein, title, entries), folder / f"{name}.md"
+        if path.exists() and path.read_text() == text:
+            continue
+        if update:
+            folder.mkdir(exist_ok=True)
+            path.write_text(text)
+        else:
+            print(f"{path} is not what `ein grad` derives now; run autodiff_pages.py with --update")
+            wrong += 1
+    print(f"{len(PAGES)} pages, {wrong} stale")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2], "--update" in sys.argv))
