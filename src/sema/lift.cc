@@ -167,15 +167,16 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
                               [&](const core::Coord& c) { return c.name == name; });
     if (stands || !names.count(name)) continue;
     if (!find_slot_index(env, name) && value_exists(env, name)) continue;
-    Span place = s[e].span;
+    TreeId place;
     for_each_tree(s.ast, e, [&](TreeId x) {
-      if (path_name(s, x) == name && place == s[e].span) place = s[x].span;
+      if (!place && path_name(s, x) == name) place = x;
     });
+    if (!place) continue;  // the type of an `as` labels, it reads nothing
     s.diags
         .error(Code::E0303, fmt::format("coordinate {} of the call stands alone in no slot of "
                                         "this argument",
                                         quoted(name)))
-        .primary(place, "so it cannot be used here")
+        .primary(s[place].span, "so it cannot be used here")
         .label(s[e].span, "the argument")
         .help(fmt::format("write the argument with its indices, as in `x[{}]`", text(name)));
     return false;
