@@ -13,17 +13,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 
-SOME = 4  # cases in one file: every difference compiles the whole file
-
-
 class File:
     """One test file or several. `$` in coordinates and expressions is the number of the case, so that names stay apart."""
 
-    def __init__(self, name, comment, uses=(), tolerance=1e-9, single=2e-5, slope=2e-4):
+    def __init__(self, name, comment, uses=(), tolerance=1e-9, single=2e-5, slope=2e-4, some=4):
         self.path = HERE / f"{name}.ein"
         self.head = [f"// {comment}", *(f"use {u};" for u in uses)]
         self.body, self.tail, self.out, self.count, self.files = [], [], [], 0, 0
         self.tolerance, self.single, self.slope = tolerance, single, slope
+        self.some = some  # cases in one file: every difference compiles the whole file
         self.rng = np.random.default_rng(len(name) * 7919 + sum(map(ord, name)))
 
     def draw(self, *shape, low=-1.0, high=1.0, away=()):
@@ -43,7 +41,7 @@ class File:
              backward_count=None):
         """inputs: name -> (cells, "b$, k$"); those of integers or booleans have no derivative. `coords` are those of
         the result, `want` its cells; `backward` is the library's own backward pass with `g$` above it."""
-        if len(self.out) == SOME:
+        if len(self.out) == self.some:
             self.write()
         self.count += 1
         n = str(self.count)
