@@ -26,22 +26,63 @@ std::string without_requests(const std::string& source) {
   return out;
 }
 
-std::string check(const Generated& g, bool native, int opt_level, int& skipped) {
+// Some value with coordinates that the program defines, another one for another program.
+std::string some_tensor(const Generated& g, const ein::core::Module& m, uint64_t seed) {
+  std::vector<std::string> found;
+  for (const std::string& name : g.values) {
+    const ein::core::Family& f = m[m.find(ein::intern(name))];
+    if (f.rank() > 0 && name.compare(0, 2, "d_") != 0 && f.dtype == ein::DType::F64)
+      found.push_back(name);
+  }
+  return found.empty() ? "" : found[seed % found.size()];
+}
+
+struct Counts {
+  int skipped = 0;  // directions across a kink
+  int cut = 0;      // recurrences whose steps were computed again
+};
+
+struct Plan {
+  uint64_t seed;
+  bool native;
+  int opt_level;
+};
+
+std::string check(const Generated& g, const Plan& plan, Counts& counts) {
   ein::fuzz::Subject subject;
   if (std::string wrong = compile_source(g.source, subject); !wrong.empty()) return wrong;
   ein::core::Module& m = subject.compiled.module;
   if (std::string wrong = check_round_trip(m); !wrong.empty()) return wrong;
+  std::string plain_source = without_requests(g.source);
   ein::fuzz::Subject plain;
-  if (std::string wrong = compile_source(without_requests(g.source), plain); !wrong.empty())
-    return wrong;
+  if (std::string wrong = compile_source(plain_source, plain); !wrong.empty()) return wrong;
   if (std::string wrong = check_size(plain.compiled.module, m); !wrong.empty()) return wrong;
+  std::vector<Derivative> derivatives;
+  std::vector<std::string> gradients, tensors;
   for (const std::string& x : g.differentiable) {
-    std::string wrong = check_gradient(m, g.inputs, "loss", x, "d_" + x, 2, skipped);
-    if (!wrong.empty()) return wrong;
+    derivatives.push_back({x, "d_" + x});
+    gradients.push_back("d_" + x);
+    if (!g.inputs.at(x).shape().empty()) tensors.push_back(x);
   }
+  std::string wrong = check_gradient(m, g.inputs, "loss", derivatives, 2, counts.skipped);
+  if (!wrong.empty()) return wrong;
+  ein::fuzz::Subject forward;
+  wrong = compile_source(g.source, forward, ein::autodiff::Direction::Forward);
+  if (!wrong.empty()) return "forward: " + wrong;
+  wrong = check_same_values(m, forward.compiled.module, g.inputs, gradients);
+  if (!wrong.empty()) return "forward and reverse differ: " + wrong;
+  std::string of = some_tensor(g, m, plan.seed);
+  if (plan.seed % 4 == 0 && !of.empty() && !tensors.empty()) {
+    const std::string& wrt = tensors[plan.seed / 4 % tensors.size()];
+    wrong = check_pairing(plain_source, m, g.inputs, of, wrt);
+    if (!wrong.empty()) return wrong;
+    if (wrong = check_round_trip(forward.compiled.module); !wrong.empty()) return wrong;
+  }
+  wrong = check_checkpoints(m, g.inputs, g.values, counts.cut);
+  if (!wrong.empty()) return wrong;
   ein::NativeOptions options;
-  options.opt_level = opt_level;
-  return native ? check_native(m, g.inputs, g.values, options) : "";
+  options.opt_level = plan.opt_level;
+  return plan.native ? check_native(m, g.inputs, g.values, options) : "";
 }
 
 }  // namespace
@@ -66,13 +107,13 @@ int main(int argc, char** argv) {
   }
   auto begin = std::chrono::steady_clock::now();
   uint64_t failed = 0;
-  int skipped = 0;
+  Counts counts;
   for (uint64_t k = 0; k < count; ++k) {
     Generated g = ein::fuzz::generate(seed + k);
     if (show) fmt::print("// seed {}\n{}\n", seed + k, g.source);
     std::string wrong;
     try {
-      wrong = check(g, k < native, k % 8 == 0 ? 2 : 0, skipped);
+      wrong = check(g, {seed + k, k < native, k % 8 == 0 ? 2 : 0}, counts);
     } catch (const std::exception& e) { wrong = std::string("fault: ") + e.what(); }
     if (wrong.empty()) continue;
     ++failed;
@@ -80,7 +121,9 @@ int main(int argc, char** argv) {
     if (failed >= 10) break;
   }
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} directions across a kink skipped, {:.1f} s\n{} passed, {} failed\n", skipped,
-             spent.count(), count - failed, failed);
+  fmt::print(
+      "{} directions across a kink skipped, {} recurrences checkpointed, {:.1f} s\n{} passed, {} "
+      "failed\n",
+      counts.skipped, counts.cut, spent.count(), count - failed, failed);
   return failed == 0 ? 0 : 1;
 }

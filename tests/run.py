@@ -6,7 +6,7 @@ What a file may say (a file that says nothing of this fails):
   //~ E0301 TEXT       this line has that diagnostic, and TEXT stands in one of its messages;
   //~^ E0301 TEXT      the line above has it (one ^ per line); warnings likewise
   //~@lib/a.ein:3 E0301 TEXT   that line of another file has it
-  //! fails: TEXT      the run ends with status 3 and a run-time error that contains TEXT
+  //! fails: E0803 TEXT   the run ends with status 3 and that run-time error, which contains TEXT
   //! grad: dW = loss / W   the shown value dW is the derivative of loss by the input W, checked by
                        central differences along random directions
 and how it is run:
@@ -18,7 +18,8 @@ and how it is run:
   //! layout: as written                  the file is not in the formatter's style, on purpose
   //! falls back: TEXT                    native code is not available, for that reason
 A file in a folder `lib` is a module that tests import, not a test.
-The route `printed` runs what `ein grad FILE` prints. All routes have one expectation."""
+The route `printed` runs what `ein grad FILE` prints; `forward` takes every derivative in forward
+mode and is a default below tests/grad. All routes have one expectation."""
 
 import argparse
 import concurrent.futures
@@ -42,7 +43,11 @@ ROUTES = {
     "O2": ["-O2"],
     "native": ["-O2"],
     "printed": ["--backend", "ref"],
+    "forward": ["--backend", "ref", "--grad-mode", "forward"],
 }
+DEFAULT_ROUTES = ["ref", "O0", "O2", "printed"]
+# Derivatives from the other side are the same numbers, added up in another order.
+FORWARD_TOLERANCE = 1e-5
 DTYPES = {"bool": ("|b1", "?"), "i8": ("|i1", "b"), "u8": ("|u1", "B"), "i16": ("<i2", "h"),
           "i32": ("<i4", "i"), "i64": ("<i8", "q"), "f16": ("<f2", "e"), "f32": ("<f4", "f"),
           "f64": ("<f8", "d")}
@@ -61,7 +66,7 @@ class Test:
     args: list = dataclasses.field(default_factory=list)
     exit: int = None
     tolerance: float = None
-    routes: list = dataclasses.field(default_factory=lambda: ["ref", "O0", "O2", "printed"])
+    routes: list = None
     falls_back: str = None
 
     def expects_something(self):
@@ -108,6 +113,8 @@ def read_test(path):
             test.diagnostics.append((place, code, fragment))
         if stripped.startswith("//!"):
             read_directive(test, stripped[3:].strip(), number)
+    if test.routes is None:
+        test.routes = DEFAULT_ROUTES + (["forward"] if HERE / "grad" in path.parents else [])
     return test
 
 
@@ -217,11 +224,13 @@ def same_numbers(want, got, tolerance):
     return True
 
 
-def check_out(test, got):
-    want = test.out or []
+def check_out(test, route, got):
+    want, tolerance = test.out or [], test.tolerance
+    if route == "forward":
+        tolerance = max(tolerance or 0, FORWARD_TOLERANCE)
     equal = want == got
-    if not equal and test.tolerance is not None and len(want) == len(got):
-        equal = all(same_numbers(w, g, test.tolerance) for w, g in zip(want, got))
+    if not equal and tolerance is not None and len(want) == len(got):
+        equal = all(same_numbers(w, g, tolerance) for w, g in zip(want, got))
     if equal:
         return []
     return ["\n".join(difflib.unified_diff(want, got, "expected", "printed", lineterm=""))]
@@ -251,7 +260,8 @@ def run_route(ein, test, route, inputs, scratch):
         pathlib.Path(program).write_text("\n".join(printed.out) + "\n")
     result = execute([ein, "run", program, "--error-format", "json", *ROUTES[route], *inputs,
                       *test.args])
-    found = result.diagnostics
+    found = [d for d in result.diagnostics if not d["code"].startswith("E08")]
+    failures = [d for d in result.diagnostics if d["code"].startswith("E08")]
     if route == "printed":  # warnings were checked above
         problems += [d["rendered"] for d in found if d["severity"] == "error"]
     else:
@@ -261,11 +271,15 @@ def run_route(ein, test, route, inputs, scratch):
     if result.status != test.status():
         problems.append(f"exit status {result.status}, expected {test.status()}")
     if test.fails is not None:
-        if not other.startswith("run-time error: ") or test.fails not in other:
-            problems.append(f"expected a run-time error with `{test.fails}`, got `{other}`")
+        code, _, fragment = test.fails.partition(" ")
+        if not any(d["code"] == code and fragment in d["message"] for d in failures):
+            got = "".join(d["rendered"] for d in failures) or other
+            problems.append(f"expected a run-time error `{test.fails}`, got `{got}`")
+    elif failures:
+        problems += [d["rendered"] for d in failures]
     elif other and test.status() == 0:
         problems.append(other)
-    return problems + check_out(test, result.out), result.out
+    return problems + check_out(test, route, result.out), result.out
 
 
 def check_gradients(ein, test, scratch):
@@ -329,7 +343,7 @@ def run_routes(ein, test, scratch):
         found, lines = run_route(ein, test, route, inputs, scratch)
         problems += [(route, p) for p in found]
         first = lines if first is None else first
-        if first != lines and test.tolerance is None:
+        if first != lines and test.tolerance is None and route != "forward":
             problems.append((route, f"prints other than {test.routes[0]}"))
     if test.grads:
         problems += [("gradient", p) for p in check_gradients(ein, test, scratch)]

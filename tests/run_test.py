@@ -22,7 +22,7 @@ GOOD = {
     "empty": "//! in x = [] : i32[0, 3]\nlet x: [i32; a, b];\n"
              "print(x);\n//= out:\n//= [a: 0, b: 3]\n//= []\n",
     "near": "print(1.0 / 3.0);\n//= out: 0.33333\n//! tolerance: 1e-4\n",
-    "fails": "let i: i32; print([1, 2][i]);\n//! args: --set i=5\n//! fails: 5\n",
+    "fails": "let i: i32; print([1, 2][i]);\n//! args: --set i=5\n//! fails: E0803 5\n",
     "grad": "//! in x = [1.0, 2.0] : f64\nlet x: [f64; n]; let l = sum[i](x[i] ** 3);\n"
             "let g = @l / @x;\n//! grad: g = l / x\n",
 }
@@ -40,8 +40,8 @@ BAD = {
     "no_fragment": "let x = y;  //~ E0201\n",
     "far": "print(1.0 / 3.0);\n//= out: 0.33333\n//! tolerance: 1e-9\n",
     "status": "print(1);\n//= out: 1\n//! exit: 3\n",
-    "no_failure": "print(1);\n//= out: 1\n//! fails: bounds\n",
-    "other_failure": "let i: i32; print([1, 2][i]);\n//! args: --set i=5\n//! fails: missing\n",
+    "no_failure": "print(1);\n//= out: 1\n//! fails: E0803 bounds\n",
+    "other_failure": "let i: i32; print([1, 2][i]);\n//! args: --set i=5\n//! fails: E0803 missing\n",
     "directive": "print(1);\n//= out: 1\n//! output: 1\n",
     "route": "print(1);\n//= out: 1\n//! routes: fast\n",
     "no_fallback": "print(1);\n//= out: 1\n//! falls back: f16\n",

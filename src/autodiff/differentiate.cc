@@ -7,12 +7,16 @@
 #include <memory>
 #include <set>
 
+#include "autodiff/contract.h"
 #include "autodiff/custom.h"
+#include "autodiff/forward.h"
 #include "autodiff/normal.h"
+#include "autodiff/requests.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
+#include "core/diagonal.h"
 #include "core/groups.h"
 #include "core/merge.h"
 #include "core/rewrite.h"
@@ -24,79 +28,6 @@ namespace ein::autodiff {
 using namespace core;
 
 namespace {
-
-struct Asked {
-  FamilyId in;  // the family whose definition contains the request
-  ExprId node;
-  Request request;
-  Span span;
-};
-
-void for_each_request(const Module& m, ExprId e,
-                      const std::function<void(ExprId, const Request&)>& f) {
-  for_each_node(m, e, [&](ExprId x) {
-    if (const auto* r = get_if<Request>(m, x)) f(x, *r);
-  });
-}
-
-std::vector<Asked> requests_in(const Module& m, FamilyId id) {
-  std::vector<Asked> out;
-  for_each_body(m, id, [&](ExprId body) {
-    for_each_request(m, body, [&](ExprId e, const Request& r) {
-      out.push_back({id, e, r, m[e].span});
-    });
-  });
-  return out;
-}
-
-// The requests of a module by the family they stand in, kept up to date while families change: a
-// program may hold thousands of them.
-class Requests {
- public:
-  explicit Requests(const Module& m) : m_(m) { look_at_new(); }
-
-  void look_at(FamilyId id) {
-    if (auto it = in_.find(id); it != in_.end()) {
-      for (const Asked& a : it->second) forget(a);
-      in_.erase(it);
-    }
-    std::vector<Asked> found = requests_in(m_, id);
-    if (found.empty()) return;
-    std::vector<Asked>& list = in_[id] = std::move(found);
-    for (const Asked& a : list) by_num_[a.request.num].insert(id);
-  }
-  void look_at_new() {
-    for (; looked_ < m_.families.size(); ++looked_) look_at(FamilyId(looked_));
-  }
-
-  bool empty() const { return in_.empty(); }
-  bool stand_in(FamilyId id) const { return in_.contains(id); }
-  const std::map<FamilyId, std::vector<Asked>>& all() const { return in_; }
-  std::vector<Asked> of(FamilyId num) const {
-    std::vector<Asked> out;
-    auto holders = by_num_.find(num);
-    if (holders == by_num_.end()) return out;
-    for (FamilyId id : holders->second) {
-      for (const Asked& a : in_.at(id)) {
-        if (a.request.num == num) out.push_back(a);
-      }
-    }
-    return out;
-  }
-
- private:
-  void forget(const Asked& a) {
-    auto it = by_num_.find(a.request.num);
-    if (it == by_num_.end()) return;
-    it->second.erase(a.in);
-    if (it->second.empty()) by_num_.erase(it);
-  }
-
-  const Module& m_;
-  uint32_t looked_ = 0;
-  std::map<FamilyId, std::vector<Asked>> in_;
-  std::map<FamilyId, std::set<FamilyId>> by_num_;  // the families that ask about a numerator
-};
 
 // The sequences around a family, outermost first.
 using Chain = std::vector<const Sequence*>;
@@ -166,8 +97,14 @@ Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
 
 class Differentiator {
  public:
-  Differentiator(Module& m, Diagnostics& diags)
-      : m_(m), diags_(diags), requests_(m), rules_(has_rules(m)) {}
+  Differentiator(Module& m, Diagnostics& diags, Direction direction)
+      : m_(m),
+        diags_(diags),
+        direction_(direction),
+        contractions_(
+            push_contractions(m, direction != Direction::Reverse, direction != Direction::Forward)),
+        requests_(m),
+        rules_(has_rules(m)) {}
 
   void run() {
     while (!requests_.empty()) {
@@ -185,6 +122,7 @@ class Differentiator {
       drop_rules(m_);
       merge_equal(m_);  // a rule often calls its own function
     }
+    drop_diagonals(m_);
     // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
     std::set<Symbol> names;
     for (FamilyId id : touched_) names.insert(m_[id].name);
@@ -197,45 +135,96 @@ class Differentiator {
   }
 
  private:
-  // Expands the first numerator in a family whose path is free of other requests, with all its
-  // requests.
+  // Expands the first request in a family whose path is free of other requests, with all that one
+  // sweep serves.
   bool expand_one(FamilyId id) {
     const std::vector<Asked> here = requests_.all().at(id);
     for (const Asked& a : here) {
-      const std::vector<Asked> asked = requests_.of(a.request.num);
-      std::unique_ptr<Order> order = find_order(m_, asked);
+      std::unique_ptr<Order> order = find_order(m_, {a});
       bool stuck = false;
-      Sweep sweep{a.request.num, {}, shared_steps(*order, a, stuck), tangents()};
+      Sweep sweep = sweep_for(a, *order, stuck);
       if (stuck) continue;
+      bool forward = goes_forward(a, sweep);
+      const std::vector<Asked> asked =
+          forward ? requests_.by(a.request.den) : requests_.of(a.request.num);
+      if (asked.size() > 1) order = find_order(m_, asked);
       std::vector<const Asked*> together;
       for (const Asked& other : asked) {
-        bool same = other.in == a.in && other.node == a.node, other_stuck = false;
-        if (!same && shared_steps(*order, other, other_stuck) != sweep.local) continue;
-        sweep.dens.insert(other.request.den);
+        bool same = other.in == a.in && other.node == a.node;
+        if (!same && !joins(sweep, other, *order, forward)) continue;
+        sweep.nums.insert(other.request.num);
+        sweep.dens.insert(den_of(other));
         together.push_back(&other);
       }
-      std::set<FamilyId> path = cone(m_, sweep);
-      bool blocked = std::any_of(path.begin(), path.end(), [&](FamilyId f) {
-        // A denominator's own definition is not on the path, unless it reads the path.
-        return requests_.stand_in(f) && reads_any(f, path, sweep);
-      });
-      if (blocked) continue;
+      if (blocked(sweep)) continue;
       if (!check_types(sweep, together)) return true;
-      expand(sweep, a, together);
+      expand(sweep, a, together, forward);
       return true;
     }
     return false;
   }
 
-  std::set<FamilyId> tangents() const {
-    return rules_ ? tangent_families(m_) : std::set<FamilyId>{};
+  // Whether another request about the same numerator (forward: denominator) shares the sweep.
+  bool joins(const Sweep& sweep, const Asked& other, Order& order, bool forward) {
+    bool stuck = false;
+    Sweep alone = sweep_for(other, order, stuck);
+    if (stuck || alone.local != sweep.local || goes_forward(other, alone) != forward) return false;
+    // A numerator whose path is not free yet must not hold up the others.
+    return !forward || !blocked(alone);
   }
 
-  bool reads_any(FamilyId f, const std::set<FamilyId>& path, const Sweep& sweep) {
-    Sweep only{f, path, sweep.local, sweep.tangents};
-    std::set<FamilyId> inside = cone(m_, only);
-    inside.erase(f);
-    return !inside.empty() || f == sweep.num;
+  // A request that has to be expanded first: its value depends on a denominator and reaches a
+  // numerator. (A request that depends on no denominator is a constant here.)
+  bool blocked(const Sweep& sweep) {
+    std::set<std::pair<FamilyId, bool>> seen;  // whether a request stands between it and the end
+    std::vector<std::pair<FamilyId, bool>> work;
+    auto reach = [&](FamilyId f, bool behind) {
+      if (seen.insert({f, behind}).second) work.push_back({f, behind});
+    };
+    for (FamilyId num : sweep.nums) reach(num, false);
+    for (size_t i = 0; i < work.size(); ++i) {
+      auto [reader, behind] = work[i];
+      if (behind && sweep.dens.contains(reader)) return true;
+      for_each_body(m_, reader, [&, reader = reader, behind = behind](ExprId body) {
+        for_each_value_read(m_, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
+          if (follows(m_, sweep, reader, node, mode))
+            reach(get_if<Access>(m_, node)->family, behind);
+        });
+      });
+      if (!requests_.stand_in(reader)) continue;
+      for (const Asked& a : requests_.all().at(reader)) {
+        if (at_same_step(m_, sweep, reader, a.request.num, a.request.num_at))
+          reach(a.request.num, true);
+      }
+    }
+    return false;
+  }
+
+  // The direction that a request is about; null: it is about every cell of its denominator.
+  const Along* along(const Asked& a) const {
+    auto it = contractions_.along.find(a.request.den);
+    return it == contractions_.along.end() ? nullptr : &it->second;
+  }
+  FamilyId den_of(const Asked& a) const { return along(a) ? along(a)->den : a.request.den; }
+
+  // For one request alone.
+  Sweep sweep_for(const Asked& a, Order& order, bool& stuck) const {
+    return {{a.request.num}, {den_of(a)}, shared_steps(order, a, stuck), tangents()};
+  }
+
+  bool goes_forward(const Asked& a, const Sweep& sweep) const {
+    if (along(a)) return true;
+    if (direction_ != Direction::Auto) return direction_ == Direction::Forward;
+    auto extents = [&](FamilyId f) {
+      std::vector<ExprId> out;
+      for (uint32_t k : free_coordinates(m_, sweep, f)) out.push_back(m_[f].coords[k].extent);
+      return out;
+    };
+    return is_smaller(m_, extents(sweep.den()), extents(sweep.num()));
+  }
+
+  std::set<FamilyId> tangents() const {
+    return rules_ ? tangent_families(m_) : std::set<FamilyId>{};
   }
 
   bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
@@ -260,7 +249,8 @@ class Differentiator {
     return true;
   }
 
-  void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together) {
+  void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together,
+              bool forward) {
     auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
       bool stuck = false;
       sweep.tangents = tangents();
@@ -286,20 +276,37 @@ class Differentiator {
       members = cone(m_, sweep);
       work = std::move(made);
     }
-    Adjoints adjoints = transpose(m_, sweep);
-    for (const auto& [of, adjoint] : adjoints.family) touched_.insert(adjoint);
-    if (adjoints.problem) {
-      report(*adjoints.problem, *together[0]);
+    if (forward) {
+      Tangents tangents =
+          push_forward(m_, sweep, along(a) ? std::optional(*along(a)) : std::nullopt);
+      put(tangents.family, tangents.problem, together, [&](const Request& r) {
+        return derivative(m_, sweep, tangents, r.num, r.num_at, r.den_at);
+      });
+    } else {
+      Adjoints adjoints = transpose(m_, sweep);
+      put(adjoints.family, adjoints.problem, together, [&](const Request& r) {
+        return derivative(m_, sweep, adjoints, r.den, r.num_at, r.den_at);
+      });
+    }
+  }
+
+  // What a sweep has made, in place of the requests it was made for.
+  void put(const std::map<FamilyId, FamilyId>& made, const std::optional<Problem>& problem,
+           const std::vector<const Asked*>& together,
+           const std::function<ExprId(const Request&)>& derivative) {
+    for (const auto& [of, family] : made) touched_.insert(family);
+    if (problem) {
+      report(*problem, *together[0]);
       replace(together, [](const Asked&) { return ExprId{}; });
       return;
     }
     replace(together, [&](const Asked& x) {
-      ExprId d = derivative(m_, sweep, adjoints, x.request.den, x.request.num_at, x.request.den_at);
+      ExprId d = derivative(x.request);
       if (!d) {
         diags_
             .warning(Code::W0601,
                      fmt::format("`{}` does not depend on `{}`: the derivative is zero",
-                                 text(m_[sweep.num].name), text(m_[x.request.den].name)))
+                                 text(m_[x.request.num].name), text(m_[den_of(x)].name)))
             .primary(x.span, "requested here");
       }
       return d;
@@ -324,7 +331,7 @@ class Differentiator {
     const Asked& a = asked[0];
     diags_
         .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
-                                        text(m_[a.request.num].name), text(m_[a.request.den].name)))
+                                        text(m_[a.request.num].name), text(m_[den_of(a)].name)))
         .primary(a.span, "this request stands on its own path")
         .help(
             "inside a recurrence, ask for the derivative at one step: give numerator and "
@@ -368,6 +375,8 @@ class Differentiator {
 
   Module& m_;
   Diagnostics& diags_;
+  Direction direction_;
+  Contractions contractions_;
   Requests requests_;
   bool rules_;  // some function has a rule
   std::set<FamilyId> touched_;
@@ -376,9 +385,9 @@ class Differentiator {
 
 }  // namespace
 
-Module differentiate(Module m, Diagnostics& diags) {
+Module differentiate(Module m, Diagnostics& diags, Direction direction) {
   if (!requests_left(m).empty()) {
-    Differentiator(m, diags).run();
+    Differentiator(m, diags, direction).run();
   } else if (has_rules(m)) {
     drop_rules(m);
     tidy(m);

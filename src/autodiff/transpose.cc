@@ -1,13 +1,11 @@
 #include "autodiff/transpose.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autodiff/custom.h"
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
-#include "core/solve_gates.h"
 
 namespace ein::autodiff {
 
@@ -15,53 +13,10 @@ using namespace core;
 
 namespace {
 
-// A read that can carry a tangent in this sweep: of a float family, at the same step. Inside a rule
-// only tangents do.
-bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node, Mode mode) {
-  const auto& a = *get_if<Access>(m, node);
-  if (mode != sweep.mode(a.family)) return false;
-  if (!is_float(m[a.family].dtype) && !has_rule(m, a.family)) return false;
-  if (sweep.local.empty()) return true;
-  auto r = sweep.local.find(reader), f = sweep.local.find(a.family);
-  if (r == sweep.local.end() || f == sweep.local.end()) return false;
-  for (size_t level = 0; level < r->second.size(); ++level) {
-    if (slot_of(m, a.at[f->second[level]]) != r->second[level]) return false;
-  }
-  return true;
-}
-
-// The numerator's coordinates that every adjoint carries in front.
-std::vector<uint32_t> carried(const Module& m, const Sweep& sweep) {
-  std::vector<uint32_t> out;
-  auto it = sweep.local.find(sweep.num);
-  for (uint32_t k = 0; k < m[sweep.num].rank(); ++k) {
-    bool local = it != sweep.local.end() &&
-                 std::find(it->second.begin(), it->second.end(), k) != it->second.end();
-    if (!local) out.push_back(k);
-  }
-  return out;
-}
-
-struct Contribution {
-  bool negative;
-  bool seed;  // straight from the numerator
-  ExprId value;
-};
-
-// The factors of a product, in source order.
-void factors(const Module& m, ExprId e, std::vector<ExprId>& out) {
-  if (const auto* a = get_if<Apply>(m, e); a && a->op == Op::Mul) {
-    factors(m, a->args[0], out);
-    factors(m, a->args[1], out);
-    return;
-  }
-  out.push_back(e);
-}
-
 class Transposer {
  public:
   Transposer(Module& m, const Sweep& sweep, Adjoints& out)
-      : m_(m), sweep_(sweep), out_(out), carried_(carried(m, sweep)) {}
+      : m_(m), sweep_(sweep), out_(out), carried_(free_coordinates(m, sweep, sweep.num())) {}
 
   void run() {
     std::set<FamilyId> members = cone(m_, sweep_);
@@ -82,46 +37,28 @@ class Transposer {
   };
 
   void collect(FamilyId id, const std::set<FamilyId>& members) {
-    Active active = [&](ExprId node, Mode mode) {
-      return carries(m_, sweep_, members, id, node, mode);
-    };
-    auto take = [&](Linear linear, const std::vector<Range>& box) {
-      if (linear.problem && !out_.problem) out_.problem = Problem{id, *linear.problem};
-      for (Term& t : linear.terms) {
+    for (LinearClause& c : linear_clauses(m_, sweep_, members, id, out_.problem)) {
+      for (Term& t : c.terms) {
         // A contribution binds the reader's coordinates beside those of the adjoint.
         size_t slots = carried_.size() + m_[t.family].rank() + m_[id].rank() + t.over.size();
         if (slots > kMaxSlots && !out_.problem) {
           out_.problem = Problem{id, {"values with so many coordinates", t.span, true}};
         }
-        incoming_[t.family].push_back({id, box, std::move(t)});
+        incoming_[t.family].push_back({id, c.box, std::move(t)});
       }
-    };
-    for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
-      take(linearise(m_, id, c, sweep_.mode(id), active), m_[id].clauses[c].box);
-    }
-    for (size_t c = 0; c < m_[id].cells.size(); ++c) {
-      std::vector<Range> cell;
-      auto rest = static_cast<int64_t>(c);
-      for (size_t k = m_[id].coords.size(); k-- > 0;) {
-        int64_t n = const_int(m_, m_[id].coords[k].extent).value();
-        cell.insert(cell.begin(), {int_lit(m_, rest % n), int_lit(m_, rest % n + 1)});
-        rest /= n;
-      }
-      // A cell is a closed expression: it has no slots, its address is the point `cell`.
-      take(linearise_cell(m_, id, c, sweep_.mode(id), active), cell);
     }
   }
 
   FamilyId declare(FamilyId id) {
     Family f;
-    f.name = fresh_name(m_, "d_" + text(m_[sweep_.num].name) + "_d_" + text(m_[id].name));
+    f.name = fresh_name(m_, "d_" + text(m_[sweep_.num()].name) + "_d_" + text(m_[id].name));
     f.dtype = tangent_type(m_, id);
     f.generated = true;
     f.span = m_[id].span;
     std::set<Symbol> own;
     for (const Coord& c : m_[id].coords) own.insert(c.name);
     for (uint32_t k : carried_) {
-      Coord c = m_[sweep_.num].coords[k];
+      Coord c = m_[sweep_.num()].coords[k];
       if (own.contains(c.name)) c.name = intern("p_" + text(c.name));
       f.coords.push_back(c);
     }
@@ -139,22 +76,19 @@ class Transposer {
     // Latest definition first: that is the order in which sensitivities come back.
     for (auto it = terms.rbegin(); it != terms.rend(); ++it) {
       const Incoming& in = *it;
-      if (in.reader == sweep_.num) parts.push_back(contribution(id, in, true));
+      if (in.reader == sweep_.num()) parts.push_back(contribution(id, in, true));
       if (out_.family.contains(in.reader)) parts.push_back(contribution(id, in, false));
     }
-    ExprId body = sum(parts, tangent_type(m_, id));
+    ExprId body = sum(m_, parts, tangent_type(m_, id));
     Clause clause;
     for (const Coord& c : m_[adjoint].coords) clause.box.push_back({int_lit(m_, 0), c.extent});
     clause.body = body;
     clause.span = m_[id].span;
     m_.families[adjoint].clauses.push_back(std::move(clause));
-    solve_gates(m_, adjoint);
+    solve_sum(m_, adjoint);
     ExprId solved = m_[adjoint].clauses[0].body;
     if (const auto* lit = get_if<FloatLit>(m_, solved)) constant_[id] = lit->value;
-    if (const auto* a = get_if<Apply>(m_, solved); a && a->op == Op::Select) {
-      const auto* zero = get_if<FloatLit>(m_, a->args[2]);
-      if (zero && zero->value == 0) support_[id] = a->args[0];
-    }
+    if (ExprId gate = support(m_, adjoint, support_, out_.family)) support_[id] = gate;
   }
 
   // What `in` adds to the adjoint of `id`; as_seed: with the reader's adjoint being the numerator's
@@ -212,26 +146,16 @@ class Transposer {
     r.gate = all_of(m_, gates);
 
     Coef coef = in.term.coef;
-    DType type = tangent_type(m_, in.reader);
-    ExprId num = put(coef.num), den = put(coef.den);
-    ExprId value;
-    auto constant = constant_.find(in.reader);
-    bool known = !as_seed && constant != constant_.end();  // a number, not worth a read
-    if (known) coef.scale *= constant->second;
-    bool negative = std::signbit(coef.scale);
-    if (double size = std::fabs(coef.scale); size != 1) value = float_lit(m_, size, type);
-    if (!as_seed && !known) {
-      ExprId adjoint =
-          access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
-      value = value ? mul(m_, value, adjoint) : adjoint;
+    coef.num = put(coef.num);
+    coef.den = put(coef.den);
+    ExprId adjoint;
+    if (auto constant = constant_.find(in.reader); !as_seed && constant != constant_.end()) {
+      coef.scale *= constant->second;  // a number, not worth a read
+    } else if (!as_seed) {
+      adjoint = access(m_, out_.family.at(in.reader), reader_address(front, first, reader.rank()));
     }
-    if (num) {  // g * a * b reads better than g * (a * b)
-      std::vector<ExprId> parts;
-      factors(m_, num, parts);
-      for (ExprId f : parts) value = value ? mul(m_, value, f) : f;
-    }
-    if (!value) value = float_lit(m_, 1, type);
-    if (den) value = apply(m_, Op::Div, {value, den});
+    bool negative = false;
+    ExprId value = weighted(m_, coef, adjoint, tangent_type(m_, in.reader), negative);
     r.body = cast(m_, value, tangent_type(m_, id));
     return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
   }
@@ -242,20 +166,6 @@ class Transposer {
     for (uint32_t k = 0; k < front; ++k) at.push_back(slot(m_, k));
     for (uint32_t k = 0; k < rank; ++k) at.push_back(slot(m_, first + k));
     return at;
-  }
-
-  ExprId sum(std::vector<Contribution> parts, DType type) {
-    if (parts.empty()) return float_lit(m_, 0, type);
-    // The direct response first, then what comes back through other values; among these a positive
-    // one first, so that the sum reads `a - b` rather than `-b + a`.
-    std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return c.seed; });
-    std::stable_partition(parts.begin(), parts.end(),
-                          [](const Contribution& c) { return !c.negative; });
-    ExprId total = parts[0].negative ? neg(m_, parts[0].value) : parts[0].value;
-    for (size_t k = 1; k < parts.size(); ++k) {
-      total = apply(m_, parts[k].negative ? Op::Sub : Op::Add, {total, parts[k].value});
-    }
-    return total;
   }
 
   Module& m_;
@@ -270,47 +180,6 @@ class Transposer {
 
 }  // namespace
 
-std::set<FamilyId> between(const Module& m, const Sweep& sweep,
-                           const std::function<bool(FamilyId, ExprId, Mode)>& accepts) {
-  // Backward from the numerator, remembering who reads what; then forward from the denominators.
-  std::map<FamilyId, std::set<FamilyId>> readers;
-  std::set<FamilyId> below{sweep.num};
-  std::vector<FamilyId> work{sweep.num};
-  for (size_t i = 0; i < work.size(); ++i) {
-    FamilyId reader = work[i];
-    for_each_body(m, reader, [&](ExprId body) {
-      for_each_value_read(m, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
-        if (!accepts(reader, node, mode)) return;
-        FamilyId read = get_if<Access>(m, node)->family;
-        readers[read].insert(reader);
-        if (below.insert(read).second) work.push_back(read);
-      });
-    });
-  }
-  std::set<FamilyId> out;
-  std::vector<FamilyId> forward;
-  for (FamilyId den : sweep.dens) {
-    if (below.contains(den) && out.insert(den).second) forward.push_back(den);
-  }
-  for (size_t i = 0; i < forward.size(); ++i) {
-    for (FamilyId reader : readers[forward[i]]) {
-      if (out.insert(reader).second) forward.push_back(reader);
-    }
-  }
-  return out;
-}
-
-std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
-  return between(m, sweep, [&](FamilyId reader, ExprId read, Mode mode) {
-    return follows(m, sweep, reader, read, mode);
-  });
-}
-
-bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members,
-             FamilyId reader, ExprId read, Mode mode) {
-  return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read, mode);
-}
-
 Adjoints transpose(Module& m, const Sweep& sweep) {
   Adjoints out;
   Transposer(m, sweep, out).run();
@@ -322,13 +191,14 @@ ExprId derivative(Module& m, const Sweep& sweep, const Adjoints& adjoints, Famil
   ExprId total;
   if (auto it = adjoints.family.find(den); it != adjoints.family.end()) {
     std::vector<ExprId> at;
-    for (uint32_t k : carried(m, sweep)) at.push_back(num_at[k]);
+    for (uint32_t k : free_coordinates(m, sweep, sweep.num())) at.push_back(num_at[k]);
     at.insert(at.end(), den_at.begin(), den_at.end());
     total = access(m, it->second, std::move(at));
   }
-  if (den == sweep.num) {  // a value with respect to itself: one where the addresses agree
+  if (den == sweep.num()) {  // a value with respect to itself: one where the addresses agree
     std::vector<ExprId> same;
-    for (uint32_t k : carried(m, sweep)) same.push_back(apply(m, Op::Eq, {num_at[k], den_at[k]}));
+    for (uint32_t k : free_coordinates(m, sweep, sweep.num()))
+      same.push_back(apply(m, Op::Eq, {num_at[k], den_at[k]}));
     ExprId one = gated(m, all_of(m, same), float_lit(m, 1, m[den].dtype));
     total = total ? add(m, one, total) : one;
   }

@@ -8,6 +8,7 @@
 //        .help("…");
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 

@@ -1,20 +1,56 @@
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "core/facts.h"
+#include "driver/run.h"
 
 namespace ein::cli {
+namespace {
+
+nlohmann::ordered_json checkpoints_json(const std::vector<plan::SegmentPlan>& plans) {
+  auto out = nlohmann::ordered_json::array();
+  for (const plan::SegmentPlan& p : plans) {
+    out.push_back({{"recurrences", p.recurrences},
+                   {"steps", p.steps},
+                   {"segment", p.segment == 0 ? p.steps : p.segment},
+                   {"bytes", p.bytes},
+                   {"bytes_whole", p.bytes_whole},
+                   {"work", p.work},
+                   {"reason", p.reason}});
+  }
+  return out;
+}
+
+}  // namespace
 
 int check_verb(const CheckCommand& command) {
   // Kept until the process ends: taking it apart would be a tenth of checking it.
-  static Program* const kept =
-      new Program(load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
+  static Program* const kept = new Program(
+      load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
   Program& p = *kept;
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;
+  RunOptions options;
+  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
+  auto plans = plan_checkpoints(m, options);
   std::vector<core::FamilyReport> reports = core::report_families(m);
-  std::string text =
-      command.format == "json" ? core::facts_json(m, reports) : core::facts_text(m, reports);
+  if (command.format == "json") {
+    auto facts = nlohmann::ordered_json::parse(core::facts_json(m, reports));
+    if (plans) facts["checkpoints"] = checkpoints_json(*plans);
+    fmt::print("{}\n", facts.dump());
+    return kFine;
+  }
+  std::string text = core::facts_text(m, reports);
+  if (!plans && options.grad_memory) {
+    text +=
+        "steps kept for derivatives: decided when the extents are known, at the start of a run\n";
+  } else if (plans && !plans->empty()) {
+    text += "steps kept for derivatives\n";
+    for (const plan::SegmentPlan& plan : *plans) text += "  " + plan::describe(plan) + "\n";
+  }
   std::fputs(text.c_str(), stdout);
   return kFine;
 }

@@ -43,7 +43,9 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   bool check_overflow = false;
-  std::string emit;  // print a stage of the compilation instead of running
+  std::string direction = "auto";  // --grad-mode
+  std::string grad_memory;         // a size; empty: no limit
+  std::string emit;                // print a stage of the compilation instead of running
 };
 
 struct CheckCommand {
@@ -52,6 +54,7 @@ struct CheckCommand {
   bool facts = false;
   bool strict = false;
   std::string format = "text";  // of --facts
+  std::string grad_memory;      // as for `run`: the plan is among the facts
 };
 
 struct GradCommand {
@@ -59,6 +62,7 @@ struct GradCommand {
   std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;
+  std::string direction = "auto";  // --mode
 };
 
 struct FmtCommand {
@@ -106,8 +110,9 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
-  bool doc_examples = false;    // those in doc comments are tests too
-  std::vector<std::string> in;  // NAME=FILE: inputs, for those whose type leaves the rank open
+  bool doc_examples = false;       // those in doc comments are tests too
+  std::vector<std::string> in;     // NAME=FILE: inputs, for those whose type leaves the rank open
+  std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 
@@ -121,6 +126,8 @@ Text read_source(const CommonOptions& options);
 struct Pair {
   std::string name, value;
 };
+// The value of --grad-memory; the exit status when it is wrong.
+std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // In a file with several tensors an input is the one with its name; empty: there is one only.
 std::string member_for(const Pair& given);
@@ -130,8 +137,9 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-// `run-time error: …`, and where in the source when that is known.
-int runtime_error(const RuntimeError& error, const SourceMap* sources = nullptr);
+// A failure while the program ran, like any other diagnostic; without `sources` it has no place.
+int runtime_error(const RuntimeError& error, const CommonOptions& options,
+                  const SourceMap* sources = nullptr);
 std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -44,7 +45,31 @@ sema::InputShapes input_shapes(const std::vector<std::string>& in,
   return out;
 }
 
+// `512MiB`, `2GB`, `4096` in bytes; nothing when it is no size.
+std::optional<uint64_t> parse_size(const std::string& text) {
+  static const std::pair<const char*, double> units[] = {
+      {"", 1},     {"B", 1},        {"kB", 1e3},        {"KB", 1e3},          {"MB", 1e6},
+      {"GB", 1e9}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || !(value >= 0)) return std::nullopt;
+  for (const auto& [unit, bytes] : units) {
+    if (std::string(stop, end) == unit && value * bytes < 9e18)
+      return static_cast<uint64_t>(value * bytes);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes) {
+  if (text.empty()) return std::nullopt;
+  bytes = parse_size(text);
+  if (bytes) return std::nullopt;
+  return usage_error(
+      fmt::format("--grad-memory needs a size such as 512MiB, 2GB or 4096, got `{}`", text));
+}
 
 std::optional<Pair> split(const std::string& text) {
   size_t at = text.find('=');
@@ -71,10 +96,18 @@ int usage_error(const std::string& message) {
   return kUsage;
 }
 
-int runtime_error(const RuntimeError& error, const SourceMap* sources) {
+int runtime_error(const RuntimeError& error, const CommonOptions& options,
+                  const SourceMap* sources) {
   std::fflush(stdout);
-  fmt::print(stderr, "run-time error: {}\n", error.message);
-  if (sources && error.at.valid()) fmt::print(stderr, "  at {}\n", place_text(*sources, error.at));
+  Diagnostics diags;
+  Diagnostic& d = diags.error(error.code, error.message);
+  if (sources && error.at.valid()) d.primary(error.at, "");
+  RenderOptions how = render_options(options);
+  const SourceMap& map = sources ? *sources : SourceMap();
+  std::string text = how.format == ErrorFormat::Human   ? render_human(d, map, how.color)
+                     : how.format == ErrorFormat::Short ? render_short(d, map)
+                                                        : render_json(d, map);
+  std::fputs(text.c_str(), stderr);
   return kRuntimeFailure;
 }
 
@@ -116,12 +149,14 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   FileId file = p.sources.add(source.name, std::move(source.text));
   CompileOptions compile_options{read_file,  options.dump_after, what.extra,
                                  what.tests, what.strict,        files_on_disk(p.sources)};
+  if (what.direction == "forward") compile_options.direction = autodiff::Direction::Forward;
+  if (what.direction == "reverse") compile_options.direction = autodiff::Direction::Reverse;
   std::optional<RuntimeError> unread;
   compile_options.inputs = input_shapes(what.in, unread);
   p.compiled = compile(file, p.sources, compile_options, p.diags);
   auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };
   if (unread && std::any_of(p.diags.all().begin(), p.diags.all().end(), rank_missing)) {
-    p.status = runtime_error(*unread);  // the rank was to come from there
+    p.status = runtime_error(*unread, options);  // the rank was to come from there
     return p;
   }
   show_diagnostics(p.diags, p.sources, options);

@@ -31,9 +31,21 @@ void add_common(CLI::App& app, CommonOptions& o) {
 }
 
 // For inputs whose type leaves the rank open; nothing else is read from the files.
+void add_grad_memory(CLI::App& app, std::string& size) {
+  app.add_option(
+      "--grad-memory", size,
+      "bytes for all values (512MiB, 2GB): steps of recurrences that derivatives need are "
+      "computed again rather than kept");
+}
+
 void add_input_files(CLI::App& app, std::vector<std::string>& in) {
   app.add_option("--in", in, "NAME=FILE: the file that an input of unknown rank will come from")
       ->allow_extra_args(false);
+}
+
+void add_direction(CLI::App& app, const char* option, std::string& direction) {
+  app.add_option(option, direction, "take derivatives from this side; auto is the cheaper one")
+      ->check(CLI::IsMember({"auto", "forward", "reverse"}));
 }
 
 int dispatch(int argc, char** argv) {
@@ -65,7 +77,9 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_flag("--check-overflow", run.check_overflow,
                     "integer overflow stops the program instead of wrapping");
+  add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
 
@@ -75,6 +89,7 @@ int dispatch(int argc, char** argv) {
   add_common(*check_app, check.common);
   add_input_files(*check_app, check.in);
   check_app->add_flag("--facts", check.facts, "what is known of every family");
+  add_grad_memory(*check_app, check.grad_memory);
   check_app->add_flag("--strict", check.strict, "extents must be proven equal");
   check_app->add_option("--format", check.format, "how --facts looks")
       ->check(CLI::IsMember({"text", "json"}));
@@ -86,6 +101,7 @@ int dispatch(int argc, char** argv) {
   add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
+  add_direction(*grad_app, "--mode", grad.direction);
 
   FmtCommand format;
   CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
@@ -155,7 +171,7 @@ int guarded(int argc, char** argv) {
         "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
         e.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "run-time error: out of memory\n");
+    fmt::print(stderr, "error[E0807]: out of memory\n");
     return ein::cli::kRuntimeFailure;
   } catch (const std::exception& e) {
     fmt::print(

@@ -81,7 +81,7 @@ std::optional<int> read_inputs(const RunCommand& command, const core::Module& m,
       }
       if (from_file) {
         auto read = read_input(*pair, f);
-        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e);
+        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, command.common);
         inputs[pair->name] = std::get<Tensor>(read);
         continue;
       }
@@ -111,7 +111,8 @@ bool has_steps(core::Module& m, core::FamilyId id) {
 }
 
 // Values of --out; those that a stopped run had not finished are named.
-std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResult& result) {
+std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pair>& outputs,
+                                 const RunResult& result) {
   for (const Pair& o : outputs) {
     auto it = result.values.find(o.name);
     if (it == result.values.end()) {
@@ -119,7 +120,7 @@ std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResu
       continue;
     }
     auto written = write_tensors(o.value, {{o.name, &it->second}});
-    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e);
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
   }
   return std::nullopt;
 }
@@ -127,7 +128,7 @@ std::optional<int> write_outputs(const std::vector<Pair>& outputs, const RunResu
 }  // namespace
 
 int run_verb(const RunCommand& command) {
-  Program p = load(command.common, {.in = command.in});
+  Program p = load(command.common, {.in = command.in, .direction = command.direction});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 
@@ -136,6 +137,7 @@ int run_verb(const RunCommand& command) {
   options.opt_level = command.opt_level;
   options.check_overflow = command.check_overflow;
   options.show = command.show;
+  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   std::vector<Pair> outputs;
   for (const std::string& given : command.out) {
     auto pair = split(given);
@@ -161,7 +163,7 @@ int run_verb(const RunCommand& command) {
   options.watch = command.watch;
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
-    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e);
+    if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e, command.common);
     std::fputs(std::get<std::string>(text).c_str(), stdout);
     return kFine;
   }
@@ -178,9 +180,15 @@ int run_verb(const RunCommand& command) {
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
   }
-  if (result.error) return runtime_error(*result.error, &p.sources);
+  for (const plan::SegmentPlan& plan : result.checkpoints) {
+    if (options.grad_memory && plan.bytes > *options.grad_memory) {
+      fmt::print(stderr, "warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
+                 plan::describe(plan));
+    }
+  }
+  if (result.error) return runtime_error(*result.error, command.common, &p.sources);
   if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));
-  if (auto status = write_outputs(outputs, result)) return *status;
+  if (auto status = write_outputs(command, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   if (command.show.empty()) return kFine;
   std::vector<std::string> items;

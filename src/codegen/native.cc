@@ -81,31 +81,32 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
 }
 
 RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
-                         const std::vector<std::vector<int64_t>>& shapes) {
+                         const std::vector<int64_t>& params) {
   const loops::Site& site = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.site))];
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:
-      return {"integer division by zero", site.span, site.statement};
-    case loops::Site::Kind::TooDeep: return {core::too_deep_text(site.name), site.span, {}};
+      return {Code::E0806, "integer division by zero", site.span, site.statement};
+    case loops::Site::Kind::TooDeep:
+      return {Code::E0810, core::too_deep_text(site.name), site.span, {}};
     case loops::Site::Kind::Call:
     case loops::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case loops::Site::Kind::Bounds: break;
   }
-  uint32_t number = 0;
-  for (const loops::Buffer& b : n.program.buffers) {
-    if (b.name == site.name) break;
-    ++number;
+  const core::Module& m = n.plan.module;
+  std::vector<int64_t> extents;  // of the family, of which a buffer may keep a part
+  for (const core::Coord& c : m[m.find(intern(site.name))].coords) {
+    extents.push_back(std::max<int64_t>(0, core::eval_extent(m, c.extent, params)));
   }
-  const std::vector<int64_t>& extents = shapes[number];
   std::vector<int64_t> at(failure.values, failure.values + extents.size());
-  return {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
+  return {Code::E0803,
+          fmt::format("`{}` has no cell at [{}]: its extents are [{}]", site.name,
                       fmt::join(at, ", "), fmt::join(extents, ", ")),
           site.span, site.statement};
 }
 
 RuntimeError error_of(const Native& n, const NativeFailure& failure,
-                      const std::vector<std::vector<int64_t>>& shapes) {
-  RuntimeError out = why_stopped(n, failure, shapes);
+                      const std::vector<int64_t>& params) {
+  RuntimeError out = why_stopped(n, failure, params);
   if (failure.caller >= 0) {
     out.statement = n.program.sites[loops::SiteId(static_cast<uint32_t>(failure.caller))].statement;
   }
@@ -171,18 +172,12 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   return 1;
 }
 
-void families_of(const core::Step& step, std::vector<core::FamilyId>& out) {
-  match(
-      step, [&](const core::Compute& c) { out.push_back(c.family); },
-      [&](const core::Sequence& q) {
-        for (const core::Step& s : q.body) families_of(s, out);
-      });
-}
-
 // Only what was computed before the part that was stopped.
 void keep_finished(const Native& n, uint32_t part, NativeResult& out) {
   std::vector<core::FamilyId> finished;
-  for (uint32_t i = 0; i < part; ++i) families_of(n.plan.schedule.steps[i], finished);
+  for (uint32_t i = 0; i < part; ++i) {
+    for (core::FamilyId f : core::families_of({n.plan.schedule.steps[i]})) finished.push_back(f);
+  }
   std::erase_if(out.values, [&](const auto& value) {
     return std::find(finished.begin(), finished.end(), value.first) == finished.end();
   });
@@ -226,7 +221,8 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
           break;
       }
     } catch (const std::bad_alloc&) {
-      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
+      throw RuntimeError{Code::E0807,
+                         fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
                                      fmt::join(shape, ", ")),
                          m[buffer.family].span};
     }
@@ -245,7 +241,7 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
     out.stopped = std::move(polled.stopped);
     keep_finished(n, site_at(n, failure.site).part, out);
   } else {
-    out.error = error_of(n, failure, shapes);
+    out.error = error_of(n, failure, params);
   }
 }
 
@@ -292,7 +288,7 @@ NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& 
   try {
     execute(native, inputs, std::get<std::vector<int64_t>>(params), watch, out);
   } catch (const RuntimeError& e) { out.error = e; } catch (const std::bad_alloc&) {
-    out.error = RuntimeError{"out of memory"};
+    out.error = RuntimeError{Code::E0807, "out of memory"};
   }
   if (out.error) out.values.clear();
   return out;

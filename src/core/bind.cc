@@ -58,7 +58,7 @@ Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
       int64_t product = 0;
       if (__builtin_mul_overflow(t.coef, closed(m, t.atom, params).i, &product) ||
           __builtin_add_overflow(sum, product, &sum)) {
-        throw RuntimeError{"an extent does not fit 64 bits"};
+        throw RuntimeError{Code::E0807, "an extent does not fit 64 bits"};
       }
     }
     return {.i = sum};
@@ -71,7 +71,7 @@ Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
   if (n->op == Op::Select) return closed(m, n->args[a.i ? 1 : 2], params);
   Scalar b = n->args.size() > 1 ? closed(m, n->args[1], params) : Scalar{.i = 0};
   auto v = apply_scalar(n->op, m[n->args[0]].type, x.type, a, b);
-  if (!v) throw RuntimeError{"an extent divides by zero"};
+  if (!v) throw RuntimeError{Code::E0806, "an extent divides by zero"};
   return *v;
 }
 
@@ -90,15 +90,17 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     const std::string& name = text(f.name);
     auto it = inputs.find(name);
     if (it == inputs.end())
-      return RuntimeError{"input `" + name + "` was not given a value", f.span};
+      return RuntimeError{Code::E0801, "input `" + name + "` was not given a value", f.span};
     const Tensor& t = it->second;
     if (t.rank() != f.coords.size()) {
-      return RuntimeError{fmt::format("input `{}` needs {} coordinates, its value has shape {}",
+      return RuntimeError{Code::E0802,
+                          fmt::format("input `{}` needs {} coordinates, its value has shape {}",
                                       name, f.coords.size(), show(t.shape())),
                           f.span};
     }
     if (t.dtype() != f.dtype) {
-      return RuntimeError{fmt::format("input `{}` is declared {}, its value is {}", name,
+      return RuntimeError{Code::E0802,
+                          fmt::format("input `{}` is declared {}, its value is {}", name,
                                       name_of(f.dtype), name_of(t.dtype())),
                           f.span};
     }
@@ -112,6 +114,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       params[p] = integer_of(t);
       if (params[p] < 0) {
         return RuntimeError{
+            Code::E0802,
             fmt::format("input `{}` is {}, but it bounds a range and must not be negative", name,
                         params[p]),
             f.span};
@@ -127,6 +130,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
         int64_t want = eval_extent(m, f.coords[k].extent, params);
         if (want == t.shape()[k]) continue;
         return RuntimeError{
+            Code::E0802,
             fmt::format("input `{}` has extent {} along {}, but {} is needed there (shape {})",
                         text(f.name), t.shape()[k],
                         f.coords[k].name ? "`" + text(f.coords[k].name) + "`"
@@ -141,7 +145,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
         if (const auto* p = get_if<ParamRef>(m, e)) bound &= params[p->param.v] >= 0;
       });
       if (bound && closed(m, c.cond, params).i == 0) {
-        return RuntimeError{c.message + values(m, c.cond, params), c.first};
+        return RuntimeError{Code::E0805, c.message + values(m, c.cond, params), c.first};
       }
     }
   } catch (const RuntimeError& e) { return e; }

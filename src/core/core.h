@@ -166,6 +166,13 @@ struct Family {
   std::vector<ExprId> cells;    // Kind::Table
   std::shared_ptr<const LoadedFile> file;  // Kind::Input
   bool generated = false;       // made by the compiler, not a name the user wrote
+  // `#[checkpoint(n)]`: derivatives compute its steps again, n at a time, rather than keep them all.
+  // 0: no wish; −1: a number of steps that the plan chooses.
+  int64_t checkpoint = 0;
+  // Computed whenever this one is, although not read here: a derivative through `x[at[k]]` adds to
+  // addresses that nothing checks, so the value it belongs to is computed too, and fails if they
+  // are wrong.
+  std::vector<FamilyId> with;
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
@@ -248,6 +255,14 @@ struct Effect {
   Span span;
 };
 
+// Families that run along one coordinate in step although no read demands it, so that what one of
+// them needs of another need not be kept for all steps. A wish about order, no part of the meaning.
+struct Lockstep {
+  struct Member { FamilyId family; uint32_t position; };
+  std::vector<Member> members;
+  bool downward = false;
+};
+
 // ---- the arena and the module ------------------------------------------------------------------
 
 class Arena {
@@ -276,6 +291,7 @@ struct Module {
   Store<FunctionId, Function> functions;
   Constraints constraints;
   std::vector<Effect> effects;  // in source order
+  std::vector<Lockstep> locksteps;
   // The names of the first so many families and params, for fresh_name: names never change.
   struct Names {
     std::unordered_set<Symbol> symbols;

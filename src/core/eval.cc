@@ -12,6 +12,7 @@
 #include "core/eval_call.h"
 #include "core/groups.h"
 #include "core/scalar.h"
+#include "core/steps.h"
 
 namespace ein::core {
 namespace {
@@ -25,9 +26,13 @@ struct Stop {
 
 class Evaluator {
  public:
-  Evaluator(Module& m, EvalResult& out, const Watch& watch, const EvalOptions& options)
+  using Rings = std::unordered_map<FamilyId, Ring>;
+
+  Evaluator(Module& m, EvalResult& out, const Rings& rings, const Watch& watch,
+            const EvalOptions& options)
       : m_(m),
         out_(out),
+        rings_(rings),
         watch_(watch),
         options_(options),
         memo_(m.arena->size()),
@@ -37,17 +42,23 @@ class Evaluator {
   void allocate(FamilyId id, const Inputs& inputs) {
     const Family& f = m_[id];
     if (f.kind == Family::Kind::Input) {
-      out_.values[id] = inputs.at(text(f.name));
+      const Tensor& value = out_.values[id] = inputs.at(text(f.name));
+      extents_[id] = value.shape();
       return;
     }
     std::vector<int64_t> shape;
     for (const Coord& c : f.coords) {
       shape.push_back(std::max<int64_t>(0, eval_extent(m_, c.extent, out_.params)));
     }
+    extents_[id] = shape;
+    if (auto ring = rings_.find(id); ring != rings_.end()) {
+      shape[ring->second.position] = std::min(shape[ring->second.position], ring->second.kept);
+    }
     try {
       out_.values[id] = Tensor(f.dtype, shape);
     } catch (const std::bad_alloc&) {
-      throw RuntimeError{fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
+      throw RuntimeError{Code::E0807,
+                         fmt::format("out of memory: `{}` has the extents [{}]", text(f.name),
                                      fmt::join(shape, ", ")),
                          f.span};
     }
@@ -64,7 +75,7 @@ class Evaluator {
   void sequence(const Sequence& q) {
     int64_t steps = 0;
     for (const auto& member : q.members) {
-      steps = std::max(steps, out_.values.at(member.family).shape()[member.position]);
+      steps = std::max(steps, extents_.at(member.family)[member.position]);
     }
     bool outermost = !running_;
     running_ = true;
@@ -118,7 +129,7 @@ class Evaluator {
     std::vector<int64_t> lo, hi;
     for (size_t k = 0; k < c.box.size(); ++k) {
       lo.push_back(std::max<int64_t>(0, eval_extent(m_, c.box[k].lo, out_.params)));
-      hi.push_back(std::min(value.shape()[k], eval_extent(m_, c.box[k].hi, out_.params)));
+      hi.push_back(std::min(extents_.at(id)[k], eval_extent(m_, c.box[k].hi, out_.params)));
     }
     for (auto [position, t] : fixed_[id]) {
       lo[position] = std::max(lo[position], t);
@@ -126,11 +137,11 @@ class Evaluator {
     }
     const auto* r = get_if<Reduce>(m_, c.body);
     if (r && !r->routes.empty()) {
-      routed(*r, value, lo, hi);
+      routed(id, *r, value, lo, hi);
       return;
     }
     forget(0);
-    cells(lo, hi, 0, {}, [&] { store(value, address(value, lo.size()), eval(c.body)); });
+    cells(lo, hi, 0, {}, [&] { store(value, address(id, value), eval(c.body)); });
   }
 
   // Sets slots `k`… to every address of the box in turn; slots in `skip` are left alone.
@@ -144,17 +155,30 @@ class Evaluator {
     }
   }
 
-  int64_t address(const Tensor& value, size_t rank) const {
+  // Where the cell at `index` of coordinate k is stored along it.
+  static int64_t stored(const Ring* ring, size_t k, int64_t index) {
+    return ring && ring->position == k ? index % ring->kept : index;
+  }
+  const Ring* ring_of(FamilyId id) const {
+    if (rings_.empty()) return nullptr;
+    auto it = rings_.find(id);
+    return it == rings_.end() ? nullptr : &it->second;
+  }
+
+  int64_t address(FamilyId id, const Tensor& value) const {
+    const Ring* ring = ring_of(id);
     int64_t at = 0;
-    for (size_t k = 0; k < rank; ++k) at = at * value.shape()[k] + slots_[k];
+    for (size_t k = 0; k < value.shape().size(); ++k) {
+      at = at * value.shape()[k] + stored(ring, k, slots_[k]);
+    }
     return at;
   }
 
   // One pass over the binders; each body is added to the address its routes name.
-  void routed(const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
+  void routed(FamilyId id, const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
               const std::vector<int64_t>& hi) {
     forget(0);
-    cells(lo, hi, 0, {}, [&] { store(value, address(value, lo.size()), {.i = 0}); });
+    cells(lo, hi, 0, {}, [&] { store(value, address(id, value), {.i = 0}); });
     std::vector<bool> skip(lo.size(), false);
     for (const Route& route : r.routes) skip[route.slot] = true;
     cells(lo, hi, 0, skip, [&] {
@@ -167,7 +191,7 @@ class Evaluator {
         }
         Scalar body = eval(r.body);
         for (size_t k = 0; k < target.size(); ++k) slots_[r.routes[k].slot] = target[k];
-        int64_t at = address(value, lo.size());
+        int64_t at = address(id, value);
         store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
         return true;
       });
@@ -225,13 +249,13 @@ class Evaluator {
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
     if (is_int(type)) check_overflow(n.op, type, a, b, x.span);
     auto v = apply_scalar(n.op, type, x.type, a, b);
-    if (!v) throw Fault{{"integer division by zero", x.span, statement_}};
+    if (!v) throw Fault{{Code::E0806, "integer division by zero", x.span, statement_}};
     return *v;
   }
 
   void check_overflow(Op op, DType type, Scalar a, Scalar b, Span at) {
     if (!options_.check_overflow || !overflows(op, type, a.i, b.i)) return;
-    throw Fault{{overflow_text(op, type, a.i, b.i), at, statement_}};
+    throw Fault{{Code::E0809, overflow_text(op, type, a.i, b.i), at, statement_}};
   }
 
   Scalar affine_node(const Affine& n, const Expr& x) {
@@ -252,27 +276,30 @@ class Evaluator {
     try {
       return calls_.call(n.function, args);
     } catch (const Calls::Fault& fault) {
-      throw Fault{{fault.message, fault.at.valid() ? fault.at : x.span, statement_}};
+      throw Fault{{fault.code, fault.message, fault.at.valid() ? fault.at : x.span, statement_}};
     }
   }
 
   Scalar read(const Access& n, const Expr& x) {
     const Tensor& t = out_.values.at(n.family);
+    const std::vector<int64_t>& extents = extents_.at(n.family);
+    const Ring* ring = ring_of(n.family);
     int64_t at = 0;
     for (size_t k = 0; k < n.at.size(); ++k) {
       int64_t i = eval(n.at[k]).i;
-      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, t, x.span);
-      at = at * t.shape()[k] + i;
+      if (i < 0 || i >= extents[k]) out_of_bounds(n, x.span);
+      at = at * t.shape()[k] + stored(ring, k, i);
     }
     return load(t, at);
   }
 
-  [[noreturn]] void out_of_bounds(const Access& n, const Tensor& t, Span at_span) {
+  [[noreturn]] void out_of_bounds(const Access& n, Span at_span) {
     std::vector<int64_t> at;
     for (ExprId e : n.at) at.push_back(eval(e).i);
     throw Fault{
-        {fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
-                     fmt::join(at, ", "), fmt::join(t.shape(), ", ")),
+        {Code::E0803,
+         fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
+                     fmt::join(at, ", "), fmt::join(extents_.at(n.family), ", ")),
          at_span, statement_}};
   }
 
@@ -359,6 +386,8 @@ class Evaluator {
 
   Module& m_;
   EvalResult& out_;
+  const Rings& rings_;
+  std::unordered_map<FamilyId, std::vector<int64_t>> extents_;
   const Watch& watch_;
   const EvalOptions& options_;
   bool running_ = false;  // inside a Sequence
@@ -372,14 +401,6 @@ class Evaluator {
   std::unordered_map<FamilyId, std::map<uint32_t, int64_t>> fixed_;
 };
 
-void families_of(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
-  for (const Step& s : steps) {
-    match(
-        s, [&](const Compute& c) { out.push_back(c.family); },
-        [&](const Sequence& q) { families_of(q.body, out); });
-  }
-}
-
 }  // namespace
 
 EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
@@ -387,8 +408,7 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   EvalResult out;
   Schedule order = schedule(m, wanted);
   EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
-  std::vector<FamilyId> needed;
-  families_of(order.steps, needed);
+  std::vector<FamilyId> needed = families_of(order.steps);
   // Identities are made now: the evaluator's tables are as large as the arena.
   for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min}) {
     for (DType t : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::F16,
@@ -404,13 +424,14 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     return out;
   }
   out.params = std::get<std::vector<int64_t>>(params);
+  std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
   std::vector<FamilyId> finished;
   try {
-    Evaluator evaluator(m, out, watch, options);
+    Evaluator evaluator(m, out, rings, watch, options);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
     for (const Step& s : order.steps) {
       evaluator.run({s});
-      families_of({s}, finished);
+      for (FamilyId f : families_of({s})) finished.push_back(f);
     }
   } catch (const Stop& stop) {
     out.stopped = stop.where;
@@ -419,7 +440,8 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     out.values = std::move(kept);
   } catch (const Fault& fault) { out.error = fault.error; } catch (const RuntimeError& e) {
     out.error = e;
-  } catch (const std::bad_alloc&) { out.error = RuntimeError{"out of memory"}; }
+  } catch (const std::bad_alloc&) { out.error = RuntimeError{Code::E0807, "out of memory"}; }
+  for (const auto& [family, ring] : rings) out.values.erase(family);
   return out;
 }
 

@@ -21,7 +21,8 @@ namespace ein::core {
 using Inputs = std::map<std::string, Tensor>;  // by input name
 
 struct EvalResult {
-  std::unordered_map<FamilyId, Tensor> values;  // every family that was computed
+  // Every family that was computed and is whole: of the others only the last steps were kept.
+  std::unordered_map<FamilyId, Tensor> values;
   std::vector<int64_t> params;                  // by ParamId
   uint64_t operations = 0;  // scalar value operations, plus one per reduction cell visited
   std::optional<RuntimeError> error;

@@ -26,7 +26,7 @@ Scalar Calls::call(FunctionId f, const std::vector<Scalar>& args) {
   const Function& function = m_.functions[f];
   if (depth_ == kMaxRecursion) {
     depth_ = 0;
-    throw Fault{too_deep_text(text(function.name)), function.span};
+    throw Fault{Code::E0810, too_deep_text(text(function.name)), function.span};
   }
   ++depth_;
   const auto& number = numbers(f);
@@ -82,10 +82,10 @@ Scalar Calls::apply(Frame& frame, const Apply& n, const Expr& x) {
 
 Scalar Calls::arithmetic(Op op, DType type, DType to, Scalar a, Scalar b, Span at) {
   if (check_overflow_ && is_int(type) && overflows(op, type, a.i, b.i)) {
-    throw Fault{overflow_text(op, type, a.i, b.i), at};
+    throw Fault{Code::E0809, overflow_text(op, type, a.i, b.i), at};
   }
   auto v = apply_scalar(op, type, to, a, b);
-  if (!v) throw Fault{"integer division by zero", at};
+  if (!v) throw Fault{Code::E0806, "integer division by zero", at};
   return *v;
 }
 

@@ -18,6 +18,7 @@ class Calls {
   Calls(const Module& m, bool check_overflow) : m_(m), check_overflow_(check_overflow) {}
 
   struct Fault {
+    Code code;
     std::string message;
     Span at;
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/core.h"
+#include "core/steps.h"
 
 namespace ein::core {
 
@@ -18,20 +19,6 @@ struct Broadcast {
   std::vector<uint32_t> omits;  // positions of the reader's coordinates
 
   friend bool operator==(const Broadcast&, const Broadcast&) = default;
-};
-
-struct SequentialCoordinate {
-  uint32_t position = 0;
-  bool downward = false;
-};
-
-// How a recurrence runs. Steps are those of its outermost coordinate; a number that no constant
-// bounds is all of them: nullopt.
-struct SequenceReport {
-  std::vector<SequentialCoordinate> order;  // outermost first, at least one
-  std::optional<int64_t> lookback;          // the largest distance to a step that the group reads
-  std::optional<int64_t> tail;              // how many last steps are read from outside the group
-  std::optional<int64_t> kept() const;      // max(lookback + 1, tail)
 };
 
 struct FamilyReport {

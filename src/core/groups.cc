@@ -114,7 +114,12 @@ std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& famil
 
 class Scheduler {
  public:
-  explicit Scheduler(Module& m) : m_(m) {}
+  explicit Scheduler(Module& m) : m_(m) {
+    for (const Lockstep& lock : m.locksteps) {
+      for (const auto& member : lock.members)
+        locked_[member.family] = {member.position, lock.downward};
+    }
+  }
 
   // The steps for all families. What holds around a read is worked out only inside groups.
   bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out) {
@@ -129,6 +134,19 @@ class Scheduler {
 
  private:
   using Positions = std::map<FamilyId, uint32_t>;
+  struct Lock {
+    uint32_t position;
+    bool downward;
+  };
+
+  // How these families are to run, if some of them are in a lockstep that is not running yet.
+  const Lock* locked(const std::vector<FamilyId>& families) {
+    for (FamilyId f : families) {
+      auto it = locked_.find(f);
+      if (it != locked_.end() && !fixed_[f].contains(it->second.position)) return &it->second;
+    }
+    return nullptr;
+  }
 
   // `inside` gives the reads among the members of a group.
   template <class Inside>
@@ -167,6 +185,7 @@ class Scheduler {
                 std::vector<Step>& out) {
     std::vector<FamilyId> connected = connect(component, inner);
     for (bool downward : {false, true}) {
+      if (locked(component) && locked(component)->downward != downward) continue;
       Positions positions;
       bool found = assign(connected, 0, inner, downward, positions, [&] {
         return try_positions(component, inner, downward, positions, out);
@@ -186,7 +205,8 @@ class Scheduler {
     for (const Read& r : inner) {
       if (!carried(r, positions, downward, 1)) rest.push_back(r);
     }
-    if (rest.size() == inner.size()) return false;  // nothing is carried: no progress
+    // Without a read that is carried there is no progress, but for the wish to run in step.
+    if (rest.size() == inner.size() && !locked(component)) return false;
     Sequence s;
     s.downward = downward;
     for (FamilyId f : component) {
@@ -202,17 +222,21 @@ class Scheduler {
     return ok;
   }
 
-  // Members in an order in which each (after the first) shares a read with an earlier one, so that
-  // a wrong choice of coordinate is noticed at once.
+  // Members in an order in which each shares a read with an earlier one where there is any (families
+  // in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component, const Graph& inner) {
-    std::vector<FamilyId> order{component[0]};
-    std::set<FamilyId> in{component[0]};
-    for (size_t i = 0; i < order.size(); ++i) {
-      for (const Read& r : inner) {
-        FamilyId other;
-        if (r.reader == order[i]) other = r.read;
-        if (r.read == order[i]) other = r.reader;
-        if (other && in.insert(other).second) order.push_back(other);
+    std::vector<FamilyId> order;
+    std::set<FamilyId> in;
+    size_t i = 0;
+    for (FamilyId next : component) {
+      if (in.insert(next).second) order.push_back(next);
+      for (; i < order.size(); ++i) {
+        for (const Read& r : inner) {
+          FamilyId other;
+          if (r.reader == order[i]) other = r.read;
+          if (r.read == order[i]) other = r.reader;
+          if (other && in.insert(other).second) order.push_back(other);
+        }
       }
     }
     return order;
@@ -222,8 +246,9 @@ class Scheduler {
               Positions& positions, const std::function<bool()>& done) {
     if (i == order.size()) return done();
     FamilyId f = order[i];
+    const Lock* lock = locked({f});
     for (uint32_t p = 0; p < m_[f].rank(); ++p) {
-      if (fixed_[f].contains(p)) continue;
+      if (fixed_[f].contains(p) || (lock && lock->position != p)) continue;
       positions[f] = p;
       bool legal = std::all_of(inner.begin(), inner.end(), [&](const Read& r) {
         if (r.reader != f && r.read != f) return true;
@@ -246,9 +271,24 @@ class Scheduler {
 
   Module& m_;
   std::map<FamilyId, std::set<uint32_t>> fixed_;
+  std::map<FamilyId, Lock> locked_;
 };
 
+void add_families(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
+  for (const Step& s : steps) {
+    match(
+        s, [&](const Compute& c) { out.push_back(c.family); },
+        [&](const Sequence& q) { add_families(q.body, out); });
+  }
+}
+
 }  // namespace
+
+std::vector<FamilyId> families_of(const std::vector<Step>& steps) {
+  std::vector<FamilyId> out;
+  add_families(steps, out);
+  return out;
+}
 
 Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
   std::vector<FamilyId> families = wanted;
@@ -280,6 +320,7 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
   const std::function<void(ExprId)> note_all = [&](ExprId e) { for_each_node(m, e, note); };
   for (size_t i = 0; i < families.size(); ++i) {
     reader = families[i];
+    for (FamilyId other : m[reader].with) need(other);
     for (const Coord& c : m[reader].coords) note_all(c.extent);
     for_each_body(m, reader, note_all);
     for (const Clause& c : m[reader].clauses) {
@@ -287,6 +328,15 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
         note_all(r.lo);
         note_all(r.hi);
       }
+    }
+  }
+  for (const Lockstep& lock : m.locksteps) {  // a circle of those that are computed at all
+    std::vector<FamilyId> members;
+    for (const auto& member : lock.members) {
+      if (seen[member.family.v]) members.push_back(member.family);
+    }
+    for (size_t i = 0; i < members.size() && members.size() > 1; ++i) {
+      edges.push_back({members[i], members[(i + 1) % members.size()]});
     }
   }
   std::sort(families.begin(), families.end());

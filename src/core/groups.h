@@ -48,4 +48,7 @@ struct Schedule {
 // are included as Compute steps too (a table's cells may read scalars).
 Schedule schedule(Module& m, const std::vector<FamilyId>& wanted);
 
+// The families that these steps compute, in order.
+std::vector<FamilyId> families_of(const std::vector<Step>& steps);
+
 }  // namespace ein::core

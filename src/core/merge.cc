@@ -30,7 +30,8 @@ void merge_equal(Module& m) {
       for (uint32_t i = 0; i < m.families.size(); ++i) {
         FamilyId id(i);
         const Family& f = m[id];
-        if (f.generated != generated || f.kind != Family::Kind::Defined || f.clauses.empty())
+        if (f.generated != generated || f.kind != Family::Kind::Defined || f.clauses.empty() ||
+            !f.with.empty())
           continue;
         auto [it, fresh] = first.try_emplace(meaning(m, id), id);
         if (!fresh && generated) twin[id] = it->second;

@@ -94,6 +94,7 @@ class Printer {
     if (const auto* a = get_if<Apply>(m_, body);
         a && a->op == Op::Select && is_zero(m_, a->args[2])) {
       Text value = expr(a->args[1]);
+      hidden_ = bound_;  // a name that a reduction binds would draw the gate into it
       return at_least(value, kOr) + " where " + conditions(a->args[0]);
     }
     return expr(body).s;
@@ -148,7 +149,8 @@ class Printer {
   // A symbolic extent by its name, unless an index of that name is in scope.
   std::string extent(ParamId id) {
     const Param& p = m_.params[id];
-    bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end();
+    bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
+                  hidden_.contains(text(p.name));
     if (p.axis == Param::kItself || (p.name && !hidden)) return text(p.name);
     return asked_extent(p);
   }
@@ -291,6 +293,7 @@ class Printer {
     for (size_t k = 0; k < n.over.size(); ++k) {
       std::string r = range(n.over[k]);  // its own name is not in scope yet
       names_.push_back(unused(n.names[k] ? text(n.names[k]) : "k"));
+      bound_.insert(names_.back());
       binders.push_back(names_.back() + " in " + r);
     }
     std::string body = at_least(expr(n.body), kOr);
@@ -321,6 +324,8 @@ class Printer {
 
   const Module& m_;
   std::vector<std::string> names_;  // by slot
+  std::set<std::string> bound_;     // by reductions printed so far
+  std::set<std::string> hidden_;    // extents of these names need another spelling
 };
 
 std::string quoted(const std::string& s) {
@@ -455,6 +460,9 @@ std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) 
     case Family::Kind::Defined: break;
   }
   std::string out;
+  if (f.checkpoint != 0) {
+    out = f.checkpoint > 0 ? fmt::format("#[checkpoint({})]\n", f.checkpoint) : "#[checkpoint]\n";
+  }
   for (const Clause& c : f.clauses) out += clause_text(m, f, c, !bare.contains(id));
   return out;
 }

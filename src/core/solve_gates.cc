@@ -200,12 +200,6 @@ bool eliminate(Module& m, Work& w, const Facts& facts) {
   return false;
 }
 
-bool reads_family(const Module& m, ExprId e) {
-  bool found = false;
-  for_each_node(m, e, [&](ExprId x) { found |= get_if<Access>(m, x) != nullptr; });
-  return found;
-}
-
 // e == r for a coordinate r of the family, e over binders: a route. Afterwards r is e inside.
 bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   if (w.r.op != ReduceOp::Sum) return false;
@@ -225,16 +219,22 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
       if (taken || in_range || m[to].level() < static_cast<int32_t>(w.r.first)) continue;
       w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
       // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
-      // turn may rely on the guards that don't mention r; if it reads a family, on every conjunct
-      // that stood in front of the equality.
+      // turn may rely on what stood before the equality and does not mention r.
       auto uses = [&](ExprId x) { return mentions_slot(m, x, r); };
-      size_t before = reads_family(m, to) ? std::max(w.guards, g) : w.guards;
-      auto end = w.gates.begin() + static_cast<ptrdiff_t>(before);
-      auto at = std::stable_partition(w.gates.begin(), end, [&](ExprId x) { return !uses(x); });
-      if (uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses)) {
+      bool any = uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses);
+      auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
+      auto kept = static_cast<size_t>(
+          std::count_if(w.gates.begin(), guards_end, [&](ExprId x) { return !uses(x); }));
+      auto before = w.gates.begin() + static_cast<ptrdiff_t>(std::max(g, w.guards));
+      auto at = std::stable_partition(w.gates.begin(), before, [&](ExprId x) { return !uses(x); });
+      if (g > w.guards) {  // conditions of the user stand before: what follows them is no guard
+        w.guards = kept;
+      } else if (any) {
+        w.guards += 2;
+      }
+      if (any) {
         std::vector<ExprId> range{apply(m, Op::Ge, {self, facts.slots[r].lo}),
                                   apply(m, Op::Lt, {self, facts.slots[r].hi})};
-        w.guards = std::max(w.guards, static_cast<size_t>(at - w.gates.begin())) + 2;
         w.gates.insert(at, range.begin(), range.end());
       }
       auto inside = [&](ExprId e) { return e ? substitute_slot(m, e, r, to) : e; };

@@ -45,18 +45,18 @@ void sites_in(const Module& m, ExprId body, uint32_t rank,
   visit(body, rank);
 }
 
-Sites find_sites(const Module& m) {
+Sites find_sites(const Module& m, const std::set<FamilyId>& readers) {
   Sites out;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    const Family& f = m[FamilyId(i)];
+  for (FamilyId id : readers) {
+    const Family& f = m[id];
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       sites_in(m, f.clauses[c].body, f.rank(), [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), c, e, depth});
+        out[get_if<Access>(m, e)->family].push_back({id, c, e, depth});
       });
     }
     for (ExprId cell : f.cells) {
       sites_in(m, cell, 0, [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({FamilyId(i), ~size_t{0}, e, depth});
+        out[get_if<Access>(m, e)->family].push_back({id, ~size_t{0}, e, depth});
       });
     }
   }
@@ -127,6 +127,19 @@ bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   return (used & (used + 1)) == 0;
 }
 
+bool reduces(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
+  return found;
+}
+
+// A definition with reductions read at an index that has some: inside the definition's they would
+// be computed again and again, with binders numbered for another depth.
+bool nests(const Module& m, ExprId definition, const std::vector<ExprId>& at) {
+  auto deep = [&](ExprId e) { return reduces(m, e); };
+  return std::any_of(at.begin(), at.end(), deep) && reduces(m, definition);
+}
+
 bool may_inline(const Module& m, const Family& f, const Clause& clause,
                 const std::vector<Site>& sites) {
   Shape shape = shape_of(m, clause.body);
@@ -137,6 +150,7 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   const Site& s = sites[0];
   const Access& a = *get_if<Access>(m, s.node);
   if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
+  if (nests(m, clause.body, a.at)) return false;
   const Family& reader = m[s.reader];
   if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by
                        // coordinate
@@ -191,7 +205,9 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& defin
       if (const auto* a = get_if<Access>(m, out)) {
         auto it = definitions.find(a->family);
         std::vector<ExprId> at = a->at;
-        if (it != definitions.end()) out = substitute(m, it->second, at, depth);
+        // An index may have got its reduction just now.
+        if (it != definitions.end() && !nests(m, it->second, at))
+          out = substitute(m, it->second, at, depth);
       }
     }
     memo[{e, depth}] = out;
@@ -232,6 +248,9 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
     return moved;
   };
   rewrite_all(out, visit);
+  for (Family& f : out.families) {
+    for (FamilyId& other : f.with) other = to.at(other);
+  }
   for (uint32_t p = 0; p < out.params.size(); ++p) {
     FamilyId& source = out.params[ParamId(p)].source;
     if (source) source = to.at(source);
@@ -270,6 +289,7 @@ std::set<FamilyId> needed(const Module& m) {
       });
     };
     for_each_body(m, work[i], visit);
+    for (FamilyId other : m[work[i]].with) need(other);
   }
   return seen;
 }
@@ -288,7 +308,7 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
     bool apart = std::none_of(list.begin(), list.end(),
                               [&](const Site& s) { return chosen.contains(s.reader); });
     const Clause* clause = apart ? inlined(m, id, list) : nullptr;
-    if (!clause) continue;
+    if (!clause || !m[id].with.empty()) continue;
     chosen[id] = clause->body;
     for (const Site& s : list) readers.insert(s.reader);
   }
@@ -298,23 +318,20 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
 }  // namespace
 
 void tidy(Module& m) {
-  auto drop_dead = [&] {
-    std::set<FamilyId> keep = needed(m);
-    if (keep.size() != m.families.size()) compact(m, keep);
-  };
-  drop_dead();
+  std::set<FamilyId> alive = needed(m);
   for (;;) {
     std::set<FamilyId> readers;
-    Definitions chosen = choose(m, find_sites(m), readers);
-    if (chosen.empty()) return;
+    Definitions chosen = choose(m, find_sites(m, alive), readers);
+    if (chosen.empty()) break;
     for (FamilyId reader : readers) {
       Family& f = m.families[reader];
       for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), chosen);
       for (ExprId& c : f.cells) c = inline_in(m, c, 0, chosen);
       solve_gates(m, reader);
     }
-    drop_dead();
+    alive = needed(m);
   }
+  if (alive.size() != m.families.size()) compact(m, alive);
 }
 
 }  // namespace ein::core

@@ -133,7 +133,7 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
     core::Module m = sema::elaborate_test(out.program, *test, found, options.files, options.inputs);
     if (!found.has_errors()) {
       core::solve_gates(m);
-      m = autodiff::differentiate(std::move(m), found);
+      m = autodiff::differentiate(std::move(m), found, options.direction);
     }
     keep_findings(found, ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
@@ -195,8 +195,9 @@ Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& optio
     return std::move(m);
   });
   bool asked = !autodiff::requests_left(m).empty();
-  m = pipeline.core("autodiff", diags,
-                    [&] { return autodiff::differentiate(std::move(m), diags); });
+  m = pipeline.core("autodiff", diags, [&] {
+    return autodiff::differentiate(std::move(m), diags, options.direction);
+  });
   if (diags.has_errors()) return out;
   if (asked) {
     EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");

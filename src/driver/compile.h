@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/differentiate.h"
 #include "base/diag.h"
 #include "base/source.h"
 #include "core/core.h"
@@ -35,6 +36,7 @@ struct CompileOptions {
   bool strict = false;       // an equality of extents that is not proven is an error
   sema::FileLookup files;    // what `load` finds; empty: it is an error
   sema::InputShapes inputs;  // of those that are known already
+  autodiff::Direction direction = autodiff::Direction::Auto;
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

@@ -27,6 +27,9 @@ std::set<FamilyId> reached(const core::Module& m, const std::vector<FamilyId>& w
   std::set<FamilyId> seen(wanted.begin(), wanted.end());
   std::vector<FamilyId> work(seen.begin(), seen.end());
   for (size_t i = 0; i < work.size(); ++i) {
+    for (FamilyId other : m[work[i]].with) {
+      if (seen.insert(other).second) work.push_back(other);
+    }
     core::for_each_body(m, work[i], [&](core::ExprId body) {
       core::for_each_node(m, body, [&](core::ExprId e) {
         const auto* a = core::get_if<core::Access>(m, e);
@@ -57,7 +60,7 @@ std::optional<RuntimeError> read_loaded(const core::Module& m, const std::vector
   for (FamilyId id : reached(m, wanted)) {
     const core::Family& f = m[id];
     if (!f.file) continue;
-    auto fail = [&](const std::string& why) { return RuntimeError{why, f.span}; };
+    auto fail = [&](const std::string& why) { return RuntimeError{Code::E0808, why, f.span}; };
     auto [it, fresh] = read.try_emplace({f.file->path, f.file->member});
     if (fresh) {
       auto header = inspect_file(f.file->path, f.file->member);

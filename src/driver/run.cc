@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "codegen/native.h"
+#include "core/groups.h"
+#include "core/rewrite.h"
 #include "driver/files.h"
 #include "runtime/show.h"
 
@@ -39,7 +42,8 @@ std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e
     case core::Effect::Kind::Assert: {
       if (holds(values.at(e.cond))) return std::nullopt;
       std::string message = line_of(m, e, values);
-      return RuntimeError{message.empty() ? "assertion failed" : "assertion failed: " + message,
+      return RuntimeError{Code::E0804,
+                          message.empty() ? "assertion failed" : "assertion failed: " + message,
                           e.span};
     }
     case core::Effect::Kind::Save: {
@@ -47,7 +51,7 @@ std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e
       for (const core::Piece& p : e.pieces) tensors.push_back({p.text, &values.at(p.value)});
       auto written = write_tensors(e.path, tensors);
       if (auto* error = std::get_if<RuntimeError>(&written)) {
-        return RuntimeError{error->message, e.span};
+        return RuntimeError{error->code, error->message, e.span};
       }
       return std::nullopt;
     }
@@ -87,6 +91,11 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
   return wanted;
 }
 
+bool segments_wanted(const core::Module& m, const RunOptions& options) {
+  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
+                                            [](const auto& f) { return f.checkpoint != 0; });
+}
+
 }  // namespace
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
@@ -95,14 +104,48 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
   return out;
 }
 
-RunResult run(core::Module& m, const core::Inputs& supplied, const RunOptions& options,
+std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
+                                                               const RunOptions& options) {
+  if (m.params.size() > 0) return std::nullopt;
+  std::vector<FamilyId> wanted = wanted_families(m, options);
+  if (wanted.empty()) {  // the values that nothing else reads
+    std::set<FamilyId> read;
+    for (uint32_t i = 0; i < m.families.size(); ++i) {
+      core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
+        core::for_each_node(m, body, [&](core::ExprId e) {
+          if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
+        });
+      });
+    }
+    for (uint32_t i = 0; i < m.families.size(); ++i) {
+      if (!read.contains(FamilyId(i))) wanted.push_back(FamilyId(i));
+    }
+  }
+  return plan::checkpoint(m, wanted, {}, options.grad_memory).plans;
+}
+
+RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
-  std::vector<FamilyId> wanted = wanted_families(m, options);
+  core::Module cut;  // when steps are computed again instead of kept
+  std::vector<FamilyId> wanted = wanted_families(original, options);
   Values values;
   core::Inputs inputs = supplied;
-  out.error = read_loaded(m, wanted, inputs);
+  out.error = read_loaded(original, wanted, inputs);
   if (out.error) return out;
+  if (segments_wanted(original, options)) {
+    auto params = core::bind_params(original, inputs,
+                                    core::families_of(core::schedule(original, wanted).steps));
+    if (auto* e = std::get_if<RuntimeError>(&params)) {
+      out.error = *e;
+      return out;
+    }
+    plan::Checkpointed planned = plan::checkpoint(
+        original, wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+    out.checkpoints = std::move(planned.plans);
+    cut = std::move(planned.module);
+  }
+  core::Module& m = out.checkpoints.empty() ? original : cut;
   core::Watch watch{options.monitor, {}};
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
@@ -160,7 +203,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
-  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{*why};
+  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan
               : stage == "loops" ? Emit::Loops
               : stage == "llvm"  ? Emit::Llvm

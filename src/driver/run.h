@@ -10,6 +10,7 @@
 
 #include "core/core.h"
 #include "core/eval.h"
+#include "plan/checkpoint.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -19,18 +20,20 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
-  bool check_overflow = false;     // integer overflow is an error instead of wrapping
-  std::vector<std::string> show;   // values asked for besides what effects need
-  Monitor* monitor = nullptr;      // told where the program is, and may stop it
-  std::vector<std::string> watch;  // recurrences whose steps the monitor is shown
+  bool check_overflow = false;          // integer overflow is an error instead of wrapping
+  std::optional<uint64_t> grad_memory;  // bytes; see plan/checkpoint.h
+  std::vector<std::string> show;        // values asked for besides what effects need
+  Monitor* monitor = nullptr;           // told where the program is, and may stop it
+  std::vector<std::string> watch;       // recurrences whose steps the monitor is shown
 };
 
 struct RunResult {
   std::map<std::string, Tensor> values;  // of `show`; when stopped, those that were finished
   std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
-  std::string fallback;     // why the reference evaluator ran although native was asked for
-  uint64_t operations = 0;  // counted by the reference evaluator
+  std::string fallback;  // why the reference evaluator ran although native was asked for
+  std::vector<plan::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
+  uint64_t operations = 0;                     // counted by the reference evaluator
 };
 
 // `write` receives what the program prints.
@@ -41,6 +44,11 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
 // or `asm`; or why there is none.
 std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
                                              const std::string& stage);
+
+// What would be decided about recurrences that derivatives run over, as far as extents are known
+// without inputs; nothing where they are not.
+std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
+                                                               const RunOptions& options);
 
 // The coordinate names of a family, empty where there is none.
 std::vector<std::string> coordinate_texts(const core::Family& family);

@@ -52,6 +52,9 @@ loops::Program lower(plan::Plan& plan) {
     const core::Family& f = plan.module[id];
     std::vector<ExprId> dims;
     for (const core::Coord& c : f.coords) dims.push_back(c.extent);
+    if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
+      dims[ring->second.position] = core::int_lit(plan.module, ring->second.kept);
+    }
     auto space = space_of(plan.module, f, it->second.wanted);
     l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space});
   }
@@ -252,7 +255,17 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
 
 void Lowering::store(FamilyId id, Value value) {
   std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
+  to_stored(id, at);
   emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
+}
+
+void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
+  auto ring = plan.rings.find(id);
+  if (ring == plan.rings.end()) return;
+  Value& step = at[ring->second.position];
+  int64_t kept = ring->second.kept;
+  step = kept == 1 ? Value{integer(0).expr, step.depth}
+                   : op(Op::Mod, {step, integer(kept)}, DType::I64);
 }
 
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
@@ -300,6 +313,7 @@ void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& o
                  DType::Bool));
       }
       Value v = lower(r.body);
+      to_stored(id, at);
       emit(top(), {loops::Update{buffers.at(id), exprs_of(at), v.expr}});
       while (!conds.empty()) {
         auto s = pop();

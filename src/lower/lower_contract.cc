@@ -11,12 +11,12 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
   // The elements from one cell to the next along each coordinate of a family.
   auto strides = [&](core::FamilyId family) {
-    const core::Family f = m[family];
-    std::vector<ExprId> out(f.rank());
+    const std::vector<ExprId>& dims = p.buffers[buffers.at(family)].dims;
+    std::vector<ExprId> out(dims.size());
     ExprId step = core::int_lit(m, 1);
-    for (size_t k = f.rank(); k-- > 0;) {
+    for (size_t k = dims.size(); k-- > 0;) {
       out[k] = step;
-      step = core::mul(m, step, f.coords[k].extent);
+      step = core::mul(m, step, dims[k]);
     }
     return out;
   };
@@ -70,9 +70,11 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
     }
   }
   auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {
-    loops::Contract::Operand o{buffers.at(family), {}};
-    for (ExprId e : at) o.at.push_back(bind(lower(e), "i").expr);
-    return o;
+    std::vector<Value> start;
+    for (ExprId e : at) start.push_back(bind(lower(e), "i"));
+    to_stored(family, start);
+    for (Value& v : start) v = bind(v, "i");
+    return loops::Contract::Operand{buffers.at(family), exprs_of(start)};
   };
   out.a = operand(a.family, a.at);
   out.b = operand(b.family, b.at);

@@ -258,6 +258,7 @@ Value Lowering::access(ExprId e, const core::Access& n, DType type) {
     }
     depth = std::max(depth, *proven);
   }
+  to_stored(n.family, at);
   for (Value& v : at) {
     if (v.depth < depth) v = bind(v, "i");
   }

@@ -130,6 +130,8 @@ struct Lowering {
   void scatter(core::FamilyId id, const core::Clause& c, const core::Reduce& r,
                const std::vector<uint32_t>& free);
   void store(core::FamilyId id, Value value);
+  // Where a cell is stored: a step of a ring takes the place of an old one.
+  void to_stored(core::FamilyId id, std::vector<Value>& at);
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);

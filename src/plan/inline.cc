@@ -158,21 +158,13 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
   std::set<FamilyId> keep(wanted.begin(), wanted.end());
   std::vector<FamilyId> out;
   // Only what is reached matters; what is not scheduled neither reads nor is read.
-  std::vector<FamilyId> reached;
-  Schedule order = schedule(m, wanted);
-  std::function<void(const std::vector<core::Step>&)> collect =
-      [&](const std::vector<core::Step>& steps) {
-        for (const core::Step& s : steps) {
-          if (const auto* c = std::get_if<Compute>(&s)) reached.push_back(c->family);
-          if (const auto* q = std::get_if<Sequence>(&s)) collect(q->body);
-        }
-      };
-  collect(order.steps);
+  std::vector<FamilyId> reached = families_of(schedule(m, wanted).steps);
   Readers readers;
   for (FamilyId f : reached) readers.add(m, f);
-  for (FamilyId candidate : std::vector<FamilyId>(reached)) {
+  for (FamilyId candidate : reached) {
     const Family family = m[candidate];
     if (family.kind != Family::Kind::Defined || keep.contains(candidate)) continue;
+    if (!family.with.empty()) continue;
     std::optional<bool> wish;
     if (choices.inlines) wish = choices.inlines(candidate);
     if (wish && !*wish) continue;

@@ -159,6 +159,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   }
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   Planner{plan, choices}.steps(plan.schedule.steps, {});
+  if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
   return plan;
 }
 

@@ -21,6 +21,7 @@
 // indices
 //   are batch (in both operands and the result), m (first and result), n (second and result) and k
 //   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
+// - for every recurrence, how many of its steps are stored (steps.h).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 
 #include "core/core.h"
 #include "core/groups.h"
+#include "core/steps.h"
 
 namespace ein::plan {
 
@@ -63,6 +65,7 @@ struct Plan {
   std::vector<core::FamilyId> inlined;                       // in the order in which they were
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
+  std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -72,6 +75,7 @@ struct Choices {
   std::function<std::optional<uint32_t>(core::FamilyId, size_t)> vector_axis;
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
   bool contractions = true;  // use the contraction class at all
+  bool rings = true;         // keep only the steps of a recurrence that are still read
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,

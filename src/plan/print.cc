@@ -35,6 +35,10 @@ struct Printer {
                                                       : "materialise";
     out += fmt::format("{}{:<16} {:<12} {}, rank {}\n", indent, text(f.name), how, name_of(f.dtype),
                        f.rank());
+    if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
+      out += fmt::format("{}  keeps {} of {}\n", indent, ring->second.kept,
+                         coordinate(f, ring->second.position));
+    }
     for (size_t c = 0; c < p.clauses.size(); ++c) {
       const ClausePlan& cp = p.clauses[c];
       std::string axes;

@@ -167,7 +167,8 @@ std::string printable(const std::string& s) {
 template <class T, class F>
 std::variant<T, RuntimeError> named(const char* doing, const std::string& path, const F& body) {
   auto fail = [&](const std::string& why) {
-    return RuntimeError{fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
+    return RuntimeError{Code::E0808,
+                        fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
   };
   try {
     if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};

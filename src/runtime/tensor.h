@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diag.h"
 #include "base/source.h"
 #include "runtime/dtype.h"
 
@@ -48,6 +49,7 @@ class Tensor {
 
 // A failure while a program runs: assert, bounds, missing or ill-shaped input, memory. Exit 3.
 struct RuntimeError {
+  Code code;  // E08…
   std::string message;
   Span at = {};         // what failed, when that is known
   Span statement = {};  // the clause that was being computed, where `at` is an expression: equal

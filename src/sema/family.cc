@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sema/attributes.h"
 #include "sema/define.h"
 
 namespace ein::sema {
@@ -217,6 +218,7 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
     f.name = d.name.symbol;
   }
   f.dtype = type;
+  f.checkpoint = checkpoint_wish(s, d);
   f.span = d.name.span;
   const std::vector<SiteSlot> around = slots_around(d.scope->env);
   for (uint32_t slot : d.carries) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/match.h"
+#include "sema/attributes.h"
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -68,6 +69,7 @@ std::vector<std::string> names_along(const Env& env, F pick) {
 void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
   for (ast::StmtId id : stmts) {
     const ast::Stmt& stmt = s.ast[id];
+    check_attributes(s, stmt);
     match(
         stmt.node,
         [&](const ast::Let& l) {

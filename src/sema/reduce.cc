@@ -232,8 +232,8 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
   for (PendingGate* gate : outer.gates) {
     if (!completes(*gate, env, parts)) continue;
     gate->placed = true;
+    std::erase(env.gates, gate);  // first: a reduction inside the gate must not take it
     conjoin(s, env, parts.gate, elaborate_items(s, env, inner, gate->where->items));
-    std::erase(env.gates, gate);
   }
   auto only_in_gate = [&] {
     for (Index* index : parts.binders) {

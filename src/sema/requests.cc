@@ -63,6 +63,36 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   return out;
 }
 
+// The place of the clause itself, outside of the reductions around.
+Env outside_reductions(const Sema& s, const Env& env) {
+  Env out = env;
+  if (!under_binder(env)) return out;
+  out.depth = env.site ? static_cast<uint32_t>(env.site->slots.size()) : 0;
+  out.binders.clear();
+  out.gates.clear();
+  std::erase_if(out.conds, [&](CoreId c) { return s.m[c].level() >= static_cast<int>(out.depth); });
+  return out;
+}
+
+// Whether the value of a tree may depend on the reductions that bind the slots from `depth` on: an
+// index of theirs is in it, or a parameter or local value that stands inside them.
+bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
+  bool found = false;
+  for_each_tree(s.ast, e, [&](TreeId x) {
+    found |= std::holds_alternative<ast::PackRef>(s[x].node);  // it may map over one
+  });
+  for (Symbol name : free_names(s.ast, e)) {
+    if (const Index* i = find_index(env, name)) found |= i->slot >= depth;
+    if (const Definition* d = find_definition(env, name))
+      found |= !d->scope->module && d->scope->env.depth > depth;
+    for (const Frame* f = env.frame; f; f = f->up) {
+      for (const auto& [given, value] : f->values)
+        found |= given.symbol == name && value.depth > depth;
+    }
+  }
+  return found;
+}
+
 // An anonymous numerator gets a family of its own.
 std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
   if (TreeId name = named_base(s, e)) {
@@ -78,22 +108,22 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
       }
     }
   }
-  if (under_binder(env)) {
-    unsupported(s, s[e].span, "anonymous numerators inside a reduction",
+  Env plain = outside_reductions(s, env);
+  if (under_binder(env) && varies_below(s, env, plain.depth, e)) {
+    unsupported(s, s[e].span, "numerators in parentheses that use a reduced index",
                 "give the numerator a name with `let`");
     return std::nullopt;
   }
-  Env plain = env;
   plain.shadow_ok = plain.in_slot = false;
   Value v = settle(s, plain, elaborate(s, plain, e));
   if (v.poison()) return std::nullopt;
   std::string base = env.site ? env.site->name + "_of" : "of";
   FamilyId family = whole_family(s, v);
-  size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : env.depth;
-  if (!family || prefix != env.depth) {
+  size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : plain.depth;
+  if (!family || prefix != plain.depth) {
     family = family_of(s, plain, v, base);
     if (!family) return std::nullopt;
-    prefix = env.depth;
+    prefix = plain.depth;
   }
   Operand out{family, {}, v.coords, s[e].span};
   for (uint32_t i = 0; i < prefix; ++i) out.at.push_back(core::slot(s.m, i));

@@ -90,7 +90,8 @@ class Programs(Cli):
 
     def test_run_time_failure(self):
         done = self.check(["run", "-c", 'print("a"); assert(1 > 2, "no");'], 3, "a\n")
-        self.assertEqual(done.stderr, "run-time error: assertion failed: no\n  at <command line>:1:13\n")
+        self.assertEqual(done.stderr, "error[E0804]: assertion failed: no\n --> <command line>:1:13\n  |\n"
+                         "1 | print(\"a\"); assert(1 > 2, \"no\");\n  |             ^^^^^^^^^^^^^^^^^^^\n")
 
     def test_unreadable_file(self):
         for args in (["run", self.path("none.ein")], [self.path("none.ein")], ["run", "/"],
@@ -211,7 +212,7 @@ class Inputs(Cli):
             path = self.path(name + ".npy")
             pathlib.Path(path).write_bytes(data)
             with self.subTest(name):
-                self.check(["-c", code, "--in", f"x={path}"], 3, "", "run-time error: ")
+                self.check(["-c", code, "--in", f"x={path}"], 3, "", "error[E0808]: ")
         self.check(["-c", code, "--in", f"x={self.path('none.npy')}"], 3, "", "cannot read")
 
 
@@ -301,7 +302,7 @@ class Backends(Cli):
     def test_out_of_memory(self):
         code = "let x[i in 0..100000000000000] = i * 1.0; print(x);"
         for backend in ("ref", "native"):
-            self.check(["-c", code, "--backend", backend], 3, "", "run-time error: out of memory")
+            self.check(["-c", code, "--backend", backend], 3, "", "error[E0807]: out of memory")
 
 
 class Checking(Cli):

@@ -315,7 +315,7 @@ class Save(Files):
     def test_nobody_sees_half_a_file(self):
         out = self.write("o.csv", "old")
         code = f"let x[i in 0..2, j in 0..2, k in 0..2] = 1; save({self.quoted(out)}, x);"
-        self.check(["-c", code], 3, "", "run-time error: cannot write")
+        self.check(["-c", code], 3, "", "error[E0808]: cannot write")
         self.assertEqual(pathlib.Path(out).read_text(), "old")
         self.assertEqual(os.listdir(self.folder.name), ["o.csv"])
 
@@ -352,7 +352,7 @@ class Damaged(Files):
                 with self.subTest(name=name, number=number):
                     self.assertIn(done.returncode, (0, 3), done.stderr)
                     if done.returncode == 3:
-                        self.assertTrue(done.stderr.startswith("run-time error: "), done.stderr)
+                        self.assertTrue(done.stderr.startswith("error[E08"), done.stderr)
 
 
 if __name__ == "__main__":

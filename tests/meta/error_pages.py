@@ -1,5 +1,6 @@
 """Every diagnostic that the compiler can give has a page, and the page's examples do what it says: a block
-```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`.
+```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`, or of
+`ein run` where the code is that of a run-time failure.
 A line `// file: NAME` in a block begins another file; the program is what stands before the first of them.
 Usage: error_pages.py ROOT EIN"""
 
@@ -26,12 +27,12 @@ def titles(root):
     return dict(re.findall(r'^EIN_DIAG\((\w+), \w+, \w+, "(.*)"\)$', text, re.M))
 
 
-def codes_of(ein, options, program):
+def codes_of(ein, verb, options, program):
     texts = re.split(r"^// file: (\S+)\n", program, flags=re.M)
     with tempfile.TemporaryDirectory() as folder:
         for name, text in zip(["main.ein", *texts[1::2]], texts[::2]):
             pathlib.Path(folder, name).write_text(text)
-        result = subprocess.run([ein, "check", "--error-format", "json", *options, "main.ein"], cwd=folder,
+        result = subprocess.run([ein, verb, "--error-format", "json", *options, "main.ein"], cwd=folder,
                                 capture_output=True, text=True, timeout=60)
     return {json.loads(line)["code"] for line in result.stderr.splitlines() if line.startswith("{")}
 
@@ -45,7 +46,8 @@ def check_page(ein, code, title, text):
         return complaints + [f"{code}: the page needs one failing and one fixed example, in this order"]
     options = blocks[0][1].split()
     for kind, _, program in blocks:
-        found, expected = codes_of(ein, options, program), {code} if kind == "fails" else set()
+        verb = "run" if code.startswith("E08") else "check"  # a failure shows when the program runs
+        found, expected = codes_of(ein, verb, options, program), {code} if kind == "fails" else set()
         if found != expected:
             complaints.append(f"{code}: the {kind} example gives {sorted(found) or 'nothing'}")
     return complaints

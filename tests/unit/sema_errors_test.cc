@@ -116,7 +116,7 @@ TEST(SemaErrors, Requests) {
   expect_only(kIn + "let g = @idx / @x;", "E0602", "numerator", "idx");
   expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @(x + x);", "E0603", "is a name",
               "(x + x)");
-  expect_only(kIn + "let g = sum[p](x[p] * @(x[p] * x[p]) / @x[p]);", "E0701", "anonymous",
+  expect_only(kIn + "let g = sum[p](x[p] * @(x[p] * x[p]) / @x[p]);", "E0701", "parentheses",
               "(x[p] * x[p])");
 }
 

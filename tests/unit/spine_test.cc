@@ -140,8 +140,9 @@ TEST_P(Spine, GradientsEqualFiniteDifferences) {
   Inputs inputs = GetParam().inputs(6);
   int skipped = 0;
   for (const auto& [input, gradient] : GetParam().gradients) {
-    EXPECT_EQ(fuzz::check_gradient(module(), inputs, GetParam().loss, input, gradient, 8, skipped),
-              "");
+    EXPECT_EQ(
+        fuzz::check_gradient(module(), inputs, GetParam().loss, {{input, gradient}}, 8, skipped),
+        "");
   }
   EXPECT_EQ(skipped, 0);
 }

@@ -1,0 +1,196 @@
+#include "autodiff/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autodiff/custom.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+#include "core/solve_gates.h"
+
+namespace ein::autodiff {
+
+using namespace core;
+
+namespace {
+
+// The factors of a product, in source order.
+void factors(const Module& m, ExprId e, std::vector<ExprId>& out) {
+  if (const auto* a = get_if<Apply>(m, e); a && a->op == Op::Mul) {
+    factors(m, a->args[0], out);
+    factors(m, a->args[1], out);
+    return;
+  }
+  out.push_back(e);
+}
+
+bool is_zero(const Module& m, ExprId e) {
+  const auto* lit = get_if<FloatLit>(m, e);
+  return lit && lit->value == 0;
+}
+
+ExprId without_zeros(Module& m, ExprId e) {
+  const auto* a = get_if<Apply>(m, e);
+  if (!a || (a->op != Op::Add && a->op != Op::Sub && a->op != Op::Neg)) return e;
+  const Apply sum = *a;
+  ExprId left = without_zeros(m, sum.args[0]);
+  if (sum.op == Op::Neg) return is_zero(m, left) ? left : neg(m, left);
+  ExprId right = without_zeros(m, sum.args[1]);
+  if (is_zero(m, right)) return left;
+  if (is_zero(m, left)) return sum.op == Op::Add ? right : neg(m, right);
+  return apply(m, sum.op, {left, right}, m[e].span);
+}
+
+}  // namespace
+
+bool at_same_step(const Module& m, const Sweep& sweep, FamilyId reader, FamilyId family,
+                  const std::vector<ExprId>& at) {
+  if (sweep.local.empty()) return true;
+  auto r = sweep.local.find(reader), f = sweep.local.find(family);
+  if (r == sweep.local.end() || f == sweep.local.end()) return false;
+  for (size_t level = 0; level < r->second.size(); ++level) {
+    if (slot_of(m, at[f->second[level]]) != r->second[level]) return false;
+  }
+  return true;
+}
+
+bool follows(const Module& m, const Sweep& sweep, FamilyId reader, ExprId node, Mode mode) {
+  const auto& a = *get_if<Access>(m, node);
+  if (mode != sweep.mode(a.family)) return false;
+  if (!is_float(m[a.family].dtype) && !has_rule(m, a.family)) return false;
+  return at_same_step(m, sweep, reader, a.family, a.at);
+}
+
+std::vector<uint32_t> free_coordinates(const Module& m, const Sweep& sweep, FamilyId family) {
+  std::vector<uint32_t> out;
+  auto it = sweep.local.find(family);
+  for (uint32_t k = 0; k < m[family].rank(); ++k) {
+    bool local = it != sweep.local.end() &&
+                 std::find(it->second.begin(), it->second.end(), k) != it->second.end();
+    if (!local) out.push_back(k);
+  }
+  return out;
+}
+
+std::set<FamilyId> between(const Module& m, const Sweep& sweep,
+                           const std::function<bool(FamilyId, ExprId, Mode)>& accepts) {
+  // Backward from the numerators, remembering who reads what; then forward from the denominators.
+  std::map<FamilyId, std::set<FamilyId>> readers;
+  std::set<FamilyId> below = sweep.nums;
+  std::vector<FamilyId> work(below.begin(), below.end());
+  for (size_t i = 0; i < work.size(); ++i) {
+    FamilyId reader = work[i];
+    for_each_body(m, reader, [&](ExprId body) {
+      for_each_value_read(m, body, sweep.mode(reader), [&](ExprId node, Mode mode) {
+        if (!accepts(reader, node, mode)) return;
+        FamilyId read = get_if<Access>(m, node)->family;
+        readers[read].insert(reader);
+        if (below.insert(read).second) work.push_back(read);
+      });
+    });
+  }
+  std::set<FamilyId> out;
+  std::vector<FamilyId> forward;
+  for (FamilyId den : sweep.dens) {
+    if (below.contains(den) && out.insert(den).second) forward.push_back(den);
+  }
+  for (size_t i = 0; i < forward.size(); ++i) {
+    for (FamilyId reader : readers[forward[i]]) {
+      if (out.insert(reader).second) forward.push_back(reader);
+    }
+  }
+  return out;
+}
+
+std::set<FamilyId> cone(const Module& m, const Sweep& sweep) {
+  return between(m, sweep, [&](FamilyId reader, ExprId read, Mode mode) {
+    return follows(m, sweep, reader, read, mode);
+  });
+}
+
+bool carries(const Module& m, const Sweep& sweep, const std::set<FamilyId>& members,
+             FamilyId reader, ExprId read, Mode mode) {
+  return members.contains(get_if<Access>(m, read)->family) && follows(m, sweep, reader, read, mode);
+}
+
+std::vector<LinearClause> linear_clauses(Module& m, const Sweep& sweep,
+                                         const std::set<FamilyId>& members, FamilyId id,
+                                         std::optional<Problem>& problem) {
+  std::vector<LinearClause> out;
+  Active active = [&](ExprId node, Mode mode) {
+    return carries(m, sweep, members, id, node, mode);
+  };
+  auto take = [&](Linear linear, std::vector<Range> box) {
+    if (linear.problem && !problem) problem = Problem{id, *linear.problem};
+    out.push_back({std::move(box), std::move(linear.terms)});
+  };
+  for (size_t c = 0; c < m[id].clauses.size(); ++c) {
+    take(linearise(m, id, c, sweep.mode(id), active), m[id].clauses[c].box);
+  }
+  for (size_t c = 0; c < m[id].cells.size(); ++c) {
+    std::vector<Range> cell;
+    auto rest = static_cast<int64_t>(c);
+    for (size_t k = m[id].coords.size(); k-- > 0;) {
+      int64_t n = const_int(m, m[id].coords[k].extent).value();
+      cell.insert(cell.begin(), {int_lit(m, rest % n), int_lit(m, rest % n + 1)});
+      rest /= n;
+    }
+    // A cell is a closed expression: it has no slots, its address is the point `cell`.
+    take(linearise_cell(m, id, c, sweep.mode(id), active), std::move(cell));
+  }
+  return out;
+}
+
+ExprId weighted(Module& m, const Coef& coef, ExprId by, DType type, bool& negative) {
+  ExprId value;
+  negative = std::signbit(coef.scale);
+  if (double size = std::fabs(coef.scale); size != 1) value = float_lit(m, size, type);
+  if (by) value = value ? mul(m, value, by) : by;
+  if (coef.num) {  // g * a * b reads better than g * (a * b)
+    std::vector<ExprId> parts;
+    factors(m, coef.num, parts);
+    for (ExprId f : parts) value = value ? mul(m, value, f) : f;
+  }
+  if (!value) value = float_lit(m, 1, type);
+  if (coef.den) value = apply(m, Op::Div, {value, coef.den});
+  return value;
+}
+
+void solve_sum(Module& m, FamilyId family) {
+  solve_gates(m, family);
+  for (Clause& c : m.families[family].clauses) c.body = without_zeros(m, c.body);
+}
+
+ExprId support(Module& m, FamilyId family, const std::map<FamilyId, ExprId>& supports,
+               const std::map<FamilyId, FamilyId>& made) {
+  if (m[family].clauses.size() != 1) return {};
+  ExprId body = m[family].clauses[0].body;
+  if (const auto* a = get_if<Apply>(m, body); a && a->op == Op::Select) {
+    const auto* zero = get_if<FloatLit>(m, a->args[2]);
+    return zero && zero->value == 0 ? a->args[0] : ExprId{};
+  }
+  const auto* read = get_if<Access>(m, body);
+  if (!read) return {};
+  for (const auto& [of, gate] : supports) {
+    if (made.at(of) != read->family) continue;
+    std::vector<ExprId> at = read->at;
+    return substitute(m, gate, at, m[family].rank());
+  }
+  return {};
+}
+
+ExprId sum(Module& m, std::vector<Contribution> parts, DType type) {
+  if (parts.empty()) return float_lit(m, 0, type);
+  // The direct response first, then what comes back through other values; among these a positive
+  // one first, so that the sum reads `a - b` rather than `-b + a`.
+  std::stable_partition(parts.begin(), parts.end(), [](const Contribution& c) { return c.first; });
+  std::stable_partition(parts.begin(), parts.end(),
+                        [](const Contribution& c) { return !c.negative; });
+  ExprId total = parts[0].negative ? neg(m, parts[0].value) : parts[0].value;
+  for (size_t k = 1; k < parts.size(); ++k) {
+    total = apply(m, parts[k].negative ? Op::Sub : Op::Add, {total, parts[k].value});
+  }
+  return total;
+}
+
+}  // namespace ein::autodiff

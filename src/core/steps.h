@@ -1,0 +1,47 @@
+// How many steps of a recurrence are needed at once: what `ein check --facts` reports and what both
+// back ends store. A family of a Sequence whose old steps nobody reads any more lives in a ring of
+// `kept()` steps along its outermost sequential coordinate.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/core.h"
+#include "core/groups.h"
+
+namespace ein::core {
+
+struct SequentialCoordinate {
+  uint32_t position = 0;
+  bool downward = false;
+};
+
+// How a recurrence runs. Steps are those of its outermost coordinate; a number that no constant
+// bounds is all of them: nullopt.
+struct SequenceReport {
+  std::vector<SequentialCoordinate> order;  // outermost first, at least one
+  std::optional<int64_t> lookback;          // the largest distance to a step that the group reads
+  std::optional<int64_t> tail;              // how many last steps are read from outside the group
+  // Every read names the step by the reader's own step and a constant, or from outside by a closed
+  // expression: no loop runs along the steps that are kept.
+  bool by_step = true;
+
+  std::optional<int64_t> kept() const;  // max(lookback + 1, tail)
+};
+using SequenceReports = std::unordered_map<FamilyId, SequenceReport>;
+
+// Of the families in the sequences of `order`; `readers` are the families whose reads count.
+SequenceReports report_sequences(Module& m, const Schedule& order,
+                                 const std::vector<FamilyId>& readers);
+
+// Where a family's steps are stored: step t at t mod `kept` of coordinate `position`.
+struct Ring {
+  uint32_t position = 0;
+  int64_t kept = 0;
+};
+// The families of a schedule for which a ring is enough. All steps of what is `wanted` are.
+std::unordered_map<FamilyId, Ring> find_rings(Module& m, const Schedule& order,
+                                              const std::vector<FamilyId>& wanted);
+
+}  // namespace ein::core
