@@ -1,9 +1,18 @@
 # Writes OUT, a C++ list of {name, text} for the files PATTERN in FOLDER. A raw string holds at most 64
-# KiB, so a text is written in pieces that the compiler joins. NAME_WE or NAME says how a file is called.
-file(GLOB files ${FOLDER}/${PATTERN})
+# KiB, so a text is written in pieces that the compiler joins. NAMES says how a file is called: NAME_WE, or PATH
+# for the path below FOLDER, with the files of its folders.
+if(NAMES STREQUAL PATH)
+  file(GLOB_RECURSE files ${FOLDER}/${PATTERN})
+else()
+  file(GLOB files ${FOLDER}/${PATTERN})
+endif()
 set(out "")
 foreach(file ${files})
-  get_filename_component(name ${file} ${NAMES})
+  if(NAMES STREQUAL PATH)
+    file(RELATIVE_PATH name ${FOLDER} ${file})
+  else()
+    get_filename_component(name ${file} ${NAMES})
+  endif()
   file(READ ${file} body)
   string(LENGTH "${body}" length)
   set(pieces "")

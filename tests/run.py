@@ -1,4 +1,4 @@
-"""Runs the file tests: every .ein below tests/{run,errors,grad,cli}, by every route, against what
+"""Runs the file tests: every .ein below tests/{run,errors,grad,cli,stdlib}, by every route, against what
 the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--update] [PATH...]
 
 What a file may say (a file that says nothing of this fails):
@@ -35,7 +35,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("run", "errors", "grad", "cli")
+FOLDERS = ("run", "errors", "grad", "cli", "stdlib")
 ROUTES = {
     "ref": ["--backend", "ref"],
     "O0": ["-O0"],

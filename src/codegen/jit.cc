@@ -1,7 +1,6 @@
 #include "codegen/jit.h"
 
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
-#include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -18,6 +17,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "codegen/code_memory.h"
 #include "codegen/emit.h"
 #include "codegen/optimise.h"
 
@@ -144,7 +144,7 @@ class Symbols : public llvm::JITSymbolResolver {
 };
 
 struct Loaded final : Code {
-  llvm::SectionMemoryManager memory;
+  CodeMemory memory;
   Symbols symbols;
 };
 

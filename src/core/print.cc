@@ -156,6 +156,10 @@ class Printer {
     bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
                   hidden_.contains(text(p.name));
     if (p.axis == Param::kItself || (p.name && !hidden)) return text(p.name);
+    return asked_extent(p);
+  }
+
+  std::string asked_extent(const Param& p) {
     return fmt::format("extent({}, {})", text(m_[p.source].name), p.axis);
   }
 
@@ -172,6 +176,9 @@ class Printer {
         a && a->op == Op::Cast && is_int(m_[a->args[0]].type)) {
       return expr(a->args[0]).s;
     }
+    // Alone in a slot the name of an extent would be an index.
+    if (const auto* p = get_if<ParamRef>(m_, e); p && m_.params[p->param].axis != Param::kItself)
+      return asked_extent(m_.params[p->param]);
     return expr(e).s;
   }
 

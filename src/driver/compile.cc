@@ -140,6 +140,18 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
   }
 }
 
+// A warning that stands in the standard library: whoever calls it cannot do anything about it.
+bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId root) {
+  if (info(d.code).severity == Severity::Error) return false;
+  auto inside = [&](const Label& l) {
+    return l.primary && l.span.file != root && sources.name(l.span.file).starts_with("std/");
+  };
+  return std::any_of(d.labels.begin(), d.labels.end(), inside);
+}
+
+Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& options,
+                    Diagnostics& diags);
+
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
@@ -149,6 +161,18 @@ const std::vector<std::string>& pass_names() {
 
 Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags) {
+  Diagnostics found;
+  Compiled out = run_passes(file, sources, options, found);
+  for (const Diagnostic& d : found.all()) {
+    if (!is_library_warning(d, sources, file)) diags.error(d.code, d.message) = d;
+  }
+  return out;
+}
+
+namespace {
+
+Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& options,
+                    Diagnostics& diags) {
   Compiled out;
   Pipeline pipeline(options, out);
   out.program = pipeline.run("parse", [&] {
@@ -191,4 +215,5 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   return out;
 }
 
+}  // namespace
 }  // namespace ein

@@ -128,7 +128,15 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       },
       [&](const ast::StrLit& n) { return elaborate_text(s, env, n, span); },
       [&](const ast::Path& n) { return elaborate_path(s, env, n, span); },
-      [&](const ast::PackRef&) { return unsupported(s, span, "packs"); },
+      [&](const ast::PackRef& n) {
+        s.diags.error(Code::E0313, fmt::format("pack `..{}` is no value", text(n.name.symbol)))
+            .primary(span,
+                     "packs stand in index lists, in brackets, and as addresses of `uniform` and "
+                     "`normal`")
+            .help(fmt::format("pass the value that has its coordinates, as in `x[..{}]`",
+                              text(n.name.symbol)));
+        return Value{};
+      },
       [&](const ast::Index& n) { return elaborate_access(s, env, n, span); },
       [&](const ast::Call& n) { return elaborate_call(s, env, n, span); },
       [&](const ast::Unary& n) {

@@ -77,17 +77,6 @@ uint64_t slots_read(Sema& s, const Definition& d) {
   return free & ((uint64_t{1} << d.scope->env.depth) - 1);
 }
 
-// A condition as it is written at `depth`: one from further out numbers the binders of the
-// reductions in it from there.
-CoreId at_depth(Sema& s, CoreId cond, uint32_t depth) {
-  uint32_t made = depth;
-  core::for_each_node(s.m, cond, [&](CoreId e) {
-    const auto* r = core::get_if<core::Reduce>(s.m, e);
-    if (r) made = std::min(made, r->first);
-  });
-  return made == depth ? cond : core::substitute(s.m, cond, std::vector<CoreId>(made), depth);
-}
-
 bool reads_binder(Sema& s, const Definition& d) {
   const Env& env = d.scope->env;
   return (slots_read(s, d) >> (env.site ? env.site->slots.size() : 0)) != 0;
@@ -296,9 +285,7 @@ bool finish_family(Sema& s, Definition& d) {
     adopt_load(s, d, loaded, coords);
     return true;
   }
-  std::vector<CoreId> conds;
-  for (CoreId c : d.scope->env.conds) conds.push_back(at_depth(s, c, d.scope->env.depth));
-  CoreId cond = core::all_of(s.m, conds);
+  CoreId cond = conditions(s, d.scope->env);
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();
   // The header came from clauses that do not read the recurrence; reads were made with its rank.

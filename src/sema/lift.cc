@@ -167,15 +167,20 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
                               [&](const core::Coord& c) { return c.name == name; });
     if (stands || !names.count(name)) continue;
     if (!find_slot_index(env, name) && value_exists(env, name)) continue;
-    Span place = s[e].span;
+    TreeId place;
+    std::set<TreeId> asked;  // in `extent(j)` the name is that of an extent
     for_each_tree(s.ast, e, [&](TreeId x) {
-      if (path_name(s, x) == name && place == s[e].span) place = s[x].span;
+      const auto* call = std::get_if<ast::Call>(&s[x].node);
+      if (call && path_name(s, call->callee) == intern("extent"))
+        asked.insert(call->args.begin(), call->args.end());
+      if (!place && path_name(s, x) == name && !asked.count(x)) place = x;
     });
+    if (!place) continue;  // the type of an `as` labels, it reads nothing
     s.diags
         .error(Code::E0303, fmt::format("coordinate {} of the call stands alone in no slot of "
                                         "this argument",
                                         quoted(name)))
-        .primary(place, "so it cannot be used here")
+        .primary(s[place].span, "so it cannot be used here")
         .label(s[e].span, "the argument")
         .help(fmt::format("write the argument with its indices, as in `x[{}]`", text(name)));
     return false;
@@ -313,7 +318,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   }
   seen.body = v.body;
   // Read under the conditions around the call only: outside them the cells are zero.
-  CoreId cond = core::all_of(s.m, env.conds);
+  CoreId cond = conditions(s, env);
   if (cond && carried == 0 && s.m[cond].free != 0) cond = {};
   if (cond) {
     uint64_t free = s.m[cond].free;

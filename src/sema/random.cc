@@ -1,5 +1,6 @@
-// uniform(seed, i, j, …) and normal(seed, i, j, …): numbers that depend on the seed and the
+// uniform(seed, i, j, …) and normal(seed, ..b, i): numbers that depend on the seed and the
 // addresses alone.
+#include "sema/coords.h"
 #include "sema/sema.h"
 
 namespace ein::sema {
@@ -15,8 +16,13 @@ Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Sp
   bool shadow = env.shadow_ok;
   env.shadow_ok = true;  // an index may stand alone here, as in brackets
   CoreId bits;
-  for (TreeId e : call.args) {
-    CoreId next = elaborate_index(s, env, e);
+  std::vector<IndexItem> addresses;  // a pack is the addresses of its coordinates
+  if (!expand_indices(s, env, call.args, addresses)) {
+    env.shadow_ok = shadow;
+    return {};
+  }
+  for (const IndexItem& item : addresses) {
+    CoreId next = item_index(s, env, item);
     if (!next) {
       env.shadow_ok = shadow;
       return {};
@@ -25,7 +31,7 @@ Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Sp
   }
   env.shadow_ok = shadow;
   // A seed alone is an address too: uniform(1) and uniform(2) are unrelated.
-  if (call.args.size() == 1)
+  if (addresses.size() == 1)
     bits = core::apply(s.m, core::Op::Philox, {bits, core::int_lit(s.m, 0)});
   return data(env, DType::F32, core::apply(s.m, op, {bits}, span), span);
 }

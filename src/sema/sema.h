@@ -66,6 +66,9 @@ Value untyped_int(const Env& env, CoreId body, Span span);
 // The scalar at the given indices, for use at `depth`.
 CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t depth);
 Value moved(Sema& s, const Value& v, uint32_t depth);
+// The conditions around this place as one, or none. Those from further out number the binders of
+// the reductions in them from there; here they are numbered from this depth.
+CoreId conditions(Sema& s, const Env& env);
 // A common coordinate list for operands of a pointwise operation; reports and returns false when
 // they differ. Scalars fit everything.
 bool same_coords(Sema& s, const Env& env, std::vector<Value*> values, Span span,

@@ -181,7 +181,7 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
   }
   f.coords.insert(f.coords.end(), out.coords.begin(), out.coords.end());
   clause.box.insert(clause.box.end(), out.box.begin(), out.box.end());
-  CoreId cond = core::all_of(s.m, env.conds);
+  CoreId cond = conditions(s, env);
   clause.body = inside.body;
   if (cond) {
     cond = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), rank);
@@ -196,6 +196,20 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
     s.lifted.push_back({id, clause.box});
   }
   return id;
+}
+
+CoreId conditions(Sema& s, const Env& env) {
+  std::vector<CoreId> all;
+  for (CoreId cond : env.conds) {
+    uint32_t made = env.depth;
+    core::for_each_node(s.m, cond, [&](CoreId e) {
+      const auto* r = core::get_if<core::Reduce>(s.m, e);
+      if (r) made = std::min(made, r->first);
+    });
+    if (made < env.depth) cond = core::substitute(s.m, cond, std::vector<CoreId>(made), env.depth);
+    all.push_back(cond);
+  }
+  return core::all_of(s.m, all);
 }
 
 std::vector<uint32_t> enclosing_slots(const Env& env) {

@@ -220,7 +220,7 @@ ExprId Parser::call(ExprId callee, bool brackets, size_t begin) {
   node.has_brackets = brackets;
   if (brackets) list([&] { node.brackets.push_back(bracket()); });
   list([&] {
-    ExprId arg = expr(WhereItems::One);
+    ExprId arg = index_item();  // a pack: the addresses of `uniform(seed, ..b)`
     node.args.push_back(arg);
     bool gated = std::holds_alternative<Where>(ast[arg].node);
     if (gated && !panic && is(Tok::Comma) && is(Tok::Name, 1) && is(Tok::Eq, 2)) {
