@@ -40,7 +40,8 @@ constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
 
 bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   bool deep = s.calls.size() >= kMaxCallDepth;
-  size_t limit = kCallsPerStep * (1 + s.ast.exprs.size() / kNodesPerStep);
+  size_t written = s.ast.exprs.size() - s.program.prelude_nodes;
+  size_t limit = kCallsPerStep * (1 + written / kNodesPerStep);
   if (!deep && s.inlined < limit) return false;
   if (s.inlined > limit) return true;  // reported
   s.inlined = limit + 1;

@@ -35,6 +35,7 @@ class Reader {
     std::vector<std::string> tried;
     if (auto prelude = read_ ? read_("", kPrelude, tried) : std::nullopt) {
       out_.prelude = module(*prelude, {});
+      out_.prelude_nodes = out_.ast.exprs.size();
     }
     out_.ast.file = root;
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
