@@ -10,6 +10,7 @@
 
 #include "autodiff/differentiate.h"
 #include "codegen/native.h"
+#include "core/groups.h"
 #include "core/print.h"
 #include "core/widen.h"
 #include "driver/agree.h"
@@ -53,10 +54,8 @@ class Evaluator {
 
   Module& module() { return m_; }
   int runs() const { return runs_; }
-  std::vector<FamilyId> needed() const {
-    std::set<FamilyId> all = reached(m_, wanted_);
-    return {all.begin(), all.end()};
-  }
+  // With the inputs that only say how large something is.
+  std::vector<FamilyId> needed() { return core::families_of(core::schedule(m_, wanted_).steps); }
 
  private:
   Module m_;

@@ -21,7 +21,7 @@ int64_t chosen_extent(uint32_t param, int trial, int64_t key) {
   if (trial <= 3) return 5 - trial;
   if (trial <= 5) return trial == 4 ? 16 : 40;
   auto bits = static_cast<uint64_t>(philox(philox(key, trial), param));
-  return 2 + static_cast<int64_t>(bits % 5);
+  return 2 + static_cast<int64_t>(bits % 8);
 }
 
 bool is_scalar_integer(const Family& f) { return f.coords.empty() && is_int(f.dtype); }

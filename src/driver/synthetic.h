@@ -15,6 +15,6 @@ std::variant<core::Inputs, RuntimeError> synthetic_inputs(const core::Module& m,
                                                           const std::vector<core::FamilyId>& needed,
                                                           const core::Inputs& given, int attempt);
 
-constexpr int kSyntheticAttempts = 12;
+constexpr int kSyntheticAttempts = 32;
 
 }  // namespace ein
