@@ -418,6 +418,9 @@ class Generator {
     std::string tail =
         rest.empty() ? "" : fmt::format(", {} in 0..{}", rest[0].name, extent_text(rest[0].extent));
     std::string read_tail = rest.empty() ? "" : ", " + rest[0].name;
+    bool gathers = !rest.empty() && !idx_.name.empty() && rest[0].extent.token == target_.token &&
+                   idx_.coords[0].token == target_.token;
+    if (gathers && chance(60)) read_tail = fmt::format(", idx[{}]", rest[0].name);
     line(fmt::format("let {}[{}{}]: f64 = {};", h, down ? steps - 1 : 0, tail, expr(rest, 1)));
     std::string range = down ? fmt::format("0..{}", steps - 1) : fmt::format("1..{}", steps);
     std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-",

@@ -1,6 +1,8 @@
 #include "core/normal.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "base/check.h"
 #include "core/build.h"
@@ -84,31 +86,54 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   return access(m, id, std::move(at), m[e].span);
 }
 
+namespace {
+
+// A routed sum inside a larger expression, and under which condition it is evaluated there
+// (invalid: always).
+struct Routed {
+  ExprId node, cond;
+  Facts facts;
+};
+
+// One that can be moved out: its condition is one and the same wherever it stands, and does not
+// mention the coordinates that are routed, so that one pass can still find the cells.
+std::optional<Routed> movable(Module& m, const Clause& clause) {
+  auto wanted = [](const Node& n) {
+    const auto* r = std::get_if<Reduce>(&n);
+    return r && !r->routes.empty();
+  };
+  std::vector<Routed> all;
+  std::set<ExprId> stay;
+  for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
+    if (e == clause.body) return;
+    ExprId cond = all_of(m, facts.holds);
+    uint64_t routed = 0;
+    for (const Route& r : get_if<Reduce>(m, e)->routes) routed |= uint64_t{1} << r.slot;
+    bool other = std::any_of(all.begin(), all.end(),
+                             [&](const Routed& x) { return x.node == e && x.cond != cond; });
+    if (other || (cond && (m[cond].free & routed) != 0)) stay.insert(e);
+    all.push_back({e, cond, facts});
+  });
+  for (Routed& r : all) {
+    if (!stay.contains(r.node)) return std::move(r);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void isolate_routes(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
-      for (bool again = true; again;) {
-        again = false;
-        const Family family = m[FamilyId(i)];
-        const Clause clause = family.clauses[c];
-        auto wanted = [](const Node& n) {
-          const auto* r = std::get_if<Reduce>(&n);
-          return r && !r->routes.empty();
-        };
-        ExprId found;
-        Facts where;
-        for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
-          if (e == clause.body || found) return;
-          found = e;
-          where = facts;
-        });
-        if (!found) continue;
-        ExprId read = hoist(m, text(family.name) + "_routed", found, {}, where,
-                            coordinate_names(family), m[found].span);
+      const Family family = m[FamilyId(i)];
+      Clause clause = family.clauses[c];
+      while (auto found = movable(m, clause)) {
+        ExprId read = hoist(m, text(family.name) + "_routed", found->node, found->cond,
+                            found->facts, coordinate_names(family), m[found->node].span);
         EIN_CHECK(read.valid(), "a routed sum whose coordinates have no closed bound");
-        m.families[FamilyId(i)].clauses[c].body =
-            rewrite(m, clause.body, [&](ExprId x) { return x == found ? read : x; });
-        again = true;
+        clause.body =
+            rewrite(m, clause.body, [&](ExprId x) { return x == found->node ? read : x; });
+        m.families[FamilyId(i)].clauses[c].body = clause.body;
       }
     }
   }

@@ -21,7 +21,9 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
 std::vector<Symbol> coordinate_names(const Family& family);
 
 // A routed Reduce runs as one pass only where it is the whole body of a clause: every other one
-// gets a family of its own. The evaluator does not need this; planning does.
+// gets a family of its own, gated by the conditions under which it stood. (Where they mention the
+// routed coordinates it stays, and lowering tests its routes cell by cell.) The evaluator does not
+// need this; planning does.
 void isolate_routes(Module& m);
 
 }  // namespace ein::core
