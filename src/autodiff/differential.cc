@@ -52,9 +52,7 @@ class Differential {
       const Clause box = m_[y].clauses[c];
       if (!problem) lines.push_back(line(&box, value));
     }
-    if (family.kind == Family::Kind::Table) {
-      lines.push_back(fmt::format("@{} = 0.0", text(family.name)));
-    }
+    if (family.kind == Family::Kind::Table) lines = cell_lines(y);
     return fmt::format("{}", fmt::join(lines, "\n"));
   }
 
@@ -64,8 +62,29 @@ class Differential {
     ExprId value;
   };
 
-  // The tangent of one clause at an address, as a sum in source order; `depth` slots are in scope
-  // there.
+  // A line for each cell of a table that moves at all.
+  std::vector<std::string> cell_lines(FamilyId y) {
+    const Family family = m_[y];
+    std::vector<std::string> lines;
+    for (size_t c = 0; c < family.cells.size() && !problem; ++c) {
+      std::vector<Part> all = parts(y, c, {}, 0);
+      if (all.empty()) continue;
+      std::vector<int64_t> at(family.rank());
+      auto rest = static_cast<int64_t>(c);
+      for (size_t k = at.size(); k-- > 0;) {
+        int64_t extent = *const_int(m_, family.coords[k].extent);
+        at[k] = rest % extent;
+        rest /= extent;
+      }
+      lines.push_back(fmt::format("@{}[{}] = {}", text(family.name), fmt::join(at, ", "),
+                                  print(m_, {}, sum(std::move(all), y), true)));
+    }
+    if (lines.empty()) lines.push_back(fmt::format("@{} = 0.0", text(family.name)));
+    return lines;
+  }
+
+  // The tangent of one clause (of a table: one cell) at an address, as a sum in source order;
+  // `depth` slots are in scope there.
   std::vector<Part> parts(FamilyId f, size_t index, const std::vector<ExprId>& at, uint32_t depth) {
     open_.insert(f);
     Active active = [&](ExprId node, Mode mode) {
@@ -73,7 +92,9 @@ class Differential {
       if (mode != mode_of(read)) return false;
       return is_float(m_[read].dtype) || has_rule(m_, read);
     };
-    Linear linear = linearise(m_, f, index, mode_of(f), active);
+    Linear linear = m_[f].kind == Family::Kind::Table
+                        ? linearise_cell(m_, f, index, mode_of(f), active)
+                        : linearise(m_, f, index, mode_of(f), active);
     if (linear.problem && !problem) problem = linear.problem;
     std::vector<Part> out;
     for (auto t = linear.terms.rbegin(); t != linear.terms.rend() && !problem; ++t) {
@@ -96,7 +117,10 @@ class Differential {
   }
 
   ExprId clause(FamilyId f, size_t index, const std::vector<ExprId>& at, uint32_t depth) {
-    std::vector<Part> all = parts(f, index, at, depth);
+    return sum(parts(f, index, at, depth), f);
+  }
+
+  ExprId sum(std::vector<Part> all, FamilyId f) {
     // A positive one first: `a - b` reads better than `-b + a`.
     auto first = std::find_if(all.begin(), all.end(), [](const Part& p) { return !p.negative; });
     if (first != all.end()) std::rotate(all.begin(), first, first + 1);

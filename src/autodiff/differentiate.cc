@@ -13,6 +13,7 @@
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
 #include "autodiff/requests.h"
+#include "autodiff/support.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
 #include "base/match.h"
@@ -135,6 +136,11 @@ class Differentiator {
       if (names.contains(m_[FamilyId(i)].name)) simplify(m_, FamilyId(i));
     }
     tidy(m_);
+    std::set<FamilyId> made;
+    for (uint32_t i = 0; i < m_.families.size(); ++i) {
+      if (names.contains(m_[FamilyId(i)].name)) made.insert(FamilyId(i));
+    }
+    start_at_seeds(m_, made);
   }
 
  private:

@@ -22,7 +22,9 @@ constexpr size_t kPage = size_t{1} << 16, kPages = size_t{1} << 18;       // 16 
 
 struct Free {
   Free* next;
+  Free* next_list;  // of the first in a list that a thread has left
 };
+static_assert(sizeof(Free) <= kStep);
 
 struct Lists {
   Free* free[kClasses] = {};
@@ -43,7 +45,7 @@ char* reserve() {
 std::atomic<size_t> pages_used{0};
 uint8_t class_of_page[kPages];
 std::mutex left_mutex;
-Lists left;  // of threads that ended
+Free* left[kClasses] = {};  // the lists of threads that ended
 
 char* range;  // null until the first small object; whoever has one of them sees it
 std::once_flag reserved;
@@ -55,11 +57,11 @@ struct Heir {
   ~Heir() {
     std::lock_guard lock(left_mutex);
     for (size_t c = 0; c < kClasses; ++c) {
-      while (Free* f = own.free[c]) {
-        own.free[c] = f->next;
-        f->next = left.free[c];
-        left.free[c] = f;
+      if (Free* first = own.free[c]) {
+        first->next_list = left[c];
+        left[c] = first;
       }
+      own.free[c] = nullptr;
       own.begin[c] = own.end[c] = nullptr;
     }
     ended = true;
@@ -75,11 +77,10 @@ void* slow_allocate(size_t c) {
   heir.watch();
   {
     std::lock_guard lock(left_mutex);
-    if (left.free[c]) {
-      own.free[c] = left.free[c]->next;
-      void* out = left.free[c];
-      left.free[c] = nullptr;
-      return out;
+    if (Free* first = left[c]) {
+      left[c] = first->next_list;
+      own.free[c] = first->next;
+      return first;
     }
   }
   size_t page = pages_used.fetch_add(1, std::memory_order_relaxed);

@@ -1,7 +1,9 @@
 #include "core/diagonal.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -14,34 +16,40 @@ namespace {
 
 using Places = std::vector<std::vector<ExprId>>;  // the indices of every access to one family
 
-// Accesses by family; `whole` are those that something else than an access needs.
-void collect(const Module& m, std::unordered_map<FamilyId, Places>& reads,
-             std::unordered_set<FamilyId>& whole) {
+struct Reads {
+  std::unordered_map<FamilyId, Places> at;
+  std::unordered_set<FamilyId> whole;              // needed by something else than an access
+  std::set<std::pair<FamilyId, FamilyId>> nested;  // read, read in an index of that
+};
+
+Reads collect(const Module& m) {
+  Reads out;
   std::unordered_set<ExprId> seen;
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for_each_body(m, FamilyId(i), [&](ExprId body) {
       for_each_node(m, body, [&](ExprId e) {
         if (!seen.insert(e).second) return;
         if (const auto* a = get_if<Access>(m, e)) {
-          reads[a->family].push_back(a->at);
-          for (ExprId at : a->at) {  // a read inside its own index cannot be rewritten in one go
+          out.at[a->family].push_back(a->at);
+          for (ExprId at : a->at) {
             for_each_node(m, at, [&](ExprId x) {
-              const auto* inner = get_if<Access>(m, x);
-              if (inner && inner->family == a->family) whole.insert(a->family);
+              if (const auto* inner = get_if<Access>(m, x))
+                out.nested.insert({a->family, inner->family});
             });
           }
         }
         if (const auto* r = get_if<Request>(m, e)) {
-          whole.insert(r->num);
-          whole.insert(r->den);
+          out.whole.insert(r->num);
+          out.whole.insert(r->den);
         }
       });
     });
   }
   for (const Effect& e : m.effects) {
-    whole.insert(e.cond);
-    for (const Piece& p : e.pieces) whole.insert(p.value);
+    out.whole.insert(e.cond);
+    for (const Piece& p : e.pieces) out.whole.insert(p.value);
   }
+  return out;
 }
 
 // Two coordinates that every read gives one index and every clause one range.
@@ -62,25 +70,35 @@ std::optional<std::pair<size_t, size_t>> diagonal(const Family& f, const Places&
   return std::nullopt;
 }
 
-void drop(Module& m, FamilyId id, size_t p, size_t q) {
-  Family& f = m.families[id];
-  auto rank = static_cast<uint32_t>(f.coords.size());
-  std::vector<ExprId> with(rank);
-  for (uint32_t n = 0; n < rank; ++n) {
-    with[n] = slot(m, n == q ? static_cast<uint32_t>(p) : n > q ? n - 1 : n);
+// The second of two coordinates that are one, by family.
+using Drops = std::map<FamilyId, std::pair<size_t, size_t>>;
+
+void drop(Module& m, const Drops& drops) {
+  auto without = [](auto& list, size_t q) { list.erase(list.begin() + static_cast<ptrdiff_t>(q)); };
+  std::map<FamilyId, size_t> ranks;  // as they were
+  for (const auto& [id, pair] : drops) {
+    const auto [p, q] = pair;
+    Family& f = m.families[id];
+    auto rank = static_cast<uint32_t>(f.coords.size());
+    ranks[id] = rank;
+    std::vector<ExprId> with(rank);
+    for (uint32_t n = 0; n < rank; ++n) {
+      with[n] = slot(m, n == q ? static_cast<uint32_t>(p) : n > q ? n - 1 : n);
+    }
+    for (Clause& c : f.clauses) {
+      without(c.box, q);
+      c.body = substitute(m, c.body, with, rank - 1);
+    }
   }
-  auto without = [&](auto& list) { list.erase(list.begin() + static_cast<ptrdiff_t>(q)); };
-  for (Clause& c : f.clauses) {
-    without(c.box);
-    c.body = substitute(m, c.body, with, rank - 1);
-  }
-  without(f.coords);
+  for (const auto& [id, pair] : drops) without(m.families[id].coords, pair.second);
   rewrite_all(m, [&](ExprId root) {
     return rewrite(m, root, [&](ExprId e) {
       const auto* a = get_if<Access>(m, e);
-      if (!a || a->family != id || a->at.size() != rank) return e;
+      auto found = a ? drops.find(a->family) : drops.end();
+      if (found == drops.end() || a->at.size() != ranks.at(a->family)) return e;
+      FamilyId id = a->family;
       std::vector<ExprId> at = a->at;
-      without(at);
+      without(at, found->second.second);
       return access(m, id, std::move(at), m[e].span);
     });
   });
@@ -91,28 +109,32 @@ bool may_repeat(const Family& f) {
   return diagonal(f, {}).has_value();
 }
 
-bool drop_one(Module& m) {
-  if (std::none_of(m.families.begin(), m.families.end(), may_repeat)) return false;
-  std::unordered_map<FamilyId, Places> reads;
-  std::unordered_set<FamilyId> whole;
-  collect(m, reads, whole);
+// What can be dropped together: dropping one makes indices of others equal, never different. Of two
+// reads of which one is an index of the other, only one is rewritten at a time.
+Drops find_drops(const Module& m) {
+  Drops out;
+  if (std::none_of(m.families.begin(), m.families.end(), may_repeat)) return out;
+  const Reads reads = collect(m);
   for (uint32_t i = static_cast<uint32_t>(m.families.size()); i-- > 0;) {
-    const Family& f = m[FamilyId(i)];
-    auto found = reads.find(FamilyId(i));
-    if (!may_repeat(f) || whole.count(FamilyId(i)) || found == reads.end()) continue;
-    if (auto at = diagonal(f, found->second)) {
-      drop(m, FamilyId(i), at->first, at->second);
-      return true;
-    }
+    FamilyId id(i);
+    auto found = reads.at.find(id);
+    if (found == reads.at.end() || !may_repeat(m[id]) || reads.whole.contains(id)) continue;
+    auto apart = [&](FamilyId other) {
+      return !reads.nested.contains({id, other}) && !reads.nested.contains({other, id});
+    };
+    if (!apart(id) ||
+        !std::all_of(out.begin(), out.end(), [&](const auto& x) { return apart(x.first); }))
+      continue;
+    if (auto at = diagonal(m[id], found->second)) out[id] = *at;
   }
-  return false;
+  return out;
 }
 
 }  // namespace
 
 void drop_diagonals(Module& m) {
   // What reads a family on the diagonal may have to lose a coordinate first.
-  while (drop_one(m)) {}
+  for (Drops drops = find_drops(m); !drops.empty(); drops = find_drops(m)) drop(m, drops);
 }
 
 }  // namespace ein::core

@@ -8,9 +8,11 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "core/bound.h"
 #include "core/build.h"
 #include "core/eval_call.h"
 #include "core/groups.h"
+#include "core/rewrite.h"
 #include "core/scalar.h"
 #include "core/steps.h"
 
@@ -27,12 +29,14 @@ struct Stop {
 class Evaluator {
  public:
   using Rings = std::unordered_map<FamilyId, Ring>;
+  using Bounds = std::unordered_map<const Reduce*, std::vector<std::vector<Bound>>>;  // by binder
 
-  Evaluator(Module& m, EvalResult& out, const Rings& rings, const Watch& watch,
-            const EvalOptions& options)
+  Evaluator(Module& m, EvalResult& out, const Rings& rings, const Bounds& bounds,
+            const Watch& watch, const EvalOptions& options)
       : m_(m),
         out_(out),
         rings_(rings),
+        bounds_(bounds),
         watch_(watch),
         options_(options),
         memo_(m.arena->size()),
@@ -198,7 +202,8 @@ class Evaluator {
     });
   }
 
-  // Visits the cells where the gate holds; `body` returns false to stop early.
+  // Visits the cells where the gate holds; `body` returns false to stop early. What the gate says
+  // about a binder alone bounds its loop, as in native code.
   bool binders(const Reduce& r, size_t k, const std::function<bool()>& body) {
     if (k == r.over.size()) {
       ++out_.operations;
@@ -206,6 +211,12 @@ class Evaluator {
       return body();
     }
     int64_t lo = eval(r.over[k].lo).i, hi = eval(r.over[k].hi).i;
+    if (auto known = bounds_.find(&r); known != bounds_.end()) {
+      for (const Bound& b : known->second[k]) {
+        if (b.lo) lo = std::max(lo, eval(b.lo).i);
+        if (b.hi) hi = std::min(hi, eval(b.hi).i);
+      }
+    }
     for (int64_t i = lo; i < hi; ++i) {
       set(r.first + static_cast<uint32_t>(k), i);
       if (!binders(r, k + 1, body)) return false;
@@ -387,6 +398,7 @@ class Evaluator {
   Module& m_;
   EvalResult& out_;
   const Rings& rings_;
+  const Bounds& bounds_;
   std::unordered_map<FamilyId, std::vector<int64_t>> extents_;
   const Watch& watch_;
   const EvalOptions& options_;
@@ -400,6 +412,40 @@ class Evaluator {
   int64_t slots_[kMaxSlots] = {};
   std::unordered_map<FamilyId, std::map<uint32_t, int64_t>> fixed_;
 };
+
+// Conditions of indices and extents alone: they cannot fail, whenever they are looked at.
+bool is_pure(const Module& m, ExprId e) {
+  bool pure = true;
+  for_each_node(m, e, [&](ExprId x) {
+    const Node& n = m[x].node;
+    pure &= std::holds_alternative<Slot>(n) || std::holds_alternative<IntLit>(n) ||
+            std::holds_alternative<ParamRef>(n) || std::holds_alternative<Affine>(n);
+  });
+  return pure;
+}
+
+void find_bounds(Module& m, ExprId body, Evaluator::Bounds& out) {
+  std::vector<ExprId> gated;
+  for_each_node(m, body, [&](ExprId e) {
+    const auto* r = get_if<Reduce>(m, e);
+    if (r && r->gate && !out.contains(r)) gated.push_back(e);
+  });
+  for (ExprId e : gated) {
+    const auto* r = get_if<Reduce>(m, e);
+    std::vector<ExprId> parts;
+    conjuncts(m, r->gate, parts);
+    auto& bounds = out[r];
+    bounds.resize(r->over.size());
+    for (ExprId part : parts) {
+      const auto* compares = get_if<Apply>(m, part);
+      if (!compares || compares->args.size() != 2) continue;
+      if (!is_pure(m, compares->args[0]) || !is_pure(m, compares->args[1])) continue;
+      for (uint32_t k = 0; k < r->over.size(); ++k) {
+        if (auto b = bound_on(m, part, r->first + k)) bounds[k].push_back(*b);
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -418,6 +464,10 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   }
   identity(m, ReduceOp::All, DType::Bool);
   identity(m, ReduceOp::Any, DType::Bool);
+  Evaluator::Bounds bounds;
+  for (FamilyId f : needed) {
+    for_each_body(m, f, [&](ExprId body) { find_bounds(m, body, bounds); });
+  }
   auto params = bind_params(m, inputs, needed);
   if (auto* e = std::get_if<RuntimeError>(&params)) {
     out.error = *e;
@@ -427,7 +477,7 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
   std::vector<FamilyId> finished;
   try {
-    Evaluator evaluator(m, out, rings, watch, options);
+    Evaluator evaluator(m, out, rings, bounds, watch, options);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
     for (const Step& s : order.steps) {
       evaluator.run({s});

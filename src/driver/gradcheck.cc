@@ -69,11 +69,13 @@ Module derive(Module m) {
   return autodiff::differentiate(std::move(m), ignored);
 }
 
-// From the other side; nothing where that is not possible.
-std::optional<Module> derive_forward(Module m) {
+// From the other side, or why that is not possible.
+std::variant<Module, std::string> derive_forward(Module m) {
   Diagnostics diags;
   Module out = autodiff::differentiate(std::move(m), diags, autodiff::Direction::Forward);
-  if (diags.has_errors()) return std::nullopt;
+  for (const Diagnostic& d : diags.all()) {
+    if (info(d.code).severity == Severity::Error) return d.message;
+  }
   return out;
 }
 
@@ -333,8 +335,8 @@ std::string directions_agree(const Module& wide, const std::vector<Derivative>& 
     if (d.why_not.empty()) holders.push_back(d.holder);
   }
   auto forward = derive_forward(wide);
-  if (!forward) return "";
-  auto result = Evaluator(std::move(*forward), holders)(point);
+  if (auto* why = std::get_if<std::string>(&forward)) return "forward mode fails: " + *why;
+  auto result = Evaluator(std::move(std::get<Module>(forward)), holders)(point);
   if (auto* e = std::get_if<RuntimeError>(&result)) return "forward mode fails: " + e->message;
   for (const std::string& h : holders) {
     const Tensor &a = reverse.at(h), &b = std::get<Evaluator::Values>(result).at(h);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/bound.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
 #include "plan/total.h"
@@ -13,38 +14,6 @@ using core::Op;
 using core::ReduceOp;
 
 namespace {
-
-// A bound on one binder that a condition states: lo ≤ binder or binder < hi.
-struct Bound {
-  ExprId lo, hi;  // one of them, or both for an equality
-};
-
-// cond as a bound on `slot`, whose other side does not mention slots from `slot` on.
-std::optional<Bound> as_bound(core::Module& m, ExprId cond, uint32_t slot) {
-  const auto* found = core::get_if<core::Apply>(m, cond);
-  if (!found || found->args.size() != 2 || m[found->args[0]].type != DType::I64) return {};
-  const core::Apply a = *found;
-  ExprId difference = core::sub(m, a.args[0], a.args[1]);  // cond is difference (op) 0
-  core::AffineForm form = core::affine_form(m, difference);
-  ExprId here = core::slot(m, slot);
-  int64_t c = core::coefficient(form, here);
-  if (c != 1 && c != -1) return {};
-  std::erase_if(form.terms, [&](const auto& t) { return t.atom == here; });
-  ExprId rest = core::from_form(m, form);
-  if ((m[rest].free >> slot) != 0) return {};
-  // c·slot + rest (op) 0, so slot (op) value or, turned round, value (op) slot.
-  ExprId value = c == 1 ? core::neg(m, rest) : rest;
-  ExprId next = core::add(m, value, core::int_lit(m, 1));
-  bool turned = c == -1;
-  switch (a.op) {
-    case Op::Lt: return turned ? Bound{next, {}} : Bound{{}, value};
-    case Op::Le: return turned ? Bound{value, {}} : Bound{{}, next};
-    case Op::Gt: return turned ? Bound{{}, value} : Bound{next, {}};
-    case Op::Ge: return turned ? Bound{{}, next} : Bound{value, {}};
-    case Op::Eq: return Bound{value, next};
-    default: return {};
-  }
-}
 
 // The gate in parts, in order, and how many of the first may be tested earlier than written: those
 // before the first that could stop the program.
@@ -77,7 +46,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     core::Range range = r.over[i];
     std::vector<ExprId> absorbed;
     for (size_t k = 0; k < parts.movable; ++k) {
-      auto bound = as_bound(m, parts.all[k], slot);
+      auto bound = core::bound_on(m, parts.all[k], slot);
       // The other side is now evaluated once per run of the loop, whether that has cells or not.
       if (!bound || !plan::total(m, parts.all[k], scopes.back()->facts)) continue;
       if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});

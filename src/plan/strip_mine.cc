@@ -15,167 +15,6 @@ namespace {
 using namespace core;
 using Role = Region::Member::Role;
 
-bool backward_role(Role role) { return role == Role::Backward || role == Role::BackwardLocal; }
-
-void for_each_access(const Module& m, ExprId e, const std::function<void(const Access&)>& f) {
-  for_each_node(m, e, [&](ExprId x) {
-    if (const auto* a = get_if<Access>(m, x)) f(*a);
-  });
-}
-
-// ---- the region --------------------------------------------------------------------------------
-
-// Where the step is known to be `step`, a read of a member at a known step is a read so far from
-// the reader's own.
-ExprId relative(Module& m, const Region& region, ExprId e, uint32_t position, int64_t step) {
-  return rewrite(m, e, [&](ExprId x) {
-    const auto* found = get_if<Access>(m, x);
-    if (!found) return x;
-    auto member = region.members.find(found->family);
-    if (member == region.members.end()) return x;
-    Access a = *found;
-    ExprId& at = a.at[member->second.position];
-    std::optional<int64_t> known = const_int(m, at);
-    if (!known) return x;
-    at = add(m, slot(m, position), int_lit(m, *known - step));
-    return access(m, a.family, std::move(a.at), m[x].span);
-  });
-}
-
-// The step that a condition demands: `t == 5` among what it says.
-std::optional<int64_t> demanded_step(Module& m, ExprId cond, uint32_t position) {
-  std::vector<ExprId> parts;
-  conjuncts(m, cond, parts);
-  for (ExprId part : parts) {
-    const auto* eq = get_if<Apply>(m, part);
-    if (!eq || eq->op != Op::Eq || m[eq->args[0]].type != DType::I64) continue;
-    const Apply both = *eq;
-    for (int side : {0, 1}) {
-      std::optional<int64_t> by = const_int(m, sub(m, both.args[side], slot(m, position)));
-      std::optional<int64_t> value = const_int(m, both.args[1 - side]);
-      if (by && value) return *value - *by;
-    }
-  }
-  return std::nullopt;
-}
-
-// In a clause of one step, and in the arm of a selection that holds at one step.
-void make_relative(Module& m, const Region& region, FamilyId id, uint32_t position) {
-  for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-    const Clause clause = m[id].clauses[c];
-    ExprId body = rewrite(m, clause.body, [&](ExprId x) {
-      const auto* found = get_if<Apply>(m, x);
-      if (!found || found->op != Op::Select) return x;
-      Apply select = *found;
-      std::optional<int64_t> step = demanded_step(m, select.args[0], position);
-      if (!step) return x;
-      select.args[1] = relative(m, region, select.args[1], position, *step);
-      return apply(m, Op::Select, std::move(select.args), m[x].span);
-    });
-    std::optional<int64_t> lo = const_int(m, clause.box[position].lo);
-    std::optional<int64_t> hi = const_int(m, clause.box[position].hi);
-    if (lo && hi && *lo + 1 == *hi) body = relative(m, region, body, position, *lo);
-    m.families[id].clauses[c].body = body;
-  }
-}
-
-// How far from `here` a family reads a member, over all its reads of members; nothing when some
-// read is at another place. The backward run starts when all forward steps are done, so a forward
-// step with a known number is at hand there (`in_backward`) and does not count.
-struct Offset {
-  FamilyId member;
-  int64_t by = 0;
-};
-std::optional<std::vector<Offset>> offsets(Module& m, const Region& region,
-                                           const std::vector<ExprId>& bodies, ExprId here,
-                                           bool in_backward) {
-  std::vector<Offset> out;
-  std::vector<std::pair<FamilyId, ExprId>> reads;
-  for (ExprId body : bodies) {
-    for_each_access(m, body, [&](const Access& a) {
-      auto member = region.members.find(a.family);
-      if (member != region.members.end())
-        reads.push_back({a.family, a.at[member->second.position]});
-    });
-  }
-  for (const auto& [family, at] : reads) {
-    bool forward = region.members.at(family).role == Role::Forward;
-    if (in_backward && forward && const_int(m, at)) continue;
-    std::optional<int64_t> by = const_int(m, sub(m, at, here));
-    if (!by) return std::nullopt;
-    out.push_back({family, *by});
-  }
-  return out;
-}
-
-std::vector<ExprId> bodies_of(const Module& m, FamilyId id) {
-  std::vector<ExprId> out;
-  for_each_body(m, id, [&](ExprId body) { out.push_back(body); });
-  return out;
-}
-
-// Widens the region by what one more member reads; false when that is out of order.
-bool admit(Region& region, Role role, const std::vector<Offset>& reads) {
-  Region wider = region;
-  for (const Offset& o : reads) {
-    Role read = region.members.at(o.member).role;
-    bool local = read == Role::ForwardLocal || read == Role::BackwardLocal;
-    if (local && o.by != 0) return false;
-    if (!backward_role(role)) {
-      if (backward_role(read) || o.by > 0) return false;
-      wider.before = std::max(wider.before, -o.by);
-    } else if (read == Role::Forward) {
-      wider.before = std::max(wider.before, -o.by);
-      wider.after = std::max(wider.after, o.by);
-    } else if (read == Role::Backward) {
-      if (o.by < 0) return false;
-      wider.ahead = std::max(wider.ahead, o.by);
-    } else if (read == Role::ForwardLocal) {
-      return false;
-    }
-  }
-  region = wider;
-  return true;
-}
-
-// Families that follow the members step by step.
-void add_locals(Module& m, Region& region, const std::vector<FamilyId>& reached) {
-  auto read_by_backward = [&](FamilyId id) {
-    bool found = false;
-    for (const auto& [reader, member] : region.members) {
-      if (!backward_role(member.role)) continue;
-      for (ExprId body : bodies_of(m, reader)) {
-        for_each_access(m, body, [&](const Access& a) { found |= a.family == id; });
-      }
-    }
-    return found;
-  };
-  for (bool more = true; more;) {
-    more = false;
-    for (FamilyId id : reached) {
-      if (region.members.contains(id) || m[id].kind != Family::Kind::Defined) continue;
-      for (uint32_t p = 0; p < m[id].rank(); ++p) {
-        auto reads = offsets(m, region, bodies_of(m, id), slot(m, p), read_by_backward(id));
-        if (!reads || reads->empty()) continue;
-        std::optional<int64_t> extent = const_int(m, m[id].coords[p].extent);
-        if (!extent || *extent > region.steps) continue;
-        Role role = Role::ForwardLocal;
-        for (const Offset& o : *reads) {
-          if (backward_role(region.members.at(o.member).role) || o.by > 0)
-            role = Role::BackwardLocal;
-        }
-        if (read_by_backward(id)) role = Role::BackwardLocal;
-        if (!admit(region, role, *reads)) continue;
-        region.members[id] = {p, role};
-        more = true;
-        break;
-      }
-    }
-  }
-}
-
-// ---- cutting -----------------------------------------------------------------------------------
-
 // Cells (s, r) whose step s·K + r lies in an interval, as boxes.
 struct Piece {
   int64_t s0, s1, r0, r1;
@@ -214,19 +53,19 @@ class StripMiner {
       const Family& f = before.at(id);
       switch (member.role) {
         case Role::Forward:
-          define(run_.at(id), f, member, false);
-          define(again_.at(id), f, member, true);
+          define(run_.at(id), id, f, member, false);
+          define(again_.at(id), id, f, member, true);
           define_start(id, f, member);
           break;
-        case Role::ForwardLocal: define(run_.at(id), f, member, false); break;
+        case Role::ForwardLocal: define(run_.at(id), id, f, member, false); break;
         case Role::Backward:
-        case Role::BackwardLocal: define(run_.at(id), f, member, true); break;
+        case Role::BackwardLocal: define(run_.at(id), id, f, member, true); break;
       }
     }
     for (FamilyId id : outside) {
       rewrite_family(m_, id, [&](ExprId e) { return place(e, {}); });
     }
-    for (const auto& [id, member] : region_.members) define_whole(id, member);
+    for (const auto& [id, member] : region_.members) define_whole(id);
     m_.locksteps.push_back(std::move(up_));
     m_.locksteps.push_back(std::move(down_));
   }
@@ -331,8 +170,10 @@ class StripMiner {
     });
   }
 
-  // The clauses of `f`, cut into segments. `in_backward`: computed in the backward run.
-  void define(FamilyId id, const Family& f, const Region::Member& member, bool in_backward) {
+  // The clauses of member `of`, which were those of `f`, cut into segments. `in_backward`: computed
+  // in the backward run.
+  void define(FamilyId id, FamilyId of, const Family& f, const Region::Member& member,
+              bool in_backward) {
     uint32_t p = member.position;
     int64_t before = halo(member.role), wide = width(member.role, in_backward);
     // Of a backward recurrence the steps after a segment are those at the start of the next one.
@@ -371,7 +212,7 @@ class StripMiner {
       return access(m_, from, std::move(at));
     };
     if (before > 0) {
-      add_clause(0, segments_, 0, before, all, cell(start_.at(of(id)), slot(m_, 0), slot(m_, 1)),
+      add_clause(0, segments_, 0, before, all, cell(start_.at(of), slot(m_, 0), slot(m_, 1)),
                  f.span);
     }
     if (own < wide - before) {
@@ -399,7 +240,7 @@ class StripMiner {
   }
 
   // Under its own name: for whoever asks for all steps.
-  void define_whole(FamilyId id, const Region::Member& member) {
+  void define_whole(FamilyId id) {
     Family& f = m_.families[id];
     Access a{id, {}};
     std::vector<Range> box;
@@ -408,7 +249,6 @@ class StripMiner {
       box.push_back({lit(0), f.coords[k].extent});
     }
     ExprId body = read(a, {});
-    (void)member;
     f.clauses = {{std::move(box), body, f.span}};
   }
 
@@ -564,16 +404,6 @@ class StripMiner {
     EIN_CHECK(v, "a number of steps is not known");
     return *v;
   }
-  // The member that a `_run` or `_again` family stands for.
-  FamilyId of(FamilyId made) const {
-    for (const auto* map : {&run_, &again_}) {
-      for (const auto& [id, family] : *map) {
-        if (family == made) return id;
-      }
-    }
-    EIN_UNREACHABLE("not a family of this cut");
-  }
-
   Module& m_;
   const Region& region_;
   int64_t k_, segments_;
@@ -582,34 +412,6 @@ class StripMiner {
 };
 
 }  // namespace
-
-std::optional<Region> find_region(Module& m, const std::map<FamilyId, uint32_t>& forward,
-                                  const std::map<FamilyId, uint32_t>& backward,
-                                  const std::vector<FamilyId>& reached) {
-  Region region;
-  for (const auto& [id, position] : forward) region.members[id] = {position, Role::Forward};
-  for (const auto& [id, position] : backward) region.members[id] = {position, Role::Backward};
-  auto known = [&](FamilyId id, uint32_t position) {
-    region.steps = std::max(region.steps, const_int(m, m[id].coords[position].extent).value_or(-1));
-    for (const Clause& c : m[id].clauses) {
-      if (!const_int(m, c.box[position].lo) || !const_int(m, c.box[position].hi)) return false;
-    }
-    return const_int(m, m[id].coords[position].extent).has_value();
-  };
-  for (const auto& [id, member] : region.members) make_relative(m, region, id, member.position);
-  for (const auto& [id, member] : std::map(region.members)) {
-    if (m[id].kind != Family::Kind::Defined || !known(id, member.position)) return std::nullopt;
-    auto reads =
-        offsets(m, region, bodies_of(m, id), slot(m, member.position), backward_role(member.role));
-    if (!reads || !admit(region, member.role, *reads)) return std::nullopt;
-  }
-  add_locals(m, region, reached);
-  std::erase_if(region.members, [&](const auto& item) {
-    bool local = item.second.role == Role::ForwardLocal || item.second.role == Role::BackwardLocal;
-    return local && !known(item.first, item.second.position);
-  });
-  return region;
-}
 
 void strip_mine(Module& m, const Region& region, int64_t segment,
                 const std::vector<FamilyId>& reached) {

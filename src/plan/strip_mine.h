@@ -27,6 +27,19 @@ struct Region {
   int64_t ahead = 0;   // and after, of a backward member
 };
 
+bool backward_role(Region::Member::Role role);
+
+// How far from `here` some expressions read a member, over all their reads of members; nothing when
+// some read is at another place. The backward run starts when all forward steps are done, so a
+// forward step with a known number is at hand there (`in_backward`) and does not count.
+struct Offset {
+  core::FamilyId member;
+  int64_t by = 0;
+};
+std::optional<std::vector<Offset>> offsets(core::Module& m, const Region& region,
+                                           const std::vector<core::ExprId>& bodies,
+                                           core::ExprId here, bool in_backward);
+
 // The recurrences of `forward` and `backward` (with their step coordinates) and all that follows
 // them step by step; nothing when a recurrence reads another at steps that are not a constant
 // distance away.

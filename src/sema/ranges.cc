@@ -316,6 +316,12 @@ void infer_ranges(Sema& s, ClauseOut& clause,
                                         ? zero(s, clause.body.type)
                                         : core::number(s.m, 0, clause.body.type));
     whole.body = core::apply(s.m, core::Op::Select, {clause.gate, whole.body, no});
+    // A gate that is known leaves only one side; the ranges are those of all that was written.
+    if (core::get_if<core::BoolLit>(s.m, clause.gate)) {
+      core::Clause written = whole;
+      written.body = clause.body.body;
+      collect(p, written);
+    }
   }
   for (const Left& l : clause.left) {
     Variable* v = l.index ? p.left_variable(*l.index) : nullptr;
