@@ -1,0 +1,82 @@
+"""The programs of examples/ run natively and end in the figures that they promise, and examples/README.md names
+each of them. Usage: examples.py ROOT EIN
+
+A program's last line of output holds its figure: a word, then a number (the last number where the line shows a change,
+`loss 1.0 → 0.1`). The programs assert a bound of their own; this asserts the number, so that a change of the
+arithmetic or of a derivative shows even where the bound still holds."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# program: (the word of its last line, the number, by how much it may differ: rounding grows in long runs)
+FIGURES = {
+    "gaussian_mixture.ein": ("nll", 2.1440, 0.0005),
+    "heat_source.ein": ("inside", 0.996, 0.002),
+    "kalman.ein": ("loss", 1.2804, 0.0005),
+    "linear_regression.ein": ("loss", 0.0090, 0.0001),
+    "logistic_regression.ein": ("loss", 0.0349, 0.0002),
+    "lorenz.ein": ("exponent", 0.904, 0.03),  # chaos: the last digits of a step decide where the path goes
+    "lotka_volterra.ein": ("error", 0.0031, 0.0005),
+    "lstm.ein": ("loss", 0.0022, 0.0003),
+    "mlp.ein": ("loss", 0.0152, 0.0005),
+    "newton.ein": ("value", 3.4e-20, 1e-19),
+    "routing.ein": ("border", 0.387, 0.01),
+    "train.ein": ("loss", 0.0005, 0.0002),
+    "value_iteration.ein": ("value", 3.5131, 0.0005),
+    "wave.ein": ("error", 0.0009, 0.0003),
+}
+
+
+def problem_of(ein, path, word, number, tolerance):
+    done = subprocess.run([ein, "run", str(path)], capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        return f"status {done.returncode}: {done.stderr}"
+    if done.stderr:
+        return f"says {done.stderr}"
+    last = done.stdout.rstrip("\n").rpartition("\n")[2]
+    found = re.fullmatch(re.escape(word) + r" (?:\S+ → )?(-?\d\S*)", last)
+    if not found:
+        return f"ends in `{last}`, not in `{word}` and a number"
+    if not abs(float(found.group(1)) - number) <= tolerance:
+        return f"ends in `{last}`, expected {number} ± {tolerance}"
+    if "assert(" not in path.read_text():
+        return "asserts nothing"
+    return None
+
+
+def self_test(ein):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "p.ein"
+        path.write_text('print("first");\nprint("loss 2.0 → {0.25}");\nassert(true);\n')
+        assert problem_of(ein, path, "loss", 0.25, 0.0) is None, problem_of(ein, path, "loss", 0.25, 0.0)
+        assert problem_of(ein, path, "loss", 0.3, 0.01)
+        assert problem_of(ein, path, "error", 0.25, 0.0)
+        for bad in ('print("loss {0.25}");\n', 'print("loss {0.25}");\nassert(false);\n',
+                    'print("loss {0.0 / 0.0}");\nassert(true);\n'):
+            path.write_text(bad)
+            assert problem_of(ein, path, "loss", 0.25, 0.0), bad
+
+
+def main(root, ein):
+    self_test(ein)
+    folder = root / "examples"
+    readme = (folder / "README.md").read_text()
+    names = sorted(p.name for p in folder.glob("*.ein"))
+    problems = [(name, "has no figure in tests/examples.py") for name in names if name not in FIGURES]
+    problems += [(name, "does not exist") for name in FIGURES if name not in names]
+    problems += [(name, "is not in examples/README.md") for name in names if f"({name})" not in readme]
+    for name in sorted(set(FIGURES) & set(names)):
+        problem = problem_of(ein, folder / name, *FIGURES[name])
+        if problem:
+            problems.append((name, problem))
+    for name, problem in problems:
+        print(f"{name}: {problem}")
+    print(f"{len(names)} programs, {len(problems)} problems")
+    return 1 if problems or not names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2]))
