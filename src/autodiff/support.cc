@@ -117,6 +117,11 @@ class Group {
         continue;
       }
       ExprId cut = apply(m_, Op::Max, {r.lo, apply(m_, Op::Min, {r.hi, edge})});
+      if (cut == r.lo || cut == r.hi) {  // all of it, or none
+        out.push_back(c);
+        if (cut == (downward_ ? r.lo : r.hi)) out.back().body = zero;
+        continue;
+      }
       Clause low = c, high = c;
       low.box[position] = {r.lo, cut};
       high.box[position] = {cut, r.hi};
@@ -143,7 +148,7 @@ void start_at_seeds(Module& m, const std::set<FamilyId>& adjoints) {
     if (!q) continue;
     bool own = std::all_of(q->members.begin(), q->members.end(), [&](const auto& member) {
       const Family& f = m[member.family];
-      return adjoints.contains(member.family) && is_float(f.dtype);
+      return adjoints.contains(member.family) && f.generated && is_float(f.dtype);
     });
     if (own) Group(m, *q).cut();
   }
