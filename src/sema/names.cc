@@ -74,6 +74,11 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         stmt.node,
         [&](const ast::Let& l) {
           if (l.tuple) {
+            if (!l.value) {
+              s.diags.error(Code::E0405, "a pattern has no value")
+                  .primary(l.names[0].span, "there is nothing to take apart")
+                  .help("an input has one name: declare each of them with its type");
+            }
             const ast::TupleType* type = tuple_type(s, l.type);
             if (l.type && (!type || type->items.size() != l.names.size())) {
               s.diags
@@ -88,6 +93,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
               const ast::Name& n = l.names[i];
               if (text(n.symbol) == "_") continue;
               declare_value(s, scope, n, id, l.has_slots, false);
+              if (!l.value) scope.values[n.symbol]->state = Definition::State::Bad;
               if (type) declare_extent_names(s, scope, type->items[i], scope.values[n.symbol]);
             }
             return;
