@@ -170,6 +170,7 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
+void report_faults();  // of this thread: signals such as SIGSEGV are reported, with status 70
 // A failure while the program ran, like any other diagnostic; without `sources` it has no place.
 int runtime_error(const RuntimeError& error, const CommonOptions& options,
                   const SourceMap* sources = nullptr);

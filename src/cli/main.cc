@@ -200,6 +200,7 @@ int dispatch(int argc, char** argv) {
 namespace {
 
 int guarded(int argc, char** argv) {
+  ein::cli::report_faults();
   try {
     return ein::cli::dispatch(argc, argv);
   } catch (const ein::InternalError& e) {

@@ -129,6 +129,18 @@ class Failures(Cli):
         done = self.check([program], 3, "")
         self.assertIn(f"error[E0804]: assertion failed\n --> {program}:2:3\n", done.stderr)
 
+    def test_a_fault_is_reported(self):
+        program = self.write("a.ein", LONG + "print(h[9]);\n")
+        for number, text in ((signal.SIGSEGV, "an address that is not ours"), (signal.SIGABRT, "the process gave up")):
+            running = subprocess.Popen([test_cli.EIN, "run", program], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            time.sleep(0.5)
+            running.send_signal(number)
+            out, err = running.communicate(timeout=20)
+            self.assertEqual((running.returncode, out), (70, ""), err)
+            self.assertIn("ein: a fault in the compiler: " + text, err)
+            self.assertIn("please report it", err)
+
     def test_an_equal_expression_elsewhere(self):
         # Equal expressions are one node, which knows the first of its places.
         i = self.npy("i.npy", "i32", [1], [7])
