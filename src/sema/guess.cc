@@ -22,22 +22,31 @@ struct Guesser {
   Sema& s;
   Env& env;
   const Definition* self;
+  // What was asked before; nothing while it is being found out, so that a cycle ends. Without these
+  // names that read each other twice would be followed exponentially often.
+  std::map<const Definition*, std::optional<Guess>> members = {};
+  std::map<TreeId, std::optional<Guess>> values = {};  // of locals
 
   std::optional<Guess> name(Symbol symbol, const Locals& locals, int depth) {
     if (auto it = locals.find(symbol); it != locals.end()) {
-      return it->second ? expr(it->second, locals, depth) : std::nullopt;
+      if (!it->second) return std::nullopt;
+      auto [known, fresh] = values.try_emplace(it->second);
+      if (fresh) known->second = expr(it->second, locals, depth);
+      return known->second;
     }
     Definition* d = find_definition(env, symbol);
     if (!d || d == self) return std::nullopt;
     if (d->group == self->group && d->scope == self->scope) {
       // Another member: its own clauses say, unless it is already known.
       if (d->family) return Guess{Typing::Fixed, s.m[d->family].dtype};
+      auto [known, fresh] = members.try_emplace(d);
+      if (!fresh) return known->second;
       std::optional<Guess> out;
       for (ast::StmtId id : d->clauses) {
         const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
         if (l && l->value) out = join(out, expr(l->value, {}, depth));
       }
-      return out;
+      return members[d] = out;
     }
     define(s, *d);
     if (d->inlined) return Guess{d->inlined->typing, d->inlined->type};
