@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sema/define.h"
 #include "sema/coords.h"
 
 namespace ein::sema {
@@ -267,6 +268,12 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
       e.help("name the values, each is a family: `let (a, b)[i] = …`");
     }
     return;
+  }
+  if (g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed) {
+    // Literals take the type that is written on the left.
+    ast::TypeId written = type_of(s, d);
+    if (auto type = written ? element_type(s, written) : std::nullopt)
+      g.body = adapt(s, env, g.body, *type);
   }
   g.body = as_data(s, env, g.body);
   if (g.body.poison()) return;
