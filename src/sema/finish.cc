@@ -72,6 +72,15 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
   return closed(s, out) ? std::optional(out) : std::nullopt;
 }
 
+bool divides(const Sema& s, CoreId e) {
+  bool found = false;
+  core::for_each_node(s.m, e, [&](CoreId x) {
+    const auto* a = core::get_if<core::Apply>(s.m, x);
+    found |= a && (a->op == core::Op::Div || a->op == core::Op::Mod) && s.m[x].type == DType::I64;
+  });
+  return found;
+}
+
 void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,
                 CoreId e, CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
@@ -81,7 +90,11 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   std::string why;
   bool below = false;
   if (facts.guarded) {
-    // Under a condition only a read that is wrong wherever it happens is an error.
+    // Under a condition only a read that is wrong wherever it happens is an error. Proofs do not
+    // see through a division, and `t / 2 >= 1` may keep it from ever happening.
+    if (std::any_of(facts.holds.begin(), facts.holds.end(),
+                    [&](CoreId cond) { return divides(s, cond); }))
+      return;
     below = core::proves_lt(s.m, e, zero, facts);
     if (below) why = "it is always below 0";
     if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";
