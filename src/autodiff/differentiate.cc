@@ -140,6 +140,8 @@ class Differentiator {
     for (uint32_t i = 0; i < m_.families.size(); ++i) {
       if (names.contains(m_[FamilyId(i)].name)) made.insert(FamilyId(i));
     }
+    // What was inlined last may have left a sum over an index that its body no longer mentions.
+    for (FamilyId id : made) simplify(m_, id);
     start_at_seeds(m_, made);
   }
 
