@@ -180,6 +180,7 @@ void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId
                   const core::Facts& facts) {
   Sema& s = p.s;
   CoreId extent = resolve(s, s.m[family].coords[position].extent);
+  if (!extent) return;  // an error in its definition was reported
   core::AffineForm form = core::affine_form(s.m, e);
   std::vector<uint32_t> slots = slots_in(s, form);
   if (slots.empty()) return;
