@@ -6,6 +6,7 @@
 
 #include "core/build.h"
 #include "core/normal.h"
+#include "core/product.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
 
@@ -14,33 +15,6 @@ namespace ein::autodiff {
 using namespace core;
 
 namespace {
-
-// A product as ± num… / den…
-struct Product {
-  bool negative = false;
-  std::vector<ExprId> num, den;
-};
-
-void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
-  const auto* a = get_if<Apply>(m, e);
-  if (a && a->op == Op::Neg) {
-    out.negative = !out.negative;
-    return flatten(m, a->args[0], inverse, out);
-  }
-  if (a && (a->op == Op::Mul || (a->op == Op::Div && !inverse))) {
-    flatten(m, a->args[0], inverse, out);
-    return flatten(m, a->args[1], inverse != (a->op == Op::Div), out);
-  }
-  (inverse ? out.den : out.num).push_back(e);
-}
-
-ExprId product(Module& m, const Product& p, DType type) {
-  ExprId v;
-  for (ExprId e : p.num) v = v ? mul(m, v, e) : e;
-  if (!v) v = float_lit(m, 1, type);
-  for (ExprId e : p.den) v = apply(m, Op::Div, {v, e});
-  return v;
-}
 
 uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
 
@@ -212,8 +186,7 @@ class Contractor {
 
   // What stands for the sum; invalid when it stays.
   ExprId push(const Place& p) {
-    Product factors;
-    flatten(m_, p.sum.body, false, factors);
+    const Product factors = as_product(m_, p.sum.body);
     scope_ = p.sum.first + static_cast<uint32_t>(p.sum.over.size());
     for (size_t k = 0; k < factors.num.size(); ++k) {
       std::optional<Request> r = as_request(factors.num[k], scope_);
@@ -252,7 +225,7 @@ class Contractor {
     auto middle = parts.begin() + static_cast<ptrdiff_t>(outside);
     ExprId inner_gate = all_of(m_, {middle, parts.end()});
     FamilyId of = direction ? r.den : r.num;
-    ExprId v = product(m_, inner, m_[of].dtype);
+    ExprId v = from_product(m_, inner, m_[of].dtype);
     if (m_[v].type != m_[of].dtype || m_[r.num].dtype != m_[r.den].dtype) return {};
 
     Facts facts = p.facts;
@@ -288,7 +261,7 @@ class Contractor {
     }
     // What is left of the sum.
     outer.num.push_back(request(m_, std::move(made), span));
-    ExprId body = product(m_, outer, m_[p.node].type);
+    ExprId body = from_product(m_, outer, m_[p.node].type);
     if (rest.negative) body = neg(m_, body);
     return without(p, summed, all_of(m_, {parts.begin(), middle}), body);
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/build.h"
+#include "core/product.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "core/solve_gates.h"
@@ -22,34 +23,6 @@ bool as_gated(const Module& m, ExprId e, Gated& out) {
   if (!zero || zero->value != 0) return false;
   out = {a->args[0], a->args[1]};
   return true;
-}
-
-// A product as ± num… / den…, in source order.
-struct Product {
-  bool negative = false;
-  std::vector<ExprId> num, den;
-};
-
-void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
-  const auto* a = get_if<Apply>(m, e);
-  if (a && a->op == Op::Neg) {
-    out.negative = !out.negative;
-    return flatten(m, a->args[0], inverse, out);
-  }
-  if (a && (a->op == Op::Mul || (a->op == Op::Div && !inverse))) {
-    flatten(m, a->args[0], inverse, out);
-    return flatten(m, a->args[1], inverse != (a->op == Op::Div), out);
-  }
-  (inverse ? out.den : out.num).push_back(e);
-}
-
-ExprId product(Module& m, const std::vector<ExprId>& num, const std::vector<ExprId>& den,
-               DType type) {
-  ExprId v;
-  for (ExprId e : num) v = v ? mul(m, v, e) : e;
-  if (!v) v = float_lit(m, 1, type);
-  for (ExprId e : den) v = apply(m, Op::Div, {v, e});
-  return v;
 }
 
 uint64_t binders_of(const Reduce& r) {
@@ -122,8 +95,7 @@ ExprId pull_factors(Module& m, ExprId e) {
   if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type))
     return e;
   Reduce r = *in;
-  Product p;
-  flatten(m, r.body, false, p);
+  const Product p = as_product(m, r.body);
   uint64_t binders = binders_of(r);
   Product outer, inner;
   for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
@@ -136,10 +108,10 @@ ExprId pull_factors(Module& m, ExprId e) {
   for (ExprId& x : outer.num) x = lift(m, r, x);
   for (ExprId& x : outer.den) x = lift(m, r, x);
   DType type = m[e].type;
-  r.body = product(m, inner.num, inner.den, type);
+  r.body = from_product(m, inner, type);
   ExprId sum = reduce(m, r, m[e].span);
   outer.num.push_back(sum);
-  ExprId v = product(m, outer.num, outer.den, type);
+  ExprId v = from_product(m, outer, type);
   return p.negative ? neg(m, v) : v;
 }
 

@@ -80,6 +80,9 @@ class StripMiner {
 
   ExprId lit(int64_t v) { return int_lit(m_, v); }
   Range range(int64_t lo, int64_t hi) { return {lit(lo), lit(hi)}; }
+  ExprId zero_of(const Family& f) {
+    return f.dtype == DType::Bool ? bool_lit(m_, false) : number(m_, 0, f.dtype);
+  }
 
   Family generated(const Family& of, const std::string& suffix) {
     Family f;
@@ -202,7 +205,7 @@ class StripMiner {
         add_clause(x.s0, x.s1, before + x.r0, before + x.r1, c.box, body, c.span);
       }
     }
-    ExprId zero = f.dtype == DType::Bool ? bool_lit(m_, false) : number(m_, 0, f.dtype);
+    ExprId zero = zero_of(f);
     for (const Piece& x : pieces(constant(f.coords[p].extent), segments_ * k_ + own, own)) {
       add_clause(x.s0, x.s1, before + x.r0, before + x.r1, all, zero, f.span);
     }
@@ -233,7 +236,7 @@ class StripMiner {
       for (auto* box : {&first, &later}) box->push_back({lit(0), f.coords[k].extent});
       last.push_back(slot(m_, static_cast<uint32_t>(last.size())));
     }
-    ExprId zero = f.dtype == DType::Bool ? bool_lit(m_, false) : number(m_, 0, f.dtype);
+    ExprId zero = zero_of(f);
     std::vector<Clause>& clauses = m_.families[start_.at(id)].clauses;
     clauses.push_back({first, zero, f.span});
     if (segments_ > 1) clauses.push_back({later, access(m_, run_.at(id), last), f.span});

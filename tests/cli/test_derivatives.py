@@ -2,15 +2,13 @@
 
 import html.parser
 import json
-import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
-EIN = None
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import test_tools  # noqa: E402
+from test_tools import ROOT, Tools  # noqa: E402
 
 MATMUL = """let A: [f32; i, k];
 let B: [f32; k, j];
@@ -24,16 +22,7 @@ let loss = sum[o](y[o] * y[o]);
 """
 
 
-class Verbs(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def ein(self, *args, stdin=""):
-        return subprocess.run([EIN, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=120,
-                              cwd=self.folder, env={**os.environ, "NO_COLOR": "1"})
-
+class Verbs(Tools):
     def expect(self, result, status, out="", err=""):
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         self.assertIn(out, result.stdout)
@@ -194,5 +183,5 @@ class Audit(Verbs):
 
 
 if __name__ == "__main__":
-    EIN = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    test_tools.EIN = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()
