@@ -50,6 +50,7 @@ int run_verb(const RunCommand& command) {
   RunOptions options;
   options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   options.opt_level = command.opt_level;
+  options.threads = command.threads;
   options.check_overflow = command.check_overflow;
   options.show = command.show;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;

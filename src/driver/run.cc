@@ -10,6 +10,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
+#include "runtime/pool.h"
 #include "runtime/show.h"
 
 namespace ein {
@@ -157,6 +158,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     if (native) {
       NativeOptions native_options;
       native_options.opt_level = options.opt_level;
+      set_threads(options.threads);
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;

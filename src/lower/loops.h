@@ -131,6 +131,9 @@ struct Loop {
   std::vector<VarId> folds;  // reduce only
   Block body;
   SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
+  // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
+  // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
+  ExprId grain = {};
 };
 
 struct Check {
@@ -179,6 +182,7 @@ struct Buffer {
     Input,     // supplied by the caller, read only
     Constant,  // an array literal, filled when compiling
     Output,    // asked for
+    Row,       // scratch of one iteration of a loop: every thread has its own
     Temp,      // everything else that is stored
   };
   std::string name;
@@ -196,8 +200,8 @@ struct Site {
     DivideByZero,
     TooDeep,  // calls of the function `name` inside each other
     Call,     // never the reason: where a function that stopped was called from
-    Step,  // values: the address of the step to come; `name` is the recurrence, `axis` its
-           // coordinate
+    Step,     // values: the address of the step to come; `name` is the recurrence, `axis` its
+              // coordinate
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
@@ -228,6 +232,9 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
 };
+
+// Lets threads share the outermost loops that may be (share.cc).
+void share_loops(Program& p);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).
