@@ -233,8 +233,9 @@ struct Program {
   std::vector<Kernel> kernels;
 };
 
-// Lets threads share the outermost loops that may be (share.cc).
-void share_loops(Program& p);
+// Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
+// (share.cc).
+void share_loops(Program& p, int64_t work);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).

@@ -76,7 +76,7 @@ loops::Program lower(plan::Plan& plan) {
   }
   // A function may call further ones.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
-  loops::share_loops(p);
+  loops::share_loops(p, plan.chunk_work);
   return p;
 }
 

@@ -12,12 +12,14 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kChunkWork = 1 << 17;  // simple operations: some tens of microseconds
-constexpr int64_t kUnknown = 16;         // iterations of a loop whose bounds are not known outside
-constexpr int64_t kCall = 16;            // operations of a function
+constexpr int64_t kUnknown = 16;  // iterations of a loop whose bounds are not known outside
+constexpr int64_t kCall = 16;     // operations of a function
+
+constexpr int64_t kMany = 1 << 20;  // more than that needs no exact count
 
 struct Sharing {
   Program& p;
+  int64_t chunk_work;
   std::set<VarId> visible = {};  // outside the loop looked at
 
   ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
@@ -71,7 +73,7 @@ struct Sharing {
             add(work(n.otherwise));
           },
           [&](const Loop& n) { add(repeated(n)); }, [&](const Check&) { out.constant += 1; },
-          [&](const Contract&) { out.constant += kChunkWork; },
+          [&](const Contract&) { out.constant += kMany; },
           [&](const Invoke&) { out.constant += kCall; });
     }
     return out;
@@ -84,7 +86,7 @@ struct Sharing {
     bool known = known_outside(n.lo) && known_outside(n.hi);
     if ((lo && hi) || !known) {
       int64_t count = lo && hi ? std::max<int64_t>(0, hi->value - lo->value) : kUnknown;
-      Work out{std::min<int64_t>(once.constant, kChunkWork) * std::min(count, kChunkWork), {}};
+      Work out{std::min(once.constant, kMany) * std::min(count, kMany), {}};
       for (ExprId e : once.more) out.more.push_back(times(e, integer(count)));
       return out;
     }
@@ -94,17 +96,17 @@ struct Sharing {
     return {0, {times(count, sum)}};
   }
 
-  // kChunkWork operations or a little more, whole vectors.
+  // As much work as a chunk should have, or a little more, whole vectors.
   ExprId grain(const Loop& n) {
     Work w = work(n.body);
     int64_t lanes = n.axis.width;
     if (w.more.empty()) {
-      return integer((kChunkWork / (std::max<int64_t>(w.constant, 1) * lanes) + 1) * lanes);
+      return integer((chunk_work / (std::max<int64_t>(w.constant, 1) * lanes) + 1) * lanes);
     }
     ExprId sum = integer(w.constant + 1);
     for (ExprId e : w.more) sum = op(core::Op::Add, sum, e);
     sum = op(core::Op::Max, sum, integer(1));  // a product of extents may have wrapped
-    ExprId vectors = op(core::Op::Div, integer(kChunkWork / lanes), sum);
+    ExprId vectors = op(core::Op::Div, integer(chunk_work / lanes), sum);
     return times(op(core::Op::Add, vectors, integer(1)), integer(lanes));
   }
 
@@ -169,8 +171,8 @@ struct Sharing {
 
 }  // namespace
 
-void share_loops(Program& p) {
-  for (Kernel& k : p.kernels) Sharing{p}.block(k.body);
+void share_loops(Program& p, int64_t work) {
+  for (Kernel& k : p.kernels) Sharing{p, work}.block(k.body);
 }
 
 }  // namespace ein::loops

@@ -18,6 +18,8 @@ using namespace core;
 // Lanes depend on the element size alone, never on the machine, so that sums have one shape.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
+constexpr int64_t kChunkWork = 1 << 17;  // some tens of microseconds
+
 uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
 
 // Loops over an extent known to be short don't fill a vector.
@@ -150,6 +152,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   Plan plan;
   plan.module = m;
   plan.wanted = wanted;
+  plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
   core::Module linear = m;
   if (choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);

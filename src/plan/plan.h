@@ -85,6 +85,7 @@ struct Plan {
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
+  int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
 };
@@ -98,8 +99,10 @@ struct Choices {
   // Whether a family joins a group where it may.
   std::function<std::optional<bool>(core::FamilyId)> joins;
   bool contractions = true;  // use the contraction class at all
-  bool scans = true;         // running reductions in linear time
-  bool rings = true;         // keep only the steps of a recurrence that are still read
+  // Simple operations in one chunk of a loop that threads share; 0: as many as are worth it.
+  int64_t chunk_work = 0;
+  bool scans = true;  // running reductions in linear time
+  bool rings = true;  // keep only the steps of a recurrence that are still read
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,
