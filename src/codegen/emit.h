@@ -61,6 +61,7 @@ struct Emitter {
   std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
   std::vector<llvm::Function*> functions = {};  // of the program, by number
   llvm::Value* calls = nullptr;                 // calls around the code; null in a kernel
+  bool fma = false;                             // the target has fused multiply-add
 
   // emit.cc
   llvm::Function* kernel(const loops::Kernel& k, const std::string& name);
@@ -111,6 +112,11 @@ struct Emitter {
   llvm::Value* cast(llvm::Value* x, DType from, DType to);
   llvm::Value* power(llvm::Value* x, llvm::Value* y, DType type);
   llvm::Value* call(NativeFn f, const std::vector<llvm::Value*>& args, llvm::Type* result);
+  // emit_math.cc: by formula where there is one, otherwise by the library.
+  llvm::Value* math(core::Op op, const std::vector<llvm::Value*>& args, DType type,
+                    NativeFn library);
+  llvm::Function* math_function(core::Op op, const std::vector<llvm::Value*>& args, DType type,
+                                NativeFn library);
   // The challenger takes the place of the holder (NaN beats numbers, the first NaN stays).
   llvm::Value* beats(bool max, llvm::Value* challenger, llvm::Value* holder, DType type);
 
@@ -126,6 +132,6 @@ inline bool is_unsigned(DType t) { return t == DType::U8 || t == DType::Bool; }
 
 // The whole program into `mod`; the function to call is named `kEntryName`.
 inline constexpr const char* kEntryName = "ein_run";
-void emit_program(const loops::Program& p, llvm::Module& mod);
+void emit_program(const loops::Program& p, llvm::Module& mod, bool fma);
 
 }  // namespace ein::codegen

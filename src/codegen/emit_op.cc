@@ -139,7 +139,7 @@ Value* Emitter::power(Value* x, Value* y, DType type) {
       return b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
     }
   }
-  return call(for_type(NativeFn::Pow32, type), {x, y}, type_of(type));
+  return math(Op::Pow, {x, y}, type, for_type(NativeFn::Pow32, type));
 }
 
 Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
@@ -172,7 +172,7 @@ Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
   }
   auto f = function_of(op);
   EIN_CHECK(f, std::string("not an operation on reals: ") + core::info(op).name);
-  return call(for_type(*f, type), args, type_of(type));
+  return math(op, args, type, for_type(*f, type));
 }
 
 Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {

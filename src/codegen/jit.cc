@@ -3,6 +3,7 @@
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
@@ -84,7 +85,7 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
   out.mod = std::make_unique<llvm::Module>("einlang", *out.context);
   out.mod->setTargetTriple(out.machine->getTargetTriple().str());
   out.mod->setDataLayout(out.machine->createDataLayout());
-  emit_program(p, *out.mod);
+  emit_program(p, *out.mod, out.machine->getMCSubtargetInfo()->checkFeatures("+fma"));
   std::string broken;
   llvm::raw_string_ostream message(broken);
   EIN_CHECK(!llvm::verifyModule(*out.mod, &message), "ill-formed LLVM IR: " + broken);
