@@ -43,6 +43,7 @@ struct RunCommand {
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
+  std::string cpu = "native";
   bool check_overflow = false;
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit

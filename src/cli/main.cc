@@ -79,6 +79,8 @@ int dispatch(int argc, char** argv) {
                     "integer overflow stops the program instead of wrapping");
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  run_app->add_option("--cpu", run.cpu, "the instructions that machine code may use")
+      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));

@@ -188,7 +188,7 @@ Value* Emitter::math(Op op, const std::vector<Value*>& args, DType type, NativeF
   const Known* k = known(op, type);
   if (!k) return call(library, args, type_of(type));
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
-  if (vector && k->inlined) return compute(b, *k, args, fma);
+  if (vector && k->inlined) return compute(b, *k, args, target.fma);
   std::vector<Value*> all{context};
   all.insert(all.end(), args.begin(), args.end());
   llvm::CallInst* c = b.CreateCall(math_function(op, args, type, library), all);
@@ -214,13 +214,13 @@ llvm::Function* Emitter::math_function(Op op, const std::vector<Value*>& args, D
   out->addFnAttr(llvm::Attribute::NoUnwind);
   out->addFnAttr(llvm::Attribute::NoInline);
   Emitter inside(p, mod, first_dim);
-  inside.fma = fma;
+  inside.target = target;
   inside.fn = out;
   inside.context = out->getArg(0);
   inside.b.SetInsertPoint(BasicBlock::Create(c, "entry", out));
   std::vector<Value*> own;
   for (size_t i = 0; i < args.size(); ++i) own.push_back(out->getArg(static_cast<unsigned>(i + 1)));
-  Value* result = compute(inside.b, k, own, fma);
+  Value* result = compute(inside.b, k, own, target.fma);
   double limit = type == DType::F64 ? k.limit : k.limit_middle;
   if (limit == 0) {
     inside.b.CreateRet(result);

@@ -154,11 +154,13 @@ Real Math::pow(Real x, Real y, bool middle) {
     Pair l = log_pair(a);
     Pair p = two_product(y, l.high);
     p.low = mad(y, l.low, p.low);
-    // Logarithms of 0 and of infinity have no pair, and a huge product has no low part.
+    // Logarithms of 0 and of infinity have no pair; a huge product has no low part, and that of a
+    // huge exponent need not be a number.
     Value* finite = both(less(constant(0), a), less(a, kInf));
     Real plain = y * select(equal(a, 0), -kInf, a);
     p.high = select(finite, p.high, plain);
-    p.low = select(both(finite, less(abs(p.high), 800)), p.low, constant(0));
+    p.low =
+        select(both(both(finite, less(abs(p.high), 800)), less(size, 0x1p900)), p.low, constant(0));
     result = exp(p);
   }
   Value* whole = is_integer(size);

@@ -34,6 +34,7 @@
 #include "core/core.h"
 #include "core/groups.h"
 #include "core/steps.h"
+#include "plan/total.h"
 
 namespace ein::plan {
 
@@ -66,6 +67,7 @@ struct Plan {
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
+  Overflow overflow = Overflow::Wraps;                       // of integers
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -76,6 +78,7 @@ struct Choices {
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
   bool contractions = true;  // use the contraction class at all
   bool rings = true;         // keep only the steps of a recurrence that are still read
+  Overflow overflow = Overflow::Wraps;
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,

@@ -257,7 +257,7 @@ bool check(const Function& f, DType type, int64_t count, const NativeOptions& op
   Worst w = compare(f, x, z, y);
   double bound = type == DType::F32 ? f.single : f.wide;
   bool good = w.ulp <= bound;
-  if (loud || !good) say(good ? "" : "too far:", f, type, w);
+  if (loud || !good) say(good ? name_of(options.processor) : "too far:", f, type, w);
   good &= special(f, type, c);
   good &= tail_agrees(f, c, x, z, y);
   return good;
@@ -310,7 +310,7 @@ double library_time(const Function& f, const Tensor& x, const Tensor& z) {
     case Op::Atan: one = std::atan; break;
     default: break;
   }
-  T (*volatile two)
+  T(*volatile two)
   (T, T) = f.op == Op::Pow     ? static_cast<T (*)(T, T)>(std::pow)
            : f.op == Op::Atan2 ? static_cast<T (*)(T, T)>(std::atan2)
                                : static_cast<T (*)(T, T)>(std::fmod);
@@ -379,8 +379,12 @@ int main(int argc, char** argv) {
     } else if (all) {
       if (!f.two) good &= every_float(f, {});
     } else {
-      good &= check(f, DType::F32, 100000, {}, loud);
-      good &= check(f, DType::F64, 50000, {}, loud);
+      for (Processor p : {Processor::Native, Processor::Sse2}) {
+        NativeOptions options;
+        options.processor = p;
+        good &= check(f, DType::F32, 100000, options, loud);
+        good &= check(f, DType::F64, 50000, options, loud);
+      }
     }
   }
   return good ? 0 : 1;
