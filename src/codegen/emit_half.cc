@@ -2,8 +2,6 @@
 // type. So every operation is one on floats, rounded, as in the reference; and what is stored needs
 // no rounding any more. All conversions round to the nearest, ties to even; subnormals, infinities
 // and NaN stay what they are.
-#include <llvm/IR/Intrinsics.h>
-
 #include "codegen/emit.h"
 
 namespace ein::codegen {
