@@ -357,12 +357,17 @@ int main(int argc, char** argv) {
   using namespace ein;
   bool all = false, time = false, loud = false;
   std::vector<std::string> names;
+  NativeOptions wish;  // of --all and --time: `--cpu NAME`
   for (int i = 1; i < argc; ++i) {
     std::string a = argv[i];
     if (a == "--all") {
       all = true;
     } else if (a == "--time") {
       time = true;
+    } else if (a == "--cpu" && i + 1 < argc) {
+      auto named = processor_named(argv[++i]);
+      if (!named || !runs_here(*named)) return 2;
+      wish.processor = *named;
     } else if (a == "-v") {
       loud = true;
     } else {
@@ -374,10 +379,10 @@ int main(int argc, char** argv) {
     auto named = [&](const std::string& n) { return n == core::info(f.op).name; };
     if (!names.empty() && std::none_of(names.begin(), names.end(), named)) continue;
     if (time) {
-      time_one(f, DType::F32, {});
-      time_one(f, DType::F64, {});
+      time_one(f, DType::F32, wish);
+      time_one(f, DType::F64, wish);
     } else if (all) {
-      if (!f.two) good &= every_float(f, {});
+      if (!f.two) good &= every_float(f, wish);
     } else {
       for (Processor p : {Processor::Native, Processor::Sse2}) {
         NativeOptions options;
