@@ -51,6 +51,12 @@ int run_verb(const RunCommand& command) {
   options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   options.opt_level = command.opt_level;
   options.threads = command.threads;
+  options.processor = *processor_named(command.cpu);
+  if (!runs_here(options.processor)) {
+    return usage_error(fmt::format(
+        "--cpu {}: this machine does not have these instructions; the most it has is `{}`",
+        command.cpu, name_of(best_here())));
+  }
   options.check_overflow = command.check_overflow;
   options.show = command.show;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;

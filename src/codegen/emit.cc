@@ -12,7 +12,7 @@ namespace ein::codegen {
 using llvm::BasicBlock;
 using llvm::Value;
 
-void emit_program(const loops::Program& p, llvm::Module& mod) {
+void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   auto& c = mod.getContext();
   std::vector<uint32_t> first_dim;
   uint32_t dims = 0;
@@ -27,6 +27,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   for (size_t i = 0; i < p.functions.size(); ++i) {
     Emitter e(p, mod, first_dim);
     e.functions = functions;
+    e.target = target;
     e.function(p.functions[i], functions[i]);
   }
   auto* pointer = llvm::PointerType::getUnqual(c);
@@ -37,6 +38,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     Emitter e(p, mod, first_dim);
     e.functions = functions;
+    e.target = target;
     llvm::Function* f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
     Value* status = b.CreateCall(f, {run->getArg(0)});
     BasicBlock* next = BasicBlock::Create(c, "next", run);

@@ -19,6 +19,7 @@ struct Code {
 
 struct JitOptions {
   int opt_level = 2;  // 0: none; otherwise the short pipeline
+  Processor processor = Processor::Native;
 };
 
 struct JitTimes {  // milliseconds

@@ -16,6 +16,7 @@
 #include "core/eval_call.h"
 #include "core/normal.h"
 #include "core/rewrite.h"
+#include "core/scalar.h"
 #include "lower/lower.h"
 #include "runtime/block.h"
 #include "runtime/pool.h"
@@ -41,7 +42,7 @@ double now_ms() {
   return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-bool supported(DType t) { return t != DType::F16 && t != DType::BF16 && t != DType::Str; }
+bool supported(DType t) { return t != DType::Str; }
 
 // The first reason why a planned module cannot become machine code; empty when there is none.
 std::string limitation(const plan::Plan& plan) {
@@ -90,6 +91,10 @@ RuntimeError why_stopped(const Native& n, const NativeFailure& failure,
   switch (site.kind) {
     case loops::Site::Kind::DivideByZero:
       return {Code::E0806, "integer division by zero", site.span, site.statement};
+    case loops::Site::Kind::Overflow:
+      return {Code::E0809,
+              core::overflow_text(site.op, site.type, failure.values[0], failure.values[1]),
+              site.span, site.statement};
     case loops::Site::Kind::TooDeep:
       return {Code::E0810, core::too_deep_text(site.name), site.span, {}};
     case loops::Site::Kind::Call:
@@ -273,7 +278,7 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
                         buffers.dims.data(),
                         params.data(),
                         &failure,
-                        native_functions(),
+                        native_functions(level_of(n.options.processor)),
                         wake,
                         poll,
                         &polled};
@@ -320,7 +325,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   }
   n.lives = codegen::lifetimes(n.program);
   codegen::JitTimes times;
-  n.code = codegen::jit(n.program, {options.opt_level}, &times);
+  n.code = codegen::jit(n.program, {options.opt_level, options.processor}, &times);
   n.times = {{"plan", t1 - t0},    {"lower", t2 - t1},           {"target", times.target},
              {"emit", times.emit}, {"optimise", times.optimise}, {"machine", times.machine},
              {"link", times.link}, {"total", now_ms() - t0}};
@@ -347,8 +352,12 @@ std::string emit(Native& native, Emit what) {
   switch (what) {
     case Emit::Plan: return plan::print(native.plan);
     case Emit::Loops: return loops::print(native.program);
-    case Emit::Llvm: return codegen::llvm_text(native.program, {native.options.opt_level});
-    case Emit::Assembly: return codegen::assembly_text(native.program, {native.options.opt_level});
+    case Emit::Llvm:
+      return codegen::llvm_text(native.program,
+                                {native.options.opt_level, native.options.processor});
+    case Emit::Assembly:
+      return codegen::assembly_text(native.program,
+                                    {native.options.opt_level, native.options.processor});
   }
   EIN_UNREACHABLE("emit");
 }

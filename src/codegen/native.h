@@ -17,6 +17,7 @@
 #include "core/core.h"
 #include "core/eval.h"
 #include "plan/plan.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -25,10 +26,11 @@ class Native;
 
 struct NativeOptions {
   int opt_level = 2;
-  plan::Choices choices;  // for tests that draw plans at random
+  Processor processor = Processor::Native;  // must be one that runs here
+  plan::Choices choices;                    // for tests that draw plans at random
 };
 
-// Reports what cannot be compiled natively (f16, bf16 and strings) instead of guessing.
+// Reports what cannot be compiled natively (strings) instead of guessing.
 std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});

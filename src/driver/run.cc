@@ -151,14 +151,12 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
-    if (native && options.check_overflow) {
-      out.fallback = "native code does not check for integer overflow";
-      native = false;
-    }
     if (native) {
       NativeOptions native_options;
       native_options.opt_level = options.opt_level;
       set_threads(options.threads);
+      native_options.processor = options.processor;
+      if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;
@@ -204,6 +202,8 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
                                              const std::string& stage) {
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
+  native_options.processor = options.processor;
+  if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan

@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "core/eval.h"
 #include "plan/checkpoint.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -20,12 +21,13 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
-  int threads = 0;                      // that share loops; 0: as many as there are processors
-  bool check_overflow = false;          // integer overflow is an error instead of wrapping
-  std::optional<uint64_t> grad_memory;  // bytes; see plan/checkpoint.h
-  std::vector<std::string> show;        // values asked for besides what effects need
-  Monitor* monitor = nullptr;           // told where the program is, and may stop it
-  std::vector<std::string> watch;       // recurrences whose steps the monitor is shown
+  int threads = 0;                          // that share loops; 0: one per processor
+  Processor processor = Processor::Native;  // one that runs here
+  bool check_overflow = false;              // integer overflow is an error instead of wrapping
+  std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
+  std::vector<std::string> show;            // values asked for besides what effects need
+  Monitor* monitor = nullptr;               // told where the program is, and may stop it
+  std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
 };
 
 struct RunResult {

@@ -25,7 +25,8 @@
 // - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
 //   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
-// - Integers wrap. Division and % truncate. min and max propagate the first NaN.
+// - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
+// and % truncate. min and max propagate the first NaN.
 #pragma once
 
 #include <cstdint>
@@ -62,12 +63,16 @@ struct Apply {
   core::Op op;
   std::vector<ExprId> args;
 };  // strict, Select and logic included
+struct Overflows {
+  core::Op op;
+  std::vector<ExprId> args;
+};  // bool: the exact result does not fit the type of the arguments
 struct Load {
   BufferId buffer;
   std::vector<ExprId> at;
 };
 
-using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Load>;
+using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Overflows, Load>;
 
 struct Expr {
   Node node;
@@ -198,16 +203,19 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
-    TooDeep,  // calls of the function `name` inside each other
-    Call,     // never the reason: where a function that stopped was called from
-    Step,     // values: the address of the step to come; `name` is the recurrence, `axis` its
-              // coordinate
+    Overflow,  // values: the operands of `op`, in `type`
+    TooDeep,   // calls of the function `name` inside each other
+    Call,      // never the reason: where a function that stopped was called from
+    Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
+               // coordinate
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
   Span span;          // of the expression
   Span statement;     // the clause it is computed for
   uint32_t part = 0;  // Step: which of the schedule's steps
+  core::Op op = core::Op::Add;
+  DType type = DType::I64;
 };
 
 struct Kernel {

@@ -104,6 +104,8 @@ struct Lowering {
   // lower_expr.cc
   Value lower(core::ExprId e);
   Value affine(const core::Affine& n);
+  Value checked_affine(const core::Affine& n, Span at);
+  uint32_t fits(core::Op o, DType type, std::vector<Value>& args, Span at);
   Value apply(core::ExprId e, const core::Apply& n, DType type);
   Value divide(core::ExprId e, const core::Apply& n, DType type);
   Value choose(core::ExprId e, const core::Apply& n, DType type);

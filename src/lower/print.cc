@@ -41,6 +41,9 @@ struct Printer {
         },
         [&](const Param& n) { return fmt::format("n{}", n.index); },
         [&](const Get& n) { return var(n.var); }, [&](const Apply& n) { return apply(n, e.type); },
+        [&](const Overflows& n) {
+          return fmt::format("overflows({} {})", core::info(n.op).name, list(n.args));
+        },
         [&](const Load& n) { return fmt::format("{}[{}]", p.buffers[n.buffer].name, list(n.at)); });
   }
 

@@ -42,6 +42,12 @@ struct Verifier {
           if (p.vars[n.var].type != e.type) error("a Get of another type than its variable");
         },
         [&](const Apply& n) { apply(n, e.type); },
+        [&](const Overflows& n) {
+          if (n.args.size() != core::info(n.op).arity) error("arity of an overflow");
+          for (ExprId a : n.args) use(a, p.exprs[n.args[0]].type);
+          if (!is_int(p.exprs[n.args[0]].type) || e.type != DType::Bool)
+            error("types of an overflow");
+        },
         [&](const Load& n) {
           if (p.buffers[n.buffer].dtype != e.type) error("a Load of another type than its buffer");
           address(n.buffer, n.at);

@@ -36,6 +36,7 @@
 #include "core/core.h"
 #include "core/groups.h"
 #include "core/steps.h"
+#include "plan/total.h"
 
 namespace ein::plan {
 
@@ -88,6 +89,7 @@ struct Plan {
   int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
+  Overflow overflow = Overflow::Wraps;                    // of integers
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -103,6 +105,7 @@ struct Choices {
   int64_t chunk_work = 0;
   bool scans = true;  // running reductions in linear time
   bool rings = true;  // keep only the steps of a recurrence that are still read
+  Overflow overflow = Overflow::Wraps;
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/processor.h"
+
 namespace ein {
 
 struct NativeFailure {
@@ -38,8 +40,10 @@ enum class NativeFn : uint32_t {
 #include "runtime/functions.def"
 #undef EIN_FN
 };
-const void* const* native_functions();
+const void* const* native_functions(Level level);
 
+// 1 when base to the exponent lies outside of lowest..most, 0 otherwise.
+int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t most);
 int64_t int_power(int64_t base, int64_t exponent);  // wraps; negative exponents truncate toward 0
 
 }  // namespace ein
