@@ -1,5 +1,6 @@
 #include "runtime/native_abi.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "runtime/contract.h"
@@ -14,6 +15,17 @@ int64_t int_power(int64_t base, int64_t exponent) {
     if (e & 1) out *= b;
   }
   return static_cast<int64_t>(out);
+}
+
+int64_t clock_nanoseconds() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+void kernel_ended(int64_t* times, int64_t kernel) {
+  int64_t now = clock_nanoseconds();
+  times[1 + kernel] += now - times[0];
+  times[0] = now;
 }
 
 const void* const* native_functions() {

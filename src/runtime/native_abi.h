@@ -26,6 +26,9 @@ struct NativeContext {
   const int32_t* wake = nullptr;
   int32_t (*poll)(void* state, int64_t site, int64_t next, int64_t steps) = nullptr;
   void* state = nullptr;
+  // Nanoseconds: when the kernel before ended (the caller says when the first one begins), then
+  // what each kernel took. Null: not timed.
+  int64_t* times = nullptr;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled
@@ -36,6 +39,9 @@ enum class NativeFn : uint32_t {
 #undef EIN_FN
 };
 const void* const* native_functions();
+
+int64_t clock_nanoseconds();
+void kernel_ended(int64_t* times, int64_t kernel);  // adds what it took to NativeContext::times
 
 int64_t int_power(int64_t base, int64_t exponent);  // wraps; negative exponents truncate toward 0
 
