@@ -39,7 +39,7 @@ int bench_verb(const BenchCommand& command) {
     if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
   }
   if (report.computed.empty()) return usage_error("the program defines no value to compute");
-  Peaks peaks = measure_peaks();
+  Peaks peaks = command.no_peaks ? Peaks{} : measure_peaks();
   auto [least, most] = std::minmax_element(report.runs.begin(), report.runs.end());
   if (command.format == "json") {
     nlohmann::json out = timing_json(p.compiled.times, report.median, peaks);

@@ -59,6 +59,7 @@ struct BenchCommand {
   std::string grad_memory;
   int opt_level = 2;
   int repeat = 0;  // 0: a second's worth
+  bool no_peaks = false;
 };
 
 struct CheckCommand {

@@ -87,6 +87,7 @@ std::string timing_text(const std::vector<PassTime>& passes, const Timing& timin
   double outside = std::max(0.0, timing.seconds - in_kernels(timing));
   out += fmt::format("memory and entry checks {}, {:.1f} % of {}\n", seconds_text(outside),
                      share(outside), seconds_text(timing.seconds));
+  if (peaks.stream == 0) return out;  // not measured
   out += fmt::format(
       "this machine, {} thread{}: {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64, stream {:.1f} GB/s\n",
       peaks.threads, peaks.threads == 1 ? "" : "s", peaks.fma32 * 1e-9, peaks.fma64 * 1e-9,
