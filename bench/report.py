@@ -27,8 +27,8 @@ def number(x):
 
 
 class Table:
-    def __init__(self, threads, machine, note):
-        self.threads, self.machine, self.rows = threads, machine, []
+    def __init__(self, threads, machine, note, quick):
+        self.threads, self.machine, self.rows, self.quick = threads, machine, [], quick
         print(f"\n{threads} thread{'s' if threads > 1 else ''}{'; ' + note if note else ''}")
         if machine:
             print(f"this machine: {machine['flops_f32'] / 1e9:.0f} GFLOP/s f32, {machine['flops_f64'] / 1e9:.0f} GFLOP/s f64, "
@@ -51,7 +51,7 @@ class Table:
 
     def summary(self):
         ratios = [r for *_, r, _ in self.rows if not math.isnan(r)]
-        if not ratios:
+        if not ratios or self.quick:  # of small sizes they say nothing
             return ""
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         wins = sum(r >= 1 for r in ratios)
@@ -67,6 +67,18 @@ class Table:
                     e.kind: {"seconds": number(e.seconds), "runs": e.runs, "compile": number(e.compile),
                              "problem": e.problem, "deviation": number(e.deviation)} for e in entries}}
         return {"machine": self.machine, "cases": cases}
+
+
+def profile(kernels, most=5):
+    """Where our time went: one line for each of the slowest families."""
+    total = sum(k["seconds"] for k in kernels) or 1
+    lines = []
+    for k in sorted(kernels, key=lambda k: -k["seconds"])[:most]:
+        name = ", ".join(k["families"])
+        name = (name if len(name) <= 40 else name[:39] + "…") + (" (steps)" if k["steps"] else "")
+        lines.append(f"    {name:<50} {duration(k['seconds']):>9} {100 * k['seconds'] / total:5.1f} %  "
+                     f"{100 * k['of_peak']:6.1f} % of peak  {100 * k['of_stream']:6.1f} % of stream")
+    return "\n".join(lines)
 
 
 def start_text(start):

@@ -11,7 +11,9 @@ The status is 1 when results disagree, or a workload of ours does not run.
 """
 
 import argparse
+import contextlib
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -96,8 +98,8 @@ class Peer:
                           outputs=[str(f) for f in files.values()], quick=quick)
         return answer["first"], {o: numpy.load(f) for o, f in files.items()}
 
-    def time(self, repeat):
-        return self.ask(do="time", repeat=repeat)["runs"]
+    def time(self, kind, repeat):
+        return self.ask(do="time", kind=kind, repeat=repeat)["runs"]
 
     def close(self):
         self.process.kill()
@@ -105,8 +107,8 @@ class Peer:
 
 
 class Ours:
-    def __init__(self, ein, threads, limit):
-        self.ein, self.limit = ein, limit
+    def __init__(self, ein, threads, limit, profile):
+        self.ein, self.limit, self.profile = ein, limit, profile
         self.env, self.cpus = environment(threads)
         help_text = subprocess.run([ein, "bench", "--help"], capture_output=True, text=True, check=True).stdout
         self.options = ["--threads", str(threads)] if "--threads" in help_text else []
@@ -124,7 +126,7 @@ class Ours:
         return json.loads(done.stdout)
 
     def machine(self):
-        return self.bench(HERE / "programs" / "hello.ein")["machine"]
+        return self.bench(HERE / "programs" / "gemm.ein", "--repeat", "1")["machine"]
 
     def open(self, case, inputs, given, folder):
         self.program = HERE / "programs" / f"{case.program}.ein"
@@ -137,7 +139,8 @@ class Ours:
         self.show = ["--show", ",".join(case.outputs)]
         files = {o: folder / f"ours.{o}.npy" for o in case.outputs}
         outs = [a for o, f in files.items() for a in ("--out", f"{o}={f}")]
-        answer = self.bench(self.program, *self.inputs, *outs, "--repeat", "1")
+        peaks = [] if self.profile else ["--no-peaks"]
+        answer = self.bench(self.program, *self.inputs, *outs, "--repeat", "1", *peaks)
         self.kernels = answer["kernels"]
         return answer["compile"]["total"], {o: numpy.load(f) for o, f in files.items()}, answer["runs"][0]
 
@@ -231,27 +234,23 @@ def run_case(case, ours, peers, options, folder):
                 first, results[kind] = peer.open(kind, case, inputs, folder, options.quick)
             except (Failure, BrokenPipeError) as e:
                 if str(e) != "no such workload":
-                    entry.problem = str(e) or "not installed"
+                    entry.problem = str(e) or "ended"
                     entries.append(entry)
                 continue
             entries.append(entry)
-            once = peer.time(1)[0]  # the second call: nothing is compiled any more
+            once = peer.time(kind, 1)[0]  # the second call: nothing is compiled any more
             entry.compile = max(0.0, first - once)
 
-            def again(n, peer=peer, kind=kind):
-                return peer.time(n)
-            # Opening another kind of the same module closes this one, so it is measured now; other modules in turn.
-            active.append((entry, again, repeat_for(once, options.quick)))
-            if len(peer.kinds) > 1:
-                for _ in range(options.rounds):
-                    entry.runs += again(active[-1][2])
-                active.pop()
+            active.append((entry, functools.partial(peer.time, kind), repeat_for(once, options.quick)))
     for _ in range(options.rounds):
         for entry, measure, repeat in active:
             try:
                 entry.runs += measure(repeat)
             except (Failure, BrokenPipeError) as e:
                 entry.problem = str(e)
+    for peer in peers.values():
+        with contextlib.suppress(Failure, BrokenPipeError):
+            peer.ask(do="close")
     trouble = []
     if entries[0].problem:
         trouble.append(f"ours: {entries[0].problem}")
@@ -298,6 +297,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=None, help="rounds of interleaved runs")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one answer may take")
     parser.add_argument("--peers", default=None, help="modules of peers: " + ",".join(MODULES))
+    parser.add_argument("--profile", action="store_true", help="our five slowest families below each case")
     parser.add_argument("--json", help="write everything that was measured to this file")
     parser.add_argument("--svg", help="draw the ratios into this file")
     options = parser.parse_args()
@@ -316,7 +316,7 @@ def main():
     out = {"quick": options.quick, "threads": {}}
     status = 0
     for threads in counts:
-        ours = Ours(options.ein, threads, options.limit)
+        ours = Ours(options.ein, threads, options.limit, options.profile)
         machine = None if options.quick else ours.machine()
         peers = {}
         for module in filter(None, modules):
@@ -324,13 +324,15 @@ def main():
                 peers[module] = Peer(module, threads, options.limit)
             except Failure as e:
                 print(f"peer {module}: {e}", file=sys.stderr)
-        table = report.Table(threads, machine, ours.note)
+        table = report.Table(threads, machine, ours.note, options.quick)
         for case in cases.CASES:
             if case.row not in wanted and case.name not in wanted:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 entries, trouble = run_case(case, ours, peers, options, pathlib.Path(folder))
             table.add(case, entries, trouble)
+            if options.profile and not entries[0].problem:
+                print(report.profile(ours.kernels), flush=True)
             status = 1 if trouble else status
             for module in list(peers):  # one that had to be ended begins again
                 if peers[module].process.poll() is not None:

@@ -2,7 +2,8 @@
 
     {"do": "open", "kind": …, "case": …, "inputs": {name: file}, "outputs": [file, …], "quick": …}
         -> {"first": seconds of the first call, with whatever it compiles}, or {"missing": why}
-    {"do": "time", "repeat": n}  -> {"runs": [seconds, …]}
+    {"do": "time", "kind": …, "repeat": n}  -> {"runs": [seconds, …]}
+    {"do": "close"}  -> {}: lets go of what was opened
 """
 
 import contextlib
@@ -20,11 +21,9 @@ def main():
     sys.stdout = sys.stderr  # whatever a library prints is no answer
     peer = importlib.import_module(f"peers_{sys.argv[1]}")
     peer.prepare(int(sys.argv[2]))
-    call = None
+    calls = {}
 
     def open_case(ask):
-        nonlocal call
-        call = None
         made = peer.case(ask["kind"], ask["case"])
         if made is None:
             return {"missing": "no such workload"}
@@ -36,11 +35,11 @@ def main():
         first = time.perf_counter() - begin
         for file, value in zip(ask["outputs"], values, strict=True):
             numpy.save(file, numpy.asarray(value))
-        call = lambda: made(**inputs)
+        calls[ask["kind"]] = lambda: made(**inputs)
         return {"first": first}
 
     def measure(ask):
-        runs = []
+        runs, call = [], calls[ask["kind"]]
         for _ in range(ask["repeat"]):
             begin = time.perf_counter()
             values = call()
@@ -48,11 +47,15 @@ def main():
             del values
         return {"runs": runs}
 
+    def close(_):
+        calls.clear()
+        return {}
+
     print(json.dumps({"ready": peer.KINDS}), file=answers, flush=True)
     for line in sys.stdin:
         ask = json.loads(line)
         try:
-            answer = {"open": open_case, "time": measure}[ask["do"]](ask)
+            answer = {"open": open_case, "time": measure, "close": close}[ask["do"]](ask)
         except Exception as e:  # the table says so and goes on
             traceback.print_exc()
             answer = {"failed": f"{type(e).__name__}: {e}".splitlines()[0]}

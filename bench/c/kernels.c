@@ -10,13 +10,13 @@ void ew_forward(int64_t n, const float* restrict x, float* restrict y) {
 }
 
 void ew_gradient(int64_t n, const float* restrict x, float* restrict dx, float* loss) {
-  float sum = 0;
+  double sum = 0;
   for (int64_t i = 0; i < n; ++i) {
     float e = expf(-x[i] * x[i]), y = tanhf(e * x[i] + 1.0f);
     sum += y;
     dx[i] = (1.0f - y * y) * e * (1.0f - 2.0f * x[i] * x[i]);
   }
-  *loss = sum;
+  *loss = (float)sum;
 }
 
 static inline void slope(const double* p, double s, double r, double b, double* k) {
@@ -120,9 +120,9 @@ void heat_gradient(int64_t n, int64_t m, const float* first, const float* w, int
   float* last = malloc(size);
   float* other = calloc((size_t)(n * m), sizeof *g);
   heat_forward(n, m, first, steps, last);
-  float sum = 0;
+  double sum = 0;
   for (int64_t i = 0; i < n * m; ++i) sum += w[i] * last[i];
-  *loss = sum;
+  *loss = (float)sum;
   memcpy(g, w, size);
   for (int64_t s = 0; s < steps; ++s) {
     // other[i][j] = what flows into the cell from the inner cells that read it.

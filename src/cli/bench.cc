@@ -34,11 +34,11 @@ int bench_verb(const BenchCommand& command) {
     return runtime_error(*e, command.common, &p.sources);
   }
   const BenchReport& report = std::get<BenchReport>(done);
+  if (report.computed.empty()) return usage_error("the program defines no value to compute");
   for (const Pair& o : outputs) {
     auto written = write_tensors(o.value, {{o.name, &report.values.at(o.name)}});
     if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
   }
-  if (report.computed.empty()) return usage_error("the program defines no value to compute");
   Peaks peaks = command.no_peaks ? Peaks{} : measure_peaks();
   auto [least, most] = std::minmax_element(report.runs.begin(), report.runs.end());
   if (command.format == "json") {

@@ -43,6 +43,7 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
   BenchReport out;
   std::vector<core::FamilyId> wanted = wanted_families(original, options.run);
   if (wanted.empty()) wanted = unread_families(original);
+  if (wanted.empty()) return out;
   auto ready = prepare(original, wanted, supplied, options.run);
   if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
   Prepared& prepared = std::get<Prepared>(ready);
