@@ -42,7 +42,10 @@ class Table:
         ratio = rival.seconds / ours.seconds if rival and ours.runs else math.nan
         hand_ratio = hand.seconds / ours.seconds if hand and ours.runs else math.nan
         gaps = [e.deviation for e in entries[1:] if not math.isnan(e.deviation)]
-        agreement = "; ".join(trouble) if trouble else f"{max(gaps):.0e} of {case.tolerance:.0e}" if gaps else "alone"
+        said = [f"{max(gaps):.0e} of {case.tolerance:.0e}"] if gaps else []
+        if not math.isnan(ours.deviation):
+            said.append(f"differences {ours.deviation:.0e}")
+        agreement = "; ".join(trouble or said) or "alone"
         show = lambda r: "–" if math.isnan(r) else f"{r:.2f}×"
         peer = f"{rival.kind} {duration(rival.seconds)}" if rival else "–"
         print(f"{case.name:<22} {duration(ours.seconds):>9} {duration(ours.compile):>9} {peer:>22} {show(ratio):>7} "

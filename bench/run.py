@@ -51,10 +51,9 @@ class Failure(Exception):
 class Peer:
     """A worker process with one module of peers."""
 
-    def __init__(self, module, threads, limit):
+    def __init__(self, module, threads, limit, python):
         self.limit = limit
         env, cpus = environment(threads)
-        python = VENV if VENV.exists() else pathlib.Path(sys.executable)
         self.process = subprocess.Popen(
             [python, "-B", HERE / "worker.py", module, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env=env,
@@ -263,6 +262,7 @@ def run_case(case, ours, peers, options, folder):
                 trouble.append(f"{entry.kind} differs by {entry.deviation:.1e} in {where} (tolerance {case.tolerance:.0e})")
         if options.quick and (case.gradients or case.row == "hvp"):
             gap, where = against_differences(case, given, results["ours"])
+            entries[0].deviation = gap
             if not gap <= max(5e-3, 10 * case.tolerance):
                 trouble.append(f"differences of the NumPy peer give another {where} ({gap:.1e})")
     return entries, trouble
@@ -297,6 +297,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=None, help="rounds of interleaved runs")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one answer may take")
     parser.add_argument("--peers", default=None, help="modules of peers: " + ",".join(MODULES))
+    parser.add_argument("--python", default=str(VENV if VENV.exists() else sys.executable), help="the peers' Python")
     parser.add_argument("--profile", action="store_true", help="our five slowest families below each case")
     parser.add_argument("--json", help="write everything that was measured to this file")
     parser.add_argument("--svg", help="draw the ratios into this file")
@@ -321,7 +322,7 @@ def main():
         peers = {}
         for module in filter(None, modules):
             try:
-                peers[module] = Peer(module, threads, options.limit)
+                peers[module] = Peer(module, threads, options.limit, options.python)
             except Failure as e:
                 print(f"peer {module}: {e}", file=sys.stderr)
         table = report.Table(threads, machine, ours.note, options.quick)
@@ -337,7 +338,7 @@ def main():
             for module in list(peers):  # one that had to be ended begins again
                 if peers[module].process.poll() is not None:
                     try:
-                        peers[module] = Peer(module, threads, options.limit)
+                        peers[module] = Peer(module, threads, options.limit, options.python)
                     except Failure:
                         del peers[module]
         for peer in peers.values():

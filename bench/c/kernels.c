@@ -114,33 +114,47 @@ void heat_forward(int64_t n, int64_t m, const float* first, int64_t steps, float
   free(other);
 }
 
-// The steps are linear, so the backward run needs no states.
+// What flows into a cell from the inner cells that read it, anywhere on the plate.
+static float heat_back(int64_t n, int64_t m, const float* g, int64_t i, int64_t j) {
+  int row = i > 0 && i < n - 1, col = j > 0 && j < m - 1;
+  float here = g[i * m + j], near = 0;
+  if (i > 1 && col) near += g[(i - 1) * m + j];
+  if (i < n - 2 && col) near += g[(i + 1) * m + j];
+  if (j > 1 && row) near += g[i * m + j - 1];
+  if (j < m - 2 && row) near += g[i * m + j + 1];
+  return (row && col ? here - 0.8f * here : here) + 0.2f * near;
+}
+
+static void heat_back_step(int64_t n, int64_t m, const float* restrict g, float* restrict out) {
+  for (int64_t i = 0; i < n; ++i) {
+    int inner = i > 1 && i < n - 2;
+    for (int64_t j = 0; j < (inner ? 2 : m); ++j) out[i * m + j] = heat_back(n, m, g, i, j);
+    if (!inner) continue;
+    const float* r = g + i * m;
+    for (int64_t j = 2; j < m - 2; ++j) {
+      out[i * m + j] = r[j] + 0.2f * (r[j - m] + r[j + m] + r[j - 1] + r[j + 1] - 4.0f * r[j]);
+    }
+    for (int64_t j = m - 2; j < m; ++j) out[i * m + j] = heat_back(n, m, g, i, j);
+  }
+}
+
+// The steps are linear, so the backward run needs no states. The plate has at least four rows and columns.
 void heat_gradient(int64_t n, int64_t m, const float* first, const float* w, int64_t steps, float* loss, float* g) {
   size_t size = (size_t)(n * m) * sizeof *g;
-  float* last = malloc(size);
-  float* other = calloc((size_t)(n * m), sizeof *g);
-  heat_forward(n, m, first, steps, last);
+  float* other = malloc(size);
+  heat_forward(n, m, first, steps, other);
   double sum = 0;
-  for (int64_t i = 0; i < n * m; ++i) sum += w[i] * last[i];
+  for (int64_t i = 0; i < n * m; ++i) sum += w[i] * other[i];
   *loss = (float)sum;
   memcpy(g, w, size);
+  float *from = g, *to = other;
   for (int64_t s = 0; s < steps; ++s) {
-    // other[i][j] = what flows into the cell from the inner cells that read it.
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < m; ++j) {
-        int inner = i > 0 && i < n - 1 && j > 0 && j < m - 1;
-        float near = 0;
-        if (i > 1 && j > 0 && j < m - 1) near += g[(i - 1) * m + j];
-        if (i < n - 2 && j > 0 && j < m - 1) near += g[(i + 1) * m + j];
-        if (j > 1 && i > 0 && i < n - 1) near += g[i * m + j - 1];
-        if (j < m - 2 && i > 0 && i < n - 1) near += g[i * m + j + 1];
-        float here = g[i * m + j];
-        other[i * m + j] = (inner ? here - 0.8f * here : here) + 0.2f * near;
-      }
-    }
-    memcpy(g, other, size);
+    heat_back_step(n, m, from, to);
+    float* t = from;
+    from = to;
+    to = t;
   }
-  free(last);
+  if (from != g) memcpy(g, from, size);
   free(other);
 }
 

@@ -61,7 +61,19 @@ struct Counter {
           return sum;
         },
         [&](const core::Apply& n) { return applied(n); },
+        [&](const core::Access& n) { return extent_input(n.family); },
         [](const auto&) -> double { return NAN; });
+  }
+
+  // The value of a scalar input that is an extent somewhere.
+  double extent_input(FamilyId id) {
+    for (uint32_t p = 0; p < m.params.size(); ++p) {
+      const core::Param& param = m.params[core::ParamId(p)];
+      if (param.source == id && param.axis == core::Param::kItself) {
+        return static_cast<double>(params[p]);
+      }
+    }
+    return NAN;
   }
 
   double applied(const core::Apply& n) {

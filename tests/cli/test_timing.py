@@ -95,6 +95,17 @@ print(g);"""
         self.assertTrue(kernel["steps"])
         self.assertEqual(kernel["operations"], 2000)
 
+    def test_steps_from_an_input(self):
+        code = """let n: i32;
+let w = 0.5;
+let h[0] = 1.0;
+let h[t in 1..n + 1] = h[t - 1] * w + 1.0;
+let loss = h[n];
+let g = @loss / @w;"""
+        kernels = self.bench(code, "--set", "n=1000", "--show", "g")["kernels"]
+        back = [k for k in kernels if "d_loss_d_h" in k["families"]]
+        self.assertGreaterEqual(back[0]["operations"], 1000)
+
     def test_doubles_have_their_own_peak(self):
         done = self.check(["bench", "-c", "let x: f64 = 2.0; let y = x * x; print(y);", "--repeat", "1", "--format", "json"], 0)
         machine = json.loads(done.stdout)["machine"]
