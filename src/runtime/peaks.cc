@@ -26,10 +26,7 @@ template <class T, int Bytes>
   for (int i = 0; i < kSums; ++i) sum[i] = V{} + static_cast<T>(i);
   for (int64_t r = 0; r < rounds; ++r) {
 #pragma GCC unroll 12
-    for (int i = 0; i < kSums; ++i) {
-      sum[i] = sum[i] * factor + term;
-      asm volatile("" : "+x"(sum[i]));  // neither merged with the next round nor left out
-    }
+    for (int i = 0; i < kSums; ++i) sum[i] = sum[i] * factor + term;
   }
   V all{};
 #pragma GCC unroll 12
