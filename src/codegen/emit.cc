@@ -4,6 +4,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 
+#include <cstddef>
+
 #include "base/check.h"
 #include "base/match.h"
 
@@ -35,6 +37,12 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
   llvm::IRBuilder<> b(BasicBlock::Create(c, "entry", run));
   BasicBlock* failed = BasicBlock::Create(c, "failed", run);
+  auto field = [&](Value* base, uint64_t number) {
+    return b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, base, number));
+  };
+  Value* times = field(run->getArg(0), offsetof(NativeContext, times) / sizeof(void*));
+  Value* timed = b.CreateIsNotNull(times);
+  auto* ended_type = llvm::FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty()}, false);
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     Emitter e(p, mod, first_dim);
     e.functions = functions;
@@ -44,6 +52,15 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     BasicBlock* next = BasicBlock::Create(c, "next", run);
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
     b.SetInsertPoint(next);
+    BasicBlock* note = BasicBlock::Create(c, "note", run);
+    BasicBlock* go_on = BasicBlock::Create(c, "go", run);
+    b.CreateCondBr(timed, note, go_on);
+    b.SetInsertPoint(note);
+    Value* table = field(run->getArg(0), offsetof(NativeContext, functions) / sizeof(void*));
+    Value* ended = field(table, static_cast<uint64_t>(NativeFn::KernelEnded));
+    b.CreateCall(ended_type, ended, {times, b.getInt64(i)})->setDoesNotThrow();
+    b.CreateBr(go_on);
+    b.SetInsertPoint(go_on);
   }
   b.CreateRet(b.getInt32(0));
   b.SetInsertPoint(failed);

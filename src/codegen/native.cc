@@ -265,7 +265,7 @@ Buffers allocate(Native& n, const core::Inputs& inputs, const std::vector<int64_
 }
 
 void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
-             const core::Watch& watch, NativeResult& out) {
+             const core::Watch& watch, std::vector<int64_t>* kernel_times, NativeResult& out) {
   int workers = threads();
   Buffers buffers = allocate(n, inputs, params, workers, out);
   NativeFailure failure;
@@ -289,7 +289,15 @@ void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& 
     contexts[w].failure = &failures[w];
   }
   if (workers > 1) context.workers = contexts.data();
-  if (n.code->entry(&context) == 0) return;
+  std::vector<int64_t> times;
+  if (kernel_times) {
+    times.resize(1 + n.program.kernels.size());
+    context.times = times.data();
+    times[0] = clock_nanoseconds();
+  }
+  bool finished = n.code->entry(&context) == 0;
+  if (kernel_times) kernel_times->assign(times.begin() + 1, times.end());
+  if (finished) return;
   if (polled.stopped) {
     out.stopped = std::move(polled.stopped);
     keep_finished(n, site_at(n, failure.site).part, out);
@@ -332,7 +340,8 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   return out;
 }
 
-NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch) {
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch,
+                 std::vector<int64_t>* kernel_times) {
   NativeResult out;
   auto params = core::bind_params(native.plan.module, inputs, native.inputs);
   if (auto* e = std::get_if<RuntimeError>(&params)) {
@@ -340,12 +349,18 @@ NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& 
     return out;
   }
   try {
-    execute(native, inputs, std::get<std::vector<int64_t>>(params), watch, out);
+    execute(native, inputs, std::get<std::vector<int64_t>>(params), watch, kernel_times, out);
   } catch (const RuntimeError& e) { out.error = e; } catch (const std::bad_alloc&) {
     out.error = RuntimeError{Code::E0807, "out of memory"};
   }
   if (out.error) out.values.clear();
   return out;
+}
+
+std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs) {
+  auto params = core::bind_params(native.plan.module, inputs, native.inputs);
+  EIN_CHECK(!std::holds_alternative<RuntimeError>(params), "inputs that were never accepted");
+  return lower::work_of(native.plan, native.program, std::get<std::vector<int64_t>>(params));
 }
 
 std::string emit(Native& native, Emit what) {

@@ -16,6 +16,7 @@
 
 #include "core/core.h"
 #include "core/eval.h"
+#include "lower/work.h"
 #include "plan/plan.h"
 #include "runtime/processor.h"
 #include "runtime/tensor.h"
@@ -41,7 +42,12 @@ struct NativeResult {
   std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
 };
 
-NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {});
+// With `kernel_times`, those become the nanoseconds that each kernel took.
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
+                 std::vector<int64_t>* kernel_times = nullptr);
+
+// What each kernel has to do with these inputs, which `run` accepts.
+std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs);
 
 enum class Emit { Plan, Loops, Llvm, Assembly };
 std::string emit(Native& native, Emit what);

@@ -10,6 +10,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
+#include "runtime/native_abi.h"
 #include "runtime/pool.h"
 #include "runtime/show.h"
 
@@ -77,6 +78,15 @@ void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeE
   error.at = error.statement;
 }
 
+bool segments_wanted(const core::Module& m, const RunOptions& options) {
+  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
+                                            [](const auto& f) { return f.checkpoint != 0; });
+}
+
+double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
+
+}  // namespace
+
 // What effects and `show` need (decision 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
   std::vector<FamilyId> wanted;
@@ -92,12 +102,21 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
   return wanted;
 }
 
-bool segments_wanted(const core::Module& m, const RunOptions& options) {
-  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
-                                            [](const auto& f) { return f.checkpoint != 0; });
+std::vector<FamilyId> unread_families(const core::Module& m) {
+  std::set<FamilyId> read;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
+      core::for_each_node(m, body, [&](core::ExprId e) {
+        if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
+      });
+    });
+  }
+  std::vector<FamilyId> out;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    if (!read.contains(FamilyId(i))) out.push_back(FamilyId(i));
+  }
+  return out;
 }
-
-}  // namespace
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
   std::vector<std::string> out;
@@ -105,48 +124,51 @@ std::vector<std::string> coordinate_texts(const core::Family& family) {
   return out;
 }
 
+std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
+                                     const std::vector<int64_t>& nanoseconds) {
+  std::vector<KernelTime> out;
+  for (lower::Work& work : work_of(native, inputs)) {
+    out.push_back({std::move(work), static_cast<double>(nanoseconds[out.size()]) * 1e-9});
+  }
+  return out;
+}
+
 std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
                                                                const RunOptions& options) {
   if (m.params.size() > 0) return std::nullopt;
   std::vector<FamilyId> wanted = wanted_families(m, options);
-  if (wanted.empty()) {  // the values that nothing else reads
-    std::set<FamilyId> read;
-    for (uint32_t i = 0; i < m.families.size(); ++i) {
-      core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
-        core::for_each_node(m, body, [&](core::ExprId e) {
-          if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
-        });
-      });
-    }
-    for (uint32_t i = 0; i < m.families.size(); ++i) {
-      if (!read.contains(FamilyId(i))) wanted.push_back(FamilyId(i));
-    }
-  }
+  if (wanted.empty()) wanted = unread_families(m);
   return plan::checkpoint(m, wanted, {}, options.grad_memory).plans;
+}
+
+std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<FamilyId> wanted,
+                                             const core::Inputs& inputs,
+                                             const RunOptions& options) {
+  Prepared out{std::move(wanted), inputs, {}, {}};
+  if (auto error = read_loaded(m, out.wanted, out.inputs)) return *error;
+  if (!segments_wanted(m, options)) return out;
+  auto params =
+      core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
+  if (auto* e = std::get_if<RuntimeError>(&params)) return *e;
+  plan::Checkpointed planned =
+      plan::checkpoint(m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+  out.checkpoints = std::move(planned.plans);
+  if (!out.checkpoints.empty()) out.cut = std::move(planned.module);
+  return out;
 }
 
 RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
-  core::Module cut;  // when steps are computed again instead of kept
-  std::vector<FamilyId> wanted = wanted_families(original, options);
   Values values;
-  core::Inputs inputs = supplied;
-  out.error = read_loaded(original, wanted, inputs);
-  if (out.error) return out;
-  if (segments_wanted(original, options)) {
-    auto params = core::bind_params(original, inputs,
-                                    core::families_of(core::schedule(original, wanted).steps));
-    if (auto* e = std::get_if<RuntimeError>(&params)) {
-      out.error = *e;
-      return out;
-    }
-    plan::Checkpointed planned = plan::checkpoint(
-        original, wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
-    out.checkpoints = std::move(planned.plans);
-    cut = std::move(planned.module);
+  auto ready = prepare(original, wanted_families(original, options), supplied, options);
+  if (auto* e = std::get_if<RuntimeError>(&ready)) {
+    out.error = *e;
+    return out;
   }
-  core::Module& m = out.checkpoints.empty() ? original : cut;
+  auto& [wanted, inputs, checkpoints, cut] = std::get<Prepared>(ready);
+  out.checkpoints = std::move(checkpoints);
+  core::Module& m = cut ? *cut : original;
   core::Watch watch{options.monitor, {}};
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
@@ -162,10 +184,17 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
         out.fallback = *why;
         native = false;
       } else {
-        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs, watch);
+        Native& code = *std::get<std::shared_ptr<Native>>(compiled);
+        std::vector<int64_t> times;
+        double begin = seconds_now();
+        NativeResult result = run(code, inputs, watch, options.time ? &times : nullptr);
+        double spent = seconds_now() - begin;
         values = std::move(result.values);
         out.error = result.error;
         out.stopped = result.stopped;
+        if (!times.empty()) {
+          out.timing = Timing{compile_times(code), kernel_times(code, inputs, times), spent};
+        }
       }
     }
     if (!native) {

@@ -1,5 +1,6 @@
 #include "runtime/native_abi.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "runtime/contract.h"
@@ -24,6 +25,17 @@ int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t 
     if (__builtin_mul_overflow(exact, base, &exact)) return 1;
   }
   return exact < lowest || exact > most;
+}
+
+int64_t clock_nanoseconds() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+void kernel_ended(int64_t* times, int64_t kernel) {
+  int64_t now = clock_nanoseconds();
+  times[1 + kernel] += now - times[0];
+  times[0] = now;
 }
 
 namespace {
