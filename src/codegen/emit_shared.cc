@@ -30,6 +30,7 @@ struct Captures {
           if (bound.insert(n.var).second) found.push_back(n.var);
         },
         [&](const loops::Apply& n) { read_all(n.args); },
+        [&](const loops::Overflows& n) { read_all(n.args); },
         [&](const loops::Load& n) { read_all(n.at); });
   }
   void read_all(const std::vector<loops::ExprId>& es) {

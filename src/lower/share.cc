@@ -45,6 +45,7 @@ struct Sharing {
           return std::all_of(n.args.begin(), n.args.end(),
                              [&](ExprId a) { return known_outside(a); });
         },
+        [](const Overflows&) { return false; },
         [](const Load&) { return false; });
   }
 
@@ -119,6 +120,7 @@ struct Sharing {
           p.exprs[e].node, [](const FloatConst&) {}, [](const IntConst&) {}, [](const Param&) {},
           [&](const Get& g) { ok &= std::count(n.folds.begin(), n.folds.end(), g.var) == 0; },
           [&](const Apply& a) { std::for_each(a.args.begin(), a.args.end(), expr); },
+          [&](const Overflows& o) { std::for_each(o.args.begin(), o.args.end(), expr); },
           [&](const Load& l) { std::for_each(l.at.begin(), l.at.end(), expr); });
     };
     std::function<void(const Block&)> block = [&](const Block& body) {

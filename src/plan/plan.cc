@@ -171,7 +171,8 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   plan.wanted = wanted;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
   core::Module linear = m;
-  if (choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
+  if (choices.scans && choices.overflow == Overflow::Wraps && make_scans(linear) &&
+      !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
   const Module before = plan.module;

@@ -153,7 +153,7 @@ ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
   Facts top = clause_facts(m, clause);
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
     if (out || e == clause.body || facts.slots.size() != f.rank()) return;
-    if (!find_scan(m, e, f, clause) || !total(m, e, top)) return;
+    if (!find_scan(m, e, f, clause) || !total(m, e, top, Overflow::Wraps)) return;
     out = e;
     at = top;
   });
