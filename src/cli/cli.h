@@ -44,6 +44,7 @@ struct RunCommand {
   std::string backend = "native";
   int opt_level = 2;
   std::string cpu = "native";
+  int threads = 0;
   bool check_overflow = false;
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit

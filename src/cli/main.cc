@@ -81,6 +81,8 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
   run_app->add_option("--cpu", run.cpu, "the instructions that machine code may use")
       ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
+  run_app->add_option("--threads", run.threads, "that share loops (default: one per processor)")
+      ->check(CLI::Range(1, 1024));
   add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));

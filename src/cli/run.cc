@@ -56,6 +56,7 @@ int run_verb(const RunCommand& command) {
         "--cpu {}: this machine does not have these instructions; the most it has is `{}`",
         command.cpu, name_of(best_here())));
   }
+  options.threads = command.threads;
   options.check_overflow = command.check_overflow;
   options.show = command.show;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;

@@ -53,6 +53,7 @@ struct Emitter {
   llvm::Value* context = nullptr;
 
   uint32_t width = 1;           // lanes of the code being emitted
+  bool in_sequence = false;     // inside a sequential loop
   llvm::Value* mask = nullptr;  // lanes that are active; null: all
   struct Cell {                 // a variable that changes
     llvm::AllocaInst* at = nullptr;
@@ -95,6 +96,12 @@ struct Emitter {
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);
+  llvm::Constant* start_of(core::ReduceOp op, DType type);  // of a reduction
+  // emit_shared.cc
+  void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);
+  llvm::Function* chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
+                           llvm::StructType* closure);
   void counted(llvm::Value* lo, llvm::Value* hi, int64_t step, const char* name,
                const std::function<void(llvm::Value*)>& body);
 
@@ -144,6 +151,9 @@ struct Emitter {
 };
 
 inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+// Which fold an accumulator of the loop takes part in: decides its start and how parts combine.
+core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator);
+
 inline bool is_unsigned(DType t) { return t == DType::U8 || t == DType::Bool; }
 
 // The whole program into `mod`; the function to call is named `kEntryName`.

@@ -105,7 +105,8 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();
-    if (f != NativeFn::Contract32 && f != NativeFn::Contract64) c->setDoesNotAccessMemory();
+    bool pure = f != NativeFn::Contract32 && f != NativeFn::Contract64 && f != NativeFn::Parallel;
+    if (pure) c->setDoesNotAccessMemory();
     return c;
   };
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());

@@ -12,11 +12,14 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "codegen/jit.h"
+#include "codegen/memory.h"
 #include "core/eval_call.h"
 #include "core/normal.h"
 #include "core/rewrite.h"
 #include "core/scalar.h"
 #include "lower/lower.h"
+#include "runtime/block.h"
+#include "runtime/pool.h"
 
 namespace ein {
 
@@ -24,8 +27,9 @@ class Native {
  public:
   plan::Plan plan;
   loops::Program program;
-  std::vector<core::FamilyId> inputs;  // the families that must be supplied
-  std::vector<Tensor> constants;       // by buffer; empty tensors elsewhere
+  std::vector<core::FamilyId> inputs;    // the families that must be supplied
+  std::vector<Tensor> constants;         // by buffer; empty tensors elsewhere
+  std::vector<codegen::Lifetime> lives;  // by buffer
   NativeOptions options;
   std::unique_ptr<codegen::Code> code;
   std::vector<std::pair<std::string, double>> times;
@@ -118,18 +122,6 @@ RuntimeError error_of(const Native& n, const NativeFailure& failure,
   return out;
 }
 
-// Memory that nobody outside sees, not cleared.
-struct Scratch {
-  void* at = nullptr;
-  explicit Scratch(size_t bytes)
-      : at(std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) & ~size_t{63})) {
-    if (!at) throw std::bad_alloc();
-  }
-  Scratch(Scratch&& other) noexcept : at(std::exchange(other.at, nullptr)) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() { std::free(at); }
-};
-
 size_t bytes_of(const std::vector<int64_t>& shape, DType type) {
   size_t bytes = size_of(type);
   for (int64_t extent : shape) {
@@ -188,60 +180,116 @@ void keep_finished(const Native& n, uint32_t part, NativeResult& out) {
   });
 }
 
-void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
-             const core::Watch& watch, NativeResult& out) {
-  const core::Module& m = n.plan.module;
+// The buffers of one run.
+struct Buffers {
   std::vector<std::vector<int64_t>> shapes;
   std::vector<int64_t> dims;
-  std::vector<void*> pointers;
-  std::vector<Scratch> scratch;
+  std::vector<void*> at;  // rows: those of the first thread
+  Block block;
+  std::vector<std::vector<void*>> by_worker;  // `at` with rows of its own for every further thread
+};
+
+// Temporary buffers share memory where they may; a row is there once for every thread.
+void place(const Native& n, int workers, const std::vector<size_t>& bytes, Buffers& out) {
+  using Space = loops::Buffer::Space;
+  std::vector<size_t> items;
+  std::vector<codegen::Lifetime> lives;
+  std::vector<std::pair<uint32_t, int>> which;  // buffer, worker
+  for (uint32_t i = 0; i < bytes.size(); ++i) {
+    Space space = n.program.buffers[loops::BufferId(i)].space;
+    if (space != Space::Temp && space != Space::Row) continue;
+    for (int w = 0; w < (space == Space::Row ? workers : 1); ++w) {
+      items.push_back(bytes[i]);
+      lives.push_back(n.lives[i]);
+      which.push_back({i, w});
+    }
+  }
+  codegen::Layout layout = codegen::lay_out(items, lives);
+  out.block = Block(layout.bytes);
+  for (size_t k = 0; k < items.size(); ++k) {
+    void* at = out.block.at() + layout.at[k];
+    if (which[k].second == 0) out.at[which[k].first] = at;
+  }
+  out.by_worker.assign(static_cast<size_t>(workers), out.at);
+  for (size_t k = 0; k < items.size(); ++k) {
+    auto [buffer, worker] = which[k];
+    void* at = out.block.at() + layout.at[k];
+    if (n.program.buffers[loops::BufferId(buffer)].space == Space::Row) {
+      out.by_worker[static_cast<size_t>(worker)][buffer] = at;
+    }
+  }
+}
+
+RuntimeError out_of_memory(const Native& n, const Buffers& buffers, uint32_t i) {
+  const loops::Buffer& b = n.program.buffers[loops::BufferId(i)];
+  return {Code::E0807,
+          fmt::format("out of memory: `{}` has the extents [{}]", b.name,
+                      fmt::join(buffers.shapes[i], ", ")),
+          n.plan.module[b.family].span};
+}
+
+Buffers allocate(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
+                 int workers, NativeResult& out) {
+  Buffers buffers;
+  std::vector<size_t> bytes;
+  uint32_t largest = 0;
   for (uint32_t i = 0; i < n.program.buffers.size(); ++i) {
     const loops::Buffer& buffer = n.program.buffers[loops::BufferId(i)];
     std::vector<int64_t> shape;
     for (core::ExprId d : buffer.dims) {
-      shape.push_back(std::max<int64_t>(0, core::eval_extent(m, d, params)));
+      shape.push_back(std::max<int64_t>(0, core::eval_extent(n.plan.module, d, params)));
     }
-    dims.insert(dims.end(), shape.begin(), shape.end());
-    bool wanted = n.plan.families.at(buffer.family).wanted;
+    buffers.dims.insert(buffers.dims.end(), shape.begin(), shape.end());
+    buffers.shapes.push_back(shape);
+    buffers.at.push_back(nullptr);
+    bytes.push_back(0);
+    auto wanted = [&](const Tensor& t) {
+      buffers.at.back() = const_cast<void*>(t.data());
+      if (n.plan.families.at(buffer.family).wanted) out.values[buffer.family] = t;
+    };
     try {
       switch (buffer.space) {
-        case loops::Buffer::Space::Input: {
-          const Tensor& t = inputs.at(buffer.name);
-          pointers.push_back(const_cast<void*>(t.data()));
-          if (wanted) out.values[buffer.family] = t;
-          break;
-        }
-        case loops::Buffer::Space::Constant:
-          pointers.push_back(n.constants[i].data());
-          if (wanted) out.values[buffer.family] = n.constants[i];
-          break;
-        case loops::Buffer::Space::Output: {
-          Tensor& t = out.values[buffer.family] = Tensor(buffer.dtype, shape);
-          pointers.push_back(t.data());
-          break;
-        }
-        case loops::Buffer::Space::Temp:
-          scratch.emplace_back(bytes_of(shape, buffer.dtype));
-          pointers.push_back(scratch.back().at);
-          break;
+        case loops::Buffer::Space::Input: wanted(inputs.at(buffer.name)); break;
+        case loops::Buffer::Space::Constant: wanted(n.constants[i]); break;
+        case loops::Buffer::Space::Output: wanted(Tensor::uncleared(buffer.dtype, shape)); break;
+        case loops::Buffer::Space::Row:
+        case loops::Buffer::Space::Temp: bytes.back() = bytes_of(shape, buffer.dtype); break;
       }
-    } catch (const std::bad_alloc&) {
-      throw RuntimeError{Code::E0807,
-                         fmt::format("out of memory: `{}` has the extents [{}]", buffer.name,
-                                     fmt::join(shape, ", ")),
-                         m[buffer.family].span};
-    }
-    shapes.push_back(std::move(shape));
+    } catch (const std::bad_alloc&) { throw out_of_memory(n, buffers, i); }
+    if (bytes[i] > bytes[largest]) largest = i;
   }
+  try {
+    place(n, workers, bytes, buffers);
+  } catch (const std::bad_alloc&) { throw out_of_memory(n, buffers, largest); }
+  return buffers;
+}
+
+void execute(Native& n, const core::Inputs& inputs, const std::vector<int64_t>& params,
+             const core::Watch& watch, NativeResult& out) {
+  int workers = threads();
+  Buffers buffers = allocate(n, inputs, params, workers, out);
   NativeFailure failure;
   static const int32_t asleep = 0;
-  Polled polled{n, watch, pointers, shapes};
+  Polled polled{n, watch, buffers.at, buffers.shapes};
   static_assert(sizeof(watch.monitor->wake) == sizeof(int32_t));
   const auto* wake =
       watch.monitor ? reinterpret_cast<const int32_t*>(&watch.monitor->wake) : &asleep;
   const void* const* functions = native_functions(level_of(n.options.processor));
-  NativeContext context{pointers.data(), dims.data(), params.data(), &failure,
-                        functions,       wake,        poll,          &polled};
+  NativeContext context{buffers.at.data(),
+                        buffers.dims.data(),
+                        params.data(),
+                        &failure,
+                        functions,
+                        wake,
+                        poll,
+                        &polled};
+  std::vector<NativeFailure> failures(static_cast<size_t>(workers));
+  std::vector<NativeContext> contexts(static_cast<size_t>(workers), context);
+  for (size_t w = 0; w < contexts.size(); ++w) {
+    contexts[w].buffers = buffers.by_worker[w].data();
+    contexts[w].failure = &failures[w];
+  }
+  if (workers > 1) context.workers = contexts.data();
   if (n.code->entry(&context) == 0) return;
   if (polled.stopped) {
     out.stopped = std::move(polled.stopped);
@@ -276,6 +324,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
                               ? constant_table(n.plan.module, n.plan.module[b.family])
                               : Tensor());
   }
+  n.lives = codegen::lifetimes(n.program);
   codegen::JitTimes times;
   n.code = codegen::jit(n.program, {options.opt_level, options.processor}, &times);
   n.times = {{"plan", t1 - t0},    {"lower", t2 - t1},           {"target", times.target},

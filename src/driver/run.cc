@@ -10,6 +10,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
+#include "runtime/pool.h"
 #include "runtime/show.h"
 
 namespace ein {
@@ -155,6 +156,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       native_options.opt_level = options.opt_level;
       native_options.processor = options.processor;
       if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
+      set_threads(options.threads);
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;

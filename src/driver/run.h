@@ -22,6 +22,7 @@ struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
   Processor processor = Processor::Native;  // one that runs here
+  int threads = 0;                          // that share loops; 0: as many as there are processors
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
   std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need

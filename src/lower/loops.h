@@ -136,6 +136,9 @@ struct Loop {
   std::vector<VarId> folds;  // reduce only
   Block body;
   SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
+  // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
+  // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
+  ExprId grain = {};
 };
 
 struct Check {
@@ -184,6 +187,7 @@ struct Buffer {
     Input,     // supplied by the caller, read only
     Constant,  // an array literal, filled when compiling
     Output,    // asked for
+    Row,       // scratch of one iteration of a loop: every thread has its own
     Temp,      // everything else that is stored
   };
   std::string name;
@@ -236,6 +240,9 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
 };
+
+// Lets threads share the outermost loops that may be (share.cc).
+void share_loops(Program& p);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).

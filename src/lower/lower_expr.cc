@@ -282,7 +282,25 @@ void Lowering::function(core::FunctionId id) {
   p.functions.push_back(std::move(out));
 }
 
+// The value of an access to the cell that this iteration has just computed.
+const Value* Lowering::staged_cell(const core::Access& n) const {
+  auto it = staged.find(n.family);
+  if (it == staged.end()) return nullptr;
+  auto variable_of = [&](loops::ExprId e) {
+    const auto* get = e ? std::get_if<loops::Get>(&p.exprs[e].node) : nullptr;
+    return get ? get->var : loops::VarId{};
+  };
+  for (size_t k = 0; k < n.at.size(); ++k) {
+    uint32_t slot = core::slot_of(m, n.at[k]);
+    if (slot >= slots.size()) return nullptr;
+    loops::VarId here = variable_of(slots[slot].expr);
+    if (!here || here != variable_of(it->second.at[k])) return nullptr;
+  }
+  return &it->second.value;
+}
+
 Value Lowering::access(ExprId e, const core::Access& n, DType type) {
+  if (const Value* cell = staged_cell(n)) return *cell;
   std::vector<Value> at;
   uint32_t depth = running.contains(n.family) ? clause_depth : 0;
   for (ExprId a : n.at) {

@@ -20,7 +20,7 @@ struct Verifier {
   std::set<VarId> mutable_vars;  // bound by Declare
   // Variables declared outside the innermost vector loop may not be assigned inside it.
   std::set<VarId> frozen;
-  bool vector = false, ordered = true;
+  bool vector = false, ordered = true, shared = false;
 
   void error(const std::string& what) { errors.push_back(where + ": " + what); }
 
@@ -165,7 +165,13 @@ struct Verifier {
     if (n.downward && n.axis.kind != Axis::Kind::Seq) error("a downward loop that is not seq");
     if (!n.folds.empty() && n.axis.kind != Axis::Kind::Reduce) error("folds on a plain loop");
     for (VarId v : n.folds) changes(v);
-    bool was_vector = vector, was_ordered = ordered;
+    if (n.grain) {
+      use(n.grain, DType::I64);
+      if (n.axis.kind == Axis::Kind::Seq) error("a sequential loop is shared");
+      if (shared || vector) error("a shared loop inside a shared one");
+    }
+    bool was_vector = vector, was_ordered = ordered, was_shared = shared;
+    shared |= n.grain.valid();
     auto was_frozen = frozen;
     bool lanes = n.axis.width > 1 && !vector;
     if (lanes) {
@@ -182,6 +188,7 @@ struct Verifier {
     visible.pop_back();
     vector = was_vector;
     ordered = was_ordered;
+    shared = was_shared;
     frozen = std::move(was_frozen);
   }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "plan/scan.h"
 
 namespace ein::plan {
 namespace {
@@ -167,16 +168,24 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   plan.module = m;
   plan.wanted = wanted;
   plan.overflow = choices.overflow;
+  core::Module linear = m;
+  // Checked integers are computed family by family and sum by sum, as in the reference.
+  bool free_order = choices.overflow == Overflow::Wraps;
+  if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
+    plan.module = std::move(linear);
+  }
+  const Module before = plan.module;
   plan.inlined = inline_families(plan.module, wanted, choices);
   plan.schedule = schedule(plan.module, wanted);
   if (plan.schedule.cycle) {
     // Inlining merged reads into an expression whose order could not be proven any more.
-    plan.module = m;
+    plan.module = before;
     plan.inlined.clear();
     plan.schedule = schedule(plan.module, wanted);
   }
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   Planner{plan, choices}.steps(plan.schedule.steps, {});
+  if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
   return plan;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/contract.h"
+#include "runtime/pool.h"
 #include "runtime/random.h"
 
 namespace ein {

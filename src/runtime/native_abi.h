@@ -28,6 +28,9 @@ struct NativeContext {
   const int32_t* wake = nullptr;
   int32_t (*poll)(void* state, int64_t site, int64_t next, int64_t steps) = nullptr;
   void* state = nullptr;
+  // One for every thread that may share a loop, with scratch and a failure record of its own; null
+  // when loops are not shared.
+  const NativeContext* workers = nullptr;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled
