@@ -187,6 +187,7 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
                                  b.getInt64Ty()};
   auto* type = llvm::FunctionType::get(b.getInt32Ty(), types, false);
   Emitter sub(p, mod, first_dim);
+  sub.target = target;
   sub.functions = functions;
   sub.in_sequence = true;  // what is inside is not shared again
   sub.fn =

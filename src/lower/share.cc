@@ -174,6 +174,10 @@ struct Sharing {
 }  // namespace
 
 void share_loops(Program& p, int64_t work) {
+  // Where integers are checked, the first to fail is the reference's first: in order.
+  for (const Site& s : p.sites) {
+    if (s.kind == Site::Kind::Overflow) return;
+  }
   for (Kernel& k : p.kernels) Sharing{p, work}.block(k.body);
 }
 

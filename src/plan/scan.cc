@@ -97,6 +97,9 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
   if (!combination(r.op)) return std::nullopt;
+  // Sums of short floats are taken in f32; a recurrence would round each of its steps.
+  DType type = m[r.body].type;
+  if (type == DType::F16 || type == DType::BF16) return std::nullopt;
   for (uint32_t k = 0; k < f.rank(); ++k) {
     const Range& box = clause.box[k];
     bool whole = const_int(m, box.lo) == 0 && box.hi == f.coords[k].extent;
