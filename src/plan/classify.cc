@@ -1,4 +1,5 @@
 // What an access does when an index moves, and which sums of products are contractions.
+#include <algorithm>
 #include <bit>
 
 #include "core/build.h"
@@ -83,6 +84,12 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
   }
   // Matrix times vector, and the product of two vectors, are as fast as memory without it.
   if (c.m.empty() || c.n.empty()) return std::nullopt;
+  // The result's last coordinate is a column, so that rows of it are written in order.
+  auto last = static_cast<uint32_t>(clause.box.size()) - 1;
+  if (std::count(c.m.begin(), c.m.end(), last) > 0) {
+    std::swap(c.m, c.n);
+    std::swap(c.a, c.b);
+  }
   return c;
 }
 

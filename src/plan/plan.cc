@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "plan/contractions.h"
 #include "plan/scan.h"
 
 namespace ein::plan {
@@ -175,6 +176,11 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   bool free_order = choices.overflow == Overflow::Wraps;
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
+  }
+  if (free_order && choices.contractions) {
+    core::Module split = plan.module;
+    isolate_contractions(split, schedule(split, wanted));
+    if (!schedule(split, wanted).cycle) plan.module = std::move(split);
   }
   const Module before = plan.module;
   plan.overflow = choices.overflow;

@@ -1,0 +1,453 @@
+#include "plan/contractions.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "core/build.h"
+#include "core/normal.h"
+#include "core/product.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+#include "plan/plan.h"
+#include "plan/total.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+constexpr double kUnknownExtent = 256;
+constexpr double kWorthwhile = 4096;  // multiplications; below that plain loops are as good
+
+// A factor of the product, or several that one operand holds.
+struct Term {
+  Product product;
+  uint64_t slots = 0;
+  std::vector<ExprId> conds;  // under which it counts
+};
+
+uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
+
+struct Isolation {
+  Module& m;
+  std::string name;           // of the family
+  std::vector<Symbol> names;  // of the slots
+  Facts facts;                // with the binders
+  Reduce r;
+  DType type;
+  Span span;
+  uint64_t sequential = 0;  // coordinates that stand still while the reduction is taken
+  uint64_t binders = 0;
+  std::vector<Term> terms = {};
+  std::vector<Term> outside = {};  // factors without binders
+  std::vector<ExprId> outer_conds = {};
+  bool masked = false;  // some condition became a zero
+
+  double extent(uint32_t slot) const {
+    const Range& range = facts.slots[slot];
+    auto lo = const_int(m, range.lo), hi = const_int(m, range.hi);
+    return lo && hi ? static_cast<double>(std::max<int64_t>(*hi - *lo, 1)) : kUnknownExtent;
+  }
+
+  double work(uint64_t slots) const {
+    double out = 1;
+    for (uint32_t s = 0; s < facts.slots.size(); ++s) {
+      if (slots & bit(s)) out *= extent(s);
+    }
+    return out;
+  }
+
+  // The term with the fewest slots that has all of these; −1 when none has.
+  int holder(uint64_t slots, int except) const {
+    int best = -1;
+    for (int i = 0; i < static_cast<int>(terms.size()); ++i) {
+      uint64_t theirs = terms[static_cast<size_t>(i)].slots;
+      if (i == except || (slots & ~theirs) != 0) continue;
+      bool fewer =
+          best < 0 || std::popcount(theirs) < std::popcount(terms[static_cast<size_t>(best)].slots);
+      if (fewer) best = i;
+    }
+    return best;
+  }
+
+  static void absorb(Term& into, const Term& t) {
+    into.product.num.insert(into.product.num.end(), t.product.num.begin(), t.product.num.end());
+    into.product.den.insert(into.product.den.end(), t.product.den.begin(), t.product.den.end());
+    into.conds.insert(into.conds.end(), t.conds.begin(), t.conds.end());
+    into.slots |= t.slots;
+  }
+
+  // Factors and conditions to their terms; false when a condition belongs to none.
+  bool split(const Product& p) {
+    auto add = [&](ExprId e, bool below) {
+      Term t;
+      (below ? t.product.den : t.product.num).push_back(e);
+      t.slots = m[e].free;
+      (t.slots & binders ? terms : outside).push_back(std::move(t));
+    };
+    for (ExprId e : p.num) add(e, false);
+    for (ExprId e : p.den) add(e, true);
+    for (size_t i = 0; i < terms.size();) {
+      int into = holder(terms[i].slots, static_cast<int>(i));
+      if (into < 0) {
+        ++i;
+        continue;
+      }
+      absorb(terms[static_cast<size_t>(into)], terms[i]);
+      terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
+      i = 0;
+    }
+    std::vector<ExprId> parts;
+    conjuncts(m, r.gate, parts);
+    for (ExprId cond : parts) {
+      uint64_t slots = m[cond].free;
+      if ((slots & binders) == 0) {
+        outer_conds.push_back(cond);
+        continue;
+      }
+      int into = holder(slots, -1);
+      if (into < 0) return false;
+      terms[static_cast<size_t>(into)].conds.push_back(cond);
+      masked = true;
+    }
+    return true;
+  }
+
+  ExprId value(const Term& t) {
+    ExprId product = from_product(m, t.product, type);
+    return gated(m, all_of(m, t.conds), product);
+  }
+
+  // One read, whose address moves by fixed steps.
+  bool plain(const Term& t) const {
+    if (!t.conds.empty() || t.product.num.size() != 1 || !t.product.den.empty()) return false;
+    const auto* a = get_if<Access>(m, t.product.num[0]);
+    if (!a) return false;
+    for (ExprId e : a->at) {
+      for (const auto& term : affine_form(m, e).terms) {
+        if (m[term.atom].free != 0 && slot_of(m, term.atom) == ~0u) return false;
+      }
+    }
+    return true;
+  }
+
+  ExprId hoisted(ExprId e, const char* suffix) {
+    return hoist(m, name + suffix, e, {}, facts, names, span);
+  }
+
+  // An operand that depends on fewer index expressions than slots, as `x[n, c, p + kh - 1]` under
+  // conditions on p + kh - 1 does, as a family over those expressions: what a convolution reads,
+  // with a rim. Invalid when it is none.
+  ExprId over_expressions(const Term& t) {
+    std::vector<ExprId> axes;
+    for (ExprId f : t.product.num) {
+      const auto* a = get_if<Access>(m, f);
+      if (!a || a->at.size() < axes.size()) continue;
+      axes.clear();
+      for (ExprId e : a->at) {
+        if (m[e].free != 0 && std::count(axes.begin(), axes.end(), e) == 0) axes.push_back(e);
+      }
+    }
+    if (axes.empty() || axes.size() >= static_cast<size_t>(std::popcount(t.slots))) return {};
+    Family f;
+    f.name = fresh_name(m, name + "_operand");
+    f.dtype = type;
+    f.generated = true;
+    f.span = span;
+    std::vector<ExprId> at, low;
+    Clause clause;
+    for (ExprId e : axes) {
+      ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
+      if (!most || !least) return {};
+      low.push_back(neg(m, least));
+      at.push_back(sub(m, e, low.back()));
+      ExprId extent = add(m, sub(m, most, low.back()), int_lit(m, 1));
+      const auto* s = get_if<Slot>(m, e);
+      f.coords.push_back({s ? names[s->n] : Symbol{}, extent});
+      clause.box.push_back({int_lit(m, 0), extent});
+    }
+    bool ok = true;
+    std::unordered_map<ExprId, ExprId> memo;
+    std::function<ExprId(ExprId)> put = [&](ExprId e) -> ExprId {
+      if (m[e].free == 0 || !ok) return e;
+      if (auto it = memo.find(e); it != memo.end()) return it->second;
+      ExprId out;
+      if (m[e].type == DType::I64) {  // one of the expressions, or a fixed distance from it
+        for (size_t i = 0; i < axes.size() && !out; ++i) {
+          auto off = const_int(m, sub(m, e, axes[i]));
+          if (!off) continue;
+          ExprId here = add(m, slot(m, static_cast<uint32_t>(i)), low[i]);
+          out = add(m, here, int_lit(m, *off));
+        }
+      }
+      bool inner = get_if<Apply>(m, e) || get_if<Access>(m, e);
+      if (!out && inner) out = map_children(m, e, put);
+      ok &= out.valid();
+      if (!out) out = e;
+      memo[e] = out;
+      return out;
+    };
+    clause.body = put(value(t));
+    clause.span = span;
+    if (!ok) return {};
+    f.clauses.push_back(clause);
+    FamilyId id = m.families.add(std::move(f));
+    return access(m, id, at, span);
+  }
+
+  // An operand has its coordinates in the order of the largest read it is made of, so that making
+  // it runs through memory in order.
+  ExprId in_order_of_reads(ExprId read, const Term& t) {
+    const Access access = std::get<Access>(m[read].node);
+    std::vector<uint32_t> order;  // slots
+    for (ExprId f : t.product.num) {
+      const auto* a = get_if<Access>(m, f);
+      if (!a || a->at.size() < order.size()) continue;
+      order.clear();
+      for (ExprId e : a->at) {
+        uint32_t s = slot_of(m, e);
+        if (s == ~0u || std::count(order.begin(), order.end(), s) > 0) return read;
+        order.push_back(s);
+      }
+    }
+    if (order.size() != access.at.size()) return read;
+    Family& f = m.families[access.family];
+    std::vector<Coord> coords;
+    std::vector<ExprId> with(f.rank()), at;
+    std::vector<size_t> from;
+    for (uint32_t s : order) {
+      auto it = std::find(access.at.begin(), access.at.end(), slot(m, s));
+      if (it == access.at.end()) return read;
+      from.push_back(static_cast<size_t>(it - access.at.begin()));
+      with[from.back()] = slot(m, static_cast<uint32_t>(at.size()));
+      at.push_back(*it);
+      coords.push_back(f.coords[from.back()]);
+    }
+    f.coords = coords;
+    for (Clause& c : f.clauses) {
+      std::vector<Range> box;
+      for (size_t k : from) box.push_back(c.box[k]);
+      c.box = box;
+      c.body = substitute(m, c.body, with, static_cast<uint32_t>(from.size()));
+    }
+    return core::access(m, access.family, at, m[read].span);
+  }
+
+  static Term read_of(const Module& m, ExprId access) {
+    Term t;
+    t.product.num = {access};
+    t.slots = m[access].free;
+    return t;
+  }
+
+  // A sum over some binders, as a family; an invalid id when it has no closed extents.
+  ExprId sum_over(uint64_t over, ExprId body) {
+    if ((over & m[body].free) == 0) return hoisted(body, "_product");
+    // The binders that stay are coordinates of the new family; the others bind again above all
+    // slots.
+    Reduce inner{ReduceOp::Sum, static_cast<uint32_t>(facts.slots.size()), {}, {}, {}, {}, {}};
+    std::vector<ExprId> with(facts.slots.size());
+    for (uint32_t s = 0; s < facts.slots.size(); ++s) {
+      if (!(over & bit(s))) continue;
+      with[s] = slot(m, inner.first + static_cast<uint32_t>(inner.over.size()));
+      inner.over.push_back(facts.slots[s]);
+      inner.names.push_back(names[s]);
+    }
+    uint32_t above = inner.first + static_cast<uint32_t>(inner.over.size());
+    if (above + 4 >= kMaxSlots) return {};
+    inner.body = substitute(m, body, with, above);
+    return hoisted(reduce(m, inner, span), "_sum");
+  }
+
+  bool make_plain(Term& t) {
+    if (plain(t)) return true;
+    if (ExprId fewer = over_expressions(t)) {
+      t = read_of(m, fewer);
+      return true;
+    }
+    ExprId read = hoisted(value(t), "_operand");
+    if (!read) return false;
+    t = read_of(m, in_order_of_reads(read, t));
+    return true;
+  }
+
+  uint64_t exclusive(size_t i, size_t j) const {  // binders that only these two have
+    uint64_t others = 0;
+    for (size_t k = 0; k < terms.size(); ++k) {
+      if (k != i && k != j) others |= terms[k].slots;
+    }
+    return (terms[i].slots | terms[j].slots) & binders & ~others;
+  }
+
+  // Sums what only one term has, then contracts pairs until two are left.
+  bool reduce_terms() {
+    for (size_t i = 0; i < terms.size(); ++i) {
+      uint64_t alone = exclusive(i, i);
+      if (alone == 0) continue;
+      ExprId read = sum_over(alone, value(terms[i]));
+      if (!read) return false;
+      terms[i] = read_of(m, read);
+    }
+    while (terms.size() > 2) {
+      size_t a = 0, b = 1;
+      double least = INFINITY;
+      for (size_t i = 0; i < terms.size(); ++i) {
+        for (size_t j = i + 1; j < terms.size(); ++j) {
+          double cost = work((terms[i].slots | terms[j].slots) & ~sequential);
+          if (cost >= least) continue;
+          least = cost;
+          a = i;
+          b = j;
+        }
+      }
+      uint64_t over = exclusive(a, b);
+      if (!make_plain(terms[a]) || !make_plain(terms[b])) return false;
+      ExprId body = apply(m, Op::Mul, {terms[a].product.num[0], terms[b].product.num[0]});
+      ExprId read = sum_over(over, body);
+      if (!read) return false;
+      terms[a] = read_of(m, read);
+      terms.erase(terms.begin() + static_cast<ptrdiff_t>(b));
+    }
+    return true;
+  }
+
+  bool worthwhile(bool whole) const {
+    uint64_t all = 0;
+    for (const Term& t : terms) all |= t.slots & ~sequential;
+    if (terms.size() < 2 || work(all) < kWorthwhile) return false;
+    if (terms.size() > 2) return true;
+    uint64_t a = terms[0].slots & ~sequential, b = terms[1].slots & ~sequential;
+    bool contraction = (a & b & binders) && (a & ~b & ~binders) && (b & ~a & ~binders);
+    bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0]) &&
+                    plain(terms[1]) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0;
+    return contraction && !as_it_is;
+  }
+
+  // What takes the reduction's place; invalid: it stays.
+  ExprId run(ExprId e, bool whole) {
+    Product p = as_product(m, r.body);
+    if (!split(p) || !worthwhile(whole)) return {};
+    bool was_masked = masked;
+    if (!reduce_terms()) return {};
+    for (Term& t : terms) {
+      if (!make_plain(t)) return {};
+    }
+    ExprId body = apply(m, Op::Mul, {terms[0].product.num[0], terms[1].product.num[0]});
+    ExprId out = sum_over(binders, body);
+    if (!out) return {};
+    if (p.negative) out = apply(m, Op::Neg, {out});
+    for (const Term& t : outside) {
+      for (ExprId f : t.product.num) out = apply(m, Op::Mul, {out, f});
+      for (ExprId f : t.product.den) out = apply(m, Op::Div, {out, f});
+    }
+    if (was_masked) {
+      Reduce again = r;
+      again.gate = {};
+      std::vector<ExprId> inner;
+      std::vector<ExprId> parts;
+      conjuncts(m, r.gate, parts);
+      for (ExprId cond : parts) {
+        if (m[cond].free & binders) inner.push_back(cond);
+      }
+      again.gate = all_of(m, inner);
+      ExprId finite = apply(m, Op::Eq, {apply(m, Op::Sub, {out, out}), number(m, 0, type)});
+      out = apply(m, Op::Select, {finite, out, reduce(m, again, m[e].span)});
+    }
+    return gated(m, all_of(m, outer_conds), out);
+  }
+};
+
+// Rectangular, of floats that are added as they are.
+bool eligible(const Module& m, const Reduce& r) {
+  DType type = m[r.body].type;
+  if (r.op != ReduceOp::Sum || !r.routes.empty()) return false;
+  if (type != DType::F32 && type != DType::F64) return false;
+  return std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {
+    return m[range.lo].free == 0 && m[range.hi].free == 0;
+  });
+}
+
+// The families of the outermost Sequence around one, and the coordinates of it that Sequences run.
+struct Around {
+  std::set<FamilyId> together;
+  uint64_t sequential = 0;
+};
+using Arounds = std::map<FamilyId, Around>;
+
+void note_sequences(const std::vector<core::Step>& steps, Arounds& out) {
+  std::function<void(const Sequence&, const std::set<FamilyId>&)> visit =
+      [&](const Sequence& q, const std::set<FamilyId>& together) {
+        for (const auto& member : q.members) {
+          out[member.family].together = together;
+          out[member.family].sequential |= bit(member.position);
+        }
+        for (const core::Step& s : q.body) {
+          if (const auto* inner = std::get_if<Sequence>(&s)) visit(*inner, together);
+        }
+      };
+  for (const core::Step& s : steps) {
+    if (const auto* q = std::get_if<Sequence>(&s)) {
+      std::vector<FamilyId> all = families_of({s});
+      visit(*q, {all.begin(), all.end()});
+    }
+  }
+}
+
+bool reads_any(const Module& m, ExprId e, const std::set<FamilyId>& families) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    const auto* a = get_if<Access>(m, x);
+    found |= a && families.contains(a->family);
+  });
+  return found;
+}
+
+void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
+  const Family f = m[id];
+  Clause clause = f.clauses[number];
+  Facts top = clause_facts(m, clause);
+  std::vector<ExprId> found;
+  auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
+  for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
+    if (facts.slots.size() != f.rank()) return;  // inside another reduction
+    if (std::count(found.begin(), found.end(), e) == 0) found.push_back(e);
+  });
+  for (ExprId e : found) {
+    const Reduce r = std::get<Reduce>(m[e].node);
+    if (!eligible(m, r) || !total(m, e, top, Overflow::Wraps)) continue;
+    Isolation work{m, text(f.name), coordinate_names(f), top, r, m[r.body].type, m[e].span};
+    if (reads_any(m, e, around.together)) work.sequential = around.sequential;
+    enter(m, r, work.facts);
+    work.names.resize(work.facts.slots.size());
+    for (size_t i = 0; i < r.over.size(); ++i) {
+      work.binders |= bit(r.first + static_cast<uint32_t>(i));
+      if (i < r.names.size()) work.names[r.first + i] = r.names[i];
+    }
+    ExprId by = work.run(e, e == clause.body);
+    if (!by) continue;
+    ExprId body = m[id].clauses[number].body;
+    m.families[id].clauses[number].body =
+        rewrite(m, body, [&](ExprId x) { return x == e ? by : x; });
+  }
+}
+
+}  // namespace
+
+void isolate_contractions(Module& m, const Schedule& order) {
+  Arounds arounds;
+  note_sequences(order.steps, arounds);
+  size_t families = m.families.size();  // those that are added are as they should be
+  for (uint32_t i = 0; i < families; ++i) {
+    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
+      isolate(m, FamilyId(i), c, arounds[FamilyId(i)]);
+    }
+  }
+}
+
+}  // namespace ein::plan

@@ -1,0 +1,20 @@
+// Sums of products in the form that contractions are found in: the whole of a clause, a product of
+// two plain reads. `relu(sum[k](x[i, k] * W[k, j]) + b[j])` gets the sum a family of its own;
+// factors and conditions that belong to one operand become part of that operand, which gets a
+// family too; of several operands, two at a time are contracted, the cheapest pair first, with 256
+// for an extent that is not known. A read under the condition that it is in bounds, as a
+// convolution with padding has it, becomes a read of a copy with a rim of zeros.
+//
+// A condition that became a zero in an operand is still no multiplication: where the result is not
+// finite, the sum is taken again as it was written.
+#pragma once
+
+#include "core/core.h"
+#include "core/groups.h"
+
+namespace ein::plan {
+
+// `order` is that of the module as it is; a coordinate that runs in sequence is none of an operand.
+void isolate_contractions(core::Module& m, const core::Schedule& order);
+
+}  // namespace ein::plan
