@@ -116,8 +116,18 @@ void Emitter::assign(loops::VarId var, Value* v) {
 }
 
 void Emitter::branch(const loops::If& s) {
-  auto& c = mod.getContext();
   Val cond = expr(s.cond);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(cond.v)) {
+    return block(known->isOne() ? s.then : s.otherwise);
+  }
+  flush_stores();
+  std::vector<Iteration> around = std::exchange(path, {});  // nothing waits beyond a side
+  branch_on(s, cond);
+  path = std::move(around);
+}
+
+void Emitter::branch_on(const loops::If& s, Val cond) {
+  auto& c = mod.getContext();
   auto side = [&](Value* enter, Value* new_mask, const loops::Block& body) {
     if (body.empty()) return;
     BasicBlock* in = BasicBlock::Create(c, "side", fn);
@@ -229,6 +239,7 @@ void Emitter::fold(const loops::Fold& s) {
 
 void Emitter::contract(const loops::Contract& s) {
   EIN_CHECK(width == 1, "a contraction in lanes");
+  flush_stores();
   std::vector<Value*> shape;
   const std::vector<loops::Contract::Index>* sets[] = {&s.batch, &s.m, &s.n, &s.k};
   for (const auto* set : sets) shape.push_back(i64(static_cast<int64_t>(set->size())));

@@ -59,6 +59,21 @@ struct Emitter {
     llvm::AllocaInst* at = nullptr;
     bool lanes = false;
   };
+  // Where in unrolled parallel loops the code is, outermost first; and stores that wait for the
+  // end of them (emit_unrolled.cc).
+  struct Iteration {
+    const loops::Loop* loop;
+    int64_t number;
+  };
+  std::vector<Iteration> path;
+  struct Waiting {
+    loops::BufferId buffer;
+    llvm::Value *value, *at;
+    llvm::Align align;
+    std::vector<Iteration> from;
+  };
+  std::vector<Waiting> waiting;
+  bool meets_waiting(loops::BufferId buffer) const;
   std::unordered_map<loops::VarId, Val> values;
   std::unordered_map<loops::VarId, Cell> cells;
   struct Memory {
@@ -86,6 +101,7 @@ struct Emitter {
   void assign(loops::VarId var, llvm::Value* v);
   void check(const loops::Check& s);
   void branch(const loops::If& s);
+  void branch_on(const loops::If& s, Val cond);
   void fold(const loops::Fold& s);
   void contract(const loops::Contract& s);
   llvm::Value* combine(core::ReduceOp op, llvm::Value* acc, llvm::Value* v, DType type);
@@ -97,6 +113,10 @@ struct Emitter {
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);
   llvm::Constant* start_of(core::ReduceOp op, DType type);  // of a reduction
+  // emit_unrolled.cc
+  bool unrolls(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi) const;
+  void unrolled_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  void flush_stores();
   // emit_shared.cc
   void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);

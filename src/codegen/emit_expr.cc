@@ -140,10 +140,14 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   for (size_t k = buffer.dims.size(); k-- > 0;) {
     out.strides[k] = step;
     if (k == 0) break;
-    Value* dims = field(offsetof(NativeContext, dims));
-    Value* extent = entry.CreateLoad(
-        b.getInt64Ty(),
-        entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, first_dim[id.v] + k));
+    Value* extent = nullptr;
+    if (buffer.known[k]) {
+      extent = i64(*buffer.known[k]);
+    } else {
+      Value* dims = field(offsetof(NativeContext, dims));
+      extent = entry.CreateLoad(b.getInt64Ty(), entry.CreateConstInBoundsGEP1_64(
+                                                    b.getInt64Ty(), dims, first_dim[id.v] + k));
+    }
     step = entry.CreateMul(step, extent, buffer.name + ".stride", true, true);
   }
   return out;
@@ -174,6 +178,7 @@ bool contiguous(const Val& offset) {
 
 Val Emitter::load(const loops::Load& n, DType type) {
   Val at = offset(n.buffer, n.at);
+  if (meets_waiting(n.buffer)) flush_stores();
   Value* base = memory_of(n.buffer).base;
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
@@ -204,7 +209,13 @@ void Emitter::store(const loops::Store& s) {
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
   if (width == 1) {
-    b.CreateAlignedStore(to_memory(v.v, type), b.CreateInBoundsGEP(element, base, at.v), align);
+    Value* value = to_memory(v.v, type);
+    Value* where = b.CreateInBoundsGEP(element, base, at.v);
+    if (path.empty()) {
+      b.CreateAlignedStore(value, where, align);
+    } else {
+      waiting.push_back({s.buffer, value, where, align, path});
+    }
     return;
   }
   EIN_CHECK(!at.uniform(), "lanes store to one address");
@@ -224,6 +235,7 @@ void Emitter::store(const loops::Store& s) {
 
 void Emitter::update(const loops::Update& s) {
   EIN_CHECK(width == 1, "an update in lanes");
+  flush_stores();
   DType type = p.buffers[s.buffer].dtype;
   Value* v = scalar(s.value);
   Value* at = offset(s.buffer, s.at).v;

@@ -53,6 +53,8 @@ void Emitter::loop(const loops::Loop& s) {
 void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
                       const std::function<void(Value*)>& body) {
   auto& c = mod.getContext();
+  flush_stores();
+  std::vector<Iteration> around = std::exchange(path, {});  // nothing waits beyond the loop's body
   BasicBlock* before = b.GetInsertBlock();
   BasicBlock* head = BasicBlock::Create(c, name, fn);
   BasicBlock* after = BasicBlock::Create(c, "after", fn);
@@ -65,9 +67,11 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
   i->addIncoming(next, b.GetInsertBlock());
   b.CreateCondBr(b.CreateICmpSLT(next, hi), head, after);
   b.SetInsertPoint(after);
+  path = std::move(around);
 }
 
 void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
+  if (unrolls(s, lo, hi)) return unrolled_loop(s, lo, hi);
   // Downward: count up and look from the other end.
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
   bool around = in_sequence;
@@ -160,6 +164,8 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
 // start together the index stays uniform, and so do the addresses made from it.
 void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   EIN_CHECK(!s.downward, "a downward loop inside lanes");
+  flush_stores();
+  std::vector<Iteration> around = std::exchange(path, {});
   auto& c = mod.getContext();
   Value* outside = mask;
   Value* end = lanes(hi, DType::I64);
@@ -185,6 +191,7 @@ void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   i->addIncoming(next, b.GetInsertBlock());
   b.CreateBr(head);
   b.SetInsertPoint(after);
+  path = std::move(around);
 }
 
 }  // namespace ein::codegen

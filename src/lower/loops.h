@@ -30,6 +30,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -195,6 +196,7 @@ struct Buffer {
   DType dtype;
   std::vector<core::ExprId> dims;  // evaluated by the caller, which also allocates
   Space space = Space::Temp;
+  std::vector<std::optional<int64_t>> known = {};  // the extents that are constants
 };
 const char* name_of(Buffer::Space space);
 

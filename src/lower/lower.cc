@@ -62,7 +62,12 @@ loops::Program lower(plan::Plan& plan) {
       for (uint32_t k = 0; k < shared; ++k) dims[k] = core::int_lit(plan.module, 1);
       space = loops::Buffer::Space::Row;
     }
-    l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space});
+    std::vector<std::optional<int64_t>> known;
+    for (ExprId d : dims) {
+      auto n = core::const_int(plan.module, d);
+      known.push_back(n ? std::optional(std::max<int64_t>(0, *n)) : n);
+    }
+    l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space, known});
   }
   for (const core::Step& s : plan.schedule.steps) {
     l.part = static_cast<uint32_t>(&s - plan.schedule.steps.data());

@@ -45,8 +45,7 @@ struct Sharing {
           return std::all_of(n.args.begin(), n.args.end(),
                              [&](ExprId a) { return known_outside(a); });
         },
-        [](const Overflows&) { return false; },
-        [](const Load&) { return false; });
+        [](const Overflows&) { return false; }, [](const Load&) { return false; });
   }
 
   // Constant operations, and those that depend on extents.

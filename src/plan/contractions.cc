@@ -83,7 +83,7 @@ struct Isolation {
     into.slots |= t.slots;
   }
 
-  // Factors and conditions to their terms; false when a condition belongs to none.
+  // Factors and conditions to their terms; false when a condition or a binder belongs to none.
   bool split(const Product& p) {
     auto add = [&](ExprId e, bool below) {
       Term t;
@@ -103,6 +103,9 @@ struct Isolation {
       terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
       i = 0;
     }
+    uint64_t mentioned = 0;
+    for (const Term& t : terms) mentioned |= t.slots;
+    if (binders & ~mentioned) return false;  // such a binder multiplies the sum by its extent
     std::vector<ExprId> parts;
     conjuncts(m, r.gate, parts);
     for (ExprId cond : parts) {
@@ -248,7 +251,8 @@ struct Isolation {
 
   // A sum over some binders, as a family; an invalid id when it has no closed extents.
   ExprId sum_over(uint64_t over, ExprId body) {
-    if ((over & m[body].free) == 0) return hoisted(body, "_product");
+    over &= m[body].free;
+    if (over == 0) return hoisted(body, "_product");
     // The binders that stay are coordinates of the new family; the others bind again above all
     // slots.
     Reduce inner{ReduceOp::Sum, static_cast<uint32_t>(facts.slots.size()), {}, {}, {}, {}, {}};

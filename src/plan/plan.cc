@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "core/build.h"
+#include "core/merge.h"
 #include "core/rewrite.h"
 #include "plan/contractions.h"
 #include "plan/scan.h"
@@ -180,6 +181,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   if (free_order && choices.contractions) {
     core::Module split = plan.module;
     isolate_contractions(split, schedule(split, wanted));
+    merge_equal(split);
     if (!schedule(split, wanted).cycle) plan.module = std::move(split);
   }
   const Module before = plan.module;

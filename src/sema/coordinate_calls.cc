@@ -258,6 +258,10 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   }
   if (!gates.empty()) {
     if (!take_gates(s, inside, args, gates, renamed, gate)) return {};
+    // Names alone, without a condition: `where n = j`.
+    if (gate.gate.poison()) {
+      gate.gate = data(inside, DType::Bool, core::bool_lit(s.m, true), gate.span);
+    }
     // Plain conditions stay visible to whoever reasons about bounds; sums are computed once.
     gate.gate = moved(s, gate.gate, env.depth);
     bool sums = false;
