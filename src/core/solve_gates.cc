@@ -19,18 +19,34 @@ struct Work {
   size_t guards = 0;          // so many in front are ranges of eliminated binders
 };
 
-// The range of binder p, about to be eliminated, becomes gates: in front of the user's, which may
-// rely on it, and of the guards that mention p; behind the guards of binders eliminated before,
-// which p's replacement may rely on.
-void guard(Module& m, Work& w, size_t p, std::vector<ExprId> conditions) {
+// Reads a family: outside the conditions it stands under that may fail.
+bool reads(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Access>(m, x) != nullptr; });
+  return found;
+}
+
+// The range of binder p, about to be replaced by `by` because of the equality that stood at `gate`,
+// becomes gates: in front of the user's, which may rely on it, and of the guards that mention p;
+// behind the guards of binders eliminated before, which `by` may rely on. When `by` reads a family
+// it may also rely on the conditions before the equality, so those that do not mention p go first.
+void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<ExprId> conditions) {
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
-  size_t at = 0;
-  while (at < w.guards && !mentions_slot(m, w.gates[at], self)) ++at;
+  auto stays = [&](ExprId x) { return !mentions_slot(m, x, self); };
   ExprId here = slot(m, self);
   conditions.push_back(apply(m, Op::Ge, {here, w.r.over[p].lo}));
   conditions.push_back(apply(m, Op::Lt, {here, w.r.over[p].hi}));
-  w.gates.insert(w.gates.begin() + static_cast<ptrdiff_t>(at), conditions.begin(),
-                 conditions.end());
+  auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
+  if (gate > w.guards && reads(m, by)) {
+    auto kept = static_cast<size_t>(std::count_if(w.gates.begin(), guards_end, stays));
+    auto before = w.gates.begin() + static_cast<ptrdiff_t>(gate);
+    auto at = std::stable_partition(w.gates.begin(), before, stays);
+    w.gates.insert(at, conditions.begin(), conditions.end());
+    w.guards = kept;  // what follows the user's conditions is no guard
+    return;
+  }
+  auto at = std::find_if_not(w.gates.begin(), guards_end, stays);
+  w.gates.insert(at, conditions.begin(), conditions.end());
   w.guards += conditions.size();
 }
 
@@ -89,7 +105,7 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
   ExprId by = scaled(m, without(form, self), -c);
   if (!may_replace(m, w, p, by)) return false;
   w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
-  guard(m, w, p, {});
+  guard(m, w, gate, p, by, {});
   replace_binder(m, w, p, by);
   return true;
 }
@@ -147,7 +163,7 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
     for (Route& r : w.r.routes) r.to = reindex(r.to);
     w.r.body = reindex(w.r.body);
     w.r.over[k] = {int_lit(m, 0), count};
-    guard(m, w, p, {});
+    guard(m, w, gate, p, by, {});
     replace_binder(m, w, p, by);
     return true;
   }
@@ -163,7 +179,7 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   ExprId by = apply(m, Op::Div, {e, step});
   if (!may_replace(m, w, p, by)) return false;
   w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
-  guard(m, w, p, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
+  guard(m, w, gate, p, by, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
   replace_binder(m, w, p, by);
   return true;
 }

@@ -45,8 +45,9 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
     module.env.frame = &module.frame;
     declare(s, module, module.root ? root : p.modules[i].items);
     if (module.root) break;
-    for (const Definition& d : module.definitions) {
+    for (Definition& d : module.definitions) {
       if (!d.input) continue;
+      d.state = Definition::State::Bad;
       s.diags.error(Code::E0210, "an input cannot stand in an imported module")
           .primary(d.name.span, "no value")
           .help("inputs stand at the top level of the program; pass it to a function");

@@ -72,16 +72,14 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   }
   declare(s, scope, block.stmts);
   check_gate_names(s, scope);
-  for (Definition* d : scope.order) {
-    if (d->input) {
-      s.diags.error(Code::E0210, "an input cannot stand in a block")
-          .primary(d->name.span, "no value")
-          .help("inputs stand at the top level of the program");
-      d->state = Definition::State::Bad;
-      continue;
-    }
-    define(s, *d);
+  for (Definition* d : scope.order) {  // before anything asks for an extent that one would name
+    if (!d->input) continue;
+    s.diags.error(Code::E0210, "an input cannot stand in a block")
+        .primary(d->name.span, "no value")
+        .help("inputs stand at the top level of the program");
+    d->state = Definition::State::Bad;
   }
+  for (Definition* d : scope.order) define(s, *d);
   Env inside = scope.env;
   for (ast::StmtId id : block.stmts) {
     const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
