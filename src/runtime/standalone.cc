@@ -28,6 +28,9 @@ void report(StandaloneError* to, const char* code, const std::string& message) {
   std::strncpy(to->message, message.c_str(), sizeof to->message - 1);
 }
 
+// What the byte of an output says. During a call it also tells what to free if the call fails.
+enum Owner : uint8_t { kCaller = 0, kLibrary = 1, kThisCall = 2 };
+
 template <class T>
 T* at(void* base, size_t offset) {
   return reinterpret_cast<T*>(static_cast<char*>(base) + offset);
@@ -92,7 +95,7 @@ std::optional<RuntimeError> place_output(const Image& image, const StructField& 
       data = std::aligned_alloc(64, aligned(bytes, 64));
     } catch (const std::bad_alloc&) {}
     if (!data) return out_of_memory(image, frame, f.buffer);
-    *at<uint8_t>(outputs, owned + k) = 1;
+    *at<uint8_t>(outputs, owned + k) = kThisCall;
     std::copy(shape.begin(), shape.end(), extents);
   }
   frame.pointers[f.buffer] = data;
@@ -130,6 +133,17 @@ std::optional<RuntimeError> call(StandaloneProgram& program, StandaloneState& s,
     if (auto failed = perform(e, value, [](const std::string&) {})) return failed;
   }
   return std::nullopt;
+}
+
+void release(const StandaloneState& s, void* outputs, Owner whose) {
+  for (size_t k = 0; k < s.outputs.fields.size(); ++k) {
+    uint8_t& owner = *at<uint8_t>(outputs, s.outputs.owned + k);
+    if (owner != whose) continue;
+    void*& data = *at<void*>(outputs, s.outputs.fields[k].offset);
+    std::free(data);
+    data = nullptr;
+    owner = kCaller;
+  }
 }
 
 }  // namespace
@@ -189,12 +203,22 @@ extern "C" int ein_standalone_run(ein::StandaloneProgram* program, const void* i
                                   void* outputs, ein::StandaloneError* error) {
   try {
     ein::StandaloneState& s = ein::state_of(*program);
-    auto wrong = ein::call(*program, s, inputs, outputs);
+    std::optional<ein::RuntimeError> wrong;
+    try {
+      wrong = ein::call(*program, s, inputs, outputs);
+    } catch (...) {
+      ein::release(s, outputs, ein::kThisCall);
+      throw;
+    }
     if (!wrong) {
+      for (size_t k = 0; k < s.outputs.fields.size(); ++k) {
+        uint8_t& owner = *ein::at<uint8_t>(outputs, s.outputs.owned + k);
+        if (owner == ein::kThisCall) owner = ein::kLibrary;
+      }
       ein::report(error, "", "");
       return 0;
     }
-    ein_standalone_free(program, outputs);
+    ein::release(s, outputs, ein::kThisCall);
     ein::report(error, ein::info(wrong->code).name, ein::error_text(s.image, *wrong));
   } catch (const std::bad_alloc&) {
     ein::report(error, "E0807", "out of memory");
@@ -204,14 +228,6 @@ extern "C" int ein_standalone_run(ein::StandaloneProgram* program, const void* i
 
 extern "C" void ein_standalone_free(ein::StandaloneProgram* program, void* outputs) {
   try {
-    const ein::StandaloneState& s = ein::state_of(*program);
-    for (size_t k = 0; k < s.outputs.fields.size(); ++k) {
-      uint8_t& owned = *ein::at<uint8_t>(outputs, s.outputs.owned + k);
-      if (!owned) continue;
-      void*& data = *ein::at<void*>(outputs, s.outputs.fields[k].offset);
-      std::free(data);
-      data = nullptr;
-      owned = 0;
-    }
+    ein::release(ein::state_of(*program), outputs, ein::kLibrary);
   } catch (const std::exception&) {}  // then nothing has been allocated either
 }

@@ -204,7 +204,7 @@ class Executable(Build):
 class Stages(Build):
     def test_text(self):
         program = self.write("p.ein", DENSE)
-        for stage, part in (("core", "let y"), ("loops", "for"), ("llvm", "define"), ("asm", ".text")):
+        for stage, part in (("core", "let y"), ("loops", "kernel"), ("llvm", "define"), ("asm", ".text")):
             done = self.check(["build", program, "--emit", stage, "--show", "dW"], 0)
             self.assertIn(part, done.stdout)
             self.check(["build", program, "--emit", stage, "--show", "dW", "-o", self.path("out")], 0, "")
