@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "cli/cli.h"
 #include "core/print.h"
@@ -58,8 +60,10 @@ int link(const std::string& object, const std::string& output, bool executable) 
     return usage_error(
         "libeinlang_rt.a is not beside `ein`; name it in EINLANG_RUNTIME (--emit obj needs none)");
   }
-  const char* compiler = std::getenv("CC");
-  std::vector<std::string> args{compiler && *compiler ? compiler : "cc"};
+  const char* compiler = std::getenv("CC");  // words, as make has them: `ccache gcc`
+  std::istringstream words(compiler ? compiler : "");
+  std::vector<std::string> args{std::istream_iterator<std::string>(words), {}};
+  if (args.empty()) args.push_back("cc");
   if (executable) {
     args.insert(args.end(), {"-pie"});
   } else {

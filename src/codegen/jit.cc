@@ -156,6 +156,7 @@ struct Loaded final : Code {
 void emit_forward(llvm::Module& mod, llvm::GlobalVariable* program, const std::string& name,
                   const char* callee, llvm::Type* result, const std::vector<llvm::Type*>& params) {
   auto& c = mod.getContext();
+  if (llvm::GlobalValue* other = mod.getNamedValue(name)) other->setName("own_" + name);
   std::vector<llvm::Type*> with_program{llvm::PointerType::getUnqual(c)};
   with_program.insert(with_program.end(), params.begin(), params.end());
   auto* outer = llvm::Function::Create(llvm::FunctionType::get(result, params, false),

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <new>
 #include <set>
 
 #include "base/check.h"
-#include "base/match.h"
 #include "codegen/cache_key.h"
 #include "codegen/image.h"
 #include "codegen/jit.h"
@@ -120,6 +118,7 @@ std::shared_ptr<Native> from_cache(ImageCache& cache, const std::string& key) {
   out->code = codegen::load(image->object);
   if (!out->code) return nullptr;
   out->image = std::move(*image);
+  out->image.object = {};
   out->times = {{"cache", now_ms() - t0}};
   return out;
 }
@@ -134,7 +133,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   if (key) {
     try {
       if (auto kept = from_cache(*options.cache, *key)) return kept;
-    } catch (const InternalError&) {}  // an image that makes no sense is none
+    } catch (const std::exception&) {}  // an image that makes no sense is none
   }
   auto out = std::make_shared<Native>();
   Native& n = *out;
@@ -157,6 +156,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   n.code = codegen::load(n.image.object, &times);
   EIN_CHECK(n.code, "generated code cannot be loaded");
   if (key) options.cache->store(*key, pack(n.image));
+  n.image.object = {};  // loaded, and needed no more
   n.times = {{"plan", t1 - t0},    {"lower", t2 - t1},           {"target", times.target},
              {"emit", times.emit}, {"optimise", times.optimise}, {"machine", times.machine},
              {"link", times.link}, {"total", now_ms() - t0}};

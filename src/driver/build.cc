@@ -144,7 +144,6 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& native = *std::get<std::shared_ptr<Native>>(compiled);
   Image image = image_of(native);
-  image.object.clear();
   if (auto wrong = embed_files(m, wanted, image)) return *wrong;
   for (FamilyId f : shown) image.outputs.push_back(buffer_of(image, f.v));
   add_effects(m, options.executable, image);

@@ -105,6 +105,9 @@ std::optional<RuntimeError> place_output(const Image& image, const StructField& 
 std::optional<RuntimeError> call(StandaloneProgram& program, StandaloneState& s, const void* inputs,
                                  void* outputs) {
   using Space = Image::Buffer::Space;
+  if ((!inputs && !s.inputs.fields.empty()) || (!outputs && !s.outputs.fields.empty())) {
+    return RuntimeError{Code::E0801, "the pointer to the inputs or outputs is null"};
+  }
   std::vector<View> views = views_of(s.inputs, inputs);
   if (auto wrong = negative(s.image, views)) return wrong;
   Borrowed borrowed(s.frames);
@@ -136,6 +139,7 @@ std::optional<RuntimeError> call(StandaloneProgram& program, StandaloneState& s,
 }
 
 void release(const StandaloneState& s, void* outputs, Owner whose) {
+  if (!outputs) return;
   for (size_t k = 0; k < s.outputs.fields.size(); ++k) {
     uint8_t& owner = *at<uint8_t>(outputs, s.outputs.owned + k);
     if (owner != whose) continue;

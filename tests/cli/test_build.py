@@ -4,6 +4,7 @@ Usage: test_build.py EIN"""
 import ctypes
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import unittest
@@ -80,6 +81,11 @@ class Library(Build):
         names = self.run_ok("nm", "-D", "--defined-only", self.path("libdense.so"))
         self.assertEqual(sorted(line.split()[-1] for line in names.splitlines()), ["dense_free", "dense_run"])
 
+    def test_names_of_generated_code(self):
+        for name in ("ein", "k0", "f"):
+            lib, _ = self.build(name, "let run[i in 0..3] = i;\nlet free = run[1];\n")
+            self.assertTrue(getattr(lib, name + "_run") and getattr(lib, name + "_free"))
+
     def test_only_what_is_shown(self):
         _, header = self.build("dense", DENSE, "--show", "loss", "--name", "mine")
         self.assertIn("int mine_run(const mine_inputs *in, mine_outputs *out, mine_error *error);", header)
@@ -120,6 +126,9 @@ class Library(Build):
         self.fails(lib, "f", Inputs(None, 8, 2), out, "E0801", "input `x` was not given a value")
         self.fails(lib, "f", Inputs(cells, -1, 2), out, "E0802", "input `x` has a negative extent")
         self.fails(lib, "f", Inputs(cells, 2 ** 60, 2), out, "E0807", "out of memory: `q`")
+        error = self.Error()
+        self.assertEqual(lib.f_run(None, ctypes.byref(out), ctypes.byref(error)), 1)
+        self.assertIn("is null", error.message.decode())
         cells[3] = 0
         self.fails(lib, "f", Inputs(cells, 8, 2), out, "E0806", "integer division by zero")
         self.assertFalse(out.q)
@@ -194,6 +203,17 @@ class Executable(Build):
         self.assertIn("error[E0803]: `x` has no cell at [7]", done.stderr)
         self.assertIn("p.ein:5:9", done.stderr)
 
+    def test_out_of_memory(self):
+        run = self.exe("let n: i64;\nlet x[i in 0..n] = i as f64;\nlet s = sum[i in 0..n](x[i] * x[n - 1 - i]);\nprint(s);\n")
+        self.assertEqual(run("n=3").stdout, "1.0\n")
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        try:
+            done = run("n=900000000")
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("error[E0807]: out of memory: `x` has the extents [900000000]", done.stderr)
+
     def test_the_examples(self):
         folder = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
         for name in ("train", "kalman"):
@@ -223,6 +243,8 @@ class Stages(Build):
         self.check(["build", program, "-o", so], 2, "", "cannot run `cc`", env={"PATH": "/nowhere", "CC": ""})
         self.check(["build", program, "-o", so], 2, "", "cannot run `nocc`", env={"CC": "nocc"})
         self.check(["build", program, "-o", so], 2, "", "`false` could not link", env={"CC": "false"})
+        self.check(["build", program, "-o", so], 0, "", env={"CC": "env gcc"})
+        os.remove(so)
         self.check(["build", program, "-o", "/nowhere/libp.so"], 2, "", "cannot write `/nowhere/libp.so.o`")
         self.check(["build", program, "-o", so, "--show", "lose"], 2, "", "did you mean `loss`?")
         self.check(["build", program, "-o", so, "--name", "a b"], 2, "", "--name needs a C identifier")
