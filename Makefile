@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test bench-check fuzz check-asan format clean
+.PHONY: build setup configure demo test bench-check bench bench-peers fuzz check-asan format clean
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -27,6 +27,18 @@ test: build
 # How fast `ein check` is, in lines per second; measures, asserts nothing.
 bench-check: build
 	python3 bench/check.py $(BUILD)/ein --json $(BUILD)/bench-check.json
+
+# Every workload of the table, for us and for the peers that are installed.
+bench: build
+	$(if $(wildcard bench/.venv),bench/.venv/bin/python,python3) -B bench/run.py $(BUILD)/ein \
+	  --json $(BUILD)/bench.json --svg $(BUILD)/bench.svg
+
+# The peers, from PyPI: NumPy, JAX and PyTorch. PyPI's wheel of PyTorch brings libraries for graphics cards along,
+# 6 GB in all; TORCH_INDEX=https://download.pytorch.org/whl/cpu has one without.
+bench-peers:
+	python3 -m venv bench/.venv
+	bench/.venv/bin/pip install --quiet numpy jax
+	bench/.venv/bin/pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 
 # Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.
 FUZZ_SECONDS ?= 1800

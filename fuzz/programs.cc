@@ -1,7 +1,7 @@
 // Random programs against every property: `fuzz_programs [--count N] [--seed S] [--native N]
 // [--show]`. Native code is checked on the first N programs (all by default): every eighth fully
-// optimised, the others at -O0, which compiles several times faster. Prints the seed of a failure;
-// the same seed gives the same program again.
+// optimised, the others at -O0, which compiles several times faster; every other one by a plan
+// drawn at random. Prints the seed of a failure; the same seed gives the same program again.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -82,6 +82,9 @@ std::string check(const Generated& g, const Plan& plan, Counts& counts) {
   if (!wrong.empty()) return wrong;
   ein::NativeOptions options;
   options.opt_level = plan.opt_level;
+  if (plan.seed % 2 == 1) options.choices = random_choices(plan.seed);
+  if (plan.seed % 3 == 1) options.processor = ein::Processor::Sse2;
+  if (plan.seed % 5 == 2) options.choices.overflow = ein::plan::Overflow::Stops;
   return plan.native ? ein::native_agrees(m, g.inputs, g.values, options) : "";
 }
 

@@ -165,4 +165,35 @@ std::string check_size(const core::Module& plain, const core::Module& whole) {
   return fmt::format("{} nodes with gradients, {} without: more than six times", all, value);
 }
 
+plan::Choices random_choices(uint64_t seed) {
+  // A decision depends on the seed and on what it is about, not on how often it is asked for.
+  auto draw = [seed](uint64_t about, uint64_t below) {
+    uint64_t x = (seed * 0x9E3779B97F4A7C15ull) ^ (about * 0xBF58476D1CE4E5B9ull);
+    x ^= x >> 31;
+    x *= 0x94D049BB133111EBull;
+    return (x >> 33) % below;
+  };
+  plan::Choices out;
+  out.inlines = [draw](core::FamilyId f) { return draw(f.v, 2) == 0; };
+  out.joins = [draw](core::FamilyId f) -> std::optional<bool> {
+    if (draw(f.v + 1000, 3) == 0) return false;
+    return std::nullopt;
+  };
+  out.vector_axis = [draw](core::FamilyId f, size_t clause) -> std::optional<uint32_t> {
+    uint64_t axis = draw(f.v * 16 + clause + 2000, 6);
+    if (axis >= 4) return std::nullopt;
+    return axis == 3 ? core::kMaxSlots : static_cast<uint32_t>(axis);
+  };
+  out.reduce_width = [draw](core::ExprId e) -> std::optional<uint32_t> {
+    uint64_t power = draw(e.v + 3000, 7);
+    if (power >= 5) return std::nullopt;
+    return 1u << power;
+  };
+  out.contractions = draw(4000, 2) == 0;
+  out.rings = draw(4001, 4) != 0;
+  out.scans = draw(4002, 4) != 0;
+  out.chunk_work = draw(4003, 3) == 0 ? 0 : static_cast<int64_t>(1 + draw(4004, 40));
+  return out;
+}
+
 }  // namespace ein::fuzz

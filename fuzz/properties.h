@@ -50,4 +50,7 @@ std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
 // nodes(value + gradient) ≤ 6 × nodes(value); `plain` is the program without its requests.
 std::string check_size(const core::Module& plain, const core::Module& whole);
 
+// Decisions of the planner drawn at random, most of them unwise, all of them legal.
+plan::Choices random_choices(uint64_t seed);
+
 }  // namespace ein::fuzz

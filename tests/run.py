@@ -1,5 +1,5 @@
 """Runs the file tests: every .ein below tests/{run,errors,grad,cli,stdlib}, by every route, against what
-the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--update] [PATH...]
+the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--cpu NAME] [--update] [PATH...]
 
 What a file may say (a file that says nothing of this fails):
   //= out: TEXT        what the program prints; following lines that begin with //= continue it
@@ -40,7 +40,7 @@ os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs t
 FOLDERS = ("run", "errors", "grad", "cli", "stdlib")
 ROUTES = {
     "ref": ["--backend", "ref"],
-    "O0": ["-O0"],
+    "O0": ["-O0", "--cpu", "sse2"],  # and so the poorest processor runs everything too
     "O2": ["-O2"],
     "native": ["-O2"],
     "printed": ["--backend", "ref"],
@@ -369,7 +369,10 @@ def main(argv):
     parser.add_argument("-k", default="", help="only files whose path contains this")
     parser.add_argument("-j", type=int, default=4, help="programs at a time")
     parser.add_argument("--update", action="store_true", help="rewrite `//= out:` blocks")
+    parser.add_argument("--cpu", help="the processor of the route O2, `ein run --cpu`")
     options = parser.parse_args(argv)
+    if options.cpu:
+        ROUTES["O2"] = ROUTES["native"] = ["-O2", "--cpu", options.cpu]
     files = find_tests(options.paths, options.k)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:

@@ -99,6 +99,7 @@ int make_program(const BuildCommand& command, Program& p) {
   options.show = command.show;
   options.opt_level = command.opt_level;
   options.executable = executable;
+  options.processor = *processor_named(command.cpu);
   fs::path output = command.output;
   if (output.empty()) {
     std::string stem = command.common.code || command.common.file == "-"
@@ -148,6 +149,7 @@ int build_verb(const BuildCommand& command) {
   if (command.emit == "loops" || command.emit == "llvm" || command.emit == "asm") {
     RunOptions options;
     options.opt_level = command.opt_level;
+    options.processor = *processor_named(command.cpu);
     options.show = command.show;
     auto text = emit(p.compiled.module, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) {

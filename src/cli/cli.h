@@ -43,12 +43,15 @@ struct RunCommand {
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;
+  int threads = 0;
+  std::string cpu = "native";
   bool check_overflow = false;
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit
   std::string emit;                // print a stage of the compilation instead of running
   bool no_cache = false;
   bool cache_stats = false;
+  bool time = false;  // where the time went, on standard error
 };
 
 struct BuildCommand {
@@ -57,8 +60,21 @@ struct BuildCommand {
   std::vector<std::string> show;  // empty: every value of the program
   std::string output, name;
   std::string emit = "lib";
+  std::string cpu = "native";
   std::string direction = "auto";
   int opt_level = 2;
+};
+
+struct BenchCommand {
+  CommonOptions common;
+  std::vector<std::string> in, set, out;  // as for `run`; inputs that are not given are made up
+  std::vector<std::string> show;
+  std::string format = "text";
+  std::string direction = "auto";
+  std::string grad_memory;
+  int opt_level = 2;
+  int repeat = 0;  // 0: a second's worth
+  bool no_peaks = false;
 };
 
 struct CheckCommand {
@@ -127,6 +143,7 @@ struct NewCommand {
 
 int run_verb(const RunCommand& command);
 int build_verb(const BuildCommand& command);
+int bench_verb(const BenchCommand& command);
 int check_verb(const CheckCommand& command);
 int grad_verb(const GradCommand& command);
 int gradcheck_verb(const GradcheckCommand& command);
@@ -173,6 +190,8 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
                                core::Inputs& inputs, const CommonOptions& common);
+// The targets of --out; the exit status when one cannot be written.
+std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets);
 // The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE

@@ -94,4 +94,16 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
   return std::nullopt;
 }
 
+std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets) {
+  for (const std::string& given : out) {
+    auto pair = split(given);
+    if (!pair) return usage_error(fmt::format("--out needs NAME=FILE, got `{}`", given));
+    if (std::string why = check_target(pair->value, 1); !why.empty()) {
+      return usage_error(fmt::format("cannot write `{}`: {}", pair->value, why));
+    }
+    targets.push_back(*pair);
+  }
+  return std::nullopt;
+}
+
 }  // namespace ein::cli

@@ -85,9 +85,14 @@ int dispatch(int argc, char** argv) {
                     "integer overflow stops the program instead of wrapping");
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  run_app->add_option("--threads", run.threads, "that share loops (default: one per processor)")
+      ->check(CLI::Range(1, 1024));
+  run_app->add_option("--cpu", run.cpu, "the instructions that machine code may use")
+      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
+  run_app->add_flag("--time", run.time, "where the time went, on standard error");
   add_no_cache(*run_app, run.no_cache);
   run_app->add_flag("--cache-stats", run.cache_stats)->group("");  // hidden: for the tests
 
@@ -108,7 +113,30 @@ int dispatch(int argc, char** argv) {
   build_app->add_option("--emit", build.emit, "what to write")
       ->check(CLI::IsMember({"core", "loops", "llvm", "asm", "obj", "lib", "exe"}));
   build_app->add_option("-O", build.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  build_app->add_option("--cpu", build.cpu, "the instructions that machine code may use")
+      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*build_app, "--grad-mode", build.direction);
+
+  BenchCommand bench;
+  CLI::App* bench_app = app.add_subcommand(
+      "bench", "run a program many times: time per family against the peaks of this machine");
+  add_common(*bench_app, bench.common);
+  bench_app->add_option("--in", bench.in, "NAME=FILE: an input; those not given are made up")
+      ->allow_extra_args(false);
+  bench_app->add_option("--set", bench.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
+  bench_app->add_option("--out", bench.out, "NAME=FILE: write a value of the last run to a file")
+      ->allow_extra_args(false);
+  bench_app->add_option("--show", bench.show, "values to compute besides what is printed")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  bench_app->add_option("--repeat", bench.repeat, "runs to measure; as many as fit into a second")
+      ->check(CLI::Range(1, 1'000'000));
+  bench_app->add_flag("--no-peaks", bench.no_peaks, "do not measure the machine");
+  bench_app->add_option("--format", bench.format, "how the report looks")
+      ->check(CLI::IsMember({"text", "json"}));
+  bench_app->add_option("-O", bench.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  add_grad_memory(*bench_app, bench.grad_memory);
+  add_direction(*bench_app, "--grad-mode", bench.direction);
 
   CheckCommand check;
   CLI::App* check_app =
@@ -212,6 +240,7 @@ int dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
   if (*run_app) return run_verb(run);
   if (*build_app) return build_verb(build);
+  if (*bench_app) return bench_verb(bench);
   if (*check_app) return check_verb(check);
   if (*gradcheck_app) return gradcheck_verb(gradcheck);
   if (*fmt_app) return fmt_verb(format);

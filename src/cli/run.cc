@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/monitor.h"
+#include "cli/timing.h"
 #include "core/groups.h"
 #include "driver/cache.h"
 #include "runtime/files.h"
@@ -51,19 +52,20 @@ int run_verb(const RunCommand& command) {
   RunOptions options;
   options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   options.opt_level = command.opt_level;
+  options.threads = command.threads;
+  options.processor = *processor_named(command.cpu);
+  if (!runs_here(options.processor)) {
+    return usage_error(fmt::format(
+        "--cpu {}: this machine does not have these instructions; the most it has is `{}`",
+        command.cpu, name_of(best_here())));
+  }
   options.check_overflow = command.check_overflow;
   options.show = command.show;
+  options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   std::vector<Pair> outputs;
-  for (const std::string& given : command.out) {
-    auto pair = split(given);
-    if (!pair) return usage_error(fmt::format("--out needs NAME=FILE, got `{}`", given));
-    if (std::string why = check_target(pair->value, 1); !why.empty()) {
-      return usage_error(fmt::format("cannot write `{}`: {}", pair->value, why));
-    }
-    outputs.push_back(*pair);
-    options.show.push_back(pair->name);
-  }
+  if (auto status = read_outputs(command.out, outputs)) return *status;
+  for (const Pair& o : outputs) options.show.push_back(o.name);
   for (const std::string& name : options.show) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
@@ -108,6 +110,15 @@ int run_verb(const RunCommand& command) {
       fmt::print(stderr, "warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
                  plan::describe(plan));
     }
+  }
+  if (result.timing) {
+    Peaks peaks = measure_peaks();
+    std::fputs(command.format == "json"
+                   ? (timing_json(p.compiled.times, *result.timing, peaks).dump() + "\n").c_str()
+                   : timing_text(p.compiled.times, *result.timing, peaks).c_str(),
+               stderr);
+  } else if (command.time) {
+    fmt::print(stderr, "--time: nothing ran as native code\n");
   }
   if (result.error) return runtime_error(*result.error, command.common, &p.sources);
   if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));

@@ -203,7 +203,8 @@ std::optional<std::string> cache_key(const core::Module& m,
                                      const std::vector<core::FamilyId>& wanted,
                                      const NativeOptions& options) {
   const plan::Choices& own = options.choices;
-  if (own.inlines || own.vector_axis || own.reduce_width || !own.contractions || !own.rings) {
+  if (own.inlines || own.vector_axis || own.reduce_width || own.joins || !own.contractions ||
+      own.chunk_work != 0 || !own.scans || !own.rings) {
     return std::nullopt;
   }
   static const std::string build_id = find_build_id();
@@ -211,7 +212,8 @@ std::optional<std::string> cache_key(const core::Module& m,
   Description d;
   d.number(kFormat);
   d.word(build_id);
-  d.word(processor_text());
+  d.word(processor_text(options.processor));
+  d.number(static_cast<uint64_t>(own.overflow));
   d.number(static_cast<uint64_t>(options.opt_level));
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);

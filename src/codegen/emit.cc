@@ -4,6 +4,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 
+#include <cstddef>
+
 #include "base/check.h"
 #include "base/match.h"
 
@@ -12,7 +14,7 @@ namespace ein::codegen {
 using llvm::BasicBlock;
 using llvm::Value;
 
-void emit_program(const loops::Program& p, llvm::Module& mod) {
+void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   auto& c = mod.getContext();
   std::vector<uint32_t> first_dim;
   uint32_t dims = 0;
@@ -27,6 +29,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   for (size_t i = 0; i < p.functions.size(); ++i) {
     Emitter e(p, mod, first_dim);
     e.functions = functions;
+    e.target = target;
     e.function(p.functions[i], functions[i]);
   }
   auto* pointer = llvm::PointerType::getUnqual(c);
@@ -34,14 +37,30 @@ void emit_program(const loops::Program& p, llvm::Module& mod) {
   auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
   llvm::IRBuilder<> b(BasicBlock::Create(c, "entry", run));
   BasicBlock* failed = BasicBlock::Create(c, "failed", run);
+  auto field = [&](Value* base, uint64_t number) {
+    return b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, base, number));
+  };
+  Value* times = field(run->getArg(0), offsetof(NativeContext, times) / sizeof(void*));
+  Value* timed = b.CreateIsNotNull(times);
+  auto* ended_type = llvm::FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty()}, false);
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     Emitter e(p, mod, first_dim);
     e.functions = functions;
+    e.target = target;
     llvm::Function* f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
     Value* status = b.CreateCall(f, {run->getArg(0)});
     BasicBlock* next = BasicBlock::Create(c, "next", run);
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
     b.SetInsertPoint(next);
+    BasicBlock* note = BasicBlock::Create(c, "note", run);
+    BasicBlock* go_on = BasicBlock::Create(c, "go", run);
+    b.CreateCondBr(timed, note, go_on);
+    b.SetInsertPoint(note);
+    Value* table = field(run->getArg(0), offsetof(NativeContext, functions) / sizeof(void*));
+    Value* ended = field(table, static_cast<uint64_t>(NativeFn::KernelEnded));
+    b.CreateCall(ended_type, ended, {times, b.getInt64(i)})->setDoesNotThrow();
+    b.CreateBr(go_on);
+    b.SetInsertPoint(go_on);
   }
   b.CreateRet(b.getInt32(0));
   b.SetInsertPoint(failed);

@@ -29,6 +29,14 @@ struct Val {
 inline Val uniform(llvm::Value* v) { return {Val::Shape::Uniform, v, nullptr}; }
 inline Val varying(llvm::Value* v) { return {Val::Shape::Varying, v, nullptr}; }
 
+// Instructions of the target that change what is emitted, never what it computes (but for the last
+// bit of `mad`, emit_math.h).
+struct Target {
+  bool fma = false;     // a·b + c with one rounding
+  bool rounds = false;  // to an integer
+  bool halves = false;  // between f16 and f32
+};
+
 struct Emitter {
   Emitter(const loops::Program& program, llvm::Module& module, std::vector<uint32_t> dims)
       : p(program),
@@ -45,6 +53,7 @@ struct Emitter {
   llvm::Value* context = nullptr;
 
   uint32_t width = 1;           // lanes of the code being emitted
+  bool in_sequence = false;     // inside a sequential loop
   llvm::Value* mask = nullptr;  // lanes that are active; null: all
   struct Cell {                 // a variable that changes
     llvm::AllocaInst* at = nullptr;
@@ -61,6 +70,7 @@ struct Emitter {
   std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
   std::vector<llvm::Function*> functions = {};  // of the program, by number
   llvm::Value* calls = nullptr;                 // calls around the code; null in a kernel
+  Target target;
 
   // emit.cc
   llvm::Function* kernel(const loops::Kernel& k, const std::string& name);
@@ -86,6 +96,12 @@ struct Emitter {
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);
+  llvm::Constant* start_of(core::ReduceOp op, DType type);  // of a reduction
+  // emit_shared.cc
+  void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);
+  llvm::Function* chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
+                           llvm::StructType* closure);
   void counted(llvm::Value* lo, llvm::Value* hi, int64_t step, const char* name,
                const std::function<void(llvm::Value*)>& body);
 
@@ -107,25 +123,41 @@ struct Emitter {
   llvm::Value* apply(core::Op op, const std::vector<llvm::Value*>& args, DType from, DType to);
   llvm::Value* real(core::Op op, const std::vector<llvm::Value*>& args, DType type);
   llvm::Value* whole(core::Op op, const std::vector<llvm::Value*>& args, DType type);
+  llvm::Value* overflows(core::Op op, const std::vector<llvm::Value*>& args, DType type);
   llvm::Value* compare(core::Op op, llvm::Value* x, llvm::Value* y, DType type);
   llvm::Value* cast(llvm::Value* x, DType from, DType to);
+  llvm::Value* to_integer(core::Op op, llvm::Value* x);  // Floor, Ceil, Round
   llvm::Value* power(llvm::Value* x, llvm::Value* y, DType type);
   llvm::Value* call(NativeFn f, const std::vector<llvm::Value*>& args, llvm::Type* result);
+  // emit_math.cc: by formula where there is one, otherwise by the library.
+  llvm::Value* math(core::Op op, const std::vector<llvm::Value*>& args, DType type,
+                    NativeFn library);
+  llvm::Function* math_function(core::Op op, const std::vector<llvm::Value*>& args, DType type,
+                                NativeFn library);
   // The challenger takes the place of the holder (NaN beats numbers, the first NaN stays).
   llvm::Value* beats(bool max, llvm::Value* challenger, llvm::Value* holder, DType type);
 
-  llvm::Type* type_of(DType t);         // in registers: bool is one bit
-  llvm::Type* memory_type_of(DType t);  // in memory: bool is one byte
+  // emit_half.cc
+  llvm::Value* round_half(llvm::Value* v, DType type);
+  llvm::Value* half_to_memory(llvm::Value* v, DType type);
+  llvm::Value* half_from_memory(llvm::Value* v, DType type);
+
+  llvm::Type* type_of(DType t);         // in registers: bool is one bit, f16 and bf16 are floats
+  llvm::Type* memory_type_of(DType t);  // in memory: bool is one byte, f16 and bf16 are two
   llvm::Value* to_memory(llvm::Value* v, DType t);
   llvm::Value* from_memory(llvm::Value* v, DType t);
   llvm::Type* wide(llvm::Type* t, llvm::Value* like);  // a vector of t where `like` is a vector
   llvm::ConstantInt* i64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 };
 
+// Which fold an accumulator of the loop takes part in: decides its start and how parts combine.
+core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator);
+
+inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 inline bool is_unsigned(DType t) { return t == DType::U8 || t == DType::Bool; }
 
 // The whole program into `mod`; the function to call is named `kEntryName`.
 inline constexpr const char* kEntryName = "ein_run";
-void emit_program(const loops::Program& p, llvm::Module& mod);
+void emit_program(const loops::Program& p, llvm::Module& mod, Target target);
 
 }  // namespace ein::codegen

@@ -61,6 +61,19 @@ Val Emitter::expr(loops::ExprId id) {
         }
         return varying(apply(n.op, wide_args, from, e.type));
       },
+      [&](const loops::Overflows& n) {
+        std::vector<Val> args;
+        bool same = true;
+        for (loops::ExprId a : n.args) {
+          args.push_back(expr(a));
+          same &= args.back().uniform();
+        }
+        DType type = p.exprs[n.args[0]].type;
+        std::vector<Value*> vs;
+        for (const Val& a : args) vs.push_back(same ? a.v : lanes(a, type));
+        Value* out = overflows(n.op, vs, type);
+        return same ? uniform(out) : varying(out);
+      },
       [&](const loops::Load& n) { return load(n, e.type); });
 }
 

@@ -12,9 +12,39 @@ namespace ein::codegen {
 using llvm::BasicBlock;
 using llvm::Value;
 
+core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator) {
+  std::optional<core::ReduceOp> op;
+  std::function<void(const loops::Block&)> find = [&](const loops::Block& body) {
+    for (const loops::Stmt& stmt : body) {
+      if (const auto* f = std::get_if<loops::Fold>(&stmt.node); f && f->acc == accumulator) {
+        op = f->op;
+      }
+      if (const auto* i = std::get_if<loops::If>(&stmt.node)) {
+        find(i->then);
+        find(i->otherwise);
+      }
+      if (const auto* l = std::get_if<loops::Loop>(&stmt.node)) find(l->body);
+    }
+  };
+  find(s.body);
+  EIN_CHECK(op, "an accumulator that is never folded");
+  return *op;
+}
+
+llvm::Constant* Emitter::start_of(core::ReduceOp op, DType type) {
+  core::Module scratch;
+  core::ExprId e = core::identity(scratch, op, type);
+  if (const auto* f = core::get_if<core::FloatLit>(scratch, e)) {
+    return llvm::ConstantFP::get(type_of(type), f->value);
+  }
+  if (const auto* t = core::get_if<core::BoolLit>(scratch, e)) return b.getInt1(t->value);
+  return llvm::ConstantInt::getSigned(type_of(type), core::get_if<core::IntLit>(scratch, e)->value);
+}
+
 void Emitter::loop(const loops::Loop& s) {
   Val lo = expr(s.lo), hi = expr(s.hi);
   if (!lo.uniform() || !hi.uniform()) return ragged_loop(s, lo, hi);
+  if (s.grain) return shared_loop(s, lo.v, hi.v);
   if (s.axis.width > 1 && width == 1) return lane_loop(s, lo.v, hi.v);
   plain_loop(s, lo.v, hi.v);
 }
@@ -40,11 +70,14 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
 void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   // Downward: count up and look from the other end.
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
+  bool around = in_sequence;
+  in_sequence |= s.axis.kind == loops::Axis::Kind::Seq;
   counted(lo, hi, 1, "loop", [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
     if (s.poll) poll(s.poll, values[s.var].v, b.CreateSub(hi, lo));
     block(s.body);
   });
+  in_sequence = around;
 }
 
 void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
@@ -88,37 +121,8 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
         llvm::FixedVectorType::get(outer.back().second.at->getAllocatedType(), s.axis.width);
     cells[v] = {entry.CreateAlloca(type), true};
   }
-  // Which fold an accumulator takes part in decides its start and how lanes are combined.
-  auto op_of = [&](loops::VarId v) {
-    std::optional<core::ReduceOp> op;
-    std::function<void(const loops::Block&)> find = [&](const loops::Block& body) {
-      for (const loops::Stmt& stmt : body) {
-        if (const auto* f = std::get_if<loops::Fold>(&stmt.node); f && f->acc == v) op = f->op;
-        if (const auto* i = std::get_if<loops::If>(&stmt.node)) {
-          find(i->then);
-          find(i->otherwise);
-        }
-        if (const auto* l = std::get_if<loops::Loop>(&stmt.node)) find(l->body);
-      }
-    };
-    find(s.body);
-    EIN_CHECK(op, "an accumulator that is never folded");
-    return *op;
-  };
-  auto start_of = [&](core::ReduceOp op, DType type) {
-    core::Module scratch;
-    core::ExprId e = core::identity(scratch, op, type);
-    if (const auto* f = core::get_if<core::FloatLit>(scratch, e)) {
-      return static_cast<llvm::Constant*>(llvm::ConstantFP::get(type_of(type), f->value));
-    }
-    if (const auto* t = core::get_if<core::BoolLit>(scratch, e)) {
-      return static_cast<llvm::Constant*>(b.getInt1(t->value));
-    }
-    int64_t v = core::get_if<core::IntLit>(scratch, e)->value;
-    return static_cast<llvm::Constant*>(llvm::ConstantInt::getSigned(type_of(type), v));
-  };
   for (loops::VarId v : s.folds) {
-    llvm::Constant* start = start_of(op_of(v), p.vars[v].type);
+    llvm::Constant* start = start_of(fold_of(s, v), p.vars[v].type);
     auto count = llvm::ElementCount::getFixed(s.axis.width);
     b.CreateStore(llvm::ConstantVector::getSplat(count, start), cells[v].at);
   }
@@ -138,13 +142,13 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
         low.push_back(static_cast<int>(k));
         high.push_back(static_cast<int>(k + n));
       }
-      part = combine(op_of(v), b.CreateShuffleVector(part, low), b.CreateShuffleVector(part, high),
-                     type);
+      part = combine(fold_of(s, v), b.CreateShuffleVector(part, low),
+                     b.CreateShuffleVector(part, high), type);
     }
     part = b.CreateExtractElement(part, uint64_t{0});
     cells[v] = cell;
     Value* acc = b.CreateLoad(cell.at->getAllocatedType(), cell.at);
-    b.CreateStore(combine(op_of(v), acc, part, type), cell.at);
+    b.CreateStore(combine(fold_of(s, v), acc, part, type), cell.at);
   }
   counted(middle, hi, 1, "tail", [&](Value* i) {
     values[s.var] = uniform(i);

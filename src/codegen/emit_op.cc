@@ -62,17 +62,17 @@ llvm::Type* Emitter::type_of(DType t) {
     case DType::I16: return b.getInt16Ty();
     case DType::I32: return b.getInt32Ty();
     case DType::I64: return b.getInt64Ty();
-    case DType::F32: return b.getFloatTy();
-    case DType::F64: return b.getDoubleTy();
     case DType::F16:
     case DType::BF16:
+    case DType::F32: return b.getFloatTy();
+    case DType::F64: return b.getDoubleTy();
     case DType::Str: break;
   }
   EIN_UNREACHABLE(std::string("no native code for ") + name_of(t));
 }
 
 llvm::Type* Emitter::memory_type_of(DType t) {
-  return t == DType::Bool ? b.getInt8Ty() : type_of(t);
+  return t == DType::Bool ? b.getInt8Ty() : is_half(t) ? b.getInt16Ty() : type_of(t);
 }
 
 llvm::Type* Emitter::wide(llvm::Type* t, Value* like) {
@@ -81,10 +81,12 @@ llvm::Type* Emitter::wide(llvm::Type* t, Value* like) {
 }
 
 Value* Emitter::to_memory(Value* v, DType t) {
+  if (is_half(t)) return half_to_memory(v, t);
   return t == DType::Bool ? b.CreateZExt(v, wide(b.getInt8Ty(), v)) : v;
 }
 
 Value* Emitter::from_memory(Value* v, DType t) {
+  if (is_half(t)) return half_from_memory(v, t);
   if (t != DType::Bool) return v;
   return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
 }
@@ -103,7 +105,8 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();
-    if (f != NativeFn::Contract32 && f != NativeFn::Contract64) c->setDoesNotAccessMemory();
+    bool pure = f != NativeFn::Contract32 && f != NativeFn::Contract64 && f != NativeFn::Parallel;
+    if (pure) c->setDoesNotAccessMemory();
     return c;
   };
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
@@ -139,10 +142,39 @@ Value* Emitter::power(Value* x, Value* y, DType type) {
       return b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
     }
   }
-  return call(for_type(NativeFn::Pow32, type), {x, y}, type_of(type));
+  return math(Op::Pow, {x, y}, type, for_type(NativeFn::Pow32, type));
+}
+
+Value* Emitter::to_integer(Op op, Value* x) {
+  if (target.rounds) {
+    auto id = op == Op::Floor  ? llvm::Intrinsic::floor
+              : op == Op::Ceil ? llvm::Intrinsic::ceil
+                               : llvm::Intrinsic::nearbyint;
+    return b.CreateUnaryIntrinsic(id, x);
+  }
+  // Adding 2^23 (2^52) rounds at the unit, to even; numbers beyond are integers already.
+  bool is_wide = x->getType()->getScalarType()->isDoubleTy();
+  auto* large = llvm::ConstantFP::get(x->getType(), is_wide ? 0x1p52 : 0x1p23);
+  auto* one = llvm::ConstantFP::get(x->getType(), 1.0);
+  auto* zero = llvm::Constant::getNullValue(x->getType());
+  auto sign = [&](Value* v) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v, x); };
+  Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  Value* near = sign(b.CreateFSub(b.CreateFAdd(size, large), large));
+  if (op == Op::Floor) {
+    near = b.CreateFSub(near, b.CreateSelect(b.CreateFCmpOGT(near, x), one, zero));
+  } else if (op == Op::Ceil) {
+    near = b.CreateFAdd(near, b.CreateSelect(b.CreateFCmpOLT(near, x), one, zero));
+  }
+  return b.CreateSelect(b.CreateFCmpOLT(size, large), sign(near), x);
 }
 
 Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
+  if (is_half(type)) {
+    Value* v = real(op, args, DType::F32);
+    bool exact = op == Op::Neg || op == Op::Abs || op == Op::Min || op == Op::Max ||
+                 op == Op::Sign || op == Op::Stop;
+    return exact ? v : round_half(v, type);
+  }
   Value* x = args[0];
   Value* y = args.size() > 1 ? args[1] : nullptr;
   auto intrinsic = [&](llvm::Intrinsic::ID id) { return b.CreateUnaryIntrinsic(id, x); };
@@ -164,15 +196,15 @@ Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
                             b.CreateSelect(b.CreateFCmpOLT(x, zero), down, x));
     }
     case Op::Sqrt: return intrinsic(llvm::Intrinsic::sqrt);
-    case Op::Floor: return intrinsic(llvm::Intrinsic::floor);
-    case Op::Ceil: return intrinsic(llvm::Intrinsic::ceil);
-    case Op::Round: return intrinsic(llvm::Intrinsic::nearbyint);
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Round: return to_integer(op, x);
     case Op::Pow: return power(x, y, type);
     default: break;
   }
   auto f = function_of(op);
   EIN_CHECK(f, std::string("not an operation on reals: ") + core::info(op).name);
-  return call(for_type(*f, type), args, type_of(type));
+  return math(op, args, type, for_type(*f, type));
 }
 
 Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
@@ -225,6 +257,46 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
   EIN_UNREACHABLE(std::string("not an operation on integers: ") + core::info(op).name);
 }
 
+Value* Emitter::overflows(Op op, const std::vector<Value*>& args, DType type) {
+  namespace I = llvm::Intrinsic;
+  Value* x = args[0];
+  bool u = is_unsigned(type);
+  unsigned size = x->getType()->getScalarSizeInBits();
+  auto* least = llvm::ConstantInt::get(x->getType(), llvm::APInt::getSignedMinValue(size));
+  auto* zero = llvm::Constant::getNullValue(x->getType());
+  Value* never = llvm::Constant::getNullValue(wide(b.getInt1Ty(), x));
+  auto pair = [&](I::ID with_sign, I::ID without) {
+    Value* both = b.CreateBinaryIntrinsic(u ? without : with_sign, x, args[1]);
+    return b.CreateExtractValue(both, 1);
+  };
+  switch (op) {
+    case Op::Add: return pair(I::sadd_with_overflow, I::uadd_with_overflow);
+    case Op::Sub: return pair(I::ssub_with_overflow, I::usub_with_overflow);
+    case Op::Mul: return pair(I::smul_with_overflow, I::umul_with_overflow);
+    case Op::Neg: return u ? b.CreateICmpNE(x, zero) : b.CreateICmpEQ(x, least);
+    case Op::Abs: return u ? never : b.CreateICmpEQ(x, least);
+    case Op::Div: {
+      if (u) return never;
+      Value* minus = b.CreateICmpEQ(args[1], llvm::Constant::getAllOnesValue(x->getType()));
+      return b.CreateAnd(b.CreateICmpEQ(x, least), minus);
+    }
+    case Op::Pow: {
+      auto grow = [&](Value* v) { return cast(v, type, DType::I64); };
+      Value* most = llvm::ConstantInt::get(wide(b.getInt64Ty(), x),
+                                           u ? llvm::APInt::getMaxValue(size).zext(64)
+                                             : llvm::APInt::getSignedMaxValue(size).sext(64));
+      Value* lowest = llvm::ConstantInt::get(
+          wide(b.getInt64Ty(), x),
+          u ? llvm::APInt(64, 0) : llvm::APInt::getSignedMinValue(size).sext(64));
+      Value* r =
+          call(NativeFn::PowOverflows, {grow(x), grow(args[1]), lowest, most}, b.getInt64Ty());
+      return b.CreateICmpNE(r, llvm::Constant::getNullValue(r->getType()));
+    }
+    default: break;
+  }
+  EIN_UNREACHABLE(std::string("no overflow of ") + core::info(op).name);
+}
+
 Value* Emitter::compare(Op op, Value* x, Value* y, DType type) {
   using P = llvm::CmpInst::Predicate;
   bool real = is_float(type), u = is_unsigned(type);
@@ -244,25 +316,27 @@ Value* Emitter::compare(Op op, Value* x, Value* y, DType type) {
 
 Value* Emitter::cast(Value* x, DType from, DType to) {
   if (from == to) return x;
-  llvm::Type* target = wide(type_of(to), x);
+  if (is_half(from)) return cast(x, DType::F32, to);
+  if (is_half(to)) return round_half(cast(x, from, DType::F32), to);
+  llvm::Type* type = wide(type_of(to), x);
   Value* zero = llvm::Constant::getNullValue(x->getType());
   if (to == DType::Bool) return is_float(from) ? b.CreateFCmpUNE(x, zero) : b.CreateICmpNE(x, zero);
   if (is_float(from) && is_float(to)) {
-    return to == DType::F64 ? b.CreateFPExt(x, target) : b.CreateFPTrunc(x, target);
+    return to == DType::F64 ? b.CreateFPExt(x, type) : b.CreateFPTrunc(x, type);
   }
   if (is_float(from)) {  // out of range saturates, NaN is 0
     auto id = is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-    return b.CreateIntrinsic(id, {target, x->getType()}, {x});
+    return b.CreateIntrinsic(id, {type, x->getType()}, {x});
   }
   if (is_float(to)) {
-    if (is_unsigned(from)) return b.CreateUIToFP(x, target);
+    if (is_unsigned(from)) return b.CreateUIToFP(x, type);
     // Wide integers round twice, as the reference does.
     if (from == DType::I64 && to == DType::F32) {
-      return b.CreateFPTrunc(b.CreateSIToFP(x, wide(b.getDoubleTy(), x)), target);
+      return b.CreateFPTrunc(b.CreateSIToFP(x, wide(b.getDoubleTy(), x)), type);
     }
-    return b.CreateSIToFP(x, target);
+    return b.CreateSIToFP(x, type);
   }
-  return is_unsigned(from) ? b.CreateZExtOrTrunc(x, target) : b.CreateSExtOrTrunc(x, target);
+  return is_unsigned(from) ? b.CreateZExtOrTrunc(x, type) : b.CreateSExtOrTrunc(x, type);
 }
 
 Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType to) {

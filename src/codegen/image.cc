@@ -131,6 +131,7 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
       case loops::Buffer::Space::Input: to.space = Image::Buffer::Space::Input; break;
       case loops::Buffer::Space::Constant: to.space = Image::Buffer::Space::Constant; break;
       case loops::Buffer::Space::Output: to.space = Image::Buffer::Space::Output; break;
+      case loops::Buffer::Space::Row: to.space = Image::Buffer::Space::Row; break;
       case loops::Buffer::Space::Temp: to.space = Image::Buffer::Space::Temp; break;
     }
     to.name = b.name;
@@ -191,6 +192,12 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         }
         break;
       case loops::Site::Kind::DivideByZero: to.kind = Image::Site::Kind::DivideByZero; break;
+      case loops::Site::Kind::Overflow:
+        to.kind = Image::Site::Kind::Overflow;
+        to.name = s.op == core::Op::Abs ? "abs" : info(s.op).spelling;
+        to.arity = info(s.op).arity;
+        to.type = s.type;
+        break;
       case loops::Site::Kind::TooDeep:
         to.kind = Image::Site::Kind::TooDeep;
         to.name = core::too_deep_text(s.name);
@@ -222,6 +229,7 @@ std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops:
     add_buffers(plan, program, out);
     add_entry(plan.module, out);
     add_sites(plan, program, out);
+    out.kernels = static_cast<uint32_t>(program.kernels.size());
   } catch (const Unsupported& u) { return u.why; }
   return out;
 }

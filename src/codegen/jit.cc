@@ -3,6 +3,7 @@
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
@@ -55,7 +56,7 @@ const Host& host() {
 
 // One machine per compilation: it is not safe to share between threads, and it is cheap once the
 // target is registered and the host's features are known.
-std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
+std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
   static const llvm::Target* target = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -66,9 +67,17 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
     EIN_CHECK(t, "no LLVM target for this machine: " + error);
     return t;
   }();
-  auto level = opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  auto level = wish.opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  std::string cpu = host().cpu, features;
+  switch (wish.processor) {
+    case Processor::Native: features = host().features; break;
+    case Processor::Avx512: cpu = "x86-64-v4"; break;
+    case Processor::Avx2: cpu = "x86-64-v3"; break;
+    case Processor::Sse2:
+    case Processor::Portable: cpu = "x86-64"; break;
+  }
   llvm::TargetOptions options;
-  auto* machine = target->createTargetMachine(host().triple, host().cpu, host().features, options,
+  auto* machine = target->createTargetMachine(host().triple, cpu, features, options,
                                               llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
   EIN_CHECK(machine, "no LLVM target machine");
   return std::unique_ptr<llvm::TargetMachine>(machine);
@@ -83,12 +92,16 @@ struct Built {
 Built build(const loops::Program& p, const JitOptions& options, JitTimes& times) {
   Built out;
   double t0 = now_ms();
-  out.machine = make_machine(options.opt_level);
+  out.machine = make_machine(options);
   double t1 = now_ms();
   out.mod = std::make_unique<llvm::Module>("einlang", *out.context);
   out.mod->setTargetTriple(out.machine->getTargetTriple().str());
   out.mod->setDataLayout(out.machine->createDataLayout());
-  emit_program(p, *out.mod);
+  const llvm::MCSubtargetInfo& has = *out.machine->getMCSubtargetInfo();
+  emit_program(p, *out.mod,
+               {.fma = has.checkFeatures("+fma"),
+                .rounds = has.checkFeatures("+sse4.1"),
+                .halves = has.checkFeatures("+f16c")});
   std::string broken;
   llvm::raw_string_ostream message(broken);
   EIN_CHECK(!llvm::verifyModule(*out.mod, &message), "ill-formed LLVM IR: " + broken);
@@ -127,15 +140,7 @@ class Symbols : public llvm::JITSymbolResolver {
     };
 #define EIN_SYMBOL(f, type) \
   Entry { #f, reinterpret_cast < const void*>(static_cast <type>(f)) }
-    using F = float (*)(float);
-    using D = double (*)(double);
     static const Entry table[] = {
-        EIN_SYMBOL(floorf, F),
-        EIN_SYMBOL(ceilf, F),
-        EIN_SYMBOL(nearbyintf, F),
-        EIN_SYMBOL(floor, D),
-        EIN_SYMBOL(ceil, D),
-        EIN_SYMBOL(nearbyint, D),
         EIN_SYMBOL(memset, void* (*)(void*, int, size_t)),
         EIN_SYMBOL(memcpy, void* (*)(void*, const void*, size_t)),
     };
@@ -203,7 +208,10 @@ void emit_file(Built& built, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType
 
 uint64_t jit_count() { return g_count; }
 
-std::string processor_text() { return host().triple + " " + host().cpu + " " + host().features; }
+std::string processor_text(Processor p) {
+  std::string out = host().triple + " " + name_of(p);
+  return p == Processor::Native ? out + " " + host().cpu + " " + host().features : out;
+}
 
 std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times) {
   ++g_count;

@@ -19,6 +19,7 @@ struct Code {
 
 struct JitOptions {
   int opt_level = 2;  // 0: none; otherwise the short pipeline
+  Processor processor = Processor::Native;
 };
 
 struct JitTimes {  // milliseconds
@@ -36,7 +37,7 @@ std::string standalone_object(const loops::Program& p, const JitOptions& options
                               const std::string& free);
 
 // The processor that code is made for, with its features.
-std::string processor_text();
+std::string processor_text(Processor p);
 
 // The same program as text, for --emit.
 std::string llvm_text(const loops::Program& p, const JitOptions& options);

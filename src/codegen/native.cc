@@ -12,6 +12,7 @@
 #include "codegen/cache_key.h"
 #include "codegen/image.h"
 #include "codegen/jit.h"
+#include "codegen/memory.h"
 #include "core/normal.h"
 #include "core/rewrite.h"
 #include "lower/lower.h"
@@ -37,7 +38,7 @@ double now_ms() {
   return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-bool supported(DType t) { return t != DType::F16 && t != DType::BF16 && t != DType::Str; }
+bool supported(DType t) { return t != DType::Str; }
 
 // The first reason why a planned module cannot become machine code; empty when there is none.
 std::string limitation(const plan::Plan& plan) {
@@ -74,7 +75,8 @@ void keep_finished(const Image& image, uint32_t part, NativeResult& out) {
   }
 }
 
-void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch, NativeResult& out) {
+void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
+             std::vector<int64_t>* kernel_times, NativeResult& out) {
   using Space = Image::Buffer::Space;
   std::vector<View> views;
   for (const Image::Input& input : n.image.inputs) {
@@ -84,7 +86,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch, Na
   Frame frame;
   out.error = prepare(n.image, views, frame);
   if (out.error) return;
-  CallOptions options{watch.monitor};
+  CallOptions options{watch.monitor, {}, kernel_times};
   for (uint32_t i = 0; i < n.image.buffers.size(); ++i) {
     const Image::Buffer& b = n.image.buffers[i];
     core::FamilyId family(b.family);
@@ -96,7 +98,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch, Na
     if (b.wanted && b.space == Space::Constant) out.values[family] = b.constant;
     if (b.space != Space::Output) continue;
     try {
-      Tensor& t = out.values[family] = Tensor(b.dtype, {shape.begin(), shape.end()});
+      Tensor& t = out.values[family] = Tensor::uncleared(b.dtype, {shape.begin(), shape.end()});
       frame.pointers[i] = t.data();
     } catch (const std::bad_alloc&) {
       out.error = out_of_memory(n.image, frame, i);
@@ -151,8 +153,11 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   auto image = codegen::make_image(*n.plan, n.program);
   if (auto* why = std::get_if<std::string>(&image)) return *why;
   n.image = std::move(std::get<Image>(image));
+  n.image.processor = options.processor;
+  std::vector<Lifetime> lives = codegen::lifetimes(n.program);
+  for (size_t i = 0; i < lives.size(); ++i) n.image.buffers[i].lives = lives[i];
   codegen::JitTimes times;
-  n.image.object = codegen::object_code(n.program, {options.opt_level}, &times);
+  n.image.object = codegen::object_code(n.program, {options.opt_level, options.processor}, &times);
   n.code = codegen::load(n.image.object, &times);
   EIN_CHECK(n.code, "generated code cannot be loaded");
   if (key) options.cache->store(*key, pack(n.image));
@@ -163,10 +168,11 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   return out;
 }
 
-NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch) {
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch,
+                 std::vector<int64_t>* kernel_times) {
   NativeResult out;
   try {
-    execute(native, inputs, watch, out);
+    execute(native, inputs, watch, kernel_times, out);
   } catch (const std::bad_alloc&) { out.error = RuntimeError{Code::E0807, "out of memory"}; }
   if (out.error) out.values.clear();
   return out;
@@ -175,21 +181,37 @@ NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& 
 const Image& image_of(const Native& native) { return native.image; }
 NativeEntry entry_of(const Native& native) { return native.code->entry; }
 
+std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs) {
+  EIN_CHECK(native.plan, "a program from the cache has no plan");
+  std::vector<core::FamilyId> needed;
+  for (const Image::Buffer& b : native.image.buffers) {
+    if (b.space == Image::Buffer::Space::Input) needed.push_back(core::FamilyId(b.family));
+  }
+  auto params = core::bind_params(native.plan->module, inputs, needed);
+  EIN_CHECK(!std::holds_alternative<RuntimeError>(params), "inputs that were never accepted");
+  return lower::work_of(*native.plan, native.program, std::get<std::vector<int64_t>>(params));
+}
+
 std::string emit(Native& native, Emit what) {
   EIN_CHECK(native.plan, "a program from the cache has no stages to show");
   switch (what) {
     case Emit::Plan: return plan::print(*native.plan);
     case Emit::Loops: return loops::print(native.program);
-    case Emit::Llvm: return codegen::llvm_text(native.program, {native.options.opt_level});
-    case Emit::Assembly: return codegen::assembly_text(native.program, {native.options.opt_level});
+    case Emit::Llvm:
+      return codegen::llvm_text(native.program,
+                                {native.options.opt_level, native.options.processor});
+    case Emit::Assembly:
+      return codegen::assembly_text(native.program,
+                                    {native.options.opt_level, native.options.processor});
   }
   EIN_UNREACHABLE("emit");
 }
 
 std::string standalone_object(Native& native, const StandaloneGlue& glue) {
   EIN_CHECK(native.plan, "a program from the cache has no loops");
-  return codegen::standalone_object(native.program, {native.options.opt_level}, glue.image,
-                                    glue.run, glue.free);
+  return codegen::standalone_object(native.program,
+                                    {native.options.opt_level, native.options.processor},
+                                    glue.image, glue.run, glue.free);
 }
 
 std::vector<std::pair<std::string, double>> compile_times(const Native& native) {

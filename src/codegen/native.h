@@ -16,9 +16,11 @@
 
 #include "core/core.h"
 #include "core/eval.h"
+#include "lower/work.h"
 #include "plan/plan.h"
 #include "runtime/image.h"
 #include "runtime/native_abi.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -37,11 +39,12 @@ class ImageCache {
 // What changes the code is part of its name in the cache (cache_key.cc).
 struct NativeOptions {
   int opt_level = 2;
+  Processor processor = Processor::Native;  // must be one that runs here
   ImageCache* cache = nullptr;
   plan::Choices choices;  // for tests that draw plans at random
 };
 
-// Reports what cannot be compiled natively (f16, bf16 and strings) instead of guessing.
+// Reports what cannot be compiled natively (strings) instead of guessing.
 std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});
@@ -52,7 +55,13 @@ struct NativeResult {
   std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
 };
 
-NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {});
+// With `kernel_times`, those become the nanoseconds that each kernel took.
+NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
+                 std::vector<int64_t>* kernel_times = nullptr);
+
+// What each kernel has to do with these inputs, which `run` accepts. Not of a program that came
+// from the cache.
+std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs);
 
 // Not of a program that came from the cache.
 enum class Emit { Plan, Loops, Llvm, Assembly };

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "core/scalar.h"
 
 namespace ein::core {
 namespace {
@@ -186,8 +187,7 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
 
 ExprId float_lit(Module& m, double value, DType type, Span span) {
   EIN_CHECK(is_float(type), "float literal of a non-float type");
-  if (type == DType::F32) value = static_cast<float>(value);
-  return make(m, FloatLit{value}, type, span, 0);
+  return make(m, FloatLit{round_to(type, value)}, type, span, 0);
 }
 
 ExprId int_lit(Module& m, int64_t value, DType type, Span span) {

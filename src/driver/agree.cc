@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "base/render.h"
 #include "core/print.h"
+#include "runtime/pool.h"
 
 namespace ein {
 
@@ -59,14 +61,47 @@ bool close(const Tensor& a, const Tensor& b, double tolerance, std::string& wher
   return true;
 }
 
+namespace {
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size()) * size_of(a.dtype())) == 0;
+}
+
+// The same bits, or the same failure, for any number of threads.
+std::string threads_agree(Native& code, const core::Inputs& inputs, const NativeResult& expected) {
+  int before = threads();
+  std::string wrong;
+  for (int count = 1; count <= 3 && wrong.empty(); ++count) {
+    set_threads(count);
+    NativeResult now = run(code, inputs);
+    if (now.error.has_value() != expected.error.has_value() ||
+        (now.error && now.error->message != expected.error->message)) {
+      wrong = fmt::format("with {} threads: {}", count, now.error ? now.error->message : "fine");
+    }
+    for (const auto& [id, value] : expected.values) {
+      if (!expected.error && !same_bits(value, now.values.at(id))) {
+        wrong = fmt::format("other bits with {} threads", count);
+      }
+    }
+  }
+  set_threads(before);
+  return wrong;
+}
+
+}  // namespace
+
 std::string native_agrees(core::Module& m, const core::Inputs& inputs,
                           const std::vector<std::string>& values, const NativeOptions& options) {
   std::vector<core::FamilyId> wanted;
   for (const std::string& v : values) wanted.push_back(m.find(intern(v)));
-  core::EvalResult reference = core::evaluate(m, inputs, wanted);
+  core::EvalOptions how{options.choices.overflow == plan::Overflow::Stops};
+  core::EvalResult reference = core::evaluate(m, inputs, wanted, {}, how);
   auto compiled = compile_native(m, wanted, options);
   if (auto* why = std::get_if<std::string>(&compiled)) return "no native code: " + *why;
-  NativeResult native = run(*std::get<std::shared_ptr<Native>>(compiled), inputs);
+  Native& code = *std::get<std::shared_ptr<Native>>(compiled);
+  NativeResult native = run(code, inputs);
+  if (std::string wrong = threads_agree(code, inputs, native); !wrong.empty()) return wrong;
   if (reference.error.has_value() != native.error.has_value()) {
     return fmt::format("reference: {}; native: {}",
                        reference.error ? reference.error->message : "fine",

@@ -15,7 +15,8 @@ namespace ein {
 std::string printed_agrees(core::Module& m, const CompileOptions& options = {},
                            const std::string& name = "program.ein");
 
-// Native code and the reference evaluator give the same values (floats within a tolerance).
+// Native code and the reference evaluator give the same values (floats within a tolerance), and
+// native code the same bits for 1, 2 and 3 threads.
 std::string native_agrees(core::Module& m, const core::Inputs& inputs,
                           const std::vector<std::string>& values,
                           const NativeOptions& options = {});

@@ -113,7 +113,8 @@ std::vector<FamilyId> defined_values(const core::Module& m) {
   std::vector<FamilyId> out;
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     const core::Family& f = m[FamilyId(i)];
-    if (!f.generated && f.kind != core::Family::Kind::Input) out.push_back(FamilyId(i));
+    if (f.generated || f.kind == core::Family::Kind::Input || f.dtype == DType::Str) continue;
+    out.push_back(FamilyId(i));
   }
   return out;
 }
@@ -140,6 +141,7 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   }
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
+  native_options.processor = options.processor;
   auto compiled = compile_native(m, wanted, native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& native = *std::get<std::shared_ptr<Native>>(compiled);

@@ -9,6 +9,7 @@
 #include "base/source.h"
 #include "core/core.h"
 #include "runtime/image.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -18,6 +19,7 @@ struct BuildOptions {
   std::vector<std::string> show;  // the values to compute; none: every value of the program
   bool executable = false;        // `main`, which has the program's effects, instead of functions
   int opt_level = 2;
+  Processor processor = Processor::Native;  // may be one that does not run here
 };
 
 struct Built {

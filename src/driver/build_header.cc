@@ -24,7 +24,7 @@ const char* c_type(DType t) {
     case DType::F32: return "float";
     case DType::F64: return "double";
     case DType::F16:
-    case DType::BF16:
+    case DType::BF16: return "uint16_t";  // the bits
     case DType::Str: break;
   }
   EIN_UNREACHABLE("native code has no such values");

@@ -10,6 +10,8 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
+#include "runtime/native_abi.h"
+#include "runtime/pool.h"
 
 namespace ein {
 namespace {
@@ -23,6 +25,15 @@ using Values = std::unordered_map<FamilyId, Tensor>;
 void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
   if (error.statement.valid() && !is_certain(m, wanted, error.at)) error.at = error.statement;
 }
+
+bool segments_wanted(const core::Module& m, const RunOptions& options) {
+  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
+                                            [](const auto& f) { return f.checkpoint != 0; });
+}
+
+double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
+
+}  // namespace
 
 // What effects and `show` need (decision 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
@@ -39,12 +50,21 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
   return wanted;
 }
 
-bool segments_wanted(const core::Module& m, const RunOptions& options) {
-  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
-                                            [](const auto& f) { return f.checkpoint != 0; });
+std::vector<FamilyId> unread_families(const core::Module& m) {
+  std::set<FamilyId> read;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
+      core::for_each_node(m, body, [&](core::ExprId e) {
+        if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
+      });
+    });
+  }
+  std::vector<FamilyId> out;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    if (!read.contains(FamilyId(i))) out.push_back(FamilyId(i));
+  }
+  return out;
 }
-
-}  // namespace
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
   std::vector<std::string> out;
@@ -83,69 +103,79 @@ Effect plain_effect(const core::Module& m, const core::Effect& e) {
   return out;
 }
 
+std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
+                                     const std::vector<int64_t>& nanoseconds) {
+  std::vector<KernelTime> out;
+  for (lower::Work& work : work_of(native, inputs)) {
+    out.push_back({std::move(work), static_cast<double>(nanoseconds[out.size()]) * 1e-9});
+  }
+  return out;
+}
+
 std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
                                                                const RunOptions& options) {
   if (m.params.size() > 0) return std::nullopt;
   std::vector<FamilyId> wanted = wanted_families(m, options);
-  if (wanted.empty()) {  // the values that nothing else reads
-    std::set<FamilyId> read;
-    for (uint32_t i = 0; i < m.families.size(); ++i) {
-      core::for_each_body(m, FamilyId(i), [&](core::ExprId body) {
-        core::for_each_node(m, body, [&](core::ExprId e) {
-          if (const auto* a = core::get_if<core::Access>(m, e)) read.insert(a->family);
-        });
-      });
-    }
-    for (uint32_t i = 0; i < m.families.size(); ++i) {
-      if (!read.contains(FamilyId(i))) wanted.push_back(FamilyId(i));
-    }
-  }
+  if (wanted.empty()) wanted = unread_families(m);
   return plan::checkpoint(m, wanted, {}, options.grad_memory).plans;
+}
+
+std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<FamilyId> wanted,
+                                             const core::Inputs& inputs,
+                                             const RunOptions& options) {
+  Prepared out{std::move(wanted), inputs, {}, {}};
+  if (auto error = read_loaded(m, out.wanted, out.inputs)) return *error;
+  if (!segments_wanted(m, options)) return out;
+  auto params =
+      core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
+  if (auto* e = std::get_if<RuntimeError>(&params)) return *e;
+  plan::Checkpointed planned =
+      plan::checkpoint(m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+  out.checkpoints = std::move(planned.plans);
+  if (!out.checkpoints.empty()) out.cut = std::move(planned.module);
+  return out;
 }
 
 RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& options,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
-  core::Module cut;  // when steps are computed again instead of kept
-  std::vector<FamilyId> wanted = wanted_families(original, options);
   Values values;
-  core::Inputs inputs = supplied;
-  out.error = read_loaded(original, wanted, inputs);
-  if (out.error) return out;
-  if (segments_wanted(original, options)) {
-    auto params = core::bind_params(original, inputs,
-                                    core::families_of(core::schedule(original, wanted).steps));
-    if (auto* e = std::get_if<RuntimeError>(&params)) {
-      out.error = *e;
-      return out;
-    }
-    plan::Checkpointed planned = plan::checkpoint(
-        original, wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
-    out.checkpoints = std::move(planned.plans);
-    cut = std::move(planned.module);
+  auto ready = prepare(original, wanted_families(original, options), supplied, options);
+  if (auto* e = std::get_if<RuntimeError>(&ready)) {
+    out.error = *e;
+    return out;
   }
-  core::Module& m = out.checkpoints.empty() ? original : cut;
+  auto& [wanted, inputs, checkpoints, cut] = std::get<Prepared>(ready);
+  out.checkpoints = std::move(checkpoints);
+  core::Module& m = cut ? *cut : original;
   core::Watch watch{options.monitor, {}};
   for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
-    if (native && options.check_overflow) {
-      out.fallback = "native code does not check for integer overflow";
-      native = false;
-    }
     if (native) {
       NativeOptions native_options;
       native_options.opt_level = options.opt_level;
-      native_options.cache = options.cache;
+      // Where the time goes is said from the plan, which a kept program does not have.
+      native_options.cache = options.time ? nullptr : options.cache;
+      set_threads(options.threads);
+      native_options.processor = options.processor;
+      if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;
         native = false;
       } else {
-        NativeResult result = run(*std::get<std::shared_ptr<Native>>(compiled), inputs, watch);
+        Native& code = *std::get<std::shared_ptr<Native>>(compiled);
+        std::vector<int64_t> times;
+        double begin = seconds_now();
+        NativeResult result = run(code, inputs, watch, options.time ? &times : nullptr);
+        double spent = seconds_now() - begin;
         values = std::move(result.values);
         out.error = result.error;
         out.stopped = result.stopped;
+        if (!times.empty()) {
+          out.timing = Timing{compile_times(code), kernel_times(code, inputs, times), spent};
+        }
       }
     }
     if (!native) {
@@ -183,6 +213,8 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
                                              const std::string& stage) {
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
+  native_options.processor = options.processor;
+  if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan

@@ -11,8 +11,10 @@
 #include "codegen/native.h"
 #include "core/core.h"
 #include "core/eval.h"
+#include "lower/work.h"
 #include "plan/checkpoint.h"
 #include "runtime/effect.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -22,12 +24,26 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
-  bool check_overflow = false;          // integer overflow is an error instead of wrapping
-  std::optional<uint64_t> grad_memory;  // bytes; see plan/checkpoint.h
-  std::vector<std::string> show;        // values asked for besides what effects need
-  ImageCache* cache = nullptr;          // of compiled programs
-  Monitor* monitor = nullptr;           // told where the program is, and may stop it
-  std::vector<std::string> watch;       // recurrences whose steps the monitor is shown
+  int threads = 0;                          // that share loops; 0: one per processor
+  Processor processor = Processor::Native;  // one that runs here
+  bool check_overflow = false;              // integer overflow is an error instead of wrapping
+  std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
+  std::vector<std::string> show;            // values asked for besides what effects need
+  ImageCache* cache = nullptr;              // of compiled programs
+  Monitor* monitor = nullptr;               // told where the program is, and may stop it
+  std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
+  bool time = false;                        // leave a Timing, when it runs natively
+};
+
+// What a run took: the phases of its native compilation, then its kernels.
+struct KernelTime {
+  lower::Work work;
+  double seconds = 0;
+};
+struct Timing {
+  std::vector<std::pair<std::string, double>> compile;  // phase, milliseconds
+  std::vector<KernelTime> kernels;
+  double seconds = 0;  // the whole run; what is not in kernels is memory and entry checks
 };
 
 struct RunResult {
@@ -37,11 +53,30 @@ struct RunResult {
   std::string fallback;  // why the reference evaluator ran although native was asked for
   std::vector<plan::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
   uint64_t operations = 0;                     // counted by the reference evaluator
+  std::optional<Timing> timing;
 };
 
 // `write` receives what the program prints.
 RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
               const std::function<void(const std::string&)>& write);
+
+// What has to be computed, from what: the loaded files read and, under a memory budget, recurrences
+// cut into segments.
+struct Prepared {
+  std::vector<core::FamilyId> wanted;
+  core::Inputs inputs;
+  std::vector<plan::SegmentPlan> checkpoints;
+  std::optional<core::Module> cut;  // to be run instead of the original
+};
+std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<core::FamilyId> wanted,
+                                             const core::Inputs& inputs, const RunOptions& options);
+class Native;
+std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
+                                     const std::vector<int64_t>& nanoseconds);
+// What effects and `show` need.
+std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOptions& options);
+// The values that nothing else reads.
+std::vector<core::FamilyId> unread_families(const core::Module& m);
 
 // A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm`
 // or `asm`; or why there is none.

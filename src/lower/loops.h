@@ -25,7 +25,8 @@
 // - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
 //   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
-// - Integers wrap. Division and % truncate. min and max propagate the first NaN.
+// - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
+// and % truncate. min and max propagate the first NaN.
 #pragma once
 
 #include <cstdint>
@@ -62,12 +63,16 @@ struct Apply {
   core::Op op;
   std::vector<ExprId> args;
 };  // strict, Select and logic included
+struct Overflows {
+  core::Op op;
+  std::vector<ExprId> args;
+};  // bool: the exact result does not fit the type of the arguments
 struct Load {
   BufferId buffer;
   std::vector<ExprId> at;
 };
 
-using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Load>;
+using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Overflows, Load>;
 
 struct Expr {
   Node node;
@@ -131,6 +136,9 @@ struct Loop {
   std::vector<VarId> folds;  // reduce only
   Block body;
   SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
+  // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
+  // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
+  ExprId grain = {};
 };
 
 struct Check {
@@ -179,6 +187,7 @@ struct Buffer {
     Input,     // supplied by the caller, read only
     Constant,  // an array literal, filled when compiling
     Output,    // asked for
+    Row,       // scratch of one iteration of a loop: every thread has its own
     Temp,      // everything else that is stored
   };
   std::string name;
@@ -194,16 +203,19 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
-    TooDeep,  // calls of the function `name` inside each other
-    Call,     // never the reason: where a function that stopped was called from
-    Step,  // values: the address of the step to come; `name` is the recurrence, `axis` its
-           // coordinate
+    Overflow,  // values: the operands of `op`, in `type`
+    TooDeep,   // calls of the function `name` inside each other
+    Call,      // never the reason: where a function that stopped was called from
+    Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
+               // coordinate
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
   Span span;          // of the expression
   Span statement;     // the clause it is computed for
   uint32_t part = 0;  // Step: which of the schedule's steps
+  core::Op op = core::Op::Add;
+  DType type = DType::I64;
 };
 
 struct Kernel {
@@ -228,6 +240,10 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
 };
+
+// Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
+// (share.cc).
+void share_loops(Program& p, int64_t work);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).

@@ -56,6 +56,12 @@ loops::Program lower(plan::Plan& plan) {
       dims[ring->second.position] = core::int_lit(plan.module, ring->second.kept);
     }
     auto space = space_of(plan.module, f, it->second.wanted);
+    if (it->second.storage == plan::Storage::Register) continue;
+    if (it->second.storage == plan::Storage::Row) {
+      uint32_t shared = plan.groups[plan.group_of.at(id)].shared;
+      for (uint32_t k = 0; k < shared; ++k) dims[k] = core::int_lit(plan.module, 1);
+      space = loops::Buffer::Space::Row;
+    }
     l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space});
   }
   for (const core::Step& s : plan.schedule.steps) {
@@ -70,15 +76,59 @@ loops::Program lower(plan::Plan& plan) {
   }
   // A function may call further ones.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
+  loops::share_loops(p, plan.chunk_work);
   return p;
 }
 
 void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
   for (const core::Step& s : list) {
     match(
-        s, [&](const core::Compute& c) { compute(c.family, fixed); },
+        s,
+        [&](const core::Compute& c) {
+          auto in = plan.group_of.find(c.family);
+          if (in == plan.group_of.end()) return compute(c.family, fixed);
+          const plan::Group& g = plan.groups[in->second];
+          if (g.members[0] == c.family) group(g, fixed);  // the others stand behind it
+        },
         [&](const core::Sequence& q) { sequence(q, fixed); });
   }
+}
+
+void Lowering::group(const plan::Group& g, const Fixed& fixed) {
+  Fixed inner = fixed;
+  std::vector<std::vector<uint32_t>> free;  // by member: its coordinates that no loop runs yet
+  for (FamilyId id : g.members) {
+    auto& at = inner[id];
+    at.resize(m[id].rank());
+    free.emplace_back();
+    for (uint32_t k = 0; k < at.size(); ++k) {
+      if (!at[k].at.expr) free.back().push_back(k);
+    }
+  }
+  auto was_running = running;
+  running.insert(g.members.begin(), g.members.end());
+  std::vector<loops::VarId> vars;
+  for (uint32_t i = 0; i < g.shared; ++i) {
+    const core::Coord coord = m[g.members[0]].coords[free[0][i]];
+    Value lo = integer(0), hi = lower(coord.extent);
+    vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
+    Scope& s = push(Scope::Kind::Loop);
+    s.lo = lo;
+    s.hi = hi;
+    for (size_t j = 0; j < g.members.size(); ++j) {
+      inner[g.members[j]][free[j][i]] = {get(vars.back(), top()), coord.extent};
+    }
+  }
+  for (FamilyId id : g.members) compute(id, inner);
+  for (uint32_t i = g.shared; i-- > 0;) {
+    auto s = pop();
+    loops::Axis axis{loops::Axis::Kind::Parallel, 1};
+    if (i + 1 == g.shared && g.width > 1) axis = {loops::Axis::Kind::Vector, g.width};
+    emit(top(),
+         {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), {}}});
+  }
+  for (FamilyId id : g.members) staged.erase(id);
+  running = std::move(was_running);
 }
 
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
@@ -99,11 +149,15 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
     running.insert(member.family);
     auto& at = inner[member.family];
     at.resize(m[member.family].rank());
-    at[member.position] = get(t, top());
+    at[member.position] = {get(t, top()), count};
   }
+  bool outermost_one = !in_sequence;
+  in_sequence = true;
   steps(q.body, inner);
+  for (FamilyId id : core::families_of(q.body)) staged.erase(id);
+  in_sequence = !outermost_one;
   loops::Loop loop{t, lo.expr, hi.expr, {}, q.downward, {}, {}, {}};
-  if (was_running.empty()) {
+  if (outermost_one) {
     loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
                      q.members[0].position};
     site.part = part;
@@ -118,7 +172,7 @@ void Lowering::compute(FamilyId id, const Fixed& fixed) {
   const core::Family& f = m[id];
   if (f.kind == core::Family::Kind::Input) return;
   if (f.kind == core::Family::Kind::Table) return table(id);
-  std::vector<Value> at(f.rank());
+  std::vector<Running> at(f.rank());
   if (auto it = fixed.find(id); it != fixed.end()) at = it->second;
   for (size_t c = 0; c < f.clauses.size(); ++c) clause(id, c, at);
 }
@@ -159,20 +213,20 @@ core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
   return r;
 }
 
-// Does the clause have cells at the steps that run? (An invalid expr: always.)
-Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Value>& fixed) {
+// Does the clause have cells where the loops around it are? (An invalid expr: always.)
+Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Running>& fixed) {
   Value cond;
   auto also = [&](Value v) { cond = cond.expr ? op(Op::And, {cond, v}, DType::Bool) : v; };
   for (uint32_t k = 0; k < fixed.size(); ++k) {
-    if (!fixed[k].expr) continue;
+    if (!fixed[k].at.expr) continue;
     core::Range r = clamped(id, c, k);
-    if (core::const_int(m, r.lo) != 0) also(compare(Op::Ge, fixed[k], lower(r.lo)));
-    also(compare(Op::Lt, fixed[k], lower(r.hi)));
+    if (core::const_int(m, r.lo) != 0) also(compare(Op::Ge, fixed[k].at, lower(r.lo)));
+    if (r.hi != fixed[k].count) also(compare(Op::Lt, fixed[k].at, lower(r.hi)));
   }
   return cond;
 }
 
-void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixed) {
+void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fixed) {
   const core::Clause c = m[id].clauses[number];
   const plan::ClausePlan& how = plan.families.at(id).clauses[number];
   slots.assign(core::kMaxSlots, {});
@@ -185,10 +239,11 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
   for (uint32_t k = 0; k < fixed.size(); ++k) {
     core::Range r = clamped(id, c, k);
     ExprId next = core::add(m, r.lo, core::int_lit(m, 1));
-    if (!fixed[k].expr) free.push_back(k);
+    bool runs = fixed[k].at.expr.valid();
+    if (!runs) free.push_back(k);
     // A coordinate with one cell needs no loop.
-    if (fixed[k].expr || next == r.hi) {
-      slots[k] = fixed[k].expr ? fixed[k] : lower(r.lo);
+    if (runs || next == r.hi) {
+      slots[k] = runs ? fixed[k].at : lower(r.lo);
       slots[k].depth = top();
       guard.facts.slots[k] = r;
     }
@@ -203,12 +258,19 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
     order.push_back(k);
     axes.push_back({loops::Axis::Kind::Vector, how.width});
   }
-  auto cells = [&] { loops_over(id, c, order, axes, [&] { store(id, lower(c.body)); }); };
+  Value cell;  // the only one, where there are no loops
+  auto cells = [&] {
+    loops_over(id, c, order, axes, [&] {
+      Value v = lower(c.body);
+      if (order.empty()) cell = v = bind(v);
+      store(id, v);
+    });
+  };
   if (how.scatters) {
     scatter(id, c, std::get<core::Reduce>(m[c.body].node), free);
   } else if (!how.contraction) {
     cells();
-  } else if (running.empty()) {
+  } else if (!in_sequence) {
     contract(id, c, *how.contraction);
   } else {
     // At every step anew: when it is small, the call would cost more than the work.
@@ -225,9 +287,12 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Value>& fixe
   loops::Block body = std::move(pop()->block);
   if (cond.expr) {
     emit(top(), {loops::If{cond.expr, std::move(body), {}}});
-  } else {
-    for (loops::Stmt& s : body) emit(top(), std::move(s));
+    return;
   }
+  for (loops::Stmt& s : body) emit(top(), std::move(s));
+  if (!cell.expr || !running.contains(id)) return;
+  Cell& now = staged[id] = {{cell.expr, std::min(cell.depth, top())}, {}};
+  for (const Running& r : fixed) now.at.push_back(r.at.expr);
 }
 
 void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
@@ -254,12 +319,17 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
 }
 
 void Lowering::store(FamilyId id, Value value) {
+  if (plan.families.at(id).storage == plan::Storage::Register) return;
   std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
   to_stored(id, at);
   emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
 }
 
 void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
+  if (plan.families.at(id).storage == plan::Storage::Row) {
+    uint32_t shared = plan.groups[plan.group_of.at(id)].shared;
+    for (uint32_t k = 0; k < shared; ++k) at[k] = {integer(0).expr, at[k].depth};
+  }
   auto ring = plan.rings.find(id);
   if (ring == plan.rings.end()) return;
   Value& step = at[ring->second.position];

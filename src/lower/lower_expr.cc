@@ -76,7 +76,10 @@ Value Lowering::lower(ExprId e) {
       [&](const core::ParamRef& n) {
         return Value{make(loops::Param{n.param.v}, DType::I64), 0};
       },
-      [&](const core::Affine& n) { return affine(n); },
+      [&](const core::Affine& n) {
+        bool checked = plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n);
+        return checked ? checked_affine(n, expr.span) : affine(n);
+      },
       [&](const core::Apply& n) { return apply(e, n, expr.type); },
       [&](const core::Access& n) { return access(e, n, expr.type); },
       [&](const core::Reduce& n) { return reduce(e, n); },
@@ -113,6 +116,40 @@ Value Lowering::affine(const core::Affine& n) {
   return *sum;
 }
 
+// The steps of the reference, each of which may stop the program.
+Value Lowering::checked_affine(const core::Affine& n, Span at) {
+  auto step = [&](Op o, std::vector<Value> operands) {
+    uint32_t depth = fits(o, DType::I64, operands, at);
+    Value out = op(o, std::move(operands), DType::I64);
+    out.depth = std::max(out.depth, depth);
+    return bind(out);
+  };
+  std::optional<Value> sum;
+  if (n.constant != 0) sum = integer(n.constant);
+  for (const auto& t : n.terms) {
+    Value v = lower(t.atom);
+    if (t.coef != 1) v = step(Op::Mul, {integer(t.coef), v});
+    sum = sum ? step(Op::Add, {*sum, v}) : v;
+  }
+  return *sum;
+}
+
+// Stops the program unless the result fits; binds the operands and returns the scope of the check.
+uint32_t Lowering::fits(Op o, DType type, std::vector<Value>& operands, Span at) {
+  uint32_t depth = 0;
+  std::vector<Value> values;
+  for (Value& a : operands) {
+    a = bind(a);
+    depth = std::max(depth, a.depth);
+    values.push_back(type == DType::I64 ? a : op(Op::Cast, {a}, DType::I64));
+  }
+  Value bad{make(loops::Overflows{o, exprs_of(operands)}, DType::Bool), depth};
+  loops::Site site{loops::Site::Kind::Overflow, {}, 0, at};
+  site.op = o;
+  site.type = type;
+  return check(op(Op::Not, {bad}, DType::Bool), std::move(site), values);
+}
+
 Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   switch (n.op) {
     case Op::Select:
@@ -126,7 +163,13 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   }
   std::vector<Value> args;
   for (ExprId a : n.args) args.push_back(lower(a));
-  return op(n.op, std::move(args), type);
+  uint32_t depth = 0;
+  if (plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n)) {
+    depth = fits(n.op, type, args, m[e].span);
+  }
+  Value out = op(n.op, std::move(args), type);
+  out.depth = std::max(out.depth, depth);
+  return out;
 }
 
 Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
@@ -138,13 +181,17 @@ Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
     loops::Site site{loops::Site::Kind::DivideByZero, {}, 0, m[e].span};
     safe = check(compare(Op::Ne, b, integer(0, type)), std::move(site), {});
   }
-  Value out = op(n.op, {bind(a), bind(b)}, type);
+  std::vector<Value> operands{bind(a), bind(b)};
+  if (plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n)) {
+    safe = std::max(*safe, fits(n.op, type, operands, m[e].span));
+  }
+  Value out = op(n.op, std::move(operands), type);
   out.depth = std::max(out.depth, *safe);
   return out;
 }
 
 bool Lowering::cheap(ExprId e, const core::Facts& facts) {
-  return plan::cost(m, e) <= kCheap && plan::total(m, e, facts);
+  return plan::cost(m, e) <= kCheap && plan::total(m, e, facts, plan.overflow);
 }
 
 Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
@@ -235,7 +282,25 @@ void Lowering::function(core::FunctionId id) {
   p.functions.push_back(std::move(out));
 }
 
+// The value of an access to the cell that this iteration has just computed.
+const Value* Lowering::staged_cell(const core::Access& n) const {
+  auto it = staged.find(n.family);
+  if (it == staged.end()) return nullptr;
+  auto variable_of = [&](loops::ExprId e) {
+    const auto* get = e ? std::get_if<loops::Get>(&p.exprs[e].node) : nullptr;
+    return get ? get->var : loops::VarId{};
+  };
+  for (size_t k = 0; k < n.at.size(); ++k) {
+    uint32_t slot = core::slot_of(m, n.at[k]);
+    if (slot >= slots.size()) return nullptr;
+    loops::VarId here = variable_of(slots[slot].expr);
+    if (!here || here != variable_of(it->second.at[k])) return nullptr;
+  }
+  return &it->second.value;
+}
+
 Value Lowering::access(ExprId e, const core::Access& n, DType type) {
+  if (const Value* cell = staged_cell(n)) return *cell;
   std::vector<Value> at;
   uint32_t depth = running.contains(n.family) ? clause_depth : 0;
   for (ExprId a : n.at) {

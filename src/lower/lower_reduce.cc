@@ -22,12 +22,13 @@ struct Parts {
   size_t movable = 0;
 };
 
-Parts parts_of(core::Module& m, const core::Reduce& r, const core::Facts& outside) {
+Parts parts_of(core::Module& m, const core::Reduce& r, const core::Facts& outside,
+               plan::Overflow overflow) {
   Parts out;
   core::conjuncts(m, r.gate, out.all);
   core::Facts facts = outside;
   core::enter(m, r, facts);
-  while (out.movable < out.all.size() && plan::total(m, out.all[out.movable], facts)) {
+  while (out.movable < out.all.size() && plan::total(m, out.all[out.movable], facts, overflow)) {
     core::assume(m, out.all[out.movable], facts);
     ++out.movable;
   }
@@ -39,7 +40,7 @@ Parts parts_of(core::Module& m, const core::Reduce& r, const core::Facts& outsid
 void Lowering::binders(const core::Reduce& r, uint32_t lanes,
                        const std::vector<loops::VarId>& folds,
                        const std::function<void(ExprId)>& body) {
-  Parts parts = parts_of(m, r, scopes.back()->facts);
+  Parts parts = parts_of(m, r, scopes.back()->facts, plan.overflow);
   std::vector<loops::VarId> vars;
   for (uint32_t i = 0; i < r.over.size(); ++i) {
     uint32_t slot = r.first + i;
@@ -48,7 +49,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     for (size_t k = 0; k < parts.movable; ++k) {
       auto bound = core::bound_on(m, parts.all[k], slot);
       // The other side is now evaluated once per run of the loop, whether that has cells or not.
-      if (!bound || !plan::total(m, parts.all[k], scopes.back()->facts)) continue;
+      if (!bound || !plan::total(m, parts.all[k], scopes.back()->facts, plan.overflow)) continue;
       if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});
       if (bound->hi) range.hi = core::apply(m, Op::Min, {range.hi, bound->hi});
       absorbed.push_back(parts.all[k]);
@@ -90,14 +91,22 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   bool arg = r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin;
   bool logical = r.op == ReduceOp::All || r.op == ReduceOp::Any;
   DType type = m[r.body].type;
+  // Sums and products of short floats are taken in f32 and rounded at the end.
+  bool half = type == DType::F16 || type == DType::BF16;
+  bool longer = half && (r.op == ReduceOp::Sum || r.op == ReduceOp::Prod);
+  DType kept = longer ? DType::F32 : type;
+  // Which addition overflows depends on their order: that of the reference.
+  bool adds = r.op == ReduceOp::Sum || r.op == ReduceOp::Prod;
+  bool checked = plan.overflow == plan::Overflow::Stops && adds && is_int(type);
   return at_scope(home(e), [&] {
     // all and any stop at the cell that decides, which matters when a later one could not be read.
-    bool stops = logical && !plan::total(m, e, scopes.back()->facts);
+    bool stops = logical && !plan::total(m, e, scopes.back()->facts, plan.overflow);
     auto width = plan.reduce_widths.find(e);
-    uint32_t lanes = width == plan.reduce_widths.end() || stops ? 1 : width->second;
-    loops::VarId acc = variable(core::name_of(r.op), type), where;
+    uint32_t lanes = width == plan.reduce_widths.end() || stops || checked ? 1 : width->second;
+    loops::VarId acc = variable(core::name_of(r.op), kept), where;
     ExprId start = arg ? core::number(m, 0, type) : core::identity(m, r.op, type);
-    emit(top(), {loops::Declare{acc, lower(start).expr}});
+    ExprId first = longer ? core::identity(m, r.op, kept) : start;
+    emit(top(), {loops::Declare{acc, lower(first).expr}});
     std::vector<loops::VarId> folds{acc};
     if (arg) {
       where = variable("at", DType::I32);
@@ -117,6 +126,12 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       bool select = gate && !arg && cheap(r.body, scopes.back()->facts);
       if (gate && !select) enter(lower(gate), gate);
       Value v = lower(select ? core::apply(m, Op::Select, {gate, r.body, start}) : r.body);
+      if (longer) v = op(Op::Cast, {v}, kept);
+      if (checked) {
+        std::vector<Value> operands{get(acc, top()), v};
+        fits(r.op == ReduceOp::Sum ? Op::Add : Op::Mul, type, operands, statement);
+        v = operands[1];
+      }
       loops::Fold fold{r.op, acc, v.expr, {}, {}};
       if (arg) {
         fold.arg = where;
@@ -129,7 +144,8 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
         conds.pop_back();
       }
     });
-    return get(arg ? where : acc, top());
+    Value out = get(arg ? where : acc, top());
+    return longer ? op(Op::Cast, {out}, type) : out;
   });
 }
 

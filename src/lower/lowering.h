@@ -45,9 +45,16 @@ struct Lowering {
   std::vector<Value> slots;  // by slot; an invalid expr where nothing is bound
   std::unordered_map<core::FamilyId, loops::BufferId> buffers;
   std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
-  std::set<core::FamilyId> running;                 // computed by a Sequence around
-  uint32_t clause_depth = 0;                        // the scope of the clause being lowered
-  Span statement = {};                              // where that clause stands
+  std::set<core::FamilyId> running;                 // computed by a Sequence or a group around
+  bool in_sequence = false;
+  // Families of which the loops around compute one cell an iteration: that cell, and where it is.
+  struct Cell {
+    Value value;
+    std::vector<loops::ExprId> at;
+  };
+  std::unordered_map<core::FamilyId, Cell> staged = {};
+  uint32_t clause_depth = 0;                     // the scope of the clause being lowered
+  Span statement = {};                           // where that clause stands
   uint32_t part = 0;                             // of the schedule's steps, the one being lowered
   std::vector<Value> args = {};                  // of the function being lowered
   std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
@@ -97,11 +104,14 @@ struct Lowering {
   // lower_expr.cc
   Value lower(core::ExprId e);
   Value affine(const core::Affine& n);
+  Value checked_affine(const core::Affine& n, Span at);
+  uint32_t fits(core::Op o, DType type, std::vector<Value>& args, Span at);
   Value apply(core::ExprId e, const core::Apply& n, DType type);
   Value divide(core::ExprId e, const core::Apply& n, DType type);
   Value choose(core::ExprId e, const core::Apply& n, DType type);
   Value branch(core::ExprId cond, core::ExprId then, core::ExprId otherwise, DType type);
   Value access(core::ExprId e, const core::Access& n, DType type);
+  const Value* staged_cell(const core::Access& n) const;
   Value call(const core::Call& n, DType type);
   void function(core::FunctionId id);  // adds it to the program
   void share(core::ExprId then, core::ExprId otherwise);
@@ -117,13 +127,19 @@ struct Lowering {
                const std::function<void(core::ExprId gate)>& body);
 
   // lower.cc
-  using Fixed = std::unordered_map<core::FamilyId, std::vector<Value>>;  // steps, by coordinate
+  // A coordinate that a loop around the family runs: where it is, and the end of that loop.
+  struct Running {
+    Value at;
+    core::ExprId count;
+  };
+  using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
   void sequence(const core::Sequence& q, const Fixed& fixed);
+  void group(const plan::Group& g, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);
   void table(core::FamilyId id);
-  void clause(core::FamilyId id, size_t number, const std::vector<Value>& fixed);
-  Value inside(core::FamilyId id, const core::Clause& c, const std::vector<Value>& fixed);
+  void clause(core::FamilyId id, size_t number, const std::vector<Running>& fixed);
+  Value inside(core::FamilyId id, const core::Clause& c, const std::vector<Running>& fixed);
   core::Range clamped(core::FamilyId id, const core::Clause& c, uint32_t k);
   void loops_over(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
                   const std::vector<loops::Axis>& axes, const std::function<void()>& body);

@@ -41,6 +41,9 @@ struct Printer {
         },
         [&](const Param& n) { return fmt::format("n{}", n.index); },
         [&](const Get& n) { return var(n.var); }, [&](const Apply& n) { return apply(n, e.type); },
+        [&](const Overflows& n) {
+          return fmt::format("overflows({} {})", core::info(n.op).name, list(n.args));
+        },
         [&](const Load& n) { return fmt::format("{}[{}]", p.buffers[n.buffer].name, list(n.at)); });
   }
 
@@ -75,6 +78,7 @@ struct Printer {
     if (s.axis.width > 1) axis += fmt::format("({})", s.axis.width);
     std::string folds;
     for (VarId v : s.folds) folds += " folds " + var(v);
+    if (s.grain) folds += fmt::format(" shared by {}", expr(s.grain));
     line(fmt::format("{} {} in {}..{}{}{} {{", axis, var(s.var), expr(s.lo), expr(s.hi),
                      s.downward ? " downward" : "", folds));
     block(s.body);
@@ -143,6 +147,7 @@ const char* name_of(Buffer::Space space) {
     case Buffer::Space::Input: return "input";
     case Buffer::Space::Constant: return "constant";
     case Buffer::Space::Output: return "output";
+    case Buffer::Space::Row: return "row";
     case Buffer::Space::Temp: return "temp";
   }
   EIN_UNREACHABLE("memory space");

@@ -20,7 +20,7 @@ struct Verifier {
   std::set<VarId> mutable_vars;  // bound by Declare
   // Variables declared outside the innermost vector loop may not be assigned inside it.
   std::set<VarId> frozen;
-  bool vector = false, ordered = true;
+  bool vector = false, ordered = true, shared = false;
 
   void error(const std::string& what) { errors.push_back(where + ": " + what); }
 
@@ -42,6 +42,12 @@ struct Verifier {
           if (p.vars[n.var].type != e.type) error("a Get of another type than its variable");
         },
         [&](const Apply& n) { apply(n, e.type); },
+        [&](const Overflows& n) {
+          if (n.args.size() != core::info(n.op).arity) error("arity of an overflow");
+          for (ExprId a : n.args) use(a, p.exprs[n.args[0]].type);
+          if (!is_int(p.exprs[n.args[0]].type) || e.type != DType::Bool)
+            error("types of an overflow");
+        },
         [&](const Load& n) {
           if (p.buffers[n.buffer].dtype != e.type) error("a Load of another type than its buffer");
           address(n.buffer, n.at);
@@ -159,7 +165,13 @@ struct Verifier {
     if (n.downward && n.axis.kind != Axis::Kind::Seq) error("a downward loop that is not seq");
     if (!n.folds.empty() && n.axis.kind != Axis::Kind::Reduce) error("folds on a plain loop");
     for (VarId v : n.folds) changes(v);
-    bool was_vector = vector, was_ordered = ordered;
+    if (n.grain) {
+      use(n.grain, DType::I64);
+      if (n.axis.kind == Axis::Kind::Seq) error("a sequential loop is shared");
+      if (shared || vector) error("a shared loop inside a shared one");
+    }
+    bool was_vector = vector, was_ordered = ordered, was_shared = shared;
+    shared |= n.grain.valid();
     auto was_frozen = frozen;
     bool lanes = n.axis.width > 1 && !vector;
     if (lanes) {
@@ -176,6 +188,7 @@ struct Verifier {
     visible.pop_back();
     vector = was_vector;
     ordered = was_ordered;
+    shared = was_shared;
     frozen = std::move(was_frozen);
   }
 

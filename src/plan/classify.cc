@@ -105,9 +105,9 @@ bool lanes_legal(const Module& m, ExprId reduce) {
     case ReduceOp::Sum:
     case ReduceOp::Prod:
     case ReduceOp::All:
-    case ReduceOp::Any: return true;
+    case ReduceOp::Any:
     case ReduceOp::Max:
-    case ReduceOp::Min: return !is_float(m[r.body].type);
+    case ReduceOp::Min: return true;
     case ReduceOp::ArgMax:
     case ReduceOp::ArgMin: return false;
   }

@@ -108,9 +108,9 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers)
   return out;
 }
 
-bool legal_bodies(Module& m, const Family& f) {
+bool legal_bodies(Module& m, const Family& f, Overflow overflow) {
   for (const Clause& c : f.clauses) {
-    if (has_reduce(m, c.body) || !total(m, c.body, clause_facts(m, c))) return false;
+    if (has_reduce(m, c.body) || !total(m, c.body, clause_facts(m, c), overflow)) return false;
   }
   return true;
 }
@@ -168,7 +168,7 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
     std::optional<bool> wish;
     if (choices.inlines) wish = choices.inlines(candidate);
     if (wish && !*wish) continue;
-    if (!legal_bodies(m, family)) continue;
+    if (!legal_bodies(m, family, choices.overflow)) continue;
     Uses uses = find_uses(m, candidate, readers.of[candidate]);
     if (!uses.legal || uses.all.empty()) continue;
     if (!wish && !worthwhile(m, family, uses)) continue;

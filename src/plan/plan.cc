@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "plan/scan.h"
 
 namespace ein::plan {
 namespace {
@@ -16,6 +17,8 @@ using namespace core;
 
 // Lanes depend on the element size alone, never on the machine, so that sums have one shape.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
+
+constexpr int64_t kChunkWork = 1 << 17;  // some tens of microseconds
 
 uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
 
@@ -52,9 +55,25 @@ uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free
   return streams(m, clause.body, last, true) ? last : kMaxSlots;
 }
 
+// Something in it is checked for overflow. Such a clause runs cell by cell, as in the reference, so
+// that the first failure is the same.
+bool checked(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    if (const auto* a = get_if<Apply>(m, x)) found |= may_overflow(m, *a);
+    if (const auto* a = get_if<Affine>(m, x)) found |= may_overflow(m, *a);
+    const auto* r = get_if<Reduce>(m, x);
+    found |= r && (r->op == ReduceOp::Sum || r->op == ReduceOp::Prod) && is_int(m[r->body].type);
+  });
+  return found;
+}
+
 bool scatters(const Module& m, const Clause& clause, uint64_t free) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->routes.empty()) return false;
+  // Sums of short floats are rounded once, at the end, and memory would round each addition.
+  DType type = m[r->body].type;
+  if (type == DType::F16 || type == DType::BF16) return false;
   uint64_t routed = 0;
   for (const Route& route : r->routes) routed |= bit(route.slot) & free;
   if (routed == 0) return false;
@@ -105,6 +124,7 @@ struct Planner {
     for (uint32_t k = 0; k < f.rank(); ++k) {
       out.axes.push_back(free & bit(k) ? AxisKind::Parallel : AxisKind::Seq);
     }
+    if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = scatters(m, c, free);
     if (out.scatters) return out;
     if (choices.contractions) out.contraction = classify(m, c, free);
@@ -149,16 +169,24 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   Plan plan;
   plan.module = m;
   plan.wanted = wanted;
+  plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
+  core::Module linear = m;
+  if (choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
+    plan.module = std::move(linear);
+  }
+  const Module before = plan.module;
+  plan.overflow = choices.overflow;
   plan.inlined = inline_families(plan.module, wanted, choices);
   plan.schedule = schedule(plan.module, wanted);
   if (plan.schedule.cycle) {
     // Inlining merged reads into an expression whose order could not be proven any more.
-    plan.module = m;
+    plan.module = before;
     plan.inlined.clear();
     plan.schedule = schedule(plan.module, wanted);
   }
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   Planner{plan, choices}.steps(plan.schedule.steps, {});
+  form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
   return plan;
 }

@@ -13,15 +13,17 @@
 // parallel,
 //   or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate that is not
 //   seq, except in clauses that scatter (a routed sum adds to addresses that may collide).
-// - for every reduction, how many lanes run its innermost binder. Legal: any number for sums,
-// products,
-//   all, any and integer max and min; 1 for the others, whose result would depend on the order
-//   of equal candidates.
+// - for every reduction, how many lanes run its innermost binder. Legal: any number but for
+//   argmax and argmin, whose result would depend on the order of equal candidates. (Of zeros of
+//   both signs a max in lanes may keep the other one.)
 // - the contraction class of a clause whose body is a sum of products of two accesses: which
 // indices
 //   are batch (in both operands and the result), m (first and result), n (second and result) and k
 //   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
 // - for every recurrence, how many of its steps are stored (steps.h).
+// - groups: families that one nest of loops over their leading coordinates computes together, each
+//   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
+//   own: a register, or the scratch of one iteration.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,7 @@
 #include "core/core.h"
 #include "core/groups.h"
 #include "core/steps.h"
+#include "plan/total.h"
 
 namespace ein::plan {
 
@@ -53,9 +56,26 @@ struct ClausePlan {
   std::optional<Contraction> contraction;
 };
 
+// Where the cells of a family are.
+enum class Storage : uint8_t {
+  Full,      // all of them in a buffer (of a recurrence: the steps that are kept)
+  Row,       // those of one iteration of its group, in scratch
+  Register,  // its group's iteration has one of them
+};
+
 struct FamilyPlan {
   bool wanted = false;
+  Storage storage = Storage::Full;
   std::vector<ClausePlan> clauses;
+};
+
+// Computed together: loops over the first `shared` coordinates of the members (of those that no
+// Sequence around runs), the members in order inside. They stand next to each other in the
+// schedule.
+struct Group {
+  std::vector<core::FamilyId> members;
+  uint32_t shared = 0;
+  uint32_t width = 1;  // lanes of the last shared coordinate
 };
 
 struct Plan {
@@ -66,6 +86,10 @@ struct Plan {
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
+  int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
+  std::vector<Group> groups;
+  std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
+  Overflow overflow = Overflow::Wraps;                    // of integers
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -74,8 +98,14 @@ struct Choices {
   // The vector axis of a clause (by family and clause number); kMaxSlots for none.
   std::function<std::optional<uint32_t>(core::FamilyId, size_t)> vector_axis;
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
+  // Whether a family joins a group where it may.
+  std::function<std::optional<bool>(core::FamilyId)> joins;
   bool contractions = true;  // use the contraction class at all
-  bool rings = true;         // keep only the steps of a recurrence that are still read
+  // Simple operations in one chunk of a loop that threads share; 0: as many as are worth it.
+  int64_t chunk_work = 0;
+  bool scans = true;  // running reductions in linear time
+  bool rings = true;  // keep only the steps of a recurrence that are still read
+  Overflow overflow = Overflow::Wraps;
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,
@@ -89,6 +119,9 @@ std::string print(const Plan& plan);
 std::vector<core::FamilyId> inline_families(core::Module& m,
                                             const std::vector<core::FamilyId>& wanted,
                                             const Choices& choices);
+
+// Forms groups and puts their members next to each other in the schedule (group.cc).
+void form_groups(Plan& plan, const Choices& choices);
 
 // The class of one clause, if it is a contraction of the free coordinates `free` (classify.cc).
 std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);

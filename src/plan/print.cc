@@ -35,6 +35,10 @@ struct Printer {
                                                       : "materialise";
     out += fmt::format("{}{:<16} {:<12} {}, rank {}\n", indent, text(f.name), how, name_of(f.dtype),
                        f.rank());
+    if (p.storage != Storage::Full) {
+      out += fmt::format("{}  keeps {}\n", indent,
+                         p.storage == Storage::Row ? "one iteration" : "one cell in a register");
+    }
     if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
       out += fmt::format("{}  keeps {} of {}\n", indent, ring->second.kept,
                          coordinate(f, ring->second.position));
@@ -56,10 +60,31 @@ struct Printer {
     }
   }
 
+  void group(const Group& g, int depth) {
+    const Family& first = plan.module[g.members[0]];
+    std::string shared;
+    const ClausePlan& axes = plan.families.at(g.members[0]).clauses[0];
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < first.rank() && found < g.shared; ++k) {
+      if (axes.axes[k] == AxisKind::Seq) continue;
+      shared += " " + coordinate(first, k);
+      if (++found == g.shared && g.width > 1) shared += fmt::format(":vector({})", g.width);
+    }
+    out +=
+        fmt::format("{}group over{}\n", std::string(static_cast<size_t>(2 * depth), ' '), shared);
+    for (FamilyId id : g.members) family(id, depth + 1);
+  }
+
   void steps(const std::vector<core::Step>& list, int depth) {
     for (const core::Step& s : list) {
       match(
-          s, [&](const Compute& c) { family(c.family, depth); },
+          s,
+          [&](const Compute& c) {
+            auto in = plan.group_of.find(c.family);
+            if (in == plan.group_of.end()) return family(c.family, depth);
+            const Group& g = plan.groups[in->second];
+            if (g.members[0] == c.family) group(g, depth);
+          },
           [&](const Sequence& q) {
             std::string members;
             for (const auto& member : q.members) {

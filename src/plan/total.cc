@@ -18,6 +18,7 @@ struct Walk {
   Module& m;
   const Facts& facts;
   int& budget;
+  Overflow overflow;
   std::unordered_map<ExprId, bool> known;
 
   // What holds without the condition holds with it, and most does.
@@ -26,7 +27,7 @@ struct Walk {
     if (--budget < 0) return false;
     Facts inner = facts;
     assume(m, cond, inner);
-    return Walk{m, inner, budget, {}}.holds(e);
+    return Walk{m, inner, budget, overflow, {}}.holds(e);
   }
 
   bool holds(ExprId e) {
@@ -46,7 +47,7 @@ struct Walk {
           for (const auto& t : n.terms) {
             if (!holds(t.atom)) return false;
           }
-          return true;
+          return overflow == Overflow::Wraps || !may_overflow(m, n);
         },
         [&](const Apply& n) {
           if (!holds(n.args[0])) return false;
@@ -60,6 +61,7 @@ struct Walk {
           for (size_t i = 1; i < n.args.size(); ++i) {
             if (!holds(n.args[i])) return false;
           }
+          if (overflow == Overflow::Stops && may_overflow(m, n)) return false;
           return divides(m, n, facts);
         },
         [&](const Access& n) {
@@ -79,18 +81,20 @@ struct Walk {
     // Binder by binder: the range of one is evaluated before the next is bound.
     inner.slots.resize(n.first);
     for (const Range& range : n.over) {
-      Walk at{m, inner, budget, {}};
+      Walk at{m, inner, budget, overflow, {}};
       if (!at.holds(range.lo) || !at.holds(range.hi)) return false;
       inner.slots.push_back(range);
     }
     if (n.gate) {
-      if (!Walk{m, inner, budget, {}}.holds(n.gate)) return false;
+      if (!Walk{m, inner, budget, overflow, {}}.holds(n.gate)) return false;
       assume(m, n.gate, inner);
     }
-    Walk body{m, inner, budget, {}};
+    Walk body{m, inner, budget, overflow, {}};
     for (const Route& r : n.routes) {
       if (!body.holds(r.to)) return false;
     }
+    bool adds = n.op == ReduceOp::Sum || n.op == ReduceOp::Prod;
+    if (overflow == Overflow::Stops && adds && is_int(m[n.body].type)) return false;
     return body.holds(n.body);
   }
 };
@@ -136,9 +140,38 @@ uint64_t own_cost(const Module& m, ExprId e) {
 
 }  // namespace
 
-bool total(Module& m, ExprId e, const Facts& facts) {
+bool total(Module& m, ExprId e, const Facts& facts, Overflow overflow) {
   int budget = 256;
-  return Walk{m, facts, budget, {}}.holds(e);
+  return Walk{m, facts, budget, overflow, {}}.holds(e);
+}
+
+bool may_overflow(const Module& m, const Apply& apply) {
+  if (!is_int(m[apply.args[0]].type)) return false;
+  switch (apply.op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Pow: return true;
+    case Op::Div: {
+      auto by = const_int(m, apply.args[1]);
+      return !by || *by == -1;
+    }
+    default: return false;
+  }
+}
+
+// Indices and extents count things that exist, so small multiples of them fit.
+bool may_overflow(const Module& m, const Affine& affine) {
+  constexpr int64_t kMultiple = 1 << 12, kConstant = int64_t{1} << 40;
+  if (affine.constant > kConstant || affine.constant < -kConstant) return true;
+  for (const auto& t : affine.terms) {
+    const Node& atom = m[t.atom].node;
+    bool counts = std::holds_alternative<Slot>(atom) || std::holds_alternative<ParamRef>(atom);
+    if (!counts || t.coef > kMultiple || t.coef < -kMultiple) return true;
+  }
+  return false;
 }
 
 bool in_bounds(Module& m, const Access& access, const Facts& facts) {

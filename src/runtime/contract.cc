@@ -1,6 +1,6 @@
 // Both operands are copied block by block into packed panels, which turns any layout into one, and
 // a register tile runs over the panels. The tile is written once, over the compiler's vector types,
-// and compiled for three instruction sets; which one runs is decided once per process.
+// and compiled for three instruction sets.
 #include "runtime/contract.h"
 
 #include <algorithm>
@@ -112,27 +112,6 @@ EIN_TILES(avx2, 32, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
 EIN_TILES(plain, 16, [[gnu::optimize("O3")]])
 #undef EIN_TILES
 
-enum class Level { Plain, Avx2, Avx512 };
-Level level() {
-  static const Level found = [] {
-    if (__builtin_cpu_supports("avx512f")) return Level::Avx512;
-    bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return fma ? Level::Avx2 : Level::Plain;
-  }();
-  return found;
-}
-
-template <class T>
-Kernel<T> pick(Tile<T> plain, Tile<T> avx2, Tile<T> avx512) {
-  constexpr auto size = static_cast<int64_t>(sizeof(T));
-  switch (level()) {
-    case Level::Avx512: return {avx512, kVectors * 64 / size};
-    case Level::Avx2: return {avx2, kVectors * 32 / size};
-    case Level::Plain: break;
-  }
-  return {plain, kVectors * 16 / size};
-}
-
 template <class T>
 void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> kernel) {
   const int64_t cols = kernel.cols;
@@ -194,11 +173,23 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> ke
 
 }  // namespace
 
-void contract_f32(const int64_t* shape, const float* a, const float* b, float* out) {
-  contract<float>(shape, a, b, out, pick<float>(tile_f32_plain, tile_f32_avx2, tile_f32_avx512));
-}
-void contract_f64(const int64_t* shape, const double* a, const double* b, double* out) {
-  contract<double>(shape, a, b, out, pick<double>(tile_f64_plain, tile_f64_avx2, tile_f64_avx512));
-}
+// The same sums with the tile of each level.
+#define EIN_CONTRACT(T, name, tiles)                                                          \
+  template <Level level>                                                                      \
+  void name##_at(const int64_t* shape, const T* a, const T* b, T* out) {                      \
+    constexpr Tile<T> run = level == Level::Avx512 ? tiles##_avx512                           \
+                            : level == Level::Avx2 ? tiles##_avx2                             \
+                                                   : tiles##_plain;                           \
+    constexpr int64_t bytes = level == Level::Avx512 ? 64 : level == Level::Avx2 ? 32 : 16;   \
+    contract<T>(shape, a, b, out, {run, kVectors * bytes / static_cast<int64_t>(sizeof(T))}); \
+  }                                                                                           \
+  Contraction<T> name(Level level) {                                                          \
+    return level == Level::Avx512 ? name##_at<Level::Avx512>                                  \
+           : level == Level::Avx2 ? name##_at<Level::Avx2>                                    \
+                                  : name##_at<Level::Plain>;                                  \
+  }
+EIN_CONTRACT(float, contract_f32, tile_f32)
+EIN_CONTRACT(double, contract_f64, tile_f64)
+#undef EIN_CONTRACT
 
 }  // namespace ein

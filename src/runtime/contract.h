@@ -7,9 +7,13 @@
 
 #include <cstdint>
 
+#include "runtime/processor.h"
+
 namespace ein {
 
-void contract_f32(const int64_t* shape, const float* a, const float* b, float* out);
-void contract_f64(const int64_t* shape, const double* a, const double* b, double* out);
+template <class T>
+using Contraction = void (*)(const int64_t* shape, const T* a, const T* b, T* out);
+Contraction<float> contract_f32(Level level);
+Contraction<double> contract_f64(Level level);
 
 }  // namespace ein

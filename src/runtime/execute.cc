@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/layout.h"
+#include "runtime/pool.h"
 
 namespace ein {
 namespace {
@@ -117,6 +118,14 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
   switch (site.kind) {
     case Image::Site::Kind::DivideByZero:
       return {Code::E0806, "integer division by zero", site.span, site.statement};
+    case Image::Site::Kind::Overflow: {
+      std::string what = site.arity == 1 ? fmt::format("{}({})", site.name, failure.values[0])
+                                         : fmt::format("{} {} {}", failure.values[0], site.name,
+                                                       failure.values[1]);
+      return {Code::E0809,
+              fmt::format("integer overflow: {} does not fit in {}", what, name_of(site.type)),
+              site.span, site.statement};
+    }
     case Image::Site::Kind::TooDeep: return {Code::E0810, site.name, site.span, {}};
     case Image::Site::Kind::Call:
     case Image::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
@@ -162,30 +171,85 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   return 1;
 }
 
+// Temporary buffers share memory where they may; a row is there once for every thread. Outputs that
+// have no place yet live from beginning to end.
+void lay_out_buffers(const Image& image, int workers, Frame& frame) {
+  using Space = Image::Buffer::Space;
+  std::vector<size_t> items;
+  std::vector<Lifetime> lives;
+  frame.placed.clear();
+  for (uint32_t i = 0; i < image.buffers.size(); ++i) {
+    const Image::Buffer& b = image.buffers[i];
+    bool homeless = b.space == Space::Output && !frame.pointers[i];
+    if (b.space != Space::Temp && b.space != Space::Row && !homeless) continue;
+    for (int w = 0; w < (b.space == Space::Row ? workers : 1); ++w) {
+      items.push_back(byte_size(frame.shape(image, i), b.dtype));
+      lives.push_back(homeless ? Lifetime{0, ~uint32_t{0}} : b.lives);
+      frame.placed.push_back({i, w, 0});
+    }
+  }
+  Layout layout = lay_out(items, lives);
+  for (size_t k = 0; k < items.size(); ++k) frame.placed[k].at = layout.at[k];
+  if (layout.bytes > frame.block_bytes || !frame.block.at()) {
+    frame.block_bytes = 0;
+    frame.block = Block();
+    frame.block = Block(layout.bytes);
+    frame.block_bytes = layout.bytes;
+  }
+  frame.laid_out_for = frame.dims;
+  frame.workers = workers;
+}
+
+// The temporary or row that needs most, for the message.
+size_t largest(const Image& image, const Frame& frame) {
+  size_t out = 0;
+  double most = -1;
+  for (size_t i = 0; i < image.buffers.size(); ++i) {
+    if (frame.pointers[i]) continue;
+    double bytes = static_cast<double>(size_of(image.buffers[i].dtype));
+    for (int64_t extent : frame.shape(image, i)) bytes *= static_cast<double>(extent);
+    if (bytes > most) {
+      most = bytes;
+      out = i;
+    }
+  }
+  return out;
+}
+
+std::optional<RuntimeError> place(const Image& image, std::span<const View> inputs, int workers,
+                                  Frame& frame) {
+  using Space = Image::Buffer::Space;
+  for (size_t i = 0; i < image.buffers.size(); ++i) {
+    const Image::Buffer& b = image.buffers[i];
+    if (b.space == Space::Input) frame.pointers[i] = inputs[b.input].data;
+    if (b.space == Space::Constant) frame.pointers[i] = const_cast<void*>(b.constant.data());
+  }
+  if (frame.workers != workers || frame.laid_out_for != frame.dims) {
+    try {
+      frame.workers = 0;
+      lay_out_buffers(image, workers, frame);
+    } catch (const std::bad_alloc&) { return out_of_memory(image, frame, largest(image, frame)); }
+  }
+  for (const Frame::Placed& p : frame.placed) {
+    if (p.worker == 0) frame.pointers[p.buffer] = frame.block.at() + p.at;
+  }
+  if (workers == 1) return std::nullopt;
+  frame.by_worker.resize(static_cast<size_t>(workers));
+  for (auto& own : frame.by_worker) own.assign(frame.pointers.begin(), frame.pointers.end());
+  for (const Frame::Placed& p : frame.placed) {
+    frame.by_worker[static_cast<size_t>(p.worker)][p.buffer] = frame.block.at() + p.at;
+  }
+  // What is no row is the same for all threads.
+  for (const Frame::Placed& p : frame.placed) {
+    if (image.buffers[p.buffer].space == Space::Row) continue;
+    for (auto& own : frame.by_worker) own[p.buffer] = frame.pointers[p.buffer];
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 View view_of(const Tensor& t) { return {t.dtype(), t.shape(), const_cast<void*>(t.data())}; }
-
-Scratch::Scratch(Scratch&& other) noexcept
-    : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-Scratch& Scratch::operator=(Scratch&& other) noexcept {
-  std::swap(at_, other.at_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-Scratch::~Scratch() { std::free(at_); }
-
-void* Scratch::reserve(size_t bytes) {
-  if (at_ && size_ >= bytes) return at_;
-  std::free(at_);
-  size_ = 0;
-  at_ = std::aligned_alloc(64, (std::max<size_t>(bytes, 1) + 63) & ~size_t{63});
-  if (!at_) throw std::bad_alloc();
-  size_ = bytes;
-  return at_;
-}
 
 size_t byte_size(std::span<const int64_t> shape, DType dtype) {
   size_t bytes = size_of(dtype);
@@ -228,22 +292,10 @@ std::optional<RuntimeError> prepare(const Image& image, std::span<const View> in
 CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
                    Frame& frame, const CallOptions& options) {
   CallResult out;
-  frame.scratch.resize(image.buffers.size());
-  for (size_t i = 0; i < image.buffers.size(); ++i) {
-    const Image::Buffer& b = image.buffers[i];
-    using Space = Image::Buffer::Space;
-    if (b.space == Space::Input) {
-      frame.pointers[i] = inputs[b.input].data;
-    } else if (b.space == Space::Constant) {
-      frame.pointers[i] = const_cast<void*>(b.constant.data());
-    } else if (!frame.pointers[i]) {
-      try {
-        frame.pointers[i] = frame.scratch[i].reserve(byte_size(frame.shape(image, i), b.dtype));
-      } catch (const std::bad_alloc&) {
-        out.error = out_of_memory(image, frame, i);
-        return out;
-      }
-    }
+  int workers = threads();
+  if (auto wrong = place(image, inputs, workers, frame)) {
+    out.error = std::move(wrong);
+    return out;
   }
   NativeFailure failure;
   static const int32_t asleep = 0;
@@ -255,11 +307,29 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
                         frame.dims.data(),
                         frame.params.data(),
                         &failure,
-                        native_functions(),
+                        native_functions(level_of(image.processor)),
                         wake,
                         poll,
                         &polled};
-  if (entry(&context) == 0) return out;
+  if (workers > 1) {
+    frame.failures.resize(static_cast<size_t>(workers));
+    frame.contexts.assign(static_cast<size_t>(workers), context);
+    for (size_t w = 0; w < frame.contexts.size(); ++w) {
+      frame.failures[w].caller = -1;
+      frame.contexts[w].buffers = frame.by_worker[w].data();
+      frame.contexts[w].failure = &frame.failures[w];
+    }
+    context.workers = frame.contexts.data();
+  }
+  std::vector<int64_t> times;
+  if (options.kernel_times) {
+    times.resize(1 + image.kernels);
+    context.times = times.data();
+    times[0] = clock_nanoseconds();
+  }
+  bool finished = entry(&context) == 0;
+  if (options.kernel_times) options.kernel_times->assign(times.begin() + 1, times.end());
+  if (finished) return out;
   if (polled.stopped) {
     out.stopped = std::move(polled.stopped);
     out.part = image.sites[static_cast<size_t>(failure.site)].part;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/block.h"
 #include "runtime/image.h"
 #include "runtime/monitor.h"
 #include "runtime/native_abi.h"
@@ -22,36 +23,37 @@ struct View {
 };
 View view_of(const Tensor& t);
 
-// Memory that nobody outside sees, not cleared.
-class Scratch {
- public:
-  Scratch() = default;
-  Scratch(Scratch&& other) noexcept;
-  Scratch& operator=(Scratch&& other) noexcept;
-  ~Scratch();
-  void* reserve(size_t bytes);  // throws std::bad_alloc
-
- private:
-  void* at_ = nullptr;
-  size_t size_ = 0;
-};
-
 // What one call needs while it runs. Kept for the next call, which then allocates nothing; not for
 // two calls at a time.
 struct Frame {
   std::vector<int64_t> params, dims;
-  std::vector<size_t> first;  // by buffer: where its extents start in `dims`
-  std::vector<void*> pointers;
-  std::vector<Scratch> scratch;
+  std::vector<size_t> first;    // by buffer: where its extents start in `dims`
+  std::vector<void*> pointers;  // rows: those of the first thread
 
   std::span<const int64_t> shape(const Image& image, size_t buffer) const {
     return {dims.data() + first[buffer], image.buffers[buffer].dims.size()};
   }
+
+  // Memory of the program's own, laid out for these extents and so many threads.
+  struct Placed {
+    uint32_t buffer = 0;
+    int worker = 0;
+    size_t at = 0;
+  };
+  std::vector<int64_t> laid_out_for;
+  int workers = 0;
+  std::vector<Placed> placed;
+  Block block;
+  size_t block_bytes = 0;
+  std::vector<std::vector<void*>> by_worker;  // `pointers` with rows of its own for every thread
+  std::vector<NativeFailure> failures;
+  std::vector<NativeContext> contexts;
 };
 
 struct CallOptions {
   Monitor* monitor = nullptr;
-  std::vector<uint32_t> watched = {};  // buffers whose steps the monitor is shown
+  std::vector<uint32_t> watched = {};            // buffers whose steps the monitor is shown
+  std::vector<int64_t>* kernel_times = nullptr;  // become nanoseconds, by kernel
 };
 
 struct CallResult {

@@ -113,8 +113,8 @@ void field(A& a, Image::Constraint& x) {
 }
 template <class A>
 void field(A& a, Image::Buffer& x) {
-  fields(a, x.space, x.name, x.dtype, x.dims, x.coords, x.input, x.family, x.part, x.wanted,
-         x.constant, x.span);
+  fields(a, x.space, x.name, x.dtype, x.dims, x.coords, x.input, x.family, x.part, x.lives.first,
+         x.lives.last, x.wanted, x.constant, x.span);
 }
 template <class A>
 void field(A& a, Image::Site::Member& x) {
@@ -122,8 +122,8 @@ void field(A& a, Image::Site::Member& x) {
 }
 template <class A>
 void field(A& a, Image::Site& x) {
-  fields(a, x.kind, x.name, x.extents, x.span, x.statement, x.coordinate, x.downward, x.part,
-         x.members);
+  fields(a, x.kind, x.name, x.extents, x.span, x.statement, x.arity, x.type, x.coordinate,
+         x.downward, x.part, x.members);
 }
 template <class A>
 void field(A& a, Image::Place& x) {
@@ -139,8 +139,8 @@ void field(A& a, Effect& x) {
 }
 template <class A>
 void field(A& a, Image& x) {
-  fields(a, x.inputs, x.params, x.constraints, x.buffers, x.sites, x.object, x.outputs, x.effects,
-         x.places);
+  fields(a, x.inputs, x.params, x.constraints, x.buffers, x.sites, x.processor, x.kernels, x.object,
+         x.outputs, x.effects, x.places);
 }
 
 template <class A, class T>

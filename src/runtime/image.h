@@ -13,6 +13,8 @@
 
 #include "base/source.h"
 #include "runtime/effect.h"
+#include "runtime/layout.h"
+#include "runtime/processor.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -60,7 +62,7 @@ struct Image {
     Span span;
   };
   struct Buffer {
-    enum class Space : uint8_t { Input, Constant, Output, Temp } space = Space::Temp;
+    enum class Space : uint8_t { Input, Constant, Output, Row, Temp } space = Space::Temp;
     std::string name;
     DType dtype = DType::F32;
     std::vector<Formula> dims;
@@ -68,15 +70,19 @@ struct Image {
     uint32_t input = 0;               // Input: which
     uint32_t family = 0;              // of the module it was compiled from
     uint32_t part = 0;                // of the schedule, which computes it
+    Lifetime lives;                   // Temp, Row
     bool wanted = false;
     Tensor constant;  // Constant
     Span span;
   };
   struct Site {
-    enum class Kind : uint8_t { Bounds, DivideByZero, TooDeep, Call, Step } kind = Kind::Bounds;
-    std::string name;              // the family accessed, the function, the recurrence
+    enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step };
+    Kind kind = Kind::Bounds;
+    std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family, of which a buffer may keep a part
     Span span, statement;
+    uint32_t arity = 0;       // Overflow: of the operator
+    DType type = DType::I64;  // Overflow
     // Step:
     struct Member {
       uint32_t buffer = 0, position = 0;
@@ -96,6 +102,8 @@ struct Image {
   std::vector<Constraint> constraints;
   std::vector<Buffer> buffers;
   std::vector<Site> sites;
+  Processor processor = Processor::Native;
+  uint32_t kernels = 0;
   std::string object;  // an ELF object file, where it is kept
   // Of a program that runs without the compiler:
   std::vector<uint32_t> outputs;  // buffers, in the order in which they were asked for

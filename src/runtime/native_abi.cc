@@ -1,8 +1,10 @@
 #include "runtime/native_abi.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "runtime/contract.h"
+#include "runtime/pool.h"
 #include "runtime/random.h"
 
 namespace ein {
@@ -16,13 +18,47 @@ int64_t int_power(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(out);
 }
 
-const void* const* native_functions() {
-  static const void* const table[] = {
+int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t most) {
+  if (base >= -1 && base <= 1) return 0;
+  int64_t exact = 1;  // at most 63 steps
+  for (int64_t n = exponent; n > 0; --n) {
+    if (__builtin_mul_overflow(exact, base, &exact)) return 1;
+  }
+  return exact < lowest || exact > most;
+}
+
+int64_t clock_nanoseconds() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+void kernel_ended(int64_t* times, int64_t kernel) {
+  int64_t now = clock_nanoseconds();
+  times[1 + kernel] += now - times[0];
+  times[0] = now;
+}
+
+namespace {
+
+template <Level level>
+const void* const* table() {
+  static const void* const all[] = {
 #define EIN_FN(name, address) reinterpret_cast<const void*>(address),
 #include "runtime/functions.def"
 #undef EIN_FN
   };
-  return table;
+  return all;
+}
+
+}  // namespace
+
+const void* const* native_functions(Level level) {
+  switch (level) {
+    case Level::Avx512: return table<Level::Avx512>();
+    case Level::Avx2: return table<Level::Avx2>();
+    case Level::Plain: break;
+  }
+  return table<Level::Plain>();
 }
 
 }  // namespace ein

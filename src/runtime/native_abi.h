@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/processor.h"
+
 namespace ein {
 
 struct NativeFailure {
@@ -26,6 +28,12 @@ struct NativeContext {
   const int32_t* wake = nullptr;
   int32_t (*poll)(void* state, int64_t site, int64_t next, int64_t steps) = nullptr;
   void* state = nullptr;
+  // One for every thread that may share a loop, with scratch and a failure record of its own; null
+  // when loops are not shared.
+  const NativeContext* workers = nullptr;
+  // Nanoseconds: when the kernel before ended (the caller says when the first one begins), then
+  // what each kernel took. Null: not timed.
+  int64_t* times = nullptr;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled
@@ -35,7 +43,13 @@ enum class NativeFn : uint32_t {
 #include "runtime/functions.def"
 #undef EIN_FN
 };
-const void* const* native_functions();
+const void* const* native_functions(Level level);
+
+// 1 when base to the exponent lies outside of lowest..most, 0 otherwise.
+int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t most);
+
+int64_t clock_nanoseconds();
+void kernel_ended(int64_t* times, int64_t kernel);  // adds what it took to NativeContext::times
 
 int64_t int_power(int64_t base, int64_t exponent);  // wraps; negative exponents truncate toward 0
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "runtime/block.h"
 
 namespace ein {
 namespace {
@@ -82,15 +83,25 @@ size_t size_of(DType t) {
   EIN_UNREACHABLE("dtype");
 }
 
-Tensor::Tensor(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)) {
-  for (int64_t extent : shape_) {
+Tensor Tensor::uncleared(DType dtype, std::vector<int64_t> shape) {
+  Tensor out;
+  out.dtype_ = dtype;
+  out.shape_ = std::move(shape);
+  for (int64_t extent : out.shape_) {
     EIN_CHECK(extent >= 0, "negative extent");
-    if (__builtin_mul_overflow(size_, extent, &size_)) { throw std::bad_alloc(); }
+    if (__builtin_mul_overflow(out.size_, extent, &out.size_)) { throw std::bad_alloc(); }
   }
   size_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<size_t>(size_), size_of(dtype), &bytes))
+  if (__builtin_mul_overflow(static_cast<size_t>(out.size_), size_of(dtype), &bytes))
     throw std::bad_alloc();
-  data_ = std::shared_ptr<std::byte[]>(new std::byte[bytes == 0 ? 1 : bytes]());
+  auto block = std::make_shared<Block>(bytes);
+  out.data_ = std::shared_ptr<std::byte>(block, block->at());
+  return out;
+}
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
+    : Tensor(uncleared(dtype, std::move(shape))) {
+  std::memset(data_.get(), 0, static_cast<size_t>(size_) * size_of(dtype));
 }
 
 double Tensor::get_float(int64_t i) const {

@@ -18,6 +18,7 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled
+  static Tensor uncleared(DType dtype, std::vector<int64_t> shape);
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
@@ -44,7 +45,7 @@ class Tensor {
   DType dtype_ = DType::F32;
   std::vector<int64_t> shape_;
   int64_t size_ = 1;
-  std::shared_ptr<std::byte[]> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 // A failure while a program runs: assert, bounds, missing or ill-shaped input, memory. Exit 3.

@@ -169,6 +169,16 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     return {};
   }
   if (d.state == Definition::State::Bad) return {};
+  if (d.input && !std::all_of(s.m[d.family].coords.begin(), s.m[d.family].coords.end(),
+                              [](const core::Coord& c) { return c.extent.valid(); })) {
+    s.diags
+        .error(Code::E0203, fmt::format("the extents of {} depend on {}", quoted(d.name.symbol),
+                                        quoted(d.name.symbol)))
+        .primary(span, "read here")
+        .label(d.name.span, "while its extents are being found")
+        .help("a name in an input's type that no `let` defines stands for the extent itself");
+    return {};
+  }
   if (d.inlined) {
     Value v = moved(s, *d.inlined, env.depth);
     v.span = span;

@@ -146,7 +146,6 @@ static void wrong_calls(void) {
   ein_program_free(p);
 }
 
-/* Types that only the reference evaluator has. */
 static void halves(void) {
   ein_program *p = compile("let x: [f16; i];\nlet s = sum[i](x[i]);\nassert(s > 0.0);\n");
   uint16_t x[] = {0x3c00, 0x4000}; /* 1, 2 */

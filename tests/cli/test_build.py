@@ -249,7 +249,6 @@ class Stages(Build):
         self.check(["build", program, "-o", so, "--show", "lose"], 2, "", "did you mean `loss`?")
         self.check(["build", program, "-o", so, "--name", "a b"], 2, "", "--name needs a C identifier")
         self.check(["build", "-c", "let x = y;", "-o", so], 1, "", "error[E0201]")
-        self.check(["build", "-c", "let x: [f16; i]; let y = sum[i](x[i]);", "-o", so], 1, "", "error[E0701]")
         self.assertFalse(os.path.exists(so))
 
 

@@ -116,6 +116,7 @@ class Usage(Cli):
                      ["run", "-c"], ["run", "-c", "print(1);", "--format", "xml"],
                      ["run", "-c", "print(1);", "--backend", "gpu"],
                      ["run", "-c", "print(1);", "-O4"],
+                     ["run", "-c", "print(1);", "--cpu", "abacus"],
                      ["run", "-c", "print(1);", "--dump-after", "nothing"],
                      ["check", "-c", "print(1);", "--error-format", "xml"],
                      ["grad", "-c", "let x = 1.0;", "--of", "x"],
@@ -293,6 +294,21 @@ class Backends(Cli):
         for args in (["--backend", "ref"], ["--backend", "native"], ["-O0"], ["-O1"], ["-O3"]):
             with self.subTest(args):
                 self.check(["run", "-c", code, *args], 0, expected)
+
+    def test_processors(self):
+        code = "let x = [0.5, 2.5, -1.5]; print(floor(x), round(x), exp(x) as [f16; n]);"
+        expected = self.ein("-c", code).stdout
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+        needs = {"native": [], "portable": [], "sse2": [], "avx2": ["avx2", "fma", "f16c"],
+                 "avx512": ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd"]}
+        for cpu, features in needs.items():
+            with self.subTest(cpu):
+                if all(f in flags for f in features):
+                    self.check(["-c", code, "--cpu", cpu], 0, expected)
+                else:
+                    self.check(["-c", code, "--cpu", cpu], 2, "", "the most it has is")
+        emitted = self.check(["-c", code, "--cpu", "sse2", "--emit", "asm"], 0).stdout
+        self.assertNotIn("ymm", emitted)
 
     def test_the_same_failures(self):
         code = "let i: i32; let x = [1, 2]; print(x[i]);"

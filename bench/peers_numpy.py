@@ -1,0 +1,205 @@
+"""The workloads in NumPy: forward only. A case's function takes its inputs by name and gives its outputs in order; `LOSS`
+has the value that a row's gradients are taken of, in whatever precision the inputs have."""
+
+import numpy as np
+
+
+def prepare(threads):
+    pass  # the libraries below read OMP_NUM_THREADS
+
+
+def load(array):
+    return array
+
+
+def logsumexp(x, axis=-1):
+    top = x.max(axis=axis, keepdims=True)
+    return np.squeeze(top, axis) + np.log(np.exp(x - top).sum(axis=axis))
+
+
+def ew(x):
+    return np.tanh(np.exp(-x * x) * x + 1)
+
+
+def softmax(x, w=None):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def layer_norm(x, gamma, beta):
+    m = x.mean(axis=-1, keepdims=True)
+    c = x - m
+    return c / np.sqrt((c * c).mean(axis=-1, keepdims=True) + x.dtype.type(1e-5)) * gamma + beta
+
+
+def layernorm(x, w, gamma, beta):
+    return layer_norm(x, gamma, beta)
+
+
+def contract(A, B):
+    return np.einsum("aebf,dfce->abcd", A, B, optimize=True)
+
+
+def batched(X, Y):
+    return np.einsum("inkh,hkjn->nihj", X, Y, optimize=True)
+
+
+def chain(A, B, C, v, w):
+    return A @ (B @ (C @ v))
+
+
+def mlp(x, label, W1, b1, W2, b2, W3, b3):
+    a1 = np.maximum(x @ W1.T + b1, 0)
+    a2 = np.maximum(a1 @ W2.T + b2, 0)
+    z = a2 @ W3.T + b3
+    return (logsumexp(z) - z[np.arange(len(label)), label]).mean()
+
+
+def conv(x, kernel, bias, weight):
+    n, c, h, w = x.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    columns = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * h * w, c * 9)
+    y = columns @ kernel.reshape(kernel.shape[0], -1).T + bias
+    return np.maximum(y, 0).reshape(n, h, w, -1).transpose(0, 3, 1, 2)
+
+
+def causal(q, k, v):
+    t = q.shape[-2]
+    score = q @ np.swapaxes(k, -1, -2) / q.dtype.type(q.shape[-1] ** 0.5)
+    return softmax(np.where(np.tril(np.ones((t, t), bool)), score, q.dtype.type(-np.inf))) @ v
+
+
+def attention(q, k, v, w):
+    return causal(q, k, v)
+
+
+def block(x, target, g1, b1, wq, wk, wv, wo, g2, b2, u, bu, w, bw, **_):
+    z = layer_norm(x, g1, b1)
+    q, k, v = (np.einsum("ntm,hdm->nhtd", z, p, optimize=True) for p in (wq, wk, wv))
+    a = x + np.einsum("nhtd,mhd->ntm", causal(q, k, v), wo, optimize=True)
+    z = layer_norm(a, g2, b2) @ u.T + bu
+    z = 0.5 * z * (1 + np.tanh((2 / np.pi) ** 0.5 * (z + 0.044715 * z**3)))
+    return ((a + z @ w.T + bw - target) ** 2).mean()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(x, first, w, u, bias, weight):
+    s = c = first
+    given = np.einsum("nti,ghi->tngh", x, w, optimize=True) + bias
+    out = []
+    for a in given:
+        a = a + np.einsum("nk,ghk->ngh", s, u, optimize=True)
+        i, f, g, o = (a[:, j] for j in range(4))
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        s = sigmoid(o) * np.tanh(c)
+        out.append(s)
+    return np.stack(out, axis=1)
+
+
+def ode(first, sigma, rho, beta, dt, steps):
+    def slope(p):
+        return np.array([sigma * (p[1] - p[0]), p[0] * (rho - p[2]) - p[1], p[0] * p[1] - beta * p[2]])
+
+    p = first
+    for _ in range(int(steps)):
+        k1 = slope(p)
+        k2 = slope(p + 0.5 * dt * k1)
+        k3 = slope(p + 0.5 * dt * k2)
+        k4 = slope(p + dt * k3)
+        p = p + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return p
+
+
+def heat(first, w, steps):
+    u, fifth = first.copy(), first.dtype.type(0.2)
+    for _ in range(int(steps)):
+        inner = u[1:-1, 1:-1]
+        u[1:-1, 1:-1] = inner + fifth * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner)
+    return u
+
+
+def kalman(seen, F, Q, r):
+    x, P, loss = np.zeros(3), np.eye(3), 0.0
+    for z in seen:
+        e, S = z - x[0], P[0, 0] + r
+        K = P[:, 0] / S
+        loss += 0.5 * np.log(S) + 0.5 * e * e / S
+        x = F @ (x + K * e)
+        P = F @ (P - np.outer(K, P[0])) @ F.T + Q
+    return loss
+
+
+def embed(table, token, w):
+    return table[token]
+
+
+def gmm(x, alpha, mu, icf):
+    d = x.shape[1]
+    q, L = icf[:, :d], np.zeros((len(alpha), d, d))
+    c, r = np.triu_indices(d, 1)  # the cells below the diagonal, by columns
+    L[:, r, c] = icf[:, d:]
+    centred = x[:, None] - mu
+    z = np.exp(q) * centred + np.einsum("krc,nkc->nkr", L, centred, optimize=True)
+    score = alpha + q.sum(axis=1) - 0.5 * (z**2).sum(axis=-1)
+    prior = 0.5 * ((np.exp(q) ** 2).sum() + (L**2).sum())
+    return logsumexp(score).sum() - len(x) * logsumexp(alpha) + prior
+
+
+def dp(cost):
+    n, m = cost.shape
+    # By diagonals: R[d, i] is the cell in row i and column d - i.
+    R = np.full((n + m + 1, n + 1), cost.dtype.type(1e10))
+    R[0, 0] = 0
+    for d in range(2, n + m + 1):
+        i = np.arange(max(1, d - m), min(n, d - 1) + 1)
+        near = np.stack([R[d - 2, i - 1], R[d - 1, i - 1], R[d - 1, i]])
+        low = near.min(axis=0)
+        R[d, i] = cost[i - 1, d - i - 1] + low - np.log(np.exp(low - near).sum(axis=0))
+    return R[n + m, n]
+
+
+LOSS = {
+    "ew": lambda **a: ew(**a).sum(),
+    "softmax": lambda **a: (a["w"] * softmax(**a)).sum(),
+    "layernorm": lambda **a: (a["w"] * layernorm(**a)).sum(),
+    "chain": lambda **a: (a["w"] * chain(**a)).sum(),
+    "mlp": mlp,
+    "conv": lambda **a: (a["weight"] * conv(**a)).sum(),
+    "attention": lambda **a: (a["w"] * attention(**a)).sum(),
+    "block": block,
+    "lstm": lambda **a: (a["weight"] * lstm(**a)).sum(),
+    "ode": lambda **a: ode(**a).sum(),
+    "heat": lambda **a: (a["w"] * heat(**a)).sum(),
+    "kalman": kalman,
+    "embed": lambda **a: (a["w"] * embed(**a)).sum(),
+    "gmm": gmm,
+    "hvp": mlp,
+    "dp": dp,
+}
+
+
+def case(kind, name):
+    """What to call with the inputs; nothing when there is no such workload here."""
+    row, variant = name.split(".")
+    if row == "gemm":
+        out = {}
+        return lambda A, B: [np.matmul(A, B, out=out.setdefault(0, np.empty((A.shape[0], B.shape[1]), A.dtype)))]
+    if row == "contract":
+        f = batched if variant.startswith("batched") else contract
+    elif variant == "forward":
+        f = globals()[row]
+    else:
+        return None
+    return lambda **inputs: [f(**inputs)]
+
+
+def too_slow(name, quick):
+    """A loop in Python over as many steps takes minutes."""
+    return not quick and name in ("ode.forward", "kalman.forward")
+
+
+KINDS = ["numpy"]

@@ -1,0 +1,63 @@
+#include "driver/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/cli.h"
+#include "cli/timing.h"
+#include "runtime/files.h"
+
+namespace ein::cli {
+
+int bench_verb(const BenchCommand& command) {
+  Program p = load(command.common, {.in = command.in, .direction = command.direction});
+  if (p.status != kFine) return p.status;
+  core::Module& m = p.compiled.module;
+  BenchOptions options;
+  options.repeat = command.repeat;
+  options.run.opt_level = command.opt_level;
+  options.run.show = command.show;
+  if (auto status = read_grad_memory(command.grad_memory, options.run.grad_memory)) return *status;
+  std::vector<Pair> outputs;
+  if (auto status = read_outputs(command.out, outputs)) return *status;
+  for (const Pair& o : outputs) options.run.show.push_back(o.name);
+  for (const std::string& name : options.run.show) {
+    std::string problem;
+    if (!find_value(m, name, problem)) return usage_error(problem);
+  }
+  core::Inputs inputs;
+  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
+
+  auto done = bench(m, inputs, options);
+  if (auto* e = std::get_if<RuntimeError>(&done)) {
+    return runtime_error(*e, command.common, &p.sources);
+  }
+  const BenchReport& report = std::get<BenchReport>(done);
+  if (report.computed.empty()) return usage_error("the program defines no value to compute");
+  for (const Pair& o : outputs) {
+    auto written = write_tensors(o.value, {{o.name, &report.values.at(o.name)}});
+    if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
+  }
+  Peaks peaks = command.no_peaks ? Peaks{} : measure_peaks();
+  auto [least, most] = std::minmax_element(report.runs.begin(), report.runs.end());
+  if (command.format == "json") {
+    nlohmann::json out = timing_json(p.compiled.times, report.median, peaks);
+    out["runs"] = report.runs;
+    out["computed"] = report.computed;
+    out["made_up"] = report.made_up;
+    fmt::print("{}\n", out.dump());
+    return kFine;
+  }
+  fmt::print("{}", timing_text(p.compiled.times, report.median, peaks));
+  fmt::print("a run takes {} (median of {}; {} to {}); computed: {}\n",
+             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
+             seconds_text(*most), fmt::join(report.computed, ", "));
+  if (!report.made_up.empty()) {
+    fmt::print("inputs made up, with small extents: {}; give them with --in NAME=FILE\n",
+               fmt::join(report.made_up, ", "));
+  }
+  return kFine;
+}
+
+}  // namespace ein::cli

@@ -1,0 +1,232 @@
+// Loops that threads share: the body becomes a function over a chunk of the iterations, called
+// through the runtime. What it needs from outside travels in a closure on the caller's stack;
+// buffers and extents it finds in its own context. A reduction leaves one partial result per chunk.
+#include <set>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "codegen/emit.h"
+
+namespace ein::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+constexpr int64_t kMaxChunks = 256;  // of a reduction
+
+// The variables that a loop's body reads and does not bind.
+struct Captures {
+  const loops::Program& p;
+  std::set<loops::VarId> bound = {};
+  std::vector<loops::VarId> found = {};
+
+  void read(loops::ExprId e) {
+    match(
+        p.exprs[e].node, [](const loops::FloatConst&) {}, [](const loops::IntConst&) {},
+        [](const loops::Param&) {},
+        [&](const loops::Get& n) {
+          if (bound.insert(n.var).second) found.push_back(n.var);
+        },
+        [&](const loops::Apply& n) { read_all(n.args); },
+        [&](const loops::Load& n) { read_all(n.at); });
+  }
+  void read_all(const std::vector<loops::ExprId>& es) {
+    for (loops::ExprId e : es) read(e);
+  }
+  void block(const loops::Block& body) {
+    for (const loops::Stmt& s : body) stmt(s);
+  }
+  void stmt(const loops::Stmt& s) {
+    match(
+        s.node,
+        [&](const loops::Let& n) {
+          read(n.value);
+          bound.insert(n.var);
+        },
+        [&](const loops::Declare& n) {
+          read(n.init);
+          bound.insert(n.var);
+        },
+        [&](const loops::Assign& n) { read(n.value); },
+        [&](const loops::Store& n) {
+          read_all(n.at);
+          read(n.value);
+        },
+        [&](const loops::Update& n) {
+          read_all(n.at);
+          read(n.value);
+        },
+        [&](const loops::Fold& n) {
+          read(n.value);
+          if (n.index) read(n.index);
+        },
+        [&](const loops::If& n) {
+          read(n.cond);
+          block(n.then);
+          block(n.otherwise);
+        },
+        [&](const loops::Loop& n) {
+          read(n.lo);
+          read(n.hi);
+          bound.insert(n.var);
+          block(n.body);
+        },
+        [&](const loops::Check& n) {
+          read(n.ok);
+          read_all(n.values);
+        },
+        [&](const loops::Contract& n) {
+          for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
+            for (const auto& index : *set) {
+              for (loops::ExprId e : {index.extent, index.a, index.b, index.out}) {
+                if (e) read(e);
+              }
+            }
+          }
+          for (const auto* o : {&n.a, &n.b, &n.out}) read_all(o->at);
+        },
+        [&](const loops::Invoke& n) {
+          read_all(n.args);
+          bound.insert(n.var);
+        });
+  }
+};
+
+std::vector<loops::VarId> captures(const loops::Program& p, const loops::Loop& s) {
+  Captures c{p};
+  c.bound.insert(s.var);
+  c.bound.insert(s.folds.begin(), s.folds.end());
+  c.block(s.body);
+  return c.found;
+}
+
+}  // namespace
+
+void Emitter::shared_loop(const loops::Loop& s, Value* lo, Value* hi) {
+  EIN_CHECK(width == 1 && !mask, "a loop in lanes is shared");
+  Value* grain = scalar(s.grain);
+  if (!in_sequence) return run_shared(s, lo, hi, grain);
+  // At every step anew: when there is one chunk, the call would cost more than the work.
+  auto& c = mod.getContext();
+  BasicBlock* here = BasicBlock::Create(c, "alone", fn);
+  BasicBlock* call = BasicBlock::Create(c, "shared", fn);
+  BasicBlock* after = BasicBlock::Create(c, "joined", fn);
+  b.CreateCondBr(b.CreateICmpSLE(b.CreateSub(hi, lo), grain), here, call);
+  b.SetInsertPoint(here);
+  if (s.axis.width > 1) {
+    lane_loop(s, lo, hi);
+  } else {
+    plain_loop(s, lo, hi);
+  }
+  b.CreateBr(after);
+  b.SetInsertPoint(call);
+  run_shared(s, lo, hi, grain);
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grain) {
+  auto& c = mod.getContext();
+  if (!s.folds.empty()) {  // few enough partial results for the stack
+    Value* least = b.CreateSDiv(b.CreateSub(hi, lo), i64(kMaxChunks));
+    Value* lanes_count = i64(s.axis.width);
+    least = b.CreateMul(b.CreateAdd(b.CreateSDiv(least, lanes_count), i64(1)), lanes_count);
+    grain = b.CreateSelect(b.CreateICmpSGT(grain, least), grain, least);
+  }
+  std::vector<loops::VarId> captured = captures(p, s);
+  std::vector<Value*> fields;
+  for (loops::VarId v : captured) {
+    auto cell = cells.find(v);
+    fields.push_back(cell == cells.end()
+                         ? values.at(v).v
+                         : b.CreateLoad(cell->second.at->getAllocatedType(), cell->second.at));
+  }
+  std::vector<llvm::AllocaInst*> parts;
+  for (loops::VarId v : s.folds) {
+    auto* type = llvm::ArrayType::get(memory_type_of(p.vars[v].type), kMaxChunks + 1);
+    parts.push_back(entry.CreateAlloca(type));
+    fields.push_back(parts.back());
+  }
+  std::vector<llvm::Type*> types;
+  for (Value* f : fields) types.push_back(f->getType());
+  auto* closure_type = llvm::StructType::get(c, types);
+  Value* closure = entry.CreateAlloca(closure_type);
+  for (unsigned i = 0; i < fields.size(); ++i) {
+    b.CreateStore(fields[i], b.CreateStructGEP(closure_type, closure, i));
+  }
+  llvm::Function* body = chunk_of(s, captured, closure_type);
+  Value* status = call(NativeFn::Parallel, {context, body, closure, lo, hi, grain}, b.getInt32Ty());
+  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
+  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
+  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
+  b.SetInsertPoint(stop);
+  leave();
+  b.SetInsertPoint(go_on);
+  if (s.folds.empty()) return;
+  Value* steps = b.CreateSub(b.CreateAdd(b.CreateSub(hi, lo), grain), i64(1));
+  Value* count = b.CreateSDiv(steps, grain);
+  counted(i64(0), count, 1, "parts", [&](Value* i) {
+    for (size_t k = 0; k < s.folds.size(); ++k) {
+      DType type = p.vars[s.folds[k]].type;
+      llvm::Type* element = memory_type_of(type);
+      Value* part = from_memory(b.CreateLoad(element, b.CreateGEP(element, parts[k], i)), type);
+      Cell cell = cells.at(s.folds[k]);
+      Value* acc = b.CreateLoad(cell.at->getAllocatedType(), cell.at);
+      b.CreateStore(combine(fold_of(s, s.folds[k]), acc, part, type), cell.at);
+    }
+  });
+}
+
+llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
+                                  llvm::StructType* closure) {
+  auto& c = mod.getContext();
+  std::vector<llvm::Type*> types{b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(),
+                                 b.getInt64Ty()};
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), types, false);
+  Emitter sub(p, mod, first_dim);
+  sub.functions = functions;
+  sub.in_sequence = true;  // what is inside is not shared again
+  sub.fn =
+      llvm::Function::Create(type, llvm::Function::InternalLinkage, fn->getName() + ".chunk", mod);
+  sub.fn->addFnAttr(llvm::Attribute::NoUnwind);
+  sub.fn->addFnAttr(llvm::Attribute::NoInline);
+  sub.context = sub.fn->getArg(0);
+  Value* with = sub.fn->getArg(1);
+  BasicBlock* first = BasicBlock::Create(c, "entry", sub.fn);
+  BasicBlock* start = BasicBlock::Create(c, "start", sub.fn);
+  sub.entry.SetInsertPoint(first);
+  sub.b.SetInsertPoint(start);
+  sub.b.setFastMathFlags(b.getFastMathFlags());
+  unsigned field = 0;
+  auto load_field = [&] {
+    Value* at = sub.entry.CreateStructGEP(closure, with, field);
+    return sub.entry.CreateLoad(closure->getElementType(field++), at);
+  };
+  for (loops::VarId v : captured) sub.values[v] = uniform(load_field());
+  std::vector<Value*> parts;
+  for (loops::VarId v : s.folds) {
+    parts.push_back(load_field());
+    llvm::Constant* begin = start_of(fold_of(s, v), p.vars[v].type);
+    sub.cells[v] = {sub.entry.CreateAlloca(begin->getType()), false};
+    sub.b.CreateStore(begin, sub.cells[v].at);
+  }
+  if (s.axis.width > 1) {
+    sub.lane_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
+  } else {
+    sub.plain_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
+  }
+  for (size_t k = 0; k < s.folds.size(); ++k) {
+    Cell cell = sub.cells.at(s.folds[k]);
+    DType fold_type = p.vars[s.folds[k]].type;
+    Value* part = sub.b.CreateLoad(cell.at->getAllocatedType(), cell.at);
+    Value* at = sub.b.CreateGEP(memory_type_of(fold_type), parts[k], sub.fn->getArg(4));
+    sub.b.CreateStore(sub.to_memory(part, fold_type), at);
+  }
+  sub.b.CreateRet(sub.b.getInt32(0));
+  sub.entry.CreateBr(start);
+  return sub.fn;
+}
+
+}  // namespace ein::codegen

@@ -1,0 +1,30 @@
+// Threads that share loops. A loop is cut into chunks whose bounds depend on its extents alone;
+// which thread runs which chunk is left to chance, so results do not depend on the number of
+// threads. One pool for the process, started when it is first needed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/native_abi.h"
+
+namespace ein {
+
+// How many threads share loops from now on, the caller's included; 0: as many as this process may
+// use. Not while a program runs.
+void set_threads(int count);
+int threads();
+
+// Calls `chunk(number, worker)` for every number below `count`; `worker` is below threads(), and no
+// two calls at a time have the same. Returns when all are done. Inside a chunk it runs in order on
+// the spot, as worker 0 of its own: give chunks that need scratch a place on their stack.
+void for_each_chunk(int64_t count, const std::function<void(int64_t chunk, int worker)>& chunk);
+
+// The loop lo..hi of generated code in chunks of `grain`: 0, or 1 after the failure of the first
+// chunk that has one was recorded in `context`.
+using NativeBody = int32_t (*)(const NativeContext* context, void* closure, int64_t lo, int64_t hi,
+                               int64_t chunk);
+int32_t native_parallel(const NativeContext* context, NativeBody body, void* closure, int64_t lo,
+                        int64_t hi, int64_t grain);
+
+}  // namespace ein

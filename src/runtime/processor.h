@@ -1,0 +1,26 @@
+// Which instructions machine code may use: `--cpu`. Everything that is compiled or chosen for a
+// processor follows this one choice, generated code and the contraction kernels alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace ein {
+
+enum class Processor : uint8_t {
+  Native,    // all that this machine has
+  Avx512,    // x86-64-v4
+  Avx2,      // x86-64-v3
+  Sse2,      // every x86-64
+  Portable,  // every machine of this architecture: today the same
+};
+const char* name_of(Processor p);
+std::optional<Processor> processor_named(const std::string& name);
+bool runs_here(Processor p);
+Processor best_here();  // the richest of those with a level of their own
+
+enum class Level : uint8_t { Plain, Avx2, Avx512 };  // of kernels written by hand
+Level level_of(Processor p);
+
+}  // namespace ein
