@@ -30,6 +30,7 @@ struct Captures {
           if (bound.insert(n.var).second) found.push_back(n.var);
         },
         [&](const loops::Apply& n) { read_all(n.args); },
+        [&](const loops::Overflows& n) { read_all(n.args); },
         [&](const loops::Load& n) { read_all(n.at); });
   }
   void read_all(const std::vector<loops::ExprId>& es) {
@@ -186,6 +187,7 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
                                  b.getInt64Ty()};
   auto* type = llvm::FunctionType::get(b.getInt32Ty(), types, false);
   Emitter sub(p, mod, first_dim);
+  sub.target = target;
   sub.functions = functions;
   sub.in_sequence = true;  // what is inside is not shared again
   sub.fn =

@@ -18,6 +18,7 @@ struct Mentions {
         p.exprs[e].node, [](const loops::FloatConst&) {}, [](const loops::IntConst&) {},
         [](const loops::Param&) {}, [](const loops::Get&) {},
         [&](const loops::Apply& n) { all(n.args); },
+        [&](const loops::Overflows& n) { all(n.args); },
         [&](const loops::Load& n) {
           f(n.buffer);
           all(n.at);

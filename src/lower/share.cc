@@ -45,6 +45,7 @@ struct Sharing {
           return std::all_of(n.args.begin(), n.args.end(),
                              [&](ExprId a) { return known_outside(a); });
         },
+        [](const Overflows&) { return false; },
         [](const Load&) { return false; });
   }
 
@@ -119,6 +120,7 @@ struct Sharing {
           p.exprs[e].node, [](const FloatConst&) {}, [](const IntConst&) {}, [](const Param&) {},
           [&](const Get& g) { ok &= std::count(n.folds.begin(), n.folds.end(), g.var) == 0; },
           [&](const Apply& a) { std::for_each(a.args.begin(), a.args.end(), expr); },
+          [&](const Overflows& o) { std::for_each(o.args.begin(), o.args.end(), expr); },
           [&](const Load& l) { std::for_each(l.at.begin(), l.at.end(), expr); });
     };
     std::function<void(const Block&)> block = [&](const Block& body) {
@@ -172,6 +174,10 @@ struct Sharing {
 }  // namespace
 
 void share_loops(Program& p, int64_t work) {
+  // Where integers are checked, the first to fail is the reference's first: in order.
+  for (const Site& s : p.sites) {
+    if (s.kind == Site::Kind::Overflow) return;
+  }
   for (Kernel& k : p.kernels) Sharing{p, work}.block(k.body);
 }
 

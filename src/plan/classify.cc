@@ -81,6 +81,8 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
       if (!in_a && !in_b) return std::nullopt;  // constant along it: compute once, then copy
     }
   }
+  // Matrix times vector, and the product of two vectors, are as fast as memory without it.
+  if (c.m.empty() || c.n.empty()) return std::nullopt;
   return c;
 }
 

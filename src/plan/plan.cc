@@ -171,7 +171,9 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   plan.wanted = wanted;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
   core::Module linear = m;
-  if (choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
+  // Checked integers are computed family by family and sum by sum, as in the reference.
+  bool free_order = choices.overflow == Overflow::Wraps;
+  if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
   const Module before = plan.module;
@@ -186,7 +188,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   }
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   Planner{plan, choices}.steps(plan.schedule.steps, {});
-  form_groups(plan, choices);
+  if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
   return plan;
 }

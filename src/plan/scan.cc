@@ -97,6 +97,9 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
   if (!combination(r.op)) return std::nullopt;
+  // Sums of short floats are taken in f32; a recurrence would round each of its steps.
+  DType type = m[r.body].type;
+  if (type == DType::F16 || type == DType::BF16) return std::nullopt;
   for (uint32_t k = 0; k < f.rank(); ++k) {
     const Range& box = clause.box[k];
     bool whole = const_int(m, box.lo) == 0 && box.hi == f.coords[k].extent;
@@ -153,7 +156,7 @@ ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
   Facts top = clause_facts(m, clause);
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
     if (out || e == clause.body || facts.slots.size() != f.rank()) return;
-    if (!find_scan(m, e, f, clause) || !total(m, e, top)) return;
+    if (!find_scan(m, e, f, clause) || !total(m, e, top, Overflow::Wraps)) return;
     out = e;
     at = top;
   });

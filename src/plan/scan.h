@@ -12,7 +12,8 @@
 
 namespace ein::plan {
 
-// Rewrites in place; true when anything changed.
+// Rewrites in place; true when anything changed. Not where integer overflow stops the program: the
+// sums on the way are others.
 bool make_scans(core::Module& m);
 
 }  // namespace ein::plan

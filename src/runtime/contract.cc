@@ -1,19 +1,24 @@
 // Both operands are copied block by block into packed panels, which turns any layout into one, and
 // a register tile runs over the panels. The tile is written once, over the compiler's vector types,
-// and compiled for three instruction sets.
+// and compiled for three instruction sets. Blocks of the result are shared among threads; the sum
+// over k has one order whatever their number.
 #include "runtime/contract.h"
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <vector>
+
+#include "runtime/block.h"
+#include "runtime/pool.h"
 
 namespace ein {
 namespace {
 
-constexpr int64_t kRows = 6;     // rows of a tile
-constexpr int64_t kVectors = 2;  // vectors in a row of it
-constexpr int64_t kBlockM = 96, kBlockK = 256, kBlockN = 1024;
+constexpr int64_t kVectors = 2;  // vectors in a row of a tile
+// A panel of b (kBlockK rows of a tile's width) stays in the first cache, a block of a in the
+// second.
+constexpr int64_t kBlockM = 336, kBlockK = 256, kBlockN = 512;
+constexpr int64_t kTaskWork = 1 << 19;  // multiplications that are worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -66,130 +71,208 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t row_count, const
   }
 }
 
-// acc[r][c] = Σ_k a[k][r] · b[k][c], with rows of kVectors vectors of `Bytes`.
-template <class T, int Bytes>
-[[gnu::always_inline]] inline void tile(const T* a, const T* b, int64_t k_count, T* acc) {
+// One tile of the result from two panels: row r goes to out + rows[r], all its columns next to each
+// other, set or added to.
+template <class T>
+using Tile = void (*)(const T* a, const T* b, int64_t k_count, T* out, const int64_t* rows,
+                      int64_t row_count, bool add);
+
+template <class T, int Bytes, int64_t Rows>
+[[gnu::always_inline]] inline void tile(const T* a, const T* b, int64_t k_count, T* out,
+                                        const int64_t* rows, int64_t row_count, bool add) {
   using V [[gnu::vector_size(Bytes)]] = T;
   using U [[gnu::vector_size(Bytes), gnu::aligned(alignof(T))]] = T;
   constexpr int64_t lanes = Bytes / static_cast<int64_t>(sizeof(T));
-  V sum[kRows][kVectors] = {};
-  for (int64_t k = 0; k < k_count; ++k, a += kRows, b += kVectors * lanes) {
+  V sum[Rows][kVectors] = {};
+  for (int64_t k = 0; k < k_count; ++k, a += Rows, b += kVectors * lanes) {
     V row[kVectors];
 #pragma GCC unroll 2
     for (int64_t v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const U*>(b + v * lanes);
-#pragma GCC unroll 6
-    for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 14
+    for (int64_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 2
       for (int64_t v = 0; v < kVectors; ++v) sum[r][v] += a[r] * row[v];
     }
   }
-#pragma GCC unroll 6
-  for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 14
+  for (int64_t r = 0; r < Rows; ++r) {
+    if (r >= row_count) break;
 #pragma GCC unroll 2
     for (int64_t v = 0; v < kVectors; ++v) {
-      *reinterpret_cast<U*>(acc + (r * kVectors + v) * lanes) = sum[r][v];
+      U* to = reinterpret_cast<U*>(out + rows[r] + v * lanes);
+      *to = add ? *to + sum[r][v] : sum[r][v];
     }
   }
 }
 
-template <class T>
-using Tile = void (*)(const T* a, const T* b, int64_t k_count, T* acc);
+template <Level level>
+struct Shape;  // of the tile: what the registers of the level hold
+template <>
+struct Shape<Level::Avx512> {
+  static constexpr int bytes = 64;
+  static constexpr int64_t rows = 14;
+};
+template <>
+struct Shape<Level::Avx2> {
+  static constexpr int bytes = 32;
+  static constexpr int64_t rows = 6;
+};
+template <>
+struct Shape<Level::Plain> {
+  static constexpr int bytes = 16;
+  static constexpr int64_t rows = 6;
+};
+
+#define EIN_TILE(name, level, ...)                                                              \
+  template <class T>                                                                            \
+  __VA_ARGS__ void name(const T* a, const T* b, int64_t k_count, T* out, const int64_t* rows,   \
+                        int64_t row_count, bool add) {                                          \
+    tile<T, Shape<level>::bytes, Shape<level>::rows>(a, b, k_count, out, rows, row_count, add); \
+  }
+EIN_TILE(tile_avx512, Level::Avx512, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
+EIN_TILE(tile_avx2, Level::Avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
+EIN_TILE(tile_plain, Level::Plain, [[gnu::optimize("O3")]])
+#undef EIN_TILE
+
 template <class T>
 struct Kernel {
   Tile<T> run;
-  int64_t cols;
+  int64_t rows, cols;
 };
 
-#define EIN_TILES(suffix, bytes, ...)                                                            \
-  __VA_ARGS__ void tile_f32_##suffix(const float* a, const float* b, int64_t k, float* acc) {    \
-    tile<float, bytes>(a, b, k, acc);                                                            \
-  }                                                                                              \
-  __VA_ARGS__ void tile_f64_##suffix(const double* a, const double* b, int64_t k, double* acc) { \
-    tile<double, bytes>(a, b, k, acc);                                                           \
+template <class T, Level level>
+Kernel<T> kernel_of() {
+  using S = Shape<level>;
+  Tile<T> run = level == Level::Avx512 ? tile_avx512<T>
+                : level == Level::Avx2 ? tile_avx2<T>
+                                       : tile_plain<T>;
+  return {run, S::rows, kVectors * S::bytes / static_cast<int64_t>(sizeof(T))};
+}
+
+// `size` in equal parts of at most `most`, each a multiple of `unit`.
+int64_t part_of(int64_t size, int64_t most, int64_t unit) {
+  int64_t parts = std::max<int64_t>(1, (size + most - 1) / most);
+  return std::max<int64_t>(unit, ((size + parts - 1) / parts + unit - 1) / unit * unit);
+}
+
+// Panels of one thread, kept from call to call.
+template <class T>
+T* panels(size_t count) {
+  thread_local Block block;
+  thread_local size_t have = 0;
+  if (have < count * sizeof(T)) {
+    block = Block();
+    have = 0;
+    block = Block(count * sizeof(T));
+    have = count * sizeof(T);
   }
-EIN_TILES(avx512, 64, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
-EIN_TILES(avx2, 32, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
-EIN_TILES(plain, 16, [[gnu::optimize("O3")]])
-#undef EIN_TILES
+  return reinterpret_cast<T*>(block.at());
+}
 
 template <class T>
-void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> kernel) {
-  const int64_t cols = kernel.cols;
-  const int64_t* index = shape + 4;
-  Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
-  index += 4 * shape[0];
-  Offsets m = offsets(index, shape[1], 1, 3);
-  index += 4 * shape[1];
-  Offsets n = offsets(index, shape[2], 2, 3);
-  index += 4 * shape[2];
-  Offsets k = offsets(index, shape[3], 1, 2);
-  int64_t block_k = std::min(kBlockK, k.size()), block_m = std::min(kBlockM, m.size());
-  int64_t block_n = std::min(kBlockN, n.size());
-  // Not cleared: packing writes what the tiles read.
-  std::unique_ptr<T[]> pa(new T[static_cast<size_t>((block_m + kRows) * block_k)]);
-  std::unique_ptr<T[]> pb(new T[static_cast<size_t>((block_n + cols) * block_k)]);
-  T acc[kRows * kVectors * 64 / sizeof(T)];
-  auto one_tile = [&](T* c0, int64_t i, int64_t j, int64_t rows, int64_t columns, bool first) {
-    for (int64_t r = 0; r < rows; ++r) {
-      T* row = c0 + m.y[static_cast<size_t>(i + r)];
-      const int64_t* at = &n.y[static_cast<size_t>(j)];
-      for (int64_t c = 0; c < columns; ++c) {
-        T v = acc[r * cols + c];
-        row[at[c]] = first ? v : row[at[c]] + v;
-      }
-    }
-  };
-  for (size_t s = 0; s < batch_ab.x.size(); ++s) {
-    const T* a0 = a + batch_ab.x[s];
-    const T* b0 = b + batch_ab.y[s];
-    T* c0 = out + batch_out.x[s];
-    if (k.size() == 0) {
-      for (int64_t i : m.y) {
-        for (int64_t j : n.y) c0[i + j] = T(0);
-      }
-    }
-    for (int64_t jn = 0; jn < n.size(); jn += kBlockN) {
-      int64_t nn = std::min(kBlockN, n.size() - jn);
-      for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
-        int64_t nk = std::min(kBlockK, k.size() - kk);
-        pack(pb.get(), b0, &n.x[static_cast<size_t>(jn)], nn, &k.y[static_cast<size_t>(kk)], nk,
-             cols);
-        for (int64_t im = 0; im < m.size(); im += kBlockM) {
-          int64_t nm = std::min(kBlockM, m.size() - im);
-          pack(pa.get(), a0, &m.x[static_cast<size_t>(im)], nm, &k.x[static_cast<size_t>(kk)], nk,
-               kRows);
-          for (int64_t j = 0; j < nn; j += cols) {
-            for (int64_t i = 0; i < nm; i += kRows) {
-              kernel.run(pa.get() + i * nk, pb.get() + j * nk, nk, acc);
-              one_tile(c0, im + i, jn + j, std::min(kRows, nm - i), std::min(cols, nn - j),
-                       kk == 0);
+struct Work {
+  Kernel<T> kernel;
+  Offsets m, n, k;
+  int64_t rows_at_a_time;  // of a block of a
+
+  // Rows i0..i1 and columns j0..j1 of one product.
+  void block(const T* a, const T* b, T* out, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
+    const auto [run, rows, cols] = kernel;
+    int64_t block_k = std::min(kBlockK, k.size());
+    auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; };
+    T* pa = panels<T>(static_cast<size_t>(
+        (up(rows_at_a_time, rows) + up(j1 - j0, cols) + rows) * block_k + rows * cols + 128));
+    T* pb = pa + up(up(rows_at_a_time, rows) * block_k, 64 / static_cast<int64_t>(sizeof(T)));
+    T* edge = pb + up(j1 - j0, cols) * block_k;
+    std::vector<int64_t> edge_rows(static_cast<size_t>(rows));
+    for (int64_t r = 0; r < rows; ++r) edge_rows[static_cast<size_t>(r)] = r * cols;
+    for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
+      int64_t nk = std::min(kBlockK, k.size() - kk);
+      const int64_t *ka = &k.x[static_cast<size_t>(kk)], *kb = &k.y[static_cast<size_t>(kk)];
+      pack(pb, b, &n.x[static_cast<size_t>(j0)], j1 - j0, kb, nk, cols);
+      for (int64_t im = i0; im < i1; im += rows_at_a_time) {
+        int64_t nm = std::min(rows_at_a_time, i1 - im);
+        pack(pa, a, &m.x[static_cast<size_t>(im)], nm, ka, nk, rows);
+        for (int64_t j = j0; j < j1; j += cols) {
+          const int64_t* columns = &n.y[static_cast<size_t>(j)];
+          int64_t wide = std::min(cols, j1 - j);
+          bool direct = wide == cols && consecutive(columns, cols);
+          for (int64_t i = 0; i < nm; i += rows) {
+            const int64_t* to = &m.y[static_cast<size_t>(im + i)];
+            int64_t high = std::min(rows, nm - i);
+            const T *tile_a = pa + i * nk, *tile_b = pb + (j - j0) * nk;
+            if (direct) {
+              run(tile_a, tile_b, nk, out + columns[0], to, high, kk > 0);
+              continue;
+            }
+            run(tile_a, tile_b, nk, edge, edge_rows.data(), high, false);
+            for (int64_t r = 0; r < high; ++r) {
+              for (int64_t c = 0; c < wide; ++c) {
+                T& cell = out[to[r] + columns[c]];
+                cell = kk > 0 ? cell + edge[r * cols + c] : edge[r * cols + c];
+              }
             }
           }
         }
       }
     }
+    if (k.size() > 0) return;
+    for (int64_t i = i0; i < i1; ++i) {
+      for (int64_t j = j0; j < j1; ++j) {
+        out[m.y[static_cast<size_t>(i)] + n.y[static_cast<size_t>(j)]] = T(0);
+      }
+    }
   }
+};
+
+template <class T>
+void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> kernel) {
+  const int64_t* index = shape + 4;
+  Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
+  index += 4 * shape[0];
+  Work<T> work{kernel, offsets(index, shape[1], 1, 3), {}, {}, 0};
+  index += 4 * shape[1];
+  work.n = offsets(index, shape[2], 2, 3);
+  index += 4 * shape[2];
+  work.k = offsets(index, shape[3], 1, 2);
+  int64_t rows = work.m.size(), columns = work.n.size();
+  if (rows == 0 || columns == 0) return;
+  int64_t part_m = part_of(rows, kBlockM, kernel.rows), part_n = part_of(columns, kBlockN, 64);
+  work.rows_at_a_time = std::min(part_m, rows);
+  int64_t tasks_m = (rows + part_m - 1) / part_m, tasks_n = (columns + part_n - 1) / part_n;
+  int64_t tasks = batch_ab.size() * tasks_m * tasks_n;
+  auto run_task = [&](int64_t task) {
+    int64_t tm = task / tasks_n % tasks_m, tn = task % tasks_n;
+    auto s = static_cast<size_t>(task / (tasks_n * tasks_m));
+    work.block(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s], tm * part_m,
+               std::min(rows, (tm + 1) * part_m), tn * part_n,
+               std::min(columns, (tn + 1) * part_n));
+  };
+  int64_t each =
+      std::min(rows, part_m) * std::min(columns, part_n) * std::max<int64_t>(1, work.k.size());
+  int64_t together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, each));
+  for_each_chunk((tasks + together - 1) / together, [&](int64_t chunk, int) {
+    for (int64_t t = chunk * together; t < std::min(tasks, (chunk + 1) * together); ++t) {
+      run_task(t);
+    }
+  });
+}
+
+template <class T, Level level>
+void contract_at(const int64_t* shape, const T* a, const T* b, T* out) {
+  contract<T>(shape, a, b, out, kernel_of<T, level>());
+}
+
+template <class T>
+Contraction<T> contraction(Level level) {
+  return level == Level::Avx512 ? contract_at<T, Level::Avx512>
+         : level == Level::Avx2 ? contract_at<T, Level::Avx2>
+                                : contract_at<T, Level::Plain>;
 }
 
 }  // namespace
 
-// The same sums with the tile of each level.
-#define EIN_CONTRACT(T, name, tiles)                                                          \
-  template <Level level>                                                                      \
-  void name##_at(const int64_t* shape, const T* a, const T* b, T* out) {                      \
-    constexpr Tile<T> run = level == Level::Avx512 ? tiles##_avx512                           \
-                            : level == Level::Avx2 ? tiles##_avx2                             \
-                                                   : tiles##_plain;                           \
-    constexpr int64_t bytes = level == Level::Avx512 ? 64 : level == Level::Avx2 ? 32 : 16;   \
-    contract<T>(shape, a, b, out, {run, kVectors * bytes / static_cast<int64_t>(sizeof(T))}); \
-  }                                                                                           \
-  Contraction<T> name(Level level) {                                                          \
-    return level == Level::Avx512 ? name##_at<Level::Avx512>                                  \
-           : level == Level::Avx2 ? name##_at<Level::Avx2>                                    \
-                                  : name##_at<Level::Plain>;                                  \
-  }
-EIN_CONTRACT(float, contract_f32, tile_f32)
-EIN_CONTRACT(double, contract_f64, tile_f64)
-#undef EIN_CONTRACT
+Contraction<float> contract_f32(Level level) { return contraction<float>(level); }
+Contraction<double> contract_f64(Level level) { return contraction<double>(level); }
 
 }  // namespace ein

@@ -177,6 +177,7 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
         .primary(span, "read here")
         .label(d.name.span, "while its extents are being found")
         .help("a name in an input's type that no `let` defines stands for the extent itself");
+    d.state = Definition::State::Bad;
     return {};
   }
   if (d.inlined) {
