@@ -5,11 +5,14 @@ A program's last line of output holds its figure: a word, then a number (the las
 `loss 1.0 → 0.1`). The programs assert a bound of their own; this asserts the number, so that a change of the
 arithmetic or of a derivative shows even where the bound still holds."""
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs this
 
 # program: (the word of its last line, the number, by how much it may differ: rounding grows in long runs)
 FIGURES = {

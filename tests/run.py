@@ -26,6 +26,7 @@ import concurrent.futures
 import dataclasses
 import difflib
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -35,6 +36,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs this
 FOLDERS = ("run", "errors", "grad", "cli", "stdlib")
 ROUTES = {
     "ref": ["--backend", "ref"],

@@ -7,7 +7,7 @@ packages="
   build-essential g++ cmake ninja-build ccache lld-19 clang-19 libclang-rt-19-dev
   llvm-19-dev zlib1g-dev libzstd-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
-  python3 python3-numpy git ca-certificates
+  python3 python3-numpy pkgconf git ca-certificates
 "
 # clang is for the fuzzers (libFuzzer); zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose
 # package does not pull them in.

@@ -49,7 +49,20 @@ struct RunCommand {
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit
   std::string emit;                // print a stage of the compilation instead of running
-  bool time = false;               // where the time went, on standard error
+  bool no_cache = false;
+  bool cache_stats = false;
+  bool time = false;  // where the time went, on standard error
+};
+
+struct BuildCommand {
+  CommonOptions common;
+  std::vector<std::string> in;    // as for `check`
+  std::vector<std::string> show;  // empty: every value of the program
+  std::string output, name;
+  std::string emit = "lib";
+  std::string cpu = "native";
+  std::string direction = "auto";
+  int opt_level = 2;
 };
 
 struct BenchCommand {
@@ -120,6 +133,7 @@ struct AuditCommand {
 struct TestCommand {
   std::vector<std::string> files;  // empty: every .ein file below the current folder
   std::string backend = "native";
+  bool no_cache = false;
   CommonOptions common;  // how diagnostics look
 };
 
@@ -128,6 +142,7 @@ struct NewCommand {
 };
 
 int run_verb(const RunCommand& command);
+int build_verb(const BuildCommand& command);
 int bench_verb(const BenchCommand& command);
 int check_verb(const CheckCommand& command);
 int grad_verb(const GradCommand& command);

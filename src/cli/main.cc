@@ -1,9 +1,11 @@
 // `ein`: the verbs and their options. A bare file name means `ein run`.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -48,6 +50,10 @@ void add_direction(CLI::App& app, const char* option, std::string& direction) {
       ->check(CLI::IsMember({"auto", "forward", "reverse"}));
 }
 
+void add_no_cache(CLI::App& app, bool& no_cache) {
+  app.add_flag("--no-cache", no_cache, "compile again, and keep nothing of it on disk");
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
@@ -86,8 +92,30 @@ int dispatch(int argc, char** argv) {
   add_direction(*run_app, "--grad-mode", run.direction);
   run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
-
   run_app->add_flag("--time", run.time, "where the time went, on standard error");
+  add_no_cache(*run_app, run.no_cache);
+  run_app->add_flag("--cache-stats", run.cache_stats)->group("");  // hidden: for the tests
+
+  BuildCommand build;
+  CLI::App* build_app = app.add_subcommand(
+      "build", "compile ahead of time: a shared library with a C header, or a program");
+  add_common(*build_app, build.common);
+  add_input_files(*build_app, build.in);
+  build_app->add_option("-o,--output", build.output,
+                        "the file to write; its header lies beside it");
+  build_app->add_option("--name", build.name,
+                        "what the C functions are called: NAME_run, NAME_free");
+  build_app
+      ->add_option("--show", build.show,
+                   "the values that a library computes; every value of the program when left out")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  build_app->add_option("--emit", build.emit, "what to write")
+      ->check(CLI::IsMember({"core", "loops", "llvm", "asm", "obj", "lib", "exe"}));
+  build_app->add_option("-O", build.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  build_app->add_option("--cpu", build.cpu, "the instructions that machine code may use")
+      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
+  add_direction(*build_app, "--grad-mode", build.direction);
 
   BenchCommand bench;
   CLI::App* bench_app = app.add_subcommand(
@@ -189,6 +217,7 @@ int dispatch(int argc, char** argv) {
                        "the programs; every .ein file below this folder when left out");
   test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
+  add_no_cache(*test_app, test.no_cache);
   add_error_format(*test_app, test.common);
 
   NewCommand create;
@@ -210,6 +239,7 @@ int dispatch(int argc, char** argv) {
     app.parse(args);
   } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
   if (*run_app) return run_verb(run);
+  if (*build_app) return build_verb(build);
   if (*bench_app) return bench_verb(bench);
   if (*check_app) return check_verb(check);
   if (*gradcheck_app) return gradcheck_verb(gradcheck);
@@ -274,6 +304,10 @@ bool on_deep_stack(Call& call, size_t bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // The compiler runs in a thread of its own; with a heap of its own too it would grow that page by
+  // page.
+  mallopt(M_ARENA_MAX, 1);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
   Call call{argc, argv};
   for (size_t size : {size_t{4} << 30, size_t{256} << 20}) {
     if (on_deep_stack(call, size)) return call.status;

@@ -8,6 +8,7 @@
 #include "cli/monitor.h"
 #include "cli/timing.h"
 #include "core/groups.h"
+#include "driver/cache.h"
 #include "runtime/files.h"
 #include "runtime/show.h"
 
@@ -87,12 +88,19 @@ int run_verb(const RunCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
+  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache();
+  options.cache = cache.get();
   RunResult result;
   {
     RunMonitor monitor(command.progress);
     options.monitor = &monitor;
     result =
         run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+  }
+  if (cache && command.cache_stats) {
+    const DiskCache::Counts& c = cache->counts();
+    fmt::print(stderr, "cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed,
+               c.stored, native_compile_count());
   }
   if (!result.fallback.empty()) {
     fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/cli.h"
+#include "driver/cache.h"
 #include "driver/run.h"
 
 namespace ein::cli {
@@ -29,7 +30,8 @@ std::vector<std::string> programs_here() {
   return out;
 }
 
-void run_file(const TestCommand& command, const std::string& file, Tally& tally) {
+void run_file(const TestCommand& command, const std::string& file, ImageCache* cache,
+              Tally& tally) {
   CommonOptions options = command.common;
   options.file = file;
   Program p = load(options, {.tests = true, .doc_examples = true});
@@ -37,6 +39,7 @@ void run_file(const TestCommand& command, const std::string& file, Tally& tally)
   if (p.status != kFine) return;
   RunOptions run_options;
   run_options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
+  run_options.cache = cache;
   for (CompiledTest& test : p.compiled.tests) {
     std::string printed;
     RunResult result =
@@ -55,8 +58,9 @@ void run_file(const TestCommand& command, const std::string& file, Tally& tally)
 
 int test_verb(const TestCommand& command) {
   Tally tally;
+  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache();
   for (const std::string& file : command.files.empty() ? programs_here() : command.files) {
-    run_file(command, file, tally);
+    run_file(command, file, cache.get(), tally);
   }
   fmt::print("{} passed, {} failed\n", tally.passed, tally.failed);
   return tally.failed > 0 ? std::max<int>(tally.status, kProgramWrong) : tally.status;

@@ -32,48 +32,53 @@ double now_ms() {
   return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-// One machine per compilation: it is not safe to share between threads, and it is cheap once the
-// target is registered and the host's features are known.
-std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
-  struct Host {
-    const llvm::Target* target;
-    std::string triple, cpu, features;
-  };
-  static const Host host = [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
+struct Host {
+  std::string triple, cpu, features;
+};
+const Host& host() {
+  static const Host found = [] {
     Host h;
     h.triple = llvm::sys::getProcessTriple();
-    std::string error;
-    h.target = llvm::TargetRegistry::lookupTarget(h.triple, error);
-    EIN_CHECK(h.target, "no LLVM target for this machine: " + error);
     h.cpu = llvm::sys::getHostCPUName().str();
     // The processor's name implies its features; what this machine lacks of them (a virtual one
     // often does) is taken away. A processor without a name of its own is described in full:
     // parsing that takes a millisecond.
     bool named = h.cpu != "generic" && h.cpu != "x86-64";
-    llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
-    for (const auto& f : found) {
+    for (const auto& f : llvm::sys::getHostCPUFeatures()) {
       if (named && f.second) continue;
       h.features +=
           (h.features.empty() ? "" : ",") + std::string(f.second ? "+" : "-") + f.first().str();
     }
     return h;
   }();
+  return found;
+}
+
+// One machine per compilation: it is not safe to share between threads, and it is cheap once the
+// target is registered and the host's features are known.
+std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
+  static const llvm::Target* target = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    std::string error;
+    const llvm::Target* t = llvm::TargetRegistry::lookupTarget(host().triple, error);
+    EIN_CHECK(t, "no LLVM target for this machine: " + error);
+    return t;
+  }();
   auto level = wish.opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
-  std::string cpu = host.cpu, features;
+  std::string cpu = host().cpu, features;
   switch (wish.processor) {
-    case Processor::Native: features = host.features; break;
+    case Processor::Native: features = host().features; break;
     case Processor::Avx512: cpu = "x86-64-v4"; break;
     case Processor::Avx2: cpu = "x86-64-v3"; break;
     case Processor::Sse2:
     case Processor::Portable: cpu = "x86-64"; break;
   }
   llvm::TargetOptions options;
-  auto* machine = host.target->createTargetMachine(
-      host.triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
+  auto* machine = target->createTargetMachine(host().triple, cpu, features, options,
+                                              llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
   EIN_CHECK(machine, "no LLVM target machine");
   return std::unique_ptr<llvm::TargetMachine>(machine);
 }
@@ -152,6 +157,46 @@ struct Loaded final : Code {
   Symbols symbols;
 };
 
+// `name(args…)` calls `callee(@program, args…)` of the run-time library.
+void emit_forward(llvm::Module& mod, llvm::GlobalVariable* program, const std::string& name,
+                  const char* callee, llvm::Type* result, const std::vector<llvm::Type*>& params) {
+  auto& c = mod.getContext();
+  if (llvm::GlobalValue* other = mod.getNamedValue(name)) other->setName("own_" + name);
+  std::vector<llvm::Type*> with_program{llvm::PointerType::getUnqual(c)};
+  with_program.insert(with_program.end(), params.begin(), params.end());
+  auto* outer = llvm::Function::Create(llvm::FunctionType::get(result, params, false),
+                                       llvm::Function::ExternalLinkage, name, mod);
+  auto* inner = llvm::Function::Create(llvm::FunctionType::get(result, with_program, false),
+                                       llvm::Function::ExternalLinkage, callee, mod);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", outer));
+  std::vector<llvm::Value*> args{program};
+  for (llvm::Argument& a : outer->args()) args.push_back(&a);
+  llvm::Value* out = b.CreateCall(inner, args);
+  if (result->isVoidTy()) {
+    b.CreateRetVoid();
+  } else {
+    b.CreateRet(out);
+  }
+}
+
+// A StandaloneProgram (runtime/standalone.h).
+llvm::GlobalVariable* emit_standalone(llvm::Module& mod, const std::string& image) {
+  auto& c = mod.getContext();
+  auto* pointer = llvm::PointerType::getUnqual(c);
+  auto* word = llvm::Type::getInt64Ty(c);
+  llvm::Function* entry = mod.getFunction(kEntryName);
+  entry->setLinkage(llvm::Function::InternalLinkage);
+  auto* bytes = llvm::ConstantDataArray::getString(c, image, false);
+  auto* data = new llvm::GlobalVariable(mod, bytes->getType(), true,
+                                        llvm::GlobalValue::InternalLinkage, bytes, "image");
+  data->setAlignment(llvm::Align(64));
+  auto* type = llvm::StructType::get(c, {pointer, word, pointer, pointer});
+  auto* init = llvm::ConstantStruct::get(type, {data, llvm::ConstantInt::get(word, image.size()),
+                                                entry, llvm::ConstantPointerNull::get(pointer)});
+  return new llvm::GlobalVariable(mod, type, false, llvm::GlobalValue::InternalLinkage, init,
+                                  "program");
+}
+
 void emit_file(Built& built, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType kind) {
   llvm::legacy::PassManager passes;
   bool failed = built.machine->addPassesToEmitFile(passes, out, nullptr, kind, true);
@@ -163,7 +208,12 @@ void emit_file(Built& built, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType
 
 uint64_t jit_count() { return g_count; }
 
-std::unique_ptr<Code> jit(const loops::Program& p, const JitOptions& options, JitTimes* times) {
+std::string processor_text(Processor p) {
+  std::string out = host().triple + " " + name_of(p);
+  return p == Processor::Native ? out + " " + host().cpu + " " + host().features : out;
+}
+
+std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times) {
   ++g_count;
   JitTimes local;
   Built built = build(p, options, local);
@@ -171,24 +221,49 @@ std::unique_ptr<Code> jit(const loops::Program& p, const JitOptions& options, Ji
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   emit_file(built, stream, llvm::CodeGenFileType::ObjectFile);
-  double t1 = now_ms();
+  local.machine = now_ms() - t0;
+  if (times) *times = local;
+  return std::string(object.data(), object.size());
+}
+
+std::string standalone_object(const loops::Program& p, const JitOptions& options,
+                              const std::string& image, const std::string& run,
+                              const std::string& free) {
+  JitTimes times;
+  Built built = build(p, options, times);
+  llvm::GlobalVariable* program = emit_standalone(*built.mod, image);
+  auto* pointer = llvm::PointerType::getUnqual(*built.context);
+  auto* status = llvm::Type::getInt32Ty(*built.context);
+  if (free.empty()) {
+    emit_forward(*built.mod, program, run, "ein_standalone_main", status, {status, pointer});
+  } else {
+    emit_forward(*built.mod, program, run, "ein_standalone_run", status,
+                 {pointer, pointer, pointer});
+    emit_forward(*built.mod, program, free, "ein_standalone_free",
+                 llvm::Type::getVoidTy(*built.context), {pointer});
+  }
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  emit_file(built, stream, llvm::CodeGenFileType::ObjectFile);
+  return std::string(object.data(), object.size());
+}
+
+std::unique_ptr<Code> load(const std::string& object, JitTimes* times) {
+  double t0 = now_ms();
   auto out = std::make_unique<Loaded>();
   llvm::RuntimeDyld linker(out->memory, out->symbols);
-  auto buffer = llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "einlang");
-  auto file = llvm::object::ObjectFile::createObjectFile(buffer);
-  EIN_CHECK(!!file, "LLVM emitted an object that cannot be read");
+  auto file = llvm::object::ObjectFile::createObjectFile({object, "einlang"});
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return nullptr;
+  }
   auto info = linker.loadObject(**file);
-  EIN_CHECK(!linker.hasError(), "loading generated code: " + linker.getErrorString().str());
-  linker.resolveRelocations();
-  EIN_CHECK(!linker.hasError(), "linking generated code: " + linker.getErrorString().str());
+  if (!linker.hasError()) linker.resolveRelocations();
   std::string error;
-  EIN_CHECK(!out->memory.finalizeMemory(&error), "protecting generated code: " + error);
+  if (linker.hasError() || out->memory.finalizeMemory(&error)) return nullptr;
   out->entry = reinterpret_cast<NativeEntry>(linker.getSymbol(kEntryName).getAddress());
-  EIN_CHECK(out->entry, "generated code has no entry");
-  local.machine = t1 - t0;
-  local.link = now_ms() - t1;
-  if (times) *times = local;
-  return out;
+  if (times) times->link = now_ms() - t0;
+  return out->entry ? std::move(out) : nullptr;
 }
 
 std::string llvm_text(const loops::Program& p, const JitOptions& options) {

@@ -26,7 +26,18 @@ struct JitTimes {  // milliseconds
   double target = 0, emit = 0, optimise = 0, machine = 0, link = 0;
 };
 
-std::unique_ptr<Code> jit(const loops::Program& p, const JitOptions& options, JitTimes* times);
+// An object file for this machine's processor, and the code in one. Loading needs no target of
+// LLVM's, and nothing (in `load`) when the object cannot be read.
+std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times);
+std::unique_ptr<Code> load(const std::string& object, JitTimes* times = nullptr);
+
+// The same with a packed image beside the code and functions that hand both to standalone.h.
+std::string standalone_object(const loops::Program& p, const JitOptions& options,
+                              const std::string& image, const std::string& run,
+                              const std::string& free);
+
+// The processor that code is made for, with its features.
+std::string processor_text(Processor p);
 
 // The same program as text, for --emit.
 std::string llvm_text(const loops::Program& p, const JitOptions& options);

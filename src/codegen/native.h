@@ -18,6 +18,8 @@
 #include "core/eval.h"
 #include "lower/work.h"
 #include "plan/plan.h"
+#include "runtime/image.h"
+#include "runtime/native_abi.h"
 #include "runtime/processor.h"
 #include "runtime/tensor.h"
 
@@ -25,10 +27,21 @@ namespace ein {
 
 class Native;
 
+// Compiled programs by the names that cache_key.h gives them. Where they are kept is the caller's
+// business; whatever goes wrong there counts as not found.
+class ImageCache {
+ public:
+  virtual ~ImageCache() = default;
+  virtual std::optional<std::string> find(const std::string& key) = 0;
+  virtual void store(const std::string& key, const std::string& image) = 0;
+};
+
+// What changes the code is part of its name in the cache (cache_key.cc).
 struct NativeOptions {
   int opt_level = 2;
   Processor processor = Processor::Native;  // must be one that runs here
-  plan::Choices choices;                    // for tests that draw plans at random
+  ImageCache* cache = nullptr;
+  plan::Choices choices;  // for tests that draw plans at random
 };
 
 // Reports what cannot be compiled natively (strings) instead of guessing.
@@ -46,11 +59,25 @@ struct NativeResult {
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
                  std::vector<int64_t>* kernel_times = nullptr);
 
-// What each kernel has to do with these inputs, which `run` accepts.
+// What each kernel has to do with these inputs, which `run` accepts. Not of a program that came
+// from the cache.
 std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs);
 
+// Not of a program that came from the cache.
 enum class Emit { Plan, Loops, Llvm, Assembly };
 std::string emit(Native& native, Emit what);
+
+// How to call it without the compiler (execute.h), as long as `native` lives.
+const Image& image_of(const Native& native);
+NativeEntry entry_of(const Native& native);
+
+// The program as an object file that stands alone but for the run-time library (standalone.h): its
+// code, its image, and functions under these names; `main` has that of a C program.
+struct StandaloneGlue {
+  std::string image;      // packed, without code
+  std::string run, free;  // `free` empty: there is none
+};
+std::string standalone_object(Native& native, const StandaloneGlue& glue);
 
 // Milliseconds per phase of the compilation, in order.
 std::vector<std::pair<std::string, double>> compile_times(const Native& native);

@@ -12,7 +12,6 @@
 #include "driver/files.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
-#include "runtime/show.h"
 
 namespace ein {
 namespace {
@@ -20,62 +19,11 @@ namespace {
 using core::FamilyId;
 using Values = std::unordered_map<FamilyId, Tensor>;
 
-std::string line_of(const core::Module& m, const core::Effect& e, const Values& values) {
-  std::string out;
-  for (const core::Piece& p : e.pieces) {
-    out += p.text;
-    if (p.value) out += show(values.at(p.value), coordinate_texts(m[p.value]), p.format);
-  }
-  return out;
-}
-
-bool holds(const Tensor& t) {
-  for (int64_t i = 0; i < t.size(); ++i) {
-    if (t.get_int(i) == 0) return false;
-  }
-  return true;
-}
-
-std::optional<RuntimeError> perform(const core::Module& m, const core::Effect& e,
-                                    const Values& values,
-                                    const std::function<void(const std::string&)>& write) {
-  switch (e.kind) {
-    case core::Effect::Kind::Print: write(line_of(m, e, values) + "\n"); return std::nullopt;
-    case core::Effect::Kind::Assert: {
-      if (holds(values.at(e.cond))) return std::nullopt;
-      std::string message = line_of(m, e, values);
-      return RuntimeError{Code::E0804,
-                          message.empty() ? "assertion failed" : "assertion failed: " + message,
-                          e.span};
-    }
-    case core::Effect::Kind::Save: {
-      std::vector<NamedTensor> tensors;
-      for (const core::Piece& p : e.pieces) tensors.push_back({p.text, &values.at(p.value)});
-      auto written = write_tensors(e.path, tensors);
-      if (auto* error = std::get_if<RuntimeError>(&written)) {
-        return RuntimeError{error->code, error->message, e.span};
-      }
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 // An expression's own place where that is certain: it stands in a clause that was to be computed.
 // Otherwise (it stands in a function, or an equal one stood first in a clause that nobody asked
 // for) the statement that was being computed.
 void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
-  if (!error.statement.valid()) return;
-  auto inside = [&](const Span& clause) {
-    return error.at.valid() && error.at.file == clause.file && error.at.begin >= clause.begin &&
-           error.at.end <= clause.end;
-  };
-  for (FamilyId id : reached(m, wanted)) {
-    for (const core::Clause& c : m[id].clauses) {
-      if (inside(c.span)) return;
-    }
-  }
-  error.at = error.statement;
+  if (error.statement.valid() && !is_certain(m, wanted, error.at)) error.at = error.statement;
 }
 
 bool segments_wanted(const core::Module& m, const RunOptions& options) {
@@ -121,6 +69,37 @@ std::vector<FamilyId> unread_families(const core::Module& m) {
 std::vector<std::string> coordinate_texts(const core::Family& family) {
   std::vector<std::string> out;
   for (const core::Coord& c : family.coords) out.push_back(text(c.name));
+  return out;
+}
+
+bool is_certain(const core::Module& m, const std::vector<FamilyId>& wanted, Span at) {
+  for (FamilyId id : reached(m, wanted)) {
+    for (const core::Clause& c : m[id].clauses) {
+      if (at.valid() && at.file == c.span.file && at.begin >= c.span.begin && at.end <= c.span.end)
+        return true;
+    }
+  }
+  return false;
+}
+
+Effect plain_effect(const core::Module& m, const core::Effect& e) {
+  Effect out;
+  switch (e.kind) {
+    case core::Effect::Kind::Print: out.kind = Effect::Kind::Print; break;
+    case core::Effect::Kind::Assert: out.kind = Effect::Kind::Assert; break;
+    case core::Effect::Kind::Save: out.kind = Effect::Kind::Save; break;
+  }
+  if (e.cond) out.cond = e.cond.v;
+  for (const core::Piece& p : e.pieces) {
+    Effect::Piece to{p.text, Effect::kNoValue, {}, p.format};
+    if (p.value) {
+      to.value = p.value.v;
+      to.coords = coordinate_texts(m[p.value]);
+    }
+    out.pieces.push_back(std::move(to));
+  }
+  out.path = e.path;
+  out.span = e.span;
   return out;
 }
 
@@ -176,6 +155,8 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     if (native) {
       NativeOptions native_options;
       native_options.opt_level = options.opt_level;
+      // Where the time goes is said from the plan, which a kept program does not have.
+      native_options.cache = options.time ? nullptr : options.cache;
       set_threads(options.threads);
       native_options.processor = options.processor;
       if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
@@ -219,8 +200,9 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     keep_shown();
     return out;
   }
+  auto value_of = [&](uint32_t id) -> const Tensor& { return values.at(FamilyId(id)); };
   for (const core::Effect& e : m.effects) {
-    out.error = perform(m, e, values, write);
+    out.error = perform(plain_effect(m, e), value_of, write);
     if (out.error) return out;
   }
   keep_shown();

@@ -8,10 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/native.h"
 #include "core/core.h"
 #include "core/eval.h"
 #include "lower/work.h"
 #include "plan/checkpoint.h"
+#include "runtime/effect.h"
 #include "runtime/processor.h"
 #include "runtime/tensor.h"
 
@@ -27,6 +29,7 @@ struct RunOptions {
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
   std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
+  ImageCache* cache = nullptr;              // of compiled programs
   Monitor* monitor = nullptr;               // told where the program is, and may stop it
   std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
   bool time = false;                        // leave a Timing, when it runs natively
@@ -84,6 +87,13 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
 // without inputs; nothing where they are not.
 std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
                                                                const RunOptions& options);
+
+// Does the place of an expression stand in a clause that `wanted` needs? Equal expressions are one
+// node with the place of the first, which may be somewhere else.
+bool is_certain(const core::Module& m, const std::vector<core::FamilyId>& wanted, Span at);
+
+// The same effect without Core; values are numbered like families.
+Effect plain_effect(const core::Module& m, const core::Effect& e);
 
 // The coordinate names of a family, empty where there is none.
 std::vector<std::string> coordinate_texts(const core::Family& family);

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import run as files  # noqa: E402  (write_npy)
 
 EIN = None
+os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs this
 
 MATMUL = """let A: [f64; i, k];
 let B: [f64; k, j];

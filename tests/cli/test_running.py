@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pty
+import resource
 import signal
 import struct
 import subprocess
@@ -66,6 +67,39 @@ class Interrupt(Cli):
         program = self.write("a.ein", LONG + "print(h[9]);\n")
         _, _, err, _ = self.interrupted(program, "--watch", "h")
         self.assertEqual(len(err.splitlines()), 1, err)
+
+
+class Memory(Cli):
+    def limited(self, megabytes, *args):
+        size = megabytes << 20
+        return subprocess.run([test_cli.EIN, *args], capture_output=True, text=True, timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+
+    def test_a_limited_address_space(self):
+        # A value that is shown, one in between, and one of which all steps are kept.
+        programs = {"x": "let x[i in 0..200000000] = i as f64;\nprint(x);\n",
+                    "y": "let y[i in 0..200000000] = sin(i as f64);\nlet s = sum[i in 0..200000000](y[i] * y[199999999 - i]);\n"
+                         "print(s);\n",
+                    "h": "let h[0] = 1.0;\nlet h[t in 1..400000000] = h[t - 1] * 0.5;\nprint(h);\n"}
+        for name, code in programs.items():
+            for backend in BACKENDS:
+                with self.subTest(name, backend=backend):
+                    done = self.limited(1024, "-c", code, "--backend", backend)
+                    self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                    self.assertIn(f"error[E0807]: out of memory: `{name}` has the extents [", done.stderr)
+
+    def test_enough(self):
+        for backend in BACKENDS:
+            done = self.limited(1024, "-c", "let x[i in 0..1000] = i; print(sum[i in 0..1000](x[i]));",
+                                "--backend", backend)
+            self.assertEqual((done.returncode, done.stdout), (0, "499500\n"), done.stderr)
+
+    def test_too_little_to_compile(self):
+        for megabytes in (64, 100, 200):
+            done = self.limited(megabytes, "-c", "print(1);")
+            self.assertIn(done.returncode, (0, 3, 127), done.stderr)  # 127: the loader found no room
+            if done.returncode == 3:
+                self.assertIn("error[E0807]: out of memory", done.stderr)
 
 
 class Progress(Cli):

@@ -1,0 +1,325 @@
+// Programs and what is known about them.
+#include "driver/compile.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <new>
+#include <set>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/render.h"
+#include "capi/handles.h"
+#include "driver/build.h"
+#include "driver/cache.h"
+#include "driver/files.h"
+#include "driver/run.h"
+
+namespace ein::capi {
+namespace {
+
+using core::FamilyId;
+
+// The compiler walks expressions with the stack, and a derivative may be as deep as the program is
+// long; the caller's thread may have little of it.
+void on_deep_stack(const std::function<void()>& body) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  auto start = [](void* data) -> void* {
+    (*static_cast<const std::function<void()>*>(data))();
+    return nullptr;
+  };
+  bool started = false;
+  for (size_t size : {size_t{1} << 30, size_t{64} << 20}) {
+    pthread_t thread;
+    started =
+        pthread_attr_setstacksize(&attributes, size) == 0 &&
+        pthread_create(&thread, &attributes, start, const_cast<std::function<void()>*>(&body)) == 0;
+    if (started) {
+      pthread_join(thread, nullptr);
+      break;
+    }
+  }
+  pthread_attr_destroy(&attributes);
+  if (!started) body();
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad() || text.fail()) return std::nullopt;
+  return text.str();
+}
+
+std::vector<std::string> names(const char* const* list, size_t count) {
+  std::vector<std::string> out;
+  for (size_t i = 0; list && i < count; ++i) out.push_back(list[i] ? list[i] : "");
+  return out;
+}
+
+std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
+  auto out = std::make_unique<Value>();
+  const core::Family& f = m[id];
+  out->name = text(f.name);
+  out->dtype = f.dtype;
+  out->family = id;
+  out->coords = coordinate_texts(f);
+  for (const core::Coord& c : f.coords) {
+    const auto* literal = core::get_if<core::IntLit>(m, c.extent);
+    out->extents.push_back(literal ? literal->value : -1);
+  }
+  out->finish();
+  return out;
+}
+
+// In `error` when an output is unknown.
+bool choose_outputs(ein_program& p, const ein_options& options, ein_error* error) {
+  std::vector<FamilyId> chosen;
+  for (const std::string& name : names(options.outputs, options.output_count)) {
+    FamilyId id = p.module.find(intern(name));
+    if (!id) {
+      std::vector<std::string> known;
+      for (const core::Family& f : p.module.families) {
+        if (!f.generated) known.push_back(text(f.name));
+      }
+      std::string near = did_you_mean(name, known);
+      report(error, "",
+             fmt::format("the program defines no value `{}`{}", name,
+                         near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
+      return false;
+    }
+    chosen.push_back(id);
+  }
+  if (!options.outputs) chosen = defined_values(p.module);
+  p.wanted = chosen;
+  auto want = [&](FamilyId f) {
+    if (f && std::find(p.wanted.begin(), p.wanted.end(), f) == p.wanted.end())
+      p.wanted.push_back(f);
+  };
+  for (const core::Effect& e : p.module.effects) {
+    if (e.kind != core::Effect::Kind::Assert) continue;
+    p.asserts.push_back(plain_effect(p.module, e));
+    want(e.cond);
+    for (const core::Piece& piece : e.pieces) want(piece.value);
+  }
+  for (FamilyId id : chosen) p.outputs.push_back(value_of(p.module, id));
+  for (uint32_t i = 0; i < p.module.families.size(); ++i) {
+    const core::Family& f = p.module[FamilyId(i)];
+    if (f.kind == core::Family::Kind::Input && !f.file) {
+      p.inputs.push_back(value_of(p.module, FamilyId(i)));
+    }
+  }
+  return true;
+}
+
+void connect(ein_program& p) {
+  const Image& image = image_of(*p.native);
+  for (const Image::Input& input : image.inputs) {
+    uint32_t from = ein_program::kLoaded;
+    for (uint32_t i = 0; i < p.inputs.size(); ++i) {
+      if (p.inputs[i]->name == input.name) from = i;
+    }
+    p.from.push_back(from);
+    p.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
+  }
+  auto buffer_of = [&](uint32_t family) {
+    for (uint32_t i = 0; i < image.buffers.size(); ++i) {
+      if (image.buffers[i].family == family && image.buffers[i].wanted) return i;
+    }
+    EIN_UNREACHABLE("an output without a buffer");
+  };
+  for (const auto& o : p.outputs) p.output_buffers.push_back(buffer_of(o->family.v));
+  for (Effect& e : p.asserts) {
+    if (e.cond != Effect::kNoValue) e.cond = buffer_of(e.cond);
+    for (Effect::Piece& piece : e.pieces) {
+      if (piece.value != Effect::kNoValue) piece.value = buffer_of(piece.value);
+    }
+  }
+}
+
+ein_status compile_text(std::string source, const std::string& name, const ein_options& options,
+                        ein_program& p, ein_error* error) {
+  FileId file = p.sources.add(name, std::move(source));
+  CompileOptions compile_options;
+  compile_options.read_file = read_file;
+  compile_options.files = files_on_disk(p.sources);
+  if (options.grad_of) {
+    compile_options.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
+  }
+  Diagnostics diags;
+  Compiled compiled = compile(file, p.sources, compile_options, diags);
+  p.diagnostics = render(diags, p.sources, {.format = ErrorFormat::Human, .color = false});
+  p.diagnostics_json = render(diags, p.sources, {.format = ErrorFormat::Json, .color = false});
+  if (!compiled.ok) {
+    for (const Diagnostic& d : diags.all()) {
+      if (info(d.code).severity != Severity::Error) continue;
+      report(error, info(d.code).name, d.message);
+      break;
+    }
+    return EIN_PROGRAM_WRONG;
+  }
+  p.module = std::move(compiled.module);
+  if (!choose_outputs(p, options, error)) return EIN_USAGE;
+  if (auto wrong = read_loaded(p.module, p.wanted, p.loaded)) {
+    report(error, info(wrong->code).name, error_text(p, *wrong));
+    return EIN_FAILED;
+  }
+  std::unique_ptr<DiskCache> cache = options.no_cache ? nullptr : open_cache();
+  NativeOptions native_options;
+  native_options.opt_level = options.opt_level;
+  native_options.cache = cache.get();
+  auto native = compile_native(p.module, p.wanted, native_options);
+  if (auto* made = std::get_if<std::shared_ptr<Native>>(&native)) {
+    p.native = *made;
+    connect(p);
+  }
+  p.ok = true;
+  return EIN_OK;
+}
+
+ein_status guarded(const std::function<ein_status()>& body, ein_error* error) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    report(error, "E0807", "out of memory");
+    return EIN_FAILED;
+  } catch (const std::exception& e) {
+    report(error, "", fmt::format("a fault in the compiler: {}", e.what()));
+    return EIN_INTERNAL;
+  }
+}
+
+ein_status compile_source(const std::function<std::optional<std::string>()>& source,
+                          const std::string& name, const ein_options* options,
+                          ein_program** program, ein_error* error) {
+  if (!program) {
+    report(error, "", "ein_compile needs somewhere to put the program");
+    return EIN_USAGE;
+  }
+  *program = nullptr;
+  return guarded(
+      [&] {
+        ein_options known;
+        ein_options_init(&known);
+        if (options) std::memcpy(&known, options, std::min(options->size, sizeof known));
+        auto text = source();
+        if (!text) {
+          report(error, "", fmt::format("cannot read `{}`", name));
+          return EIN_USAGE;
+        }
+        auto made = std::make_unique<ein_program>();
+        ein_status status = EIN_INTERNAL;
+        on_deep_stack([&] {
+          status = guarded(
+              [&] { return compile_text(std::move(*text), name, known, *made, error); }, error);
+        });
+        *program = made.release();
+        return status;
+      },
+      error);
+}
+
+}  // namespace
+
+void Value::finish() {
+  for (const std::string& c : coords) coord_texts.push_back(c.c_str());
+  plain = {name.c_str(), static_cast<ein_dtype>(dtype), static_cast<int32_t>(coords.size()),
+           coord_texts.data(), extents.data()};
+}
+
+void report(ein_error* to, const char* code, const std::string& message) {
+  if (!to) return;
+  std::memset(to, 0, sizeof *to);
+  std::strncpy(to->code, code, sizeof to->code - 1);
+  std::strncpy(to->message, message.c_str(), sizeof to->message - 1);
+}
+
+std::string error_text(const ein_program& program, const RuntimeError& error) {
+  Span at = error.at;
+  if (error.statement.valid() && !is_certain(program.module, program.wanted, at)) {
+    at = error.statement;
+  }
+  if (!at.valid()) return error.message;
+  LineCol place = program.sources.position(at.file, at.begin);
+  return fmt::format("{}:{}:{}: {}", program.sources.name(at.file), place.line, place.col,
+                     error.message);
+}
+
+}  // namespace ein::capi
+
+extern "C" {
+
+void ein_options_init(ein_options* options) {
+  *options = ein_options{};
+  options->size = sizeof *options;
+  options->opt_level = 2;
+}
+
+ein_status ein_compile(const char* source, const char* name, const ein_options* options,
+                       ein_program** program, ein_error* error) {
+  if (!source) {
+    ein::capi::report(error, "", "ein_compile needs a source");
+    return EIN_USAGE;
+  }
+  return ein::capi::compile_source([&] { return std::optional<std::string>(source); },
+                                   name ? name : "<program>", options, program, error);
+}
+
+ein_status ein_compile_file(const char* path, const ein_options* options, ein_program** program,
+                            ein_error* error) {
+  if (!path) {
+    ein::capi::report(error, "", "ein_compile_file needs a path");
+    return EIN_USAGE;
+  }
+  return ein::capi::compile_source([&] { return ein::capi::read_file(path); }, path, options,
+                                   program, error);
+}
+
+void ein_program_free(ein_program* program) { delete program; }
+
+const char* ein_diagnostics(const ein_program* program, ein_diagnostics_format format) {
+  if (!program) return "";
+  return format == EIN_JSON ? program->diagnostics_json.c_str() : program->diagnostics.c_str();
+}
+
+size_t ein_input_count(const ein_program* program) { return program ? program->inputs.size() : 0; }
+size_t ein_output_count(const ein_program* program) {
+  return program ? program->outputs.size() : 0;
+}
+const ein_value* ein_input(const ein_program* program, size_t number) {
+  return number < ein_input_count(program) ? &program->inputs[number]->plain : nullptr;
+}
+const ein_value* ein_output(const ein_program* program, size_t number) {
+  return number < ein_output_count(program) ? &program->outputs[number]->plain : nullptr;
+}
+int64_t ein_find_input(const ein_program* program, const char* name) {
+  for (size_t i = 0; name && i < ein_input_count(program); ++i) {
+    if (program->inputs[i]->name == name) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+int64_t ein_find_output(const ein_program* program, const char* name) {
+  for (size_t i = 0; name && i < ein_output_count(program); ++i) {
+    if (program->outputs[i]->name == name) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+uint32_t ein_api_version(void) { return EIN_API_VERSION; }
+const char* ein_version(void) { return EIN_VERSION; }
+size_t ein_dtype_size(ein_dtype dtype) {
+  return dtype >= EIN_BOOL && dtype <= EIN_F64 ? ein::size_of(static_cast<ein::DType>(dtype)) : 0;
+}
+const char* ein_dtype_name(ein_dtype dtype) {
+  return dtype >= EIN_BOOL && dtype <= EIN_F64 ? ein::name_of(static_cast<ein::DType>(dtype))
+                                               : nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,64 @@
+// Private to src/capi: what the handles of einlang.h are.
+#pragma once
+
+#include <einlang/einlang.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/source.h"
+#include "codegen/native.h"
+#include "core/core.h"
+#include "core/eval.h"
+#include "runtime/frame_pool.h"
+
+namespace ein::capi {
+
+// An ein_value with the memory behind its pointers.
+struct Value {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::string> coords;
+  std::vector<const char*> coord_texts;
+  std::vector<int64_t> extents;
+  core::FamilyId family;
+  ein_value plain = {};
+
+  void finish();  // fills `plain`; the value must not move afterwards
+};
+
+}  // namespace ein::capi
+
+struct ein_program {
+  std::string diagnostics, diagnostics_json;
+  bool ok = false;
+  ein::SourceMap sources;
+  ein::core::Module module;
+  std::vector<ein::core::FamilyId> wanted;
+  std::vector<std::unique_ptr<ein::capi::Value>> inputs, outputs;
+  ein::core::Inputs loaded;  // what `load` found
+  std::vector<ein::Effect> asserts;
+
+  // Null where only the reference evaluator can run it, which is done one call at a time.
+  std::shared_ptr<ein::Native> native;
+  std::mutex evaluator;
+  std::vector<ein::View> views;          // by the image's inputs; those of `inputs` not filled in
+  std::vector<uint32_t> from;            // by the image's inputs: which of `inputs`, or kLoaded
+  std::vector<uint32_t> output_buffers;  // by output
+  ein::FramePool frames;
+  static constexpr uint32_t kLoaded = ~uint32_t{0};
+};
+
+struct ein_result {
+  std::vector<ein::Tensor> values;
+  std::vector<ein_tensor> plain;
+};
+
+namespace ein::capi {
+
+void report(ein_error* to, const char* code, const std::string& message);
+std::string error_text(const ein_program& program, const RuntimeError& error);
+
+}  // namespace ein::capi

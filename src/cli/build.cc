@@ -1,0 +1,164 @@
+#include "driver/build.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+
+#include "cli/cli.h"
+#include "core/print.h"
+#include "driver/run.h"
+
+namespace ein::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where libeinlang_rt.a is: beside the binary in a build folder, under lib/ when installed.
+std::string find_runtime() {
+  if (const char* own = std::getenv("EINLANG_RUNTIME"); own && *own) return own;
+  std::error_code error;
+  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"libeinlang_rt.a", "../lib/einlang/libeinlang_rt.a"}) {
+    fs::path found = folder / place;
+    if (fs::exists(found, error)) return found.lexically_normal().string();
+  }
+  return {};
+}
+
+// 0, or the exit status of this program.
+int run_linker(const std::vector<std::string>& args) {
+  std::vector<char*> argv;
+  for (const std::string& a : args) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  std::fflush(nullptr);
+  int failed = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
+  if (failed != 0) {
+    return usage_error(
+        fmt::format("cannot run `{}`, which links libraries and programs: {}; install gcc or "
+                    "clang, or name another compiler in CC (--emit obj needs none)",
+                    args[0], std::strerror(failed)));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return kFine;
+  return usage_error(fmt::format("`{}` could not link the program", args[0]));
+}
+
+int link(const std::string& object, const std::string& output, bool executable) {
+  std::string runtime = find_runtime();
+  if (runtime.empty()) {
+    return usage_error(
+        "libeinlang_rt.a is not beside `ein`; name it in EINLANG_RUNTIME (--emit obj needs none)");
+  }
+  const char* compiler = std::getenv("CC");  // words, as make has them: `ccache gcc`
+  std::istringstream words(compiler ? compiler : "");
+  std::vector<std::string> args{std::istream_iterator<std::string>(words), {}};
+  if (args.empty()) args.push_back("cc");
+  if (executable) {
+    args.insert(args.end(), {"-pie"});
+  } else {
+    args.insert(args.end(), {"-shared", "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"});
+  }
+  // The C++ library by its full name: the one that programs load is always there, the link that
+  // only compilers need is not.
+  args.insert(args.end(), {"-o", output, object, runtime, "-Wl,--gc-sections", "-Wl,--as-needed",
+                           "-l:libstdc++.so.6", "-l:libz.so.1", "-lm", "-ldl", "-pthread"});
+  return run_linker(args);
+}
+
+int write_or_show(const std::string& output, const std::string& text) {
+  if (output.empty() || output == "-") {
+    std::fputs(text.c_str(), stdout);
+    return kFine;
+  }
+  if (write_file(output, text)) return kFine;
+  return usage_error(fmt::format("cannot write `{}`", output));
+}
+
+// `libwave.so`, `wave.o` and `wave.ein` are all about `wave`.
+std::string name_of_file(const fs::path& path) {
+  std::string name = path.filename().string();
+  name = name.substr(0, name.find('.'));
+  if (path.extension() == ".so" && name.starts_with("lib")) name = name.substr(3);
+  return name;
+}
+
+int make_program(const BuildCommand& command, Program& p) {
+  bool executable = command.emit == "exe";
+  BuildOptions options;
+  options.show = command.show;
+  options.opt_level = command.opt_level;
+  options.executable = executable;
+  options.processor = *processor_named(command.cpu);
+  fs::path output = command.output;
+  if (output.empty()) {
+    std::string stem = command.common.code || command.common.file == "-"
+                           ? "program"
+                           : name_of_file(command.common.file);
+    output = executable ? stem : command.emit == "obj" ? stem + ".o" : "lib" + stem + ".so";
+  }
+  options.name = command.name.empty() ? c_identifier(name_of_file(output)) : command.name;
+  if (c_identifier(options.name) != options.name) {
+    return usage_error(fmt::format("--name needs a C identifier, got `{}`", options.name));
+  }
+  auto built = build(p.compiled.module, p.sources, options);
+  if (auto* e = std::get_if<RuntimeError>(&built)) {
+    runtime_error(*e, command.common, &p.sources);
+    return kProgramWrong;
+  }
+  const Built& b = std::get<Built>(built);
+  for (const std::string& w : b.warnings) fmt::print(stderr, "warning: {}\n", w);
+  std::string object = command.emit == "obj" ? output.string() : output.string() + ".o";
+  if (!write_file(object, b.object)) {
+    return usage_error(fmt::format("cannot write `{}`", object));
+  }
+  if (command.emit != "obj") {
+    int status = link(object, output.string(), executable);
+    std::error_code error;
+    fs::remove(object, error);
+    if (status != kFine) return status;
+  }
+  if (executable) return kFine;
+  fs::path header = output.parent_path() / (name_of_file(output) + ".h");
+  if (write_file(header.string(), b.header)) return kFine;
+  return usage_error(fmt::format("cannot write `{}`", header.string()));
+}
+
+}  // namespace
+
+int build_verb(const BuildCommand& command) {
+  Program p = load(command.common, {.in = command.in, .direction = command.direction});
+  if (p.status != kFine) return p.status;
+  for (const std::string& name : command.show) {
+    std::string problem;
+    if (!find_value(p.compiled.module, name, problem)) return usage_error(problem);
+  }
+  if (command.emit == "core") {
+    return write_or_show(command.output, core::print(p.compiled.module));
+  }
+  if (command.emit == "loops" || command.emit == "llvm" || command.emit == "asm") {
+    RunOptions options;
+    options.opt_level = command.opt_level;
+    options.processor = *processor_named(command.cpu);
+    options.show = command.show;
+    auto text = emit(p.compiled.module, options, command.emit);
+    if (auto* e = std::get_if<RuntimeError>(&text)) {
+      runtime_error(*e, command.common, &p.sources);
+      return kProgramWrong;
+    }
+    return write_or_show(command.output, std::get<std::string>(text));
+  }
+  return make_program(command, p);
+}
+
+}  // namespace ein::cli

@@ -1,0 +1,34 @@
+// What a program does besides computing values: lines it prints, what it asserts, files it saves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor.h"
+
+namespace ein {
+
+struct Effect {
+  static constexpr uint32_t kNoValue = ~uint32_t{0};
+  enum class Kind : uint8_t { Print, Assert, Save } kind = Kind::Print;
+  struct Piece {
+    std::string text;                 // Save: the name the value has in the file
+    uint32_t value = kNoValue;        // a value by its number; none for text
+    std::vector<std::string> coords;  // of the value; empty where there is no name
+    std::string format;
+  };
+  uint32_t cond = kNoValue;   // Assert: every cell must be true
+  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values
+  std::string path;           // Save
+  Span span;
+};
+
+// The values of an effect by their numbers; `write` receives what is printed.
+std::optional<RuntimeError> perform(const Effect& e,
+                                    const std::function<const Tensor&(uint32_t)>& value,
+                                    const std::function<void(const std::string&)>& write);
+
+}  // namespace ein

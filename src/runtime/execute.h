@@ -1,0 +1,78 @@
+// Calling a compiled program: extents from the shapes of its inputs, the checks made once before it
+// runs, memory, and what a failure means. Nothing here knows the compiler, so that `ein run`, the
+// C interface and libraries made by `ein build` call programs in one way.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/block.h"
+#include "runtime/image.h"
+#include "runtime/monitor.h"
+#include "runtime/native_abi.h"
+
+namespace ein {
+
+// Dense, row-major memory that belongs to somebody else.
+struct View {
+  DType dtype = DType::F32;
+  std::span<const int64_t> shape = {};
+  void* data = nullptr;
+  bool given = true;
+};
+View view_of(const Tensor& t);
+
+// What one call needs while it runs. Kept for the next call, which then allocates nothing; not for
+// two calls at a time.
+struct Frame {
+  std::vector<int64_t> params, dims;
+  std::vector<size_t> first;    // by buffer: where its extents start in `dims`
+  std::vector<void*> pointers;  // rows: those of the first thread
+
+  std::span<const int64_t> shape(const Image& image, size_t buffer) const {
+    return {dims.data() + first[buffer], image.buffers[buffer].dims.size()};
+  }
+
+  // Memory of the program's own, laid out for these extents and so many threads.
+  struct Placed {
+    uint32_t buffer = 0;
+    int worker = 0;
+    size_t at = 0;
+  };
+  std::vector<int64_t> laid_out_for;
+  int workers = 0;
+  std::vector<Placed> placed;
+  Block block;
+  size_t block_bytes = 0;
+  std::vector<std::vector<void*>> by_worker;  // `pointers` with rows of its own for every thread
+  std::vector<NativeFailure> failures;
+  std::vector<NativeContext> contexts;
+};
+
+struct CallOptions {
+  Monitor* monitor = nullptr;
+  std::vector<uint32_t> watched = {};            // buffers whose steps the monitor is shown
+  std::vector<int64_t>* kernel_times = nullptr;  // become nanoseconds, by kernel
+};
+
+struct CallResult {
+  std::optional<RuntimeError> error;
+  std::optional<Stopped> stopped;
+  uint32_t part = 0;  // of the schedule, which was stopped
+};
+
+// Extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and entry
+// constraints.
+std::optional<RuntimeError> prepare(const Image& image, std::span<const View> inputs, Frame& frame);
+
+// After `prepare`. `pointers` of Output buffers must be set, or null; those get memory from
+// `frame`.
+CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
+                   Frame& frame, const CallOptions& options = {});
+
+// Of the outputs: 63 bits are enough for their bytes, or std::bad_alloc is thrown.
+size_t byte_size(std::span<const int64_t> shape, DType dtype);
+RuntimeError out_of_memory(const Image& image, const Frame& frame, size_t buffer);
+
+}  // namespace ein

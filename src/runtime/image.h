@@ -1,0 +1,119 @@
+// A compiled program as plain data: its machine code, and all that is needed to call it without the
+// compiler. It is what the cache keeps and what `ein build` puts into a library.
+//
+// Machine code reaches the run-time library through a table passed in (native_abi.h), so that an
+// image has no addresses in it and may be written to a file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/source.h"
+#include "runtime/effect.h"
+#include "runtime/layout.h"
+#include "runtime/processor.h"
+#include "runtime/tensor.h"
+
+namespace ein {
+
+// An integer or a condition, computed from the symbolic extents of a program: operations in postfix
+// order. Add and Mul may not overflow; the others are those of i64 in core.h. An operation that
+// fails (division by zero, overflow) fails the whole only if its value is used.
+struct Formula {
+  // clang-format off
+  enum class Op : uint8_t {
+    Const, Param,  // `value` is the number, or which param
+    Add, Mul, Div, Mod, Pow, Min, Max, Abs, Sign, Lt, Le, Gt, Ge, Eq, Ne, And, Or, Not, Select,
+    Wrap,  // to the integer type in `value`
+  };
+  // clang-format on
+  struct Part {
+    Op op = Op::Const;
+    int64_t value = 0;
+  };
+  std::vector<Part> parts;
+};
+int64_t evaluate(const Formula& f, const int64_t* params);  // throws RuntimeError
+
+struct Image {
+  struct Coord {
+    std::string name;  // empty when it has none
+    Formula extent;
+  };
+  struct Input {
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<Coord> coords;
+    Span span;
+  };
+  struct Param {
+    static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
+    static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: of one that is not needed
+    std::string name;  // as messages write it: `n`, or `extent(x, 0)`
+    uint32_t input = kNone, axis = 0;
+  };
+  struct Constraint {
+    Formula cond;
+    std::string message;
+    std::vector<uint32_t> params;  // that it reads, in the order of their names
+    Span span;
+  };
+  struct Buffer {
+    enum class Space : uint8_t { Input, Constant, Output, Row, Temp } space = Space::Temp;
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<Formula> dims;
+    std::vector<std::string> coords;  // of the family; empty where there is no name
+    uint32_t input = 0;               // Input: which
+    uint32_t family = 0;              // of the module it was compiled from
+    uint32_t part = 0;                // of the schedule, which computes it
+    Lifetime lives;                   // Temp, Row
+    bool wanted = false;
+    Tensor constant;  // Constant
+    Span span;
+  };
+  struct Site {
+    enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step };
+    Kind kind = Kind::Bounds;
+    std::string name;              // the family accessed, what to say, the recurrence; an operator
+    std::vector<Formula> extents;  // Bounds: of the family, of which a buffer may keep a part
+    Span span, statement;
+    uint32_t arity = 0;       // Overflow: of the operator
+    DType type = DType::I64;  // Overflow
+    // Step:
+    struct Member {
+      uint32_t buffer = 0, position = 0;
+    };
+    std::string coordinate;
+    bool downward = false;
+    uint32_t part = 0;
+    std::vector<Member> members;
+  };
+  struct Place {  // what a message says instead of showing the source
+    Span span;
+    std::string text;
+  };
+
+  std::vector<Input> inputs;
+  std::vector<Param> params;
+  std::vector<Constraint> constraints;
+  std::vector<Buffer> buffers;
+  std::vector<Site> sites;
+  Processor processor = Processor::Native;
+  uint32_t kernels = 0;
+  std::string object;  // an ELF object file, where it is kept
+  // Of a program that runs without the compiler:
+  std::vector<uint32_t> outputs;  // buffers, in the order in which they were asked for
+  std::vector<Effect> effects;    // values are buffers
+  std::vector<Place> places;
+};
+
+std::string pack(const Image& image);
+std::optional<Image> unpack(std::string_view bytes);  // nothing when they are not an image
+
+std::string place_text(const Image& image, Span at);  // empty when it is not known
+
+}  // namespace ein
