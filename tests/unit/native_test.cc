@@ -345,16 +345,6 @@ TEST(Native, InlinedChainsAndSharedWork) {
   expect_same(p, {{{"x", random_tensor(DType::F32, {33}, 1)}}});
 }
 
-TEST(Native, UnsupportedTypesAreRefused) {
-  Program p;
-  FamilyId x = p.input("x", DType::BF16, 1);
-  p.wanted = {p.family("y", {p.extent(x, 0)}, p.at(x, {p.s(0)}))};
-  auto out = compile_native(p.m, p.wanted, {});
-  auto* why = std::get_if<std::string>(&out);
-  ASSERT_TRUE(why);
-  EXPECT_NE(why->find("bf16"), std::string::npos) << *why;
-}
-
 TEST(Native, MissingInputIsARunTimeError) {
   Program p;
   FamilyId x = p.input("x", DType::F32, 1);
