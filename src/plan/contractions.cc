@@ -330,7 +330,9 @@ struct Isolation {
     bool contraction = (a & b & binders) && (a & ~b & ~binders) && (b & ~a & ~binders);
     bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0]) &&
                     plain(terms[1]) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0;
-    return contraction && !as_it_is;
+    // What only one of them has is summed first: a sum of products becomes a product of sums.
+    bool factors = exclusive(0, 0) != 0 || exclusive(1, 1) != 0;
+    return (contraction || factors) && !as_it_is;
   }
 
   // What takes the reduction's place; invalid: it stays.
