@@ -34,7 +34,7 @@ bench: build
 	  --json $(BUILD)/bench.json --svg $(BUILD)/bench.svg
 
 # The peers, from PyPI: NumPy, JAX and PyTorch. PyPI's wheel of PyTorch brings libraries for graphics cards along,
-# 6 GB in all; TORCH_INDEX=https://download.pytorch.org/whl/cpu has one without.
+# 6 GB in all; TORCH_INDEX names an index that has one without.
 bench-peers:
 	python3 -m venv bench/.venv
 	bench/.venv/bin/pip install --quiet numpy jax
