@@ -18,6 +18,7 @@ constexpr int64_t kVectors = 2;  // vectors in a row of a tile
 // A panel of b (kBlockK rows of a tile's width) stays in the first cache, a block of a in the
 // second.
 constexpr int64_t kBlockM = 336, kBlockK = 256, kBlockN = 512;
+constexpr int64_t kInPlaceTiles = 3;    // so many tiles of rows, and b is read where it is
 constexpr int64_t kTaskWork = 1 << 19;  // multiplications that are worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
@@ -71,23 +72,25 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t row_count, const
   }
 }
 
-// One tile of the result from two panels: row r goes to out + rows[r], all its columns next to each
-// other, set or added to.
+// One tile of the result: row r goes to out + rows[r], all its columns next to each other, set or
+// added to. The rows of b stand one after the other in a panel, or (`ks`) where they are in the
+// operand.
 template <class T>
-using Tile = void (*)(const T* a, const T* b, int64_t k_count, T* out, const int64_t* rows,
-                      int64_t row_count, bool add);
+using Tile = void (*)(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out,
+                      const int64_t* rows, int64_t row_count, bool add);
 
-template <class T, int Bytes, int64_t Rows>
-[[gnu::always_inline]] inline void tile(const T* a, const T* b, int64_t k_count, T* out,
-                                        const int64_t* rows, int64_t row_count, bool add) {
+template <class T, int Bytes, int64_t Rows, bool InPlace>
+[[gnu::always_inline]] inline void tile(const T* a, const T* b, const int64_t* ks, int64_t k_count,
+                                        T* out, const int64_t* rows, int64_t row_count, bool add) {
   using V [[gnu::vector_size(Bytes)]] = T;
   using U [[gnu::vector_size(Bytes), gnu::aligned(alignof(T))]] = T;
   constexpr int64_t lanes = Bytes / static_cast<int64_t>(sizeof(T));
   V sum[Rows][kVectors] = {};
-  for (int64_t k = 0; k < k_count; ++k, a += Rows, b += kVectors * lanes) {
+  for (int64_t k = 0; k < k_count; ++k, a += Rows) {
     V row[kVectors];
+    const T* at = InPlace ? b + ks[k] : b + k * kVectors * lanes;
 #pragma GCC unroll 2
-    for (int64_t v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const U*>(b + v * lanes);
+    for (int64_t v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const U*>(at + v * lanes);
 #pragma GCC unroll 14
     for (int64_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 2
@@ -105,29 +108,21 @@ template <class T, int Bytes, int64_t Rows>
   }
 }
 
+// Rows of a tile: what the registers hold, and fewer for where that fits better.
 template <Level level>
-struct Shape;  // of the tile: what the registers of the level hold
-template <>
-struct Shape<Level::Avx512> {
-  static constexpr int bytes = 64;
-  static constexpr int64_t rows = 14;
-};
-template <>
-struct Shape<Level::Avx2> {
-  static constexpr int bytes = 32;
-  static constexpr int64_t rows = 6;
-};
-template <>
-struct Shape<Level::Plain> {
-  static constexpr int bytes = 16;
-  static constexpr int64_t rows = 6;
-};
+constexpr int64_t kRows = level == Level::Avx512 ? 14 : 6;
+template <Level level>
+constexpr int64_t kFewRows = level == Level::Avx512 ? 8 : 4;
+template <Level level>
+constexpr int kBytes = level == Level::Avx512 ? 64
+                       : level == Level::Avx2 ? 32
+                                              : 16;
 
-#define EIN_TILE(name, level, ...)                                                              \
-  template <class T>                                                                            \
-  __VA_ARGS__ void name(const T* a, const T* b, int64_t k_count, T* out, const int64_t* rows,   \
-                        int64_t row_count, bool add) {                                          \
-    tile<T, Shape<level>::bytes, Shape<level>::rows>(a, b, k_count, out, rows, row_count, add); \
+#define EIN_TILE(name, level, ...)                                                          \
+  template <class T, int64_t Rows, bool InPlace>                                            \
+  __VA_ARGS__ void name(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out, \
+                        const int64_t* rows, int64_t row_count, bool add) {                 \
+    tile<T, kBytes<level>, Rows, InPlace>(a, b, ks, k_count, out, rows, row_count, add);    \
   }
 EIN_TILE(tile_avx512, Level::Avx512, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
 EIN_TILE(tile_avx2, Level::Avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
@@ -136,23 +131,35 @@ EIN_TILE(tile_plain, Level::Plain, [[gnu::optimize("O3")]])
 
 template <class T>
 struct Kernel {
-  Tile<T> run;
+  Tile<T> packed, in_place;
   int64_t rows, cols;
 };
 
+template <class T, Level level, int64_t Rows>
+Kernel<T> kernel_with() {
+  constexpr int64_t cols = kVectors * kBytes<level> / static_cast<int64_t>(sizeof(T));
+  if constexpr (level == Level::Avx512) {
+    return {tile_avx512<T, Rows, false>, tile_avx512<T, Rows, true>, Rows, cols};
+  } else if constexpr (level == Level::Avx2) {
+    return {tile_avx2<T, Rows, false>, tile_avx2<T, Rows, true>, Rows, cols};
+  } else {
+    return {tile_plain<T, Rows, false>, tile_plain<T, Rows, true>, Rows, cols};
+  }
+}
+
+int64_t round_up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+
+// The tile that computes the fewest rows for nothing.
 template <class T, Level level>
-Kernel<T> kernel_of() {
-  using S = Shape<level>;
-  Tile<T> run = level == Level::Avx512 ? tile_avx512<T>
-                : level == Level::Avx2 ? tile_avx2<T>
-                                       : tile_plain<T>;
-  return {run, S::rows, kVectors * S::bytes / static_cast<int64_t>(sizeof(T))};
+Kernel<T> kernel_for(int64_t rows) {
+  bool few = round_up(rows, kFewRows<level>) < round_up(rows, kRows<level>);
+  return few ? kernel_with<T, level, kFewRows<level>>() : kernel_with<T, level, kRows<level>>();
 }
 
 // `size` in equal parts of at most `most`, each a multiple of `unit`.
 int64_t part_of(int64_t size, int64_t most, int64_t unit) {
   int64_t parts = std::max<int64_t>(1, (size + most - 1) / most);
-  return std::max<int64_t>(unit, ((size + parts - 1) / parts + unit - 1) / unit * unit);
+  return std::max<int64_t>(unit, round_up((size + parts - 1) / parts, unit));
 }
 
 // Panels of one thread, kept from call to call.
@@ -177,19 +184,26 @@ struct Work {
 
   // Rows i0..i1 and columns j0..j1 of one product.
   void block(const T* a, const T* b, T* out, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    const auto [run, rows, cols] = kernel;
+    const int64_t rows = kernel.rows, cols = kernel.cols;
     int64_t block_k = std::min(kBlockK, k.size());
-    auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; };
+    // Few rows do not pay for a copy of b, if its columns stand next to each other.
+    bool in_place = i1 - i0 <= kInPlaceTiles * rows;
+    for (int64_t j = j0; in_place && j + cols <= j1; j += cols) {
+      in_place = consecutive(&n.x[static_cast<size_t>(j)], cols);
+    }
+    int64_t whole = in_place ? j0 + (j1 - j0) / cols * cols : j0;  // columns before that stay
     T* pa = panels<T>(static_cast<size_t>(
-        (up(rows_at_a_time, rows) + up(j1 - j0, cols) + rows) * block_k + rows * cols + 128));
-    T* pb = pa + up(up(rows_at_a_time, rows) * block_k, 64 / static_cast<int64_t>(sizeof(T)));
-    T* edge = pb + up(j1 - j0, cols) * block_k;
+        (round_up(rows_at_a_time, rows) + round_up(j1 - j0, cols) + rows) * block_k + rows * cols +
+        128));
+    T* pb = pa + round_up(round_up(rows_at_a_time, rows) * block_k,
+                          64 / static_cast<int64_t>(sizeof(T)));
+    T* edge = pb + round_up(j1 - j0, cols) * block_k;
     std::vector<int64_t> edge_rows(static_cast<size_t>(rows));
     for (int64_t r = 0; r < rows; ++r) edge_rows[static_cast<size_t>(r)] = r * cols;
     for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
       int64_t nk = std::min(kBlockK, k.size() - kk);
       const int64_t *ka = &k.x[static_cast<size_t>(kk)], *kb = &k.y[static_cast<size_t>(kk)];
-      pack(pb, b, &n.x[static_cast<size_t>(j0)], j1 - j0, kb, nk, cols);
+      pack(pb, b, n.x.data() + whole, j1 - whole, kb, nk, cols);
       for (int64_t im = i0; im < i1; im += rows_at_a_time) {
         int64_t nm = std::min(rows_at_a_time, i1 - im);
         pack(pa, a, &m.x[static_cast<size_t>(im)], nm, ka, nk, rows);
@@ -200,12 +214,15 @@ struct Work {
           for (int64_t i = 0; i < nm; i += rows) {
             const int64_t* to = &m.y[static_cast<size_t>(im + i)];
             int64_t high = std::min(rows, nm - i);
-            const T *tile_a = pa + i * nk, *tile_b = pb + (j - j0) * nk;
+            bool packed = j >= whole;
+            const T* tile_a = pa + i * nk;
+            const T* tile_b = packed ? pb + (j - whole) * nk : b + n.x[static_cast<size_t>(j)];
+            Tile<T> run = packed ? kernel.packed : kernel.in_place;
             if (direct) {
-              run(tile_a, tile_b, nk, out + columns[0], to, high, kk > 0);
+              run(tile_a, tile_b, kb, nk, out + columns[0], to, high, kk > 0);
               continue;
             }
-            run(tile_a, tile_b, nk, edge, edge_rows.data(), high, false);
+            run(tile_a, tile_b, kb, nk, edge, edge_rows.data(), high, false);
             for (int64_t r = 0; r < high; ++r) {
               for (int64_t c = 0; c < wide; ++c) {
                 T& cell = out[to[r] + columns[c]];
@@ -225,19 +242,20 @@ struct Work {
   }
 };
 
-template <class T>
-void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> kernel) {
+template <class T, Level level>
+void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   const int64_t* index = shape + 4;
   Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
   index += 4 * shape[0];
-  Work<T> work{kernel, offsets(index, shape[1], 1, 3), {}, {}, 0};
+  Work<T> work{{}, offsets(index, shape[1], 1, 3), {}, {}, 0};
   index += 4 * shape[1];
   work.n = offsets(index, shape[2], 2, 3);
   index += 4 * shape[2];
   work.k = offsets(index, shape[3], 1, 2);
   int64_t rows = work.m.size(), columns = work.n.size();
   if (rows == 0 || columns == 0) return;
-  int64_t part_m = part_of(rows, kBlockM, kernel.rows), part_n = part_of(columns, kBlockN, 64);
+  work.kernel = kernel_for<T, level>(rows);
+  int64_t part_m = part_of(rows, kBlockM, work.kernel.rows), part_n = part_of(columns, kBlockN, 64);
   work.rows_at_a_time = std::min(part_m, rows);
   int64_t tasks_m = (rows + part_m - 1) / part_m, tasks_n = (columns + part_n - 1) / part_n;
   int64_t tasks = batch_ab.size() * tasks_m * tasks_n;
@@ -258,16 +276,11 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out, Kernel<T> ke
   });
 }
 
-template <class T, Level level>
-void contract_at(const int64_t* shape, const T* a, const T* b, T* out) {
-  contract<T>(shape, a, b, out, kernel_of<T, level>());
-}
-
 template <class T>
 Contraction<T> contraction(Level level) {
-  return level == Level::Avx512 ? contract_at<T, Level::Avx512>
-         : level == Level::Avx2 ? contract_at<T, Level::Avx2>
-                                : contract_at<T, Level::Plain>;
+  return level == Level::Avx512 ? contract<T, Level::Avx512>
+         : level == Level::Avx2 ? contract<T, Level::Avx2>
+                                : contract<T, Level::Plain>;
 }
 
 }  // namespace
