@@ -93,7 +93,10 @@ void begin(Sema& s, Definition& d) {
 }
 
 void complete(Sema& s, Definition& d) {
-  if (d.state == Definition::State::Bad || d.state == Definition::State::Done || d.finishing)
+  // An input is in a group when its extents ask for a value that is computed from it: that is
+  // reported where it is read.
+  if (d.state == Definition::State::Bad || d.state == Definition::State::Done || d.finishing ||
+      d.input)
     return;
   d.finishing = true;
   if (d.state == Definition::State::Todo) d.state = Definition::State::Busy;
