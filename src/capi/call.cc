@@ -56,14 +56,6 @@ void check_counts(const ein_program& p, const ein_tensor* inputs, size_t count) 
                           inputs ? count : 0)};
 }
 
-Tensor copy_of(const Image& image, const Frame& frame, uint32_t buffer) {
-  auto shape = frame.shape(image, buffer);
-  Tensor out(image.buffers[buffer].dtype, {shape.begin(), shape.end()});
-  size_t bytes = byte_size(shape, out.dtype());
-  if (bytes > 0) std::memcpy(out.data(), frame.pointers[buffer], bytes);
-  return out;
-}
-
 void check_asserts(const ein_program& p, const std::function<Tensor(uint32_t)>& value) {
   for (const Effect& e : p.asserts) {
     std::vector<Tensor> kept;
@@ -116,7 +108,7 @@ void call_native(ein_program& p, const ein_tensor* inputs, const ein_tensor* out
     size_t bytes = byte_size(frame.shape(image, buffer), image.buffers[buffer].dtype);
     if (bytes > 0) std::memcpy(at, frame.pointers[buffer], bytes);
   }
-  check_asserts(p, [&](uint32_t buffer) { return copy_of(image, frame, buffer); });
+  check_asserts(p, [&](uint32_t buffer) { return value_of(image, frame, buffer); });
   if (result) result->values = std::move(values);
 }
 

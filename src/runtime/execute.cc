@@ -262,6 +262,14 @@ size_t byte_size(std::span<const int64_t> shape, DType dtype) {
   return bytes;
 }
 
+Tensor value_of(const Image& image, const Frame& frame, uint32_t buffer) {
+  auto shape = frame.shape(image, buffer);
+  Tensor out(image.buffers[buffer].dtype, {shape.begin(), shape.end()});
+  size_t bytes = byte_size(shape, out.dtype());
+  if (bytes > 0) std::memcpy(out.data(), frame.pointers[buffer], bytes);
+  return out;
+}
+
 RuntimeError out_of_memory(const Image& image, const Frame& frame, size_t buffer) {
   const Image::Buffer& b = image.buffers[buffer];
   return {Code::E0807,

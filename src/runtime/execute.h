@@ -73,6 +73,9 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
 
 // Of the outputs: 63 bits are enough for their bytes, or std::bad_alloc is thrown.
 size_t byte_size(std::span<const int64_t> shape, DType dtype);
+
+// A copy of a buffer, as it is when a call has ended.
+Tensor value_of(const Image& image, const Frame& frame, uint32_t buffer);
 RuntimeError out_of_memory(const Image& image, const Frame& frame, size_t buffer);
 
 }  // namespace ein

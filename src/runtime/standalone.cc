@@ -187,14 +187,6 @@ StandaloneState& state_of(StandaloneProgram& program) {
   return *static_cast<StandaloneState*>(known);
 }
 
-Tensor value_of(const Image& image, const Frame& frame, uint32_t buffer) {
-  auto shape = frame.shape(image, buffer);
-  Tensor out(image.buffers[buffer].dtype, {shape.begin(), shape.end()});
-  size_t bytes = byte_size(shape, out.dtype());
-  if (bytes > 0) std::memcpy(out.data(), frame.pointers[buffer], bytes);
-  return out;
-}
-
 std::string error_text(const Image& image, const RuntimeError& error) {
   std::string where = place_text(image, error.at);
   if (where.empty()) where = place_text(image, error.statement);

@@ -16,8 +16,6 @@ struct StandaloneState {
 };
 StandaloneState& state_of(StandaloneProgram& program);
 
-// The value of a buffer after a call.
-Tensor value_of(const Image& image, const Frame& frame, uint32_t buffer);
 // "prog.ein:3:14: `x` has no cell at [7]: …"
 std::string error_text(const Image& image, const RuntimeError& error);
 
