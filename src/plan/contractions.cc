@@ -169,12 +169,13 @@ struct Isolation {
     for (ExprId e : axes) {
       ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
       if (!most || !least) return {};
-      low.push_back(neg(m, least));
+      const auto* bare = get_if<Slot>(m, e);
+      low.push_back(bare ? int_lit(m, 0) : neg(m, least));
       at.push_back(sub(m, e, low.back()));
       ExprId extent = add(m, sub(m, most, low.back()), int_lit(m, 1));
       const auto* s = get_if<Slot>(m, e);
       f.coords.push_back({s ? names[s->n] : Symbol{}, extent});
-      clause.box.push_back({int_lit(m, 0), extent});
+      clause.box.push_back({bare ? facts.slots[bare->n].lo : int_lit(m, 0), extent});
     }
     bool ok = true;
     std::unordered_map<ExprId, ExprId> memo;
