@@ -100,6 +100,7 @@ struct GradcheckCommand {
   std::string of, value;
   std::vector<std::string> wrt;
   bool seed_tolerances = false;
+  bool quick = false;
   std::string format = "text";
 };
 

@@ -173,6 +173,8 @@ int dispatch(int argc, char** argv) {
                             "compare this value of the program instead of what is derived");
   gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
                           "a fixed table of tolerances and steps per type");
+  gradcheck_app->add_flag("--quick", gradcheck.quick,
+                          "leave out the printed source, the reference evaluator and products");
   gradcheck_app->add_option("--format", gradcheck.format, "how the report looks")
       ->check(CLI::IsMember({"text", "json"}));
 
