@@ -118,7 +118,8 @@ void show_text(const GradcheckReport& report, const std::vector<Comparison>& rul
   std::vector<std::string> problems = problems_of(report);
   for (const std::string& p : problems) fmt::print("error: {}\n", p);
   if (!report.requests.empty() && problems.empty()) {
-    std::string also = report.not_run.empty() ? " and on the reference evaluator" : "; " + report.not_run;
+    std::string also =
+        report.not_run.empty() ? " and on the reference evaluator" : "; " + report.not_run;
     fmt::print("the same forward and in reverse{}\n",
                quick ? "" : ", from the printed source" + also);
   }

@@ -31,7 +31,7 @@ using Verdict = Comparison::Verdict;
 // A program and the values wanted of it, compiled once.
 class Evaluator {
  public:
-  // What runs once is not worth optimising.
+  // What runs once is not worth optimising, nor what is small.
   enum class Runs { Once, Often };
   Evaluator(Module m, const std::vector<std::string>& wanted, Runs runs = Runs::Often)
       : m_(std::move(m)) {
@@ -459,7 +459,8 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
     c.note = d.why_not;
     return c;
   };
-  if (options.agree && !options.quick) out.printed = printed_agrees(compiled.module, compile_options, name);
+  if (options.agree && !options.quick)
+    out.printed = printed_agrees(compiled.module, compile_options, name);
   if (holders.empty()) {
     for (const Derivative& d : all) out.requests.push_back(start(d));
     return out;
@@ -480,7 +481,9 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   for (std::string& n : observed) {
     if (auto it = p.names.find(n); it != p.names.end()) n = it->second;
   }
-  p.moved = std::make_unique<Evaluator>(derive(moved.module), observed);
+  p.moved =
+      std::make_unique<Evaluator>(derive(moved.module), observed,
+                                  options.quick ? Evaluator::Runs::Once : Evaluator::Runs::Often);
 
   // A point where the program runs and its numerators are numbers.
   std::vector<FamilyId> needed = p.own->needed();

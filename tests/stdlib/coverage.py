@@ -287,12 +287,12 @@ table, or one whose error has left its bound, fails them.
 
 Every function is called at three shapes, and the derivative of a random weighting of its results by each float
 parameter is compared with central differences, as `ein gradcheck` does: in f64 with differences along every cell and along
-random directions; in f32 with the same program in f64; and forward mode with reverse mode. The program printed by `ein grad`
-and the reference evaluator have to agree too. The last three columns are the worst errors over all shapes and parameters, in units of what is
+random directions; in f32 with the same program in f64; and forward mode with reverse mode. The last three columns are the worst errors over all shapes and parameters, in units of what is
 allowed (above 1 would be an error), as the power of ten that they stay below; 1e{least} is the least that is told apart. What is
 allowed: f64 a relative 1e-6 (and 1e-8 of the largest slope, and what rounding does to the differences), f32 a relative 1e-3 (and 1e-4
-of the largest), forward against reverse 1e-8. Values at a kink, where a difference means nothing, are left out. How
-arguments are drawn is in tests/stdlib/draws.py.
+of the largest), forward against reverse 1e-8. Values at a kink, where a difference means nothing, are left out. Every
+function is also compiled for f64 arguments, but for those whose signature says f32: their f64 column is the same program
+widened. How arguments are drawn is in tests/stdlib/draws.py.
 
 {checked} functions are differentiable, {others} are not.
 
