@@ -44,13 +44,14 @@ int run_examples(const DocCommand& command, const std::string& name, const std::
   show_diagnostics(diags, sources, command.common);
   if (!compiled.ok) return kProgramWrong;
   int status = kFine;
+  RunOptions how;
+  how.backend = Backend::Reference;  // the same text on every machine, and nothing to compile
   for (CompiledTest& test : compiled.tests) {
     // Those of `test` blocks are no examples.
     uint32_t line = sources.position(test.span.file, test.span.begin).line;
     if (test.name.find("example in line") == std::string::npos) continue;
     std::string printed;
-    RunResult result =
-        run(test.module, {}, RunOptions{}, [&](const std::string& s) { printed += s; });
+    RunResult result = run(test.module, {}, how, [&](const std::string& s) { printed += s; });
     if (result.error) {
       Span at = result.error->at.valid() ? result.error->at : test.span;
       fmt::print(stderr, "error: an example fails: {}\n  at {}\n", result.error->message,

@@ -1,9 +1,9 @@
 """Every public function of the library against differences: at three shapes, in f32 and f64, by every
 differentiable parameter, forward and reverse. Usage: coverage.py ROOT EIN [--write] [-k NAME] [--show NAME]
 
-Without options the table is compared with docs/library/coverage.md: the functions, their parameters and shapes
-have to be the same, and no error may have left its bound. --write makes the page anew (`make coverage`), -k looks at some functions only,
---show prints the program of one. How arguments are drawn is data: draws.py."""
+Without options the table is compared with docs/library/coverage.md: the functions, their parameters and shapes have to
+be the same, and no error may have left its bound. --write makes the page anew (`make coverage`), -k looks at some
+functions only, --show prints the program of one. How arguments are drawn is data: draws.py."""
 
 import argparse
 import concurrent.futures
@@ -79,15 +79,12 @@ class Function:
         self.shapes = [self.shape(k) for k in range(SHAPES)]
         self.generic = not any(element_of(p["type"]) == "f32" for p in item["params"])
 
-    def draw(self, name, k, element="T"):
-        found = self.told.get(name, draws.BY_NAME.get(name))
-        if found is None or (name not in self.told and str(found).startswith("below") and is_float(element)):
-            found = "normal"
-        found = found[k] if isinstance(found, list) else found
-        return found
+    def draw(self, name, k):
+        found = self.told.get(name, draws.BY_NAME.get(name, "normal"))
+        return found[k] if isinstance(found, list) else found
 
     def is_float(self, p):
-        draw = self.draw(p["name"], 0, element_of(p["type"]))
+        draw = self.draw(p["name"], 0)
         return is_float(element_of(p["type"])) and not draw.startswith(("=", "|", "below", "coin"))
 
     def extent(self, name, k):
@@ -116,13 +113,12 @@ class Function:
                         known[d] = self.extent(d, k) or EXTENTS[k][len(known) % len(EXTENTS[k])]
                     coords.append((d, known[d]))
             out[p["name"]] = coords
-        self.known = known
         return out
 
     def argument(self, p, k, number):
         """(statements, the argument, what it is differentiated by)"""
-        name, element = f"s{k}_{p['name']}", element_of(p["type"])
-        draw = self.draw(p["name"], k, element)
+        name = f"s{k}_{p['name']}"
+        draw = self.draw(p["name"], k)
         coords = self.shapes[k][p["name"]]
         if draw.startswith("="):
             return "", draw[1:].strip(), None
@@ -286,13 +282,14 @@ Written by `make coverage` (tests/stdlib/coverage.py), which the tests run too: 
 table, or one whose error has left its bound, fails them.
 
 Every function is called at three shapes, and the derivative of a random weighting of its results by each float
-parameter is compared with central differences, as `ein gradcheck` does: in f64 with differences along every cell and along
-random directions; in f32 with the same program in f64; and forward mode with reverse mode. The last three columns are the worst errors over all shapes and parameters, in units of what is
-allowed (above 1 would be an error), as the power of ten that they stay below; 1e{least} is the least that is told apart. What is
-allowed: f64 a relative 1e-6 (and 1e-8 of the largest slope, and what rounding does to the differences), f32 a relative 1e-3 (and 1e-4
-of the largest), forward against reverse 1e-8. Values at a kink, where a difference means nothing, are left out. Every
-function is also compiled for f64 arguments, but for those whose signature says f32: their f64 column is the same program
-widened. How arguments are drawn is in tests/stdlib/draws.py.
+parameter is compared with central differences, as `ein gradcheck` does: in f64 with differences along every cell and
+along random directions; in f32 with the same program in f64; and forward mode with reverse mode. The last three columns
+are the worst errors over all shapes and parameters, in units of what is allowed (above 1 would be an error), as the
+power of ten that they stay below; 1e{least} is the least that is told apart. What is allowed: f64 a relative 1e-6 (and
+1e-8 of the largest slope, and what rounding does to the differences), f32 a relative 1e-3 (and 1e-4 of the largest),
+forward against reverse 1e-8. Values at a kink, where a difference means nothing, are left out. Every function is also
+compiled for f64 arguments, but for those whose signature says f32: their f64 column is the same program widened. How
+arguments are drawn is in tests/stdlib/draws.py.
 
 {checked} functions are differentiable, {others} are not.
 
