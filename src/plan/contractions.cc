@@ -15,6 +15,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "plan/plan.h"
+#include "plan/small_sums.h"
 #include "plan/total.h"
 
 namespace ein::plan {
@@ -168,12 +169,13 @@ struct Isolation {
     for (ExprId e : axes) {
       ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
       if (!most || !least) return {};
-      low.push_back(neg(m, least));
+      const auto* bare = get_if<Slot>(m, e);
+      low.push_back(bare ? int_lit(m, 0) : neg(m, least));
       at.push_back(sub(m, e, low.back()));
       ExprId extent = add(m, sub(m, most, low.back()), int_lit(m, 1));
       const auto* s = get_if<Slot>(m, e);
       f.coords.push_back({s ? names[s->n] : Symbol{}, extent});
-      clause.box.push_back({int_lit(m, 0), extent});
+      clause.box.push_back({bare ? facts.slots[bare->n].lo : int_lit(m, 0), extent});
     }
     bool ok = true;
     std::unordered_map<ExprId, ExprId> memo;
@@ -426,7 +428,8 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
   });
   for (ExprId e : found) {
     const Reduce r = std::get<Reduce>(m[e].node);
-    if (!eligible(m, r) || !total(m, e, top, Overflow::Wraps)) continue;
+    if (!eligible(m, r) || is_small(m, clause, r)) continue;
+    if (!total(m, e, top, Overflow::Wraps)) continue;
     Isolation work{m, text(f.name), coordinate_names(f), top, r, m[r.body].type, m[e].span};
     if (reads_any(m, e, around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);
