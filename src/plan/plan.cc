@@ -10,6 +10,7 @@
 #include "core/merge.h"
 #include "core/rewrite.h"
 #include "plan/contractions.h"
+#include "plan/precision.h"
 #include "plan/scan.h"
 
 namespace ein::plan {
@@ -170,9 +171,11 @@ const char* name_of(AxisKind kind) {
 Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choices& choices) {
   Plan plan;
   plan.module = m;
+  plan.operands = choices.operands;
+  round_operands(plan.module, plan.operands);
   plan.wanted = wanted;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
-  core::Module linear = m;
+  core::Module linear = plan.module;
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
