@@ -24,6 +24,7 @@ FIGURES = {
     "lorenz.ein": ("exponent", 0.904, 0.03),  # chaos: the last digits of a step decide where the path goes
     "lotka_volterra.ein": ("error", 0.0031, 0.0005),
     "lstm.ein": ("loss", 0.0022, 0.0003),
+    "mixed_precision.ein": ("error", 0.00768, 0.0003),
     "mlp.ein": ("loss", 0.0152, 0.0005),
     "newton.ein": ("value", 3.4e-20, 1e-19),
     "routing.ein": ("border", 0.387, 0.01),
