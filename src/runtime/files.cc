@@ -314,6 +314,10 @@ std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
   });
 }
 
-bool holds_tensors(const std::string& path) { return format_of(path) != Format::Unknown; }
+// A csv file is a text: who writes one as such adds headings.
+bool holds_tensors(const std::string& path) {
+  Format format = format_of(path);
+  return format != Format::Unknown && format != Format::Csv;
+}
 
 }  // namespace ein

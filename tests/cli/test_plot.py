@@ -131,7 +131,7 @@ class Texts(Files):
         self.check([self.path("b.ein")], 0, want)
 
     def test_the_library(self):
-        out = pathlib.Path(self.path("o.csv.txt"))
+        out = pathlib.Path(self.path("o.csv"))
         self.check(["-c", f'use std::io::save_table; let t[r, c] = [[1.5, 2.0], [3.0, -4.0]];'
                     f'save_table({self.quoted(out)}, "a,b", t);'], 0, "")
         self.assertEqual(out.read_text(), "a,b\n1.5,2.0\n3.0,-4.0\n")
