@@ -64,7 +64,8 @@ int dispatch(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
   add_common(*run_app, run.common);
   run_app
-      ->add_option("--in", run.in, "NAME=FILE: an input from a file (npy, npz, csv, safetensors)")
+      ->add_option("--in", run.in,
+                   "NAME=FILE: an input from a file (npy, npz, csv, safetensors, idx, pgm, ppm)")
       ->allow_extra_args(false);
   run_app->add_option("--set", run.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
   run_app->add_option("--out", run.out, "NAME=FILE: write a value to a file")

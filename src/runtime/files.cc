@@ -11,8 +11,13 @@
 namespace ein {
 namespace {
 
-enum class Format { Npy, Npz, Csv, Safetensors, Unknown };
-constexpr const char* kFormats = ".npy, .npz, .csv and .safetensors";
+enum class Format { Npy, Npz, Csv, Safetensors, Idx, Pnm, Unknown };
+constexpr const char* kFormats = ".npy, .npz, .csv, .safetensors, .idx, .pgm and .ppm";
+constexpr std::pair<const char*, Format> kExtensions[] = {
+    {".npy", Format::Npy}, {".npz", Format::Npz},
+    {".csv", Format::Csv}, {".idx", Format::Idx},
+    {".pgm", Format::Pnm}, {".ppm", Format::Pnm},
+    {".pnm", Format::Pnm}, {".safetensors", Format::Safetensors}};
 
 std::string extension(const std::string& path) {
   size_t dot = path.find_last_of("./");
@@ -22,13 +27,24 @@ std::string extension(const std::string& path) {
   return out;
 }
 
+// The names of the MNIST files have no extension: `train-images-idx3-ubyte`.
+bool named_like_mnist(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name.ends_with("-ubyte")) return true;
+  for (size_t at = name.find("-idx"); at != std::string::npos; at = name.find("-idx", at + 1)) {
+    if (at + 5 < name.size() && name[at + 4] >= '0' && name[at + 4] <= '9' && name[at + 5] == '-') {
+      return true;
+    }
+  }
+  return false;
+}
+
 Format format_of(const std::string& path) {
   std::string e = extension(path);
-  return e == ".npy"           ? Format::Npy
-         : e == ".npz"         ? Format::Npz
-         : e == ".csv"         ? Format::Csv
-         : e == ".safetensors" ? Format::Safetensors
-                               : Format::Unknown;
+  for (auto [known, format] : kExtensions) {
+    if (e == known) return format;
+  }
+  return e != ".gz" && named_like_mnist(path) ? Format::Idx : Format::Unknown;
 }
 
 std::string unknown_format(const std::string& path) {
@@ -110,6 +126,20 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       out.shape = e.shape;
       return out;
     }
+    case Format::Idx: {
+      no_member(member);
+      FileSource in(file, 0, file.size());
+      IdxHeader h = read_idx_header(in);
+      out.dtype = h.dtype;
+      out.shape = h.shape;
+      return out;
+    }
+    case Format::Pnm: {
+      no_member(member);
+      out.dtype = DType::U8;
+      out.shape = read_pnm_header(file).shape;
+      return out;
+    }
     case Format::Unknown: break;
   }
   throw Malformed{unknown_format(path)};
@@ -140,6 +170,13 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       }
       return t;
     }
+    case Format::Idx: {
+      no_member(member);
+      FileSource in(file, 0, file.size());
+      IdxHeader h = read_idx_header(in);
+      return read_idx_data(in, h);
+    }
+    case Format::Pnm: no_member(member); return read_pnm_data(file, read_pnm_header(file));
     case Format::Unknown: break;
   }
   throw Malformed{unknown_format(path)};
@@ -171,6 +208,7 @@ std::variant<T, RuntimeError> named(const char* doing, const std::string& path, 
                         fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
   };
   try {
+    if (extension(path) == ".gz") throw Malformed{"compressed files are not known; use gunzip"};
     if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
     return body();
   } catch (const Malformed& m) { return fail(m.why); } catch (const std::bad_alloc&) {
@@ -206,6 +244,15 @@ std::string check_target(const std::string& path, size_t tensors) {
   return "";
 }
 
+std::string check_value(const std::string& path, const std::string& name, DType dtype,
+                        size_t rank) {
+  switch (format_of(path)) {
+    case Format::Idx: return idx_problem(dtype);
+    case Format::Pnm: return pnm_problem(extension(path), name, dtype, rank);
+    default: return "";
+  }
+}
+
 bool has_members(const std::string& path) {
   Format format = format_of(path);
   return format == Format::Npz || format == Format::Safetensors;
@@ -220,12 +267,18 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
                                                          const std::vector<NamedTensor>& tensors) {
   return named<std::monostate>("write", path, [&] {
     if (std::string why = check_target(path, tensors.size()); !why.empty()) throw Malformed{why};
+    for (const NamedTensor& t : tensors) {
+      std::string why = check_value(path, t.name, t.tensor->dtype(), t.tensor->rank());
+      if (!why.empty()) throw Malformed{why};
+    }
     std::string head;
     std::vector<ZipEntry> entries;
     Format format = format_of(path);
     if (format == Format::Npy) head = npy_header(*tensors[0].tensor);
     if (format == Format::Csv) head = csv_text(*tensors[0].tensor);
     if (format == Format::Safetensors) head = safetensors_header(tensors);
+    if (format == Format::Idx) head = idx_bytes(*tensors[0].tensor);
+    if (format == Format::Pnm) head = pnm_header(*tensors[0].tensor);
     for (const NamedTensor& t : tensors) {
       if (format == Format::Npz)
         entries.push_back({t.name + ".npy", npy_header(*t.tensor), t.tensor});
@@ -236,7 +289,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     } else {
       out.write(head);
       for (const NamedTensor& t : tensors) {
-        if (format == Format::Csv) break;
+        if (format == Format::Csv || format == Format::Idx) break;
         out.write(t.tensor->data(),
                   static_cast<size_t>(t.tensor->size()) * size_of(t.tensor->dtype()));
       }

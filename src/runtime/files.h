@@ -1,4 +1,4 @@
-// Tensors in files: .npy, .npz, .csv and .safetensors, by the file's extension.
+// Tensors in files: .npy, .npz, .csv, .safetensors, .idx, .pgm and .ppm, by the file's extension.
 //
 // A header (element type and extents) is read without the data where the format allows it. No
 // header is believed: extents are multiplied with care and compared with the bytes that are there
@@ -40,13 +40,16 @@ struct NamedTensor {
   std::string name;
   const Tensor* tensor = nullptr;
 };
-// An .npy or .csv file holds one tensor and no name.
+// All but .npz and .safetensors files hold one tensor and no name.
 std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
                                                          const std::vector<NamedTensor>& tensors);
 
 // What is wrong with writing that many tensors to that path; empty when nothing is. By the name
 // alone, so that it can be said before anything is computed.
 std::string check_target(const std::string& path, size_t tensors);
+// What keeps a value of that type and rank out of that file, likewise; `name` is what the program
+// calls it.
+std::string check_value(const std::string& path, const std::string& name, DType dtype, size_t rank);
 bool has_members(const std::string& path);   // by its extension
 std::string show_type(const FileHeader& h);  // "[f32; 3, 4]"
 

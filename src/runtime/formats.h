@@ -13,6 +13,7 @@ namespace ein {
 
 // The bytes of a tensor with these extents; Malformed when they or their number do not fit 63 bits.
 uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape);
+void swap_bytes(Tensor& t);  // of every element
 
 // npy.cc: NumPy's .npy, versions 1 to 3.
 struct NpyHeader {
@@ -61,5 +62,29 @@ struct SafeEntry {
 };
 std::vector<SafeEntry> safetensors_entries(const InFile& file);
 std::string safetensors_header(const std::vector<NamedTensor>& tensors);
+
+// idx.cc. The `…_problem` functions say what keeps a value out of a file of that format, by what is
+// known before anything is computed; empty when nothing does.
+struct IdxHeader {
+  DType dtype = DType::U8;
+  std::vector<int64_t> shape;
+};
+IdxHeader read_idx_header(Source& in);  // the data must be there, and nothing else
+Tensor read_idx_data(Source& in, const IdxHeader& header);
+std::string idx_problem(DType dtype);
+std::string idx_bytes(const Tensor& t);  // the whole file
+
+// pnm.cc: images of u8, [y, x] grey and [y, x, 3] in colours.
+struct PnmHeader {
+  bool text = false;    // samples in digits
+  int64_t white = 255;  // the largest sample
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;  // of the samples
+};
+PnmHeader read_pnm_header(const InFile& file);
+Tensor read_pnm_data(const InFile& file, const PnmHeader& header);
+std::string pnm_problem(const std::string& extension, const std::string& name, DType dtype,
+                        size_t rank);
+std::string pnm_header(const Tensor& t);
 
 }  // namespace ein

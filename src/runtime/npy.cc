@@ -121,12 +121,6 @@ class HeaderParser {
   NpyHeader out_;
 };
 
-void swap_bytes(Tensor& t) {
-  size_t n = size_of(t.dtype());
-  auto* p = t.as<std::byte>();
-  for (int64_t i = 0; i < t.size(); ++i, p += n) std::reverse(p, p + n);
-}
-
 // Column-major to row-major.
 Tensor reordered(const Tensor& in) {
   std::vector<int64_t> shape(in.shape().rbegin(), in.shape().rend());
@@ -160,6 +154,12 @@ uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape) {
     }
   }
   return wanted;
+}
+
+void swap_bytes(Tensor& t) {
+  size_t n = size_of(t.dtype());
+  auto* p = t.as<std::byte>();
+  for (int64_t i = 0; i < t.size(); ++i, p += n) std::reverse(p, p + n);
 }
 
 NpyHeader read_npy_header(Source& in) {

@@ -129,6 +129,14 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
     }
     if (!family) family = family_of(s, env, v, member);
     if (!family) return;
+    std::string called = member.starts_with("arr_") ? "x" : member;
+    std::string why = check_value(*path, called, s.m[family].dtype, s.m[family].coords.size());
+    if (!why.empty()) {
+      s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
+          .primary(s[e].span, "this is " + show_value(s, v))
+          .label(s[call.args[0]].span, "the format");
+      return;
+    }
     if (!names.insert(member).second) {
       s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in one file", member))
           .primary(s[e].span, "");

@@ -248,6 +248,141 @@ class Safetensors(Files):
         self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", "too long")
 
 
+IDX = {"u8": 0x08, "i8": 0x09, "i16": 0x0b, "i32": 0x0c, "f32": 0x0d, "f64": 0x0e}
+
+
+def idx(array, name):
+    """The bytes of an IDX file."""
+    start = bytes((0, 0, IDX[name], array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape)
+    return start + array.astype(">" + DTYPES[name]).tobytes()
+
+
+class Idx(Files):
+    def test_every_type_goes_and_comes(self):
+        for name in IDX:
+            a = self.array(dtype=DTYPES[name])
+            raw = idx(a, name)
+            pathlib.Path(self.path("x.idx")).write_bytes(raw)
+            with self.subTest(name=name):
+                source = f"let x = load({self.quoted(self.path('x.idx'))});"
+                x = self.shown(source, "x", "--out", f"x={self.path('y.IDX')}")["x"]
+                self.assertEqual((x["dtype"], x["data"]), (name, a.tolist()))
+                self.assertEqual(pathlib.Path(self.path("y.IDX")).read_bytes(), raw)
+
+    def test_names_of_the_mnist_files(self):
+        a = self.array((3, 2, 2), "u1")
+        for name in ("train-images-idx3-ubyte", "train-images.idx3-ubyte", "a-idx3-float"):
+            path = pathlib.Path(self.path(name))
+            path.write_bytes(idx(a, "u8"))
+            self.check(["-c", f"let a: [u8; b, y, x] = load({self.quoted(path)}); print(a[2, 1, 0]);"],
+                       0, "10\n")
+            saved = self.path("o-" + name)
+            self.check(["-c", f"let x = load({self.quoted(path)}); save({self.quoted(saved)}, x);"], 0, "")
+            self.assertEqual(pathlib.Path(saved).read_bytes(), idx(a, "u8"))
+        for name, message in (("train-images-idx3-ubyte.gz", "compressed files are not known; use gunzip"),
+                              ("idx3-ubytes", "no extension"), ("a-idx-b", "no extension")):
+            path = pathlib.Path(self.path(name))
+            path.write_bytes(idx(a, "u8"))
+            self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", message)
+
+    def test_ranks(self):
+        for shape in ((), (0,), (1, 0, 3), (1, 2, 3, 4)):
+            pathlib.Path(self.path("x.idx")).write_bytes(idx(self.array(shape), "f32"))
+            x = self.shown(f"let x = load({self.quoted(self.path('x.idx'))});")["x"]
+            self.assertEqual(x["shape"], list(shape))
+
+    def test_mistakes(self):
+        whole = idx(self.array(), "f32")
+        for raw, message in ((b"", "not an IDX file"), (whole[1:], "not an IDX file"),
+                             (b"\x1f\x8b" + whole, "compressed files are not known; use gunzip"),
+                             (whole[:2] + b"\x0a" + whole[3:], "element type 0x0a is none of IDX"),
+                             (whole[:10], "truncated inside its header"),
+                             (whole[:-1], "truncated: 23 bytes of data where its header needs 24"),
+                             (whole + b"1", "damaged: 25 bytes of data where its header needs 24"),
+                             (whole[:3] + b"\x04" + b"\xff" * 16, "do not fit 64 bits")):
+            path = pathlib.Path(self.path("x.idx"))
+            path.write_bytes(raw)
+            with self.subTest(message):
+                self.check(["-c", f"let x = load({self.quoted(path)});"], 1, "", message)
+                self.check(["-c", "let x: [f32; n, m]; print(x);", "--in", f"x={path}"], 3, "", message)
+        self.check(["-c", "let x = 1 as i64;", "--out", f"x={self.path('y.idx')}"], 3, "",
+                   "the value is i64")
+
+
+class Images(Files):
+    def load(self, raw, status=0, message=None, name="x.pgm"):
+        path = pathlib.Path(self.path(name))
+        path.write_bytes(raw)
+        code = f"let x = load({self.quoted(path)});"
+        if status:
+            self.check(["-c", code + " print(x);"], status, "", message)
+            return self.check(["-c", "let x: [u8; y, x]; print(x);", "--in", f"x={path}"], 3, "", message)
+        x = self.shown(code)["x"]
+        self.assertEqual(x["dtype"], "u8")
+        return x["data"]
+
+    def test_bytes_and_text(self):
+        grey, colour = [[0, 10, 255], [7, 8, 9]], [[[1, 2, 3], [4, 5, 6]]]
+        self.assertEqual(self.load(b"P5\n3 2\n255\n" + bytes(sum(grey, []))), grey)
+        self.assertEqual(self.load(b"P5 # a comment\n# 9 9\n3\t2 255\r" + bytes(sum(grey, [])) + b"\n"), grey)
+        self.assertEqual(self.load(b"P2\n3 2 255\n0 10 255 # white\n7 8\n9"), grey)
+        self.assertEqual(self.load(b"P6 2 1 255\n" + bytes(range(1, 7)), name="x.ppm"), colour)
+        self.assertEqual(self.load(b"P3 2 1 255 1 2 3 4 5 6\n", name="x.pnm"), colour)
+        self.assertEqual(self.load(b"P5 0 2 255\n"), [[], []])
+
+    def test_white_is_255(self):
+        self.assertEqual(self.load(b"P2 4 1 15 0 1 8 15"), [[0, 17, 136, 255]])
+        self.assertEqual(self.load(b"P5 2 1 1\n\0\1"), [[0, 255]])
+
+    def test_goes_and_comes(self):
+        out = self.path("o.pgm")
+        code = f"let a[y in 0..2, x in 0..3] = (y + x) as f32 / 3.0; save({self.quoted(out)}, (255.0 * a) as u8);"
+        for backend in ("ref", "native"):
+            self.check(["-c", code, "--backend", backend], 0, "")
+            self.assertEqual(pathlib.Path(out).read_bytes(), b"P5\n3 2\n255\n\0\x55\xaa\x55\xaa\xff")
+        out = self.path("o.ppm")
+        self.check(["-c", "let a[y in 0..2, x in 0..1, c in 0..3] = (y * 3 + c) as u8;", "--out", f"a={out}"], 0)
+        self.assertEqual(self.load(pathlib.Path(out).read_bytes(), name="p.ppm"),
+                         [[[0, 1, 2]], [[3, 4, 5]]])
+
+    def test_what_is_no_image(self):
+        for code, name, message in (
+                ("[[0.5]]", "o.pgm", "write `(255.0 * x) as u8` if it goes from 0 to 1"),
+                ("[[1]]", "o.pgm", "the value is i32; write `x as u8`"),
+                ("[[[1]]] as u8", "o.pgm", "has 3 coordinates; .ppm is for colours"),
+                ("[[1]] as u8", "o.ppm", "has 2 coordinates; .pgm is for grey"),
+                ("[1] as u8", "o.pnm", "the value has 1"),
+                ("[[[1, 2]]] as u8", "o.ppm", "has 3 addresses (red, green, blue), not 2")):
+            self.check(["-c", f"let x = {code};", "--out", f"x={self.path(name)}"], 3, "", message)
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_mistakes(self):
+        for raw, message in (
+                (b"", "not a PGM or PPM image"), (b"P8 1 1 255\n1", "not a PGM or PPM image"),
+                (b"P4 8 1\n1", "it is a P4 image"), (b"P5", "its width is missing"),
+                (b"P5 3 2", "its largest sample is missing"), (b"P5 3 2 255", "truncated inside its header"),
+                (b"P5 a 2 255\n", "its width is not a number"),
+                (b"P5 1 1 25x\n1", "its largest sample is not a number"),
+                (b"P5 1 1 0\n1", "its largest sample is 0"),
+                (b"P5 1 1 65535\n11", "its samples go up to 65535"),
+                (b"P5 9999999999 2 255\n", "its width does not fit 31 bits"),
+                (b"P5 2000000000 2000000000 255\n", "it is truncated"),
+                (b"P6 2147483647 2147483647 255\n", "do not fit 64 bits"),
+                (b"P5 3 2 255\n12345", "5 bytes of data where its header needs 6"),
+                (b"P5 3 2 255\n12345678", "8 bytes of data where its header needs 6"),
+                (b"P2 2 2 255 1 2 3", "it is truncated")):
+            with self.subTest(raw):
+                self.load(raw, 1, message)
+        for raw, message in (  # seen when the cells are read
+                (b"P5 1 1 9\n\x0a", "a sample 10 where its header says at most 9"),
+                (b"P2 2 2 255 100 200 3\n", "truncated: 3 samples where its header needs 4"),
+                (b"P2 2 1 255 1 2 3\n", "more than the 2 samples"),
+                (b"P2 2 1 255 1 x\n", "its sample is not a number"),
+                (b"P2 2 1 255 1 256", "a sample 256 where its header says at most 255")):
+            with self.subTest(raw):
+                self.load(raw, 3, message)
+
+
 class Load(Files):
     def test_beside_the_program_then_here(self):
         folder = pathlib.Path(self.path("sub"))
@@ -336,8 +471,11 @@ class Damaged(Files):
         numpy.savez_compressed(self.path("d.npz"), x=self.array((20, 20)))
         self.write("x.csv", "a,b\n1,2.5\n-3,4e2\n")
         pathlib.Path(self.path("x.safetensors")).write_bytes(safetensors({"x": ("F32", self.array())}))
+        pathlib.Path(self.path("x.idx")).write_bytes(idx(self.array(), "f32"))
+        pathlib.Path(self.path("x.ppm")).write_bytes(b"P6 # colours\n3 2\n255\n" + bytes(range(18)))
+        self.write("x.pgm", "P2\n3 2\n255\n1 2 3 4 5 6\n")
         draw = random.Random(7)
-        for name in ("x.npy", "x.npz", "d.npz", "x.csv", "x.safetensors"):
+        for name in ("x.npy", "x.npz", "d.npz", "x.csv", "x.safetensors", "x.idx", "x.ppm", "x.pgm"):
             whole = pathlib.Path(self.path(name)).read_bytes()
             damaged = [whole[:n] for n in sorted(draw.sample(range(len(whole)), min(len(whole), 12)))]
             for _ in range(25):
