@@ -11,6 +11,7 @@ fewer steps: its `const steps = …;` is replaced."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ FIGURES = {
     "newton.ein": ("value", 3.4e-20, 1e-19),
     "routing.ein": ("border", 0.387, 0.01),
     "train.ein": ("loss", 0.0005, 0.0002),
+    "transformer.ein": ("loss", 1.475, 0.03, 100),
     "value_iteration.ein": ("value", 3.5131, 0.0005),
     "wave.ein": ("error", 0.0009, 0.0003),
 }
@@ -56,6 +58,8 @@ def problem_of(ein, path, folder, word, number, tolerance, steps=None):
             return "has no line `const steps = …;`"
         program = pathlib.Path(folder) / path.name
         program.write_text(text)
+        for data in path.parent.glob("*.idx"):
+            shutil.copy(data, folder)
     done = subprocess.run([ein, "run", str(program.resolve())], capture_output=True, text=True, timeout=120, cwd=folder)
     if done.returncode:
         return f"status {done.returncode}: {done.stderr}"
