@@ -23,6 +23,7 @@ DIGITS = "digits/generate.ein"  # writes the files that the other programs of th
 # program: (the word of its last line, the number, by how much it may differ: rounding grows in long runs), and the
 # number of steps where it is shortened
 FIGURES = {
+    "checkpoint.ein": ("loss", 1.6384, 0.001),
     "digits/cnn.ein": ("accuracy", 0.8175, 0.02, 60),
     "digits/generate.ein": ("ink", 0.196, 0.001),
     "digits/linear.ein": ("accuracy", 0.8055, 0.005),
@@ -34,10 +35,13 @@ FIGURES = {
     "linear_regression.ein": ("loss", 0.0090, 0.0001),
     "logistic_regression.ein": ("loss", 0.0349, 0.0002),
     "lorenz.ein": ("exponent", 0.904, 0.03),  # chaos: the last digits of a step decide where the path goes
+    "lorenz_fit.ein": ("error", 0.0038, 0.001),
     "lotka_volterra.ein": ("error", 0.0031, 0.0005),
     "lstm.ein": ("loss", 0.0022, 0.0003),
     "mlp.ein": ("loss", 0.0152, 0.0005),
     "newton.ein": ("value", 3.4e-20, 1e-19),
+    "newton_cg.ein": ("norm", 1.8e-11, 1e-9),
+    "planning.ein": ("divergence", 0.0098, 0.001),
     "routing.ein": ("border", 0.387, 0.01),
     "train.ein": ("loss", 0.0005, 0.0002),
     "transformer.ein": ("loss", 1.475, 0.03, 100),
