@@ -26,6 +26,7 @@ FIGURES = {
     "checkpoint.ein": ("loss", 1.6384, 0.001),
     "digits/cnn.ein": ("accuracy", 0.8175, 0.02, 60),
     "digits/generate.ein": ("ink", 0.196, 0.001),
+    "digits/layer.ein": ("loss", 0.9463, 0.001),
     "digits/linear.ein": ("accuracy", 0.8055, 0.005),
     "digits/mlp.ein": ("accuracy", 0.9565, 0.005),
     "digits/resnet.ein": ("accuracy", 0.4555, 0.03, 60),
