@@ -6,6 +6,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "plan/plan.h"
+#include "plan/small_sums.h"
 #include "plan/total.h"
 
 namespace ein::plan {
@@ -37,6 +38,7 @@ std::optional<Product> as_product(Module& m, const Clause& clause) {
   const auto* found = get_if<Reduce>(m, clause.body);
   if (!found || found->op != ReduceOp::Sum || found->gate || !found->routes.empty()) return {};
   const Reduce r = *found;
+  if (is_small(m, clause, r)) return {};
   DType type = m[r.body].type;
   if (type != DType::F32 && type != DType::F64) return {};
   const auto* product = get_if<Apply>(m, r.body);

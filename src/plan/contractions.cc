@@ -15,6 +15,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "plan/plan.h"
+#include "plan/small_sums.h"
 #include "plan/total.h"
 
 namespace ein::plan {
@@ -426,7 +427,8 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
   });
   for (ExprId e : found) {
     const Reduce r = std::get<Reduce>(m[e].node);
-    if (!eligible(m, r) || !total(m, e, top, Overflow::Wraps)) continue;
+    if (!eligible(m, r) || is_small(m, clause, r)) continue;
+    if (!total(m, e, top, Overflow::Wraps)) continue;
     Isolation work{m, text(f.name), coordinate_names(f), top, r, m[r.body].type, m[e].span};
     if (reads_any(m, e, around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);

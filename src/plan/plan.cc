@@ -11,6 +11,7 @@
 #include "core/rewrite.h"
 #include "plan/contractions.h"
 #include "plan/scan.h"
+#include "plan/small_sums.h"
 
 namespace ein::plan {
 namespace {
@@ -156,6 +157,25 @@ struct Planner {
   }
 };
 
+// An integer input that is an extent is read as the extent: `y[steps]` is then known to be the last
+// step, and within bounds.
+void read_as_extents(Module& m) {
+  std::map<FamilyId, ExprId> extents;
+  for (uint32_t i = 0; i < m.params.size(); ++i) {
+    const Param& p = m.params[ParamId(i)];
+    if (p.axis == Param::kItself) extents.emplace(p.source, param(m, ParamId(i)));
+  }
+  if (extents.empty()) return;
+  auto extent = [&](ExprId e) {
+    const auto* cast = get_if<Apply>(m, e);
+    const auto* read = get_if<Access>(m, cast && cast->op == Op::Cast ? cast->args[0] : e);
+    if (m[e].type != DType::I64 || !read) return e;
+    auto it = extents.find(read->family);
+    return it == extents.end() ? e : it->second;
+  };
+  rewrite_all(m, [&](ExprId e) { return rewrite(m, e, extent); });
+}
+
 }  // namespace
 
 const char* name_of(AxisKind kind) {
@@ -170,9 +190,10 @@ const char* name_of(AxisKind kind) {
 Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choices& choices) {
   Plan plan;
   plan.module = m;
+  read_as_extents(plan.module);
   plan.wanted = wanted;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
-  core::Module linear = m;
+  core::Module linear = plan.module;
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
@@ -180,6 +201,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   }
   if (free_order && choices.contractions) {
     core::Module split = plan.module;
+    split_small_sums(split);
     isolate_contractions(split, schedule(split, wanted));
     merge_equal(split);
     if (!schedule(split, wanted).cycle) plan.module = std::move(split);

@@ -1,11 +1,14 @@
-// Both operands are copied block by block into packed panels, which turns any layout into one, and
-// a register tile runs over the panels. The tile is written once, over the compiler's vector types,
-// and compiled for three instruction sets. Blocks of the result are shared among threads; the sum
-// over k has one order whatever their number.
+// Both operands are copied into packed panels, which turns any layout into one, and a register tile
+// runs over the panels: b once for all threads, a by each for the rows that it computes. The tile
+// is written once, over the compiler's vector types, and compiled for three instruction sets and
+// every number of rows. Threads share the rows and columns of the result; the sum over k has one
+// order whatever their number, because its blocks are the same for all.
 #include "runtime/contract.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/block.h"
@@ -14,11 +17,17 @@
 namespace ein {
 namespace {
 
-constexpr int64_t kVectors = 2;  // vectors in a row of a tile
-// A panel of b (kBlockK rows of a tile's width) stays in the first cache, a block of a in the
-// second.
-constexpr int64_t kBlockM = 336, kBlockK = 256, kBlockN = 512;
-constexpr int64_t kInPlaceTiles = 3;    // so many tiles of rows, and b is read where it is
+// So many bytes of every row of a and column of b are multiplied at a time: more, and a panel of b
+// would not stay in the second cache; fewer, and results are loaded and stored too often.
+constexpr int64_t kBlockBytes = 2048;
+// A block of a that stays in the second cache too, and as much of b as is packed at a time.
+constexpr int64_t kBlockRows = 288, kPackedBytes = 8 << 20, kPackedColumns = 4096;
+template <class T>
+constexpr int64_t kBlockK = kBlockBytes / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kInPlaceRows = 42;         // so few rows, or so small a b, and b is
+constexpr int64_t kInPlaceBytes = 24 << 10;  // read where it is
+constexpr int64_t kLines =
+    32;  // of the next panel of b that are asked for while a tile is computed
 constexpr int64_t kTaskWork = 1 << 19;  // multiplications that are worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
@@ -53,21 +62,59 @@ bool consecutive(const int64_t* offsets, int64_t count) {
   return true;
 }
 
-// panel[p][k][r] for panels of `wide` rows; missing rows are zero.
+// to[k][r] = rows[r][k] for a square of as many rows as a small vector has cells.
 template <class T>
-void pack(T* panel, const T* from, const int64_t* rows, int64_t row_count, const int64_t* ks,
-          int64_t k_count, int64_t wide) {
-  for (int64_t r0 = 0; r0 < row_count; r0 += wide) {
-    int64_t have = std::min(wide, row_count - r0);
-    bool together = have == wide && consecutive(rows + r0, wide);
+[[gnu::always_inline]] inline void transpose(T* to, int64_t step, const T* from,
+                                             const int64_t* rows) {
+  using V [[gnu::vector_size(16), gnu::aligned(alignof(T))]] = T;
+  auto load = [&](int64_t r) { return *reinterpret_cast<const V*>(from + rows[r]); };
+  auto store = [&](int64_t k, V v) { *reinterpret_cast<V*>(to + k * step) = v; };
+  if constexpr (sizeof(T) == 8) {
+    V a = load(0), b = load(1);
+    store(0, __builtin_shufflevector(a, b, 0, 2));
+    store(1, __builtin_shufflevector(a, b, 1, 3));
+  } else {
+    V a = load(0), b = load(1), c = load(2), d = load(3);
+    V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+      cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+    store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+    ab = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(2, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+    store(3, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  }
+}
+
+// panel[k][r] for the rows of one tile; missing rows are zero.
+template <class T>
+void pack(T* panel, const T* from, const int64_t* rows, int64_t have, int64_t wide,
+          const int64_t* ks, int64_t k_count) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), lanes = line / 4;
+  if (have == wide && consecutive(rows, wide)) {
     for (int64_t k = 0; k < k_count; ++k, panel += wide) {
-      const T* at = from + ks[k];
-      if (together) {
-        std::memcpy(panel, at + rows[r0], static_cast<size_t>(wide) * sizeof(T));
-        continue;
+      const T* at = from + ks[k] + rows[0];
+      int64_t r = 0;
+      for (; r + lanes <= wide; r += lanes) std::memcpy(panel + r, at + r, 16);
+      for (; r < wide; ++r) panel[r] = at[r];
+    }
+    return;
+  }
+  // A line of the operand at a time: rows that are a power of two apart share few lines of the
+  // cache.
+  for (int64_t k0 = 0; k0 < k_count; k0 += line, panel += line * wide) {
+    int64_t nk = std::min(line, k_count - k0), r = 0;
+    if (nk == line && consecutive(ks + k0, line)) {
+      for (; r + lanes <= have; r += lanes) {
+        for (int64_t k = 0; k < line; k += lanes) {
+          transpose(panel + k * wide + r, wide, from + ks[k0 + k], rows + r);
+        }
       }
-      for (int64_t r = 0; r < have; ++r) panel[r] = at[rows[r0 + r]];
-      for (int64_t r = have; r < wide; ++r) panel[r] = T(0);
+    }
+    for (; r < have; ++r) {
+      for (int64_t k = 0; k < nk; ++k) panel[k * wide + r] = from[rows[r] + ks[k0 + k]];
+    }
+    for (; r < wide; ++r) {
+      for (int64_t k = 0; k < nk; ++k) panel[k * wide + r] = T(0);
     }
   }
 }
@@ -77,168 +124,280 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t row_count, const
 // operand.
 template <class T>
 using Tile = void (*)(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out,
-                      const int64_t* rows, int64_t row_count, bool add);
+                      const int64_t* rows, bool add);
 
-template <class T, int Bytes, int64_t Rows, bool InPlace>
+template <class T, int Bytes, int64_t Rows, int64_t Vectors, bool InPlace>
 [[gnu::always_inline]] inline void tile(const T* a, const T* b, const int64_t* ks, int64_t k_count,
-                                        T* out, const int64_t* rows, int64_t row_count, bool add) {
+                                        T* out, const int64_t* rows, bool add) {
   using V [[gnu::vector_size(Bytes)]] = T;
   using U [[gnu::vector_size(Bytes), gnu::aligned(alignof(T))]] = T;
   constexpr int64_t lanes = Bytes / static_cast<int64_t>(sizeof(T));
-  V sum[Rows][kVectors] = {};
+  V sum[Rows][Vectors] = {};
   for (int64_t k = 0; k < k_count; ++k, a += Rows) {
-    V row[kVectors];
-    const T* at = InPlace ? b + ks[k] : b + k * kVectors * lanes;
-#pragma GCC unroll 2
-    for (int64_t v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const U*>(at + v * lanes);
+    V row[Vectors];
+    const T* at = InPlace ? b + ks[k] : b + k * Vectors * lanes;
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < Vectors; ++v) row[v] = *reinterpret_cast<const U*>(at + v * lanes);
 #pragma GCC unroll 14
     for (int64_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 2
-      for (int64_t v = 0; v < kVectors; ++v) sum[r][v] += a[r] * row[v];
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < Vectors; ++v) sum[r][v] += a[r] * row[v];
     }
   }
 #pragma GCC unroll 14
   for (int64_t r = 0; r < Rows; ++r) {
-    if (r >= row_count) break;
-#pragma GCC unroll 2
-    for (int64_t v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < Vectors; ++v) {
       U* to = reinterpret_cast<U*>(out + rows[r] + v * lanes);
       *to = add ? *to + sum[r][v] : sum[r][v];
     }
   }
 }
 
-// Rows of a tile: what the registers hold, and fewer for where that fits better.
+// Tiles fill the registers: few rows of many vectors, which need the fewest loads, or many rows of
+// few for results that have few columns.
+constexpr int64_t kWideRows = 6, kTallVectors = 2;
 template <Level level>
-constexpr int64_t kRows = level == Level::Avx512 ? 14 : 6;
+constexpr int64_t kWideVectors = level == Level::Avx512 ? 4 : 2;
 template <Level level>
-constexpr int64_t kFewRows = level == Level::Avx512 ? 8 : 4;
+constexpr int64_t kTallRows = level == Level::Avx512 ? 14 : 6;
+constexpr size_t kMostRows = 14, kMostVectors = 4;
 template <Level level>
 constexpr int kBytes = level == Level::Avx512 ? 64
                        : level == Level::Avx2 ? 32
                                               : 16;
 
 #define EIN_TILE(name, level, ...)                                                          \
-  template <class T, int64_t Rows, bool InPlace>                                            \
+  template <class T, int64_t Rows, int64_t Vectors, bool InPlace>                           \
   __VA_ARGS__ void name(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out, \
-                        const int64_t* rows, int64_t row_count, bool add) {                 \
-    tile<T, kBytes<level>, Rows, InPlace>(a, b, ks, k_count, out, rows, row_count, add);    \
+                        const int64_t* rows, bool add) {                                    \
+    tile<T, kBytes<level>, Rows, Vectors, InPlace>(a, b, ks, k_count, out, rows, add);      \
   }
 EIN_TILE(tile_avx512, Level::Avx512, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
 EIN_TILE(tile_avx2, Level::Avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
 EIN_TILE(tile_plain, Level::Plain, [[gnu::optimize("O3")]])
 #undef EIN_TILE
 
+// Tiles of at most so many rows and vectors, by their number of rows; the last tile of a result may
+// have fewer vectors.
 template <class T>
-struct Kernel {
-  Tile<T> packed, in_place;
-  int64_t rows, cols;
+struct Tiles {
+  using ByRows = std::array<Tile<T>, kMostRows + 1>;
+  int64_t rows, vectors, lanes;
+  std::array<ByRows, kMostVectors + 1> packed;  // by the number of vectors
+  ByRows in_place;
+
+  int64_t cols() const { return vectors * lanes; }
 };
 
-template <class T, Level level, int64_t Rows>
-Kernel<T> kernel_with() {
-  constexpr int64_t cols = kVectors * kBytes<level> / static_cast<int64_t>(sizeof(T));
+template <class T, Level level, int64_t Rows, int64_t Vectors, bool InPlace>
+constexpr Tile<T> tile_for() {
   if constexpr (level == Level::Avx512) {
-    return {tile_avx512<T, Rows, false>, tile_avx512<T, Rows, true>, Rows, cols};
+    return tile_avx512<T, Rows, Vectors, InPlace>;
   } else if constexpr (level == Level::Avx2) {
-    return {tile_avx2<T, Rows, false>, tile_avx2<T, Rows, true>, Rows, cols};
+    return tile_avx2<T, Rows, Vectors, InPlace>;
   } else {
-    return {tile_plain<T, Rows, false>, tile_plain<T, Rows, true>, Rows, cols};
+    return tile_plain<T, Rows, Vectors, InPlace>;
   }
 }
 
-int64_t round_up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+template <class T, Level level, int64_t Vectors, bool InPlace, size_t... Below>
+constexpr typename Tiles<T>::ByRows tiles_by_rows(std::index_sequence<Below...>) {
+  return {nullptr, tile_for<T, level, static_cast<int64_t>(Below) + 1, Vectors, InPlace>()...};
+}
 
-// The tile that computes the fewest rows for nothing.
+template <class T, Level level, int64_t Rows, int64_t Vectors, size_t... Below>
+constexpr Tiles<T> tiles_of(std::index_sequence<Below...>) {
+  using Numbers = std::make_index_sequence<static_cast<size_t>(Rows)>;
+  return {Rows,
+          Vectors,
+          kBytes<level> / static_cast<int64_t>(sizeof(T)),
+          {typename Tiles<T>::ByRows{},
+           tiles_by_rows<T, level, static_cast<int64_t>(Below) + 1, false>(Numbers())...},
+          tiles_by_rows<T, level, Vectors, true>(Numbers())};
+}
+
+template <class T, Level level, int64_t Rows, int64_t Vectors>
+constexpr Tiles<T> kTiles =
+    tiles_of<T, level, Rows, Vectors>(std::make_index_sequence<static_cast<size_t>(Vectors)>());
+
 template <class T, Level level>
-Kernel<T> kernel_for(int64_t rows) {
-  bool few = round_up(rows, kFewRows<level>) < round_up(rows, kRows<level>);
-  return few ? kernel_with<T, level, kFewRows<level>>() : kernel_with<T, level, kRows<level>>();
+const Tiles<T>& tiles_for(int64_t columns) {
+  const Tiles<T>& tall = kTiles<T, level, kTallRows<level>, kTallVectors>;
+  return columns <= tall.cols() ? tall : kTiles<T, level, kWideRows, kWideVectors<level>>;
 }
 
-// `size` in equal parts of at most `most`, each a multiple of `unit`.
-int64_t part_of(int64_t size, int64_t most, int64_t unit) {
-  int64_t parts = std::max<int64_t>(1, (size + most - 1) / most);
-  return std::max<int64_t>(unit, round_up((size + parts - 1) / parts, unit));
+// 0..size in `count` parts as equal as can be: where part i begins.
+int64_t part_begin(int64_t size, int64_t count, int64_t i) {
+  return size / count * i + std::min(i, size % count);
 }
 
-// Panels of one thread, kept from call to call.
+int64_t ceil_div(int64_t size, int64_t unit) { return (size + unit - 1) / unit; }
+
+// Memory of one thread, kept from call to call.
 template <class T>
-T* panels(size_t count) {
-  thread_local Block block;
-  thread_local size_t have = 0;
-  if (have < count * sizeof(T)) {
-    block = Block();
-    have = 0;
-    block = Block(count * sizeof(T));
-    have = count * sizeof(T);
-  }
-  return reinterpret_cast<T*>(block.at());
-}
-
-template <class T>
-struct Work {
-  Kernel<T> kernel;
-  Offsets m, n, k;
-  int64_t rows_at_a_time;  // of a block of a
-
-  // Rows i0..i1 and columns j0..j1 of one product.
-  void block(const T* a, const T* b, T* out, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    const int64_t rows = kernel.rows, cols = kernel.cols;
-    int64_t block_k = std::min(kBlockK, k.size());
-    // Few rows do not pay for a copy of b, if its columns stand next to each other.
-    bool in_place = i1 - i0 <= kInPlaceTiles * rows;
-    for (int64_t j = j0; in_place && j + cols <= j1; j += cols) {
-      in_place = consecutive(&n.x[static_cast<size_t>(j)], cols);
+class Panels {
+ public:
+  T* reserve(int64_t count) {
+    size_t bytes = static_cast<size_t>(count) * sizeof(T);
+    if (have_ < bytes) {
+      block_ = Block();
+      have_ = 0;
+      block_ = Block(bytes);
+      have_ = bytes;
     }
-    int64_t whole = in_place ? j0 + (j1 - j0) / cols * cols : j0;  // columns before that stay
-    T* pa = panels<T>(static_cast<size_t>(
-        (round_up(rows_at_a_time, rows) + round_up(j1 - j0, cols) + rows) * block_k + rows * cols +
-        128));
-    T* pb = pa + round_up(round_up(rows_at_a_time, rows) * block_k,
-                          64 / static_cast<int64_t>(sizeof(T)));
-    T* edge = pb + round_up(j1 - j0, cols) * block_k;
-    std::vector<int64_t> edge_rows(static_cast<size_t>(rows));
-    for (int64_t r = 0; r < rows; ++r) edge_rows[static_cast<size_t>(r)] = r * cols;
-    for (int64_t kk = 0; kk < k.size(); kk += kBlockK) {
-      int64_t nk = std::min(kBlockK, k.size() - kk);
-      const int64_t *ka = &k.x[static_cast<size_t>(kk)], *kb = &k.y[static_cast<size_t>(kk)];
-      pack(pb, b, n.x.data() + whole, j1 - whole, kb, nk, cols);
-      for (int64_t im = i0; im < i1; im += rows_at_a_time) {
-        int64_t nm = std::min(rows_at_a_time, i1 - im);
-        pack(pa, a, &m.x[static_cast<size_t>(im)], nm, ka, nk, rows);
-        for (int64_t j = j0; j < j1; j += cols) {
-          const int64_t* columns = &n.y[static_cast<size_t>(j)];
-          int64_t wide = std::min(cols, j1 - j);
-          bool direct = wide == cols && consecutive(columns, cols);
-          for (int64_t i = 0; i < nm; i += rows) {
-            const int64_t* to = &m.y[static_cast<size_t>(im + i)];
-            int64_t high = std::min(rows, nm - i);
-            bool packed = j >= whole;
-            const T* tile_a = pa + i * nk;
-            const T* tile_b = packed ? pb + (j - whole) * nk : b + n.x[static_cast<size_t>(j)];
-            Tile<T> run = packed ? kernel.packed : kernel.in_place;
-            if (direct) {
-              run(tile_a, tile_b, kb, nk, out + columns[0], to, high, kk > 0);
-              continue;
-            }
-            run(tile_a, tile_b, kb, nk, edge, edge_rows.data(), high, false);
-            for (int64_t r = 0; r < high; ++r) {
-              for (int64_t c = 0; c < wide; ++c) {
-                T& cell = out[to[r] + columns[c]];
-                cell = kk > 0 ? cell + edge[r * cols + c] : edge[r * cols + c];
-              }
-            }
+    return reinterpret_cast<T*>(block_.at());
+  }
+
+ private:
+  Block block_;
+  size_t have_ = 0;
+};
+
+// A range of rows, columns or ks.
+struct Range {
+  int64_t lo, hi;
+  int64_t size() const { return hi - lo; }
+};
+
+// What the products of one call have in common.
+template <class T>
+struct Shape {
+  const Tiles<T>& tiles;
+  Offsets m, n, k;
+  bool in_place;                // b is read where it is, whole tiles of columns at least
+  std::vector<uint8_t> direct;  // by tile of columns: those of the result are consecutive
+};
+
+template <class T>
+struct Product {
+  const Shape<T>& shape;
+  const T *a, *b;
+  T* out;
+  const Tiles<T>& tiles = shape.tiles;
+  const Offsets &m = shape.m, &n = shape.n, &k = shape.k;
+
+  // A panel of b holds one tile of columns, the last may be narrow.
+  int64_t width(int64_t j) const {
+    return std::min(ceil_div(n.size() - j, tiles.lanes), tiles.vectors) * tiles.lanes;
+  }
+
+  // The blocks of k in `ks`, for one tile of columns at j.
+  void pack_b(T* panel, int64_t j, Range ks) const {
+    int64_t wide = width(j), have = std::min(wide, n.size() - j);
+    for (int64_t kk = ks.lo; kk < ks.hi; kk += kBlockK<T>) {
+      int64_t nk = std::min(kBlockK<T>, ks.hi - kk);
+      pack(panel, b, &n.x[static_cast<size_t>(j)], have, wide, &k.y[static_cast<size_t>(kk)], nk);
+      panel += nk * wide;
+    }
+  }
+
+  // Adds the products of `ks` to the rows and columns, whose panels of b begin at `pb`.
+  void compute(const T* pb, Range rows, Range cols, Range ks) const {
+    thread_local Panels<T> mine;
+    int64_t edge = tiles.rows * tiles.cols();
+    T* pa = mine.reserve(edge + kBlockRows * kBlockK<T>);
+    int64_t blocks = ceil_div(rows.size(), kBlockRows);
+    for (int64_t block = 0; block < blocks; ++block) {
+      Range part{rows.lo + part_begin(rows.size(), blocks, block),
+                 rows.lo + part_begin(rows.size(), blocks, block + 1)};
+      for (int64_t kk = ks.lo; kk < ks.hi; kk += kBlockK<T>) {
+        Range now{kk, std::min(kk + kBlockK<T>, ks.hi)};
+        compute_block(pa, pa + edge, pb, part, cols, ks, now);
+      }
+    }
+  }
+
+  void compute_block(T* edge, T* pa, const T* pb, Range rows, Range cols, Range ks,
+                     Range now) const {
+    int64_t count = ceil_div(rows.size(), tiles.rows), nk = now.size();
+    const int64_t* kb = &k.y[static_cast<size_t>(now.lo)];
+    for (int64_t t = 0; t < count; ++t) {
+      int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
+      pack(pa + lo * nk, a, &m.x[static_cast<size_t>(rows.lo + lo)], hi - lo, hi - lo,
+           &k.x[static_cast<size_t>(now.lo)], nk);
+    }
+    for (int64_t j = cols.lo; j < cols.hi; j += tiles.cols()) {
+      int64_t wide = width(j), have = std::min(wide, n.size() - j);
+      const int64_t* columns = &n.y[static_cast<size_t>(j)];
+      bool here = shape.in_place && have == tiles.cols();
+      const T* tile_b = here ? b + n.x[static_cast<size_t>(j)]
+                             : pb + (j - cols.lo) * ks.size() + (now.lo - ks.lo) * wide;
+      const auto& table =
+          here ? tiles.in_place : tiles.packed[static_cast<size_t>(wide / tiles.lanes)];
+      for (int64_t t = 0; t < count; ++t) {
+        int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
+        Tile<T> fill = table[static_cast<size_t>(hi - lo)];
+        const int64_t* to = &m.y[static_cast<size_t>(rows.lo + lo)];
+        // What this tile adds to, and a part of the next panel.
+        constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
+        for (int64_t r = 0; r < hi - lo; ++r) {
+          for (int64_t c = 0; c < wide; c += line) {
+            __builtin_prefetch(out + columns[0] + to[r] + c, 1);
+          }
+        }
+        if (!here && t * kLines * line < nk * wide) {
+          const T* next = tile_b + ks.size() * wide + t * kLines * line;
+          for (int64_t l = 0; l < kLines; ++l) __builtin_prefetch(next + l * line, 0, 2);
+        }
+        if (shape.direct[static_cast<size_t>(j / tiles.cols())]) {
+          fill(pa + lo * nk, tile_b, kb, nk, out + columns[0], to, now.lo > 0);
+          continue;
+        }
+        std::array<int64_t, kMostRows> edge_rows;
+        for (int64_t r = 0; r < hi - lo; ++r) edge_rows[static_cast<size_t>(r)] = r * wide;
+        fill(pa + lo * nk, tile_b, kb, nk, edge, edge_rows.data(), false);
+        for (int64_t r = 0; r < hi - lo; ++r) {
+          for (int64_t c = 0; c < have; ++c) {
+            T& cell = out[to[r] + columns[c]];
+            cell = now.lo > 0 ? cell + edge[r * wide + c] : edge[r * wide + c];
           }
         }
       }
     }
-    if (k.size() > 0) return;
-    for (int64_t i = i0; i < i1; ++i) {
-      for (int64_t j = j0; j < j1; ++j) {
-        out[m.y[static_cast<size_t>(i)] + n.y[static_cast<size_t>(j)]] = T(0);
+  }
+
+  // As many columns and ks of b as are packed at a time, then all rows.
+  void run() const {
+    int64_t columns = std::min(kPackedColumns, n.size());
+    int64_t at_once = kPackedBytes / (columns * static_cast<int64_t>(sizeof(T))) / kBlockK<T>;
+    int64_t depth = std::max<int64_t>(at_once, 1) * kBlockK<T>;
+    for (int64_t j = 0; j < n.size(); j += columns) {
+      for (int64_t kk = 0; kk < k.size(); kk += depth) {
+        round({j, std::min(j + columns, n.size())}, {kk, std::min(kk + depth, k.size())});
       }
     }
+    if (k.size() > 0) return;
+    for (int64_t row : m.y) {
+      for (int64_t column : n.y) out[row + column] = T(0);
+    }
+  }
+
+  void round(Range cols, Range ks) const {
+    thread_local Panels<T> shared;
+    int64_t tiles_n = ceil_div(cols.size(), tiles.cols());
+    int64_t work = m.size() * cols.size() * ks.size();
+    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, 4 * threads());
+    T* pb = shared.reserve(tiles_n * tiles.cols() * ks.size());
+    int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0,
+            pack_tasks = std::min(tasks, tiles_n);
+    for_each_chunk(pack_tasks, [&](int64_t task, int) {
+      int64_t end = part_begin(tiles_n, pack_tasks, task + 1);
+      for (int64_t t = std::max(first, part_begin(tiles_n, pack_tasks, task)); t < end; ++t) {
+        pack_b(pb + t * tiles.cols() * ks.size(), cols.lo + t * tiles.cols(), ks);
+      }
+    });
+    // Tasks of rows first: every task of columns packs its rows again.
+    int64_t tasks_m = std::min(tasks, ceil_div(m.size(), 4 * tiles.rows));
+    int64_t tasks_n = std::min(ceil_div(tasks, tasks_m), tiles_n);
+    for_each_chunk(tasks_m * tasks_n, [&](int64_t task, int) {
+      int64_t tm = task % tasks_m, tn = task / tasks_m;
+      int64_t lo = part_begin(tiles_n, tasks_n, tn) * tiles.cols();
+      int64_t hi = std::min(part_begin(tiles_n, tasks_n, tn + 1) * tiles.cols(), cols.size());
+      compute(pb + lo * ks.size(),
+              {part_begin(m.size(), tasks_m, tm), part_begin(m.size(), tasks_m, tm + 1)},
+              {cols.lo + lo, cols.lo + hi}, ks);
+    });
   }
 };
 
@@ -247,31 +406,32 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   const int64_t* index = shape + 4;
   Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
   index += 4 * shape[0];
-  Work<T> work{{}, offsets(index, shape[1], 1, 3), {}, {}, 0};
+  Offsets m = offsets(index, shape[1], 1, 3);
   index += 4 * shape[1];
-  work.n = offsets(index, shape[2], 2, 3);
+  Offsets n = offsets(index, shape[2], 2, 3);
   index += 4 * shape[2];
-  work.k = offsets(index, shape[3], 1, 2);
-  int64_t rows = work.m.size(), columns = work.n.size();
+  Offsets k = offsets(index, shape[3], 1, 2);
+  int64_t rows = m.size(), columns = n.size(), work = rows * columns * k.size();
   if (rows == 0 || columns == 0) return;
-  work.kernel = kernel_for<T, level>(rows);
-  int64_t part_m = part_of(rows, kBlockM, work.kernel.rows), part_n = part_of(columns, kBlockN, 64);
-  work.rows_at_a_time = std::min(part_m, rows);
-  int64_t tasks_m = (rows + part_m - 1) / part_m, tasks_n = (columns + part_n - 1) / part_n;
-  int64_t tasks = batch_ab.size() * tasks_m * tasks_n;
-  auto run_task = [&](int64_t task) {
-    int64_t tm = task / tasks_n % tasks_m, tn = task % tasks_n;
-    auto s = static_cast<size_t>(task / (tasks_n * tasks_m));
-    work.block(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s], tm * part_m,
-               std::min(rows, (tm + 1) * part_m), tn * part_n,
-               std::min(columns, (tn + 1) * part_n));
-  };
-  int64_t each =
-      std::min(rows, part_m) * std::min(columns, part_n) * std::max<int64_t>(1, work.k.size());
-  int64_t together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, each));
-  for_each_chunk((tasks + together - 1) / together, [&](int64_t chunk, int) {
-    for (int64_t t = chunk * together; t < std::min(tasks, (chunk + 1) * together); ++t) {
-      run_task(t);
+  const Tiles<T>& tiles = tiles_for<T, level>(columns);
+  bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
+  bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
+  bool in_place = rows <= kInPlaceRows || small || panel;
+  Shape<T> common{tiles, std::move(m), std::move(n), std::move(k), in_place, {}};
+  for (int64_t j = 0; j < columns; j += tiles.cols()) {
+    int64_t have = std::min(tiles.cols(), columns - j);
+    auto at = static_cast<size_t>(j);
+    common.direct.push_back(have % tiles.lanes == 0 && consecutive(&common.n.y[at], have));
+    if (!consecutive(&common.n.x[at], have)) common.in_place = false;
+  }
+  // Many products are shared out one by one, or several at a time; few share their insides.
+  int64_t batches = batch_ab.size(), together = batches;
+  if (batches >= 2 * threads())
+    together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, work));
+  for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
+    for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
+      auto s = static_cast<size_t>(i);
+      Product<T>{common, a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]}.run();
     }
   });
 }

@@ -1,0 +1,195 @@
+#include "plan/small_sums.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/build.h"
+#include "core/product.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+#include "plan/total.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+constexpr int64_t kShort = 8;        // an extent that loops are written out for
+constexpr int64_t kMostWork = 1024;  // all short extents multiplied
+
+uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
+
+std::optional<int64_t> short_extent(const Module& m, const Range& r) {
+  auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
+  if (!lo || !hi || *hi <= *lo || *hi - *lo > kShort) return std::nullopt;
+  return *hi - *lo;
+}
+
+// Reductions without conditions or addresses, of floats that are added as they are.
+bool eligible(const Module& m, const Reduce& r) {
+  DType type = m[r.body].type;
+  return r.op == ReduceOp::Sum && !r.gate && r.routes.empty() &&
+         (type == DType::F32 || type == DType::F64);
+}
+
+struct Term {
+  Product product;
+  uint64_t slots = 0;
+};
+
+struct Splitter {
+  Module& m;
+  const Reduce& r;
+  uint32_t above;  // slots are below this
+  DType type;
+  Span span;
+  std::vector<Term> terms = {};
+
+  uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
+
+  // The multiplications of summing this binder now, per combination of everything that is long.
+  int64_t cost(size_t binder) const {
+    uint64_t slots = 0;
+    for (const Term& t : terms) {
+      if (t.slots & bit(slot_at(binder))) slots |= t.slots;
+    }
+    int64_t out = 1;
+    for (size_t i = 0; i < r.over.size(); ++i) {
+      if (slots & bit(slot_at(i))) out *= short_extent(m, r.over[i]).value_or(kMostWork);
+    }
+    return out;
+  }
+
+  // Sums over one binder the product of all terms that have it.
+  void sum_out(size_t binder) {
+    Term both;
+    for (size_t i = 0; i < terms.size();) {
+      if (!(terms[i].slots & bit(slot_at(binder)))) {
+        ++i;
+        continue;
+      }
+      const Product& p = terms[i].product;
+      both.product.num.insert(both.product.num.end(), p.num.begin(), p.num.end());
+      both.product.den.insert(both.product.den.end(), p.den.begin(), p.den.end());
+      terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
+    }
+    ExprId body = from_product(m, both.product, type);
+    // Binders stand above all slots until the whole is put together.
+    Reduce inner{ReduceOp::Sum, above, {r.over[binder]}, {}, {}, {}, {}};
+    if (binder < r.names.size()) inner.names = {r.names[binder]};
+    std::vector<ExprId> with(above);
+    with[slot_at(binder)] = slot(m, above);
+    inner.body = substitute(m, body, with, above + 1);
+    ExprId sum = reduce(m, inner, span);
+    terms.push_back({{false, {sum}, {}}, m[sum].free});
+  }
+
+  // What takes the sum's place; invalid: it stays.
+  ExprId run() {
+    Product p = as_product(m, r.body);
+    auto add = [&](ExprId e, bool below) {
+      Term t;
+      (below ? t.product.den : t.product.num).push_back(e);
+      t.slots = m[e].free;
+      terms.push_back(std::move(t));
+    };
+    for (ExprId e : p.num) add(e, false);
+    for (ExprId e : p.den) add(e, true);
+    uint64_t mentioned = 0, everywhere = ~uint64_t{0};
+    for (const Term& t : terms) mentioned |= t.slots, everywhere &= t.slots;
+    std::vector<size_t> left;
+    bool splits = false;
+    for (size_t i = 0; i < r.over.size(); ++i) {
+      if (!(mentioned & bit(slot_at(i)))) return {};  // it multiplies the sum by its extent
+      splits |= !(everywhere & bit(slot_at(i)));
+      left.push_back(i);
+    }
+    if (!splits) return {};
+    // The long one last: what is inside of it is computed for each of its steps anyway.
+    auto sooner = [&](size_t a, size_t b) {
+      bool long_a = !short_extent(m, r.over[a]), long_b = !short_extent(m, r.over[b]);
+      return long_a != long_b ? long_b : cost(a) < cost(b);
+    };
+    while (!left.empty()) {
+      auto next = std::min_element(left.begin(), left.end(), sooner);
+      sum_out(*next);
+      left.erase(next);
+    }
+    Product all;
+    for (const Term& t : terms) {
+      all.num.insert(all.num.end(), t.product.num.begin(), t.product.num.end());
+      all.den.insert(all.den.end(), t.product.den.begin(), t.product.den.end());
+    }
+    ExprId out = from_product(m, all, type);
+    if (p.negative) out = apply(m, Op::Neg, {out});
+    return substitute(m, out, {}, r.first);
+  }
+};
+
+// The terms of a sum over one short binder that are not zero, when some are; invalid: it stays.
+ExprId without_zeros(Module& m, const Reduce& r) {
+  if (r.over.size() != 1) return {};
+  auto lo = const_int(m, r.over[0].lo), hi = const_int(m, r.over[0].hi);
+  ExprId out;
+  bool any = false;
+  for (int64_t i = *lo; i < *hi; ++i) {
+    ExprId term = substitute_slot(m, r.body, r.first, int_lit(m, i));
+    const auto* zero = get_if<FloatLit>(m, term);
+    if (zero && zero->value == 0) {
+      any = true;
+    } else {
+      out = out ? apply(m, Op::Add, {out, term}) : term;
+    }
+  }
+  if (!any) return {};
+  return out ? out : float_lit(m, 0, m[r.body].type);
+}
+
+// Innermost first, in the scope that `first` gives: sums inside sums are small together.
+void split_in(Module& m, FamilyId id, size_t number) {
+  const Clause clause = m[id].clauses[number];
+  Facts top = clause_facts(m, clause);
+  const auto rank = static_cast<uint32_t>(clause.box.size());
+  auto visit = [&](ExprId e) {
+    const auto* found = get_if<Reduce>(m, e);
+    if (!found || !eligible(m, *found) || !is_small(m, clause, *found)) return e;
+    const Reduce r = *found;
+    if (r.over.size() == 1 && short_extent(m, r.over[0])) {
+      ExprId terms = without_zeros(m, r);
+      return terms ? terms : e;
+    }
+    if (r.first != rank || !total(m, e, top, Overflow::Wraps)) return e;
+    uint32_t above = r.first + static_cast<uint32_t>(r.over.size());
+    if (above + r.over.size() + 4 >= kMaxSlots) return e;
+    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span}.run();
+    return by ? by : e;
+  };
+  ExprId once = rewrite(m, clause.body, visit);
+  // The sums that came out of the first pass have one binder each.
+  m.families[id].clauses[number].body = once == clause.body ? once : rewrite(m, once, visit);
+}
+
+}  // namespace
+
+bool is_small(const Module& m, const Clause& clause, const Reduce& r) {
+  int64_t work = 1;
+  int open = 0;
+  auto take = [&](const Range& range) {
+    if (auto n = short_extent(m, range)) {
+      work = std::min(work * *n, kMostWork + 1);
+    } else {
+      ++open;
+    }
+  };
+  for (const Range& range : clause.box) take(range);
+  for (const Range& range : r.over) take(range);
+  return open <= 1 && work <= kMostWork;
+}
+
+void split_small_sums(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) split_in(m, FamilyId(i), c);
+  }
+}
+
+}  // namespace ein::plan
