@@ -46,6 +46,7 @@ struct RunCommand {
   int threads = 0;
   std::string cpu = "native";
   bool check_overflow = false;
+  std::string precision = "f32";
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit
   std::string emit;                // print a stage of the compilation instead of running

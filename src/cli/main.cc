@@ -84,6 +84,10 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_flag("--check-overflow", run.check_overflow,
                     "integer overflow stops the program instead of wrapping");
+  run_app
+      ->add_option("--precision", run.precision,
+                   "what the operands of sums of products are rounded to")
+      ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
   run_app->add_option("--threads", run.threads, "that share loops (default: one per processor)")

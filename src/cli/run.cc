@@ -60,6 +60,9 @@ int run_verb(const RunCommand& command) {
         command.cpu, name_of(best_here())));
   }
   options.check_overflow = command.check_overflow;
+  options.operands = command.precision == "bf16-mixed"  ? DType::BF16
+                     : command.precision == "f16-mixed" ? DType::F16
+                                                        : DType::F32;
   options.show = command.show;
   options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;

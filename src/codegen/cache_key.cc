@@ -214,6 +214,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.word(build_id);
   d.word(processor_text(options.processor));
   d.number(static_cast<uint64_t>(own.overflow));
+  d.number(static_cast<uint64_t>(own.operands));
   d.number(static_cast<uint64_t>(options.opt_level));
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);

@@ -241,17 +241,22 @@ class Constraints {
   std::vector<Constraint> list_;
 };
 
-struct Piece {  // of a printed line, or a value to save
+struct Piece {  // of a text, or a value to save
   std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
   std::string format;  // `@`: the differential of the value, as source; text after autodiff
+  // The pieces from an Open to its Close are written once for each cell of `value` that is true. It
+  // is a bool family; its last `rank` coordinates are new here, and values up to the Close have all
+  // of its coordinates before their own.
+  enum class Join : uint8_t { None, Open, Close } join = Join::None;
+  uint32_t rank = 0;
 };
 
 struct Effect {
-  enum class Kind : uint8_t { Print, Assert, Save } kind = Kind::Print;
+  enum class Kind : uint8_t { Print, Assert, Save, Write } kind = Kind::Print;
   FamilyId cond;              // Assert: a bool family of rank 0 (or any rank: all cells)
-  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values
-  std::string path;           // Save
+  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values; Write: the text
+  std::string path;           // Save, Write
   Span span;
 };
 

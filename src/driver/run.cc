@@ -10,6 +10,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
+#include "plan/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
 
@@ -88,10 +89,13 @@ Effect plain_effect(const core::Module& m, const core::Effect& e) {
     case core::Effect::Kind::Print: out.kind = Effect::Kind::Print; break;
     case core::Effect::Kind::Assert: out.kind = Effect::Kind::Assert; break;
     case core::Effect::Kind::Save: out.kind = Effect::Kind::Save; break;
+    case core::Effect::Kind::Write: out.kind = Effect::Kind::Write; break;
   }
   if (e.cond) out.cond = e.cond.v;
   for (const core::Piece& p : e.pieces) {
     Effect::Piece to{p.text, Effect::kNoValue, {}, p.format};
+    to.join = static_cast<Effect::Piece::Join>(p.join);
+    to.rank = p.rank;
     if (p.value) {
       to.value = p.value.v;
       to.coords = coordinate_texts(m[p.value]);
@@ -160,6 +164,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       set_threads(options.threads);
       native_options.processor = options.processor;
       if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
+      native_options.choices.operands = options.operands;
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;
@@ -179,7 +184,10 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       }
     }
     if (!native) {
-      core::EvalResult result = core::evaluate(m, inputs, wanted, watch, {options.check_overflow});
+      core::Module rounded = m;
+      plan::round_operands(rounded, options.operands);
+      core::EvalResult result =
+          core::evaluate(rounded, inputs, wanted, watch, {options.check_overflow});
       values = std::move(result.values);
       out.error = result.error;
       out.stopped = result.stopped;
@@ -215,6 +223,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   native_options.opt_level = options.opt_level;
   native_options.processor = options.processor;
   if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
+  native_options.choices.operands = options.operands;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan

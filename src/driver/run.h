@@ -27,6 +27,7 @@ struct RunOptions {
   int threads = 0;                          // that share loops; 0: one per processor
   Processor processor = Processor::Native;  // one that runs here
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
+  DType operands = DType::F32;              // of contractions; see plan/precision.h
   std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
   ImageCache* cache = nullptr;              // of compiled programs

@@ -10,6 +10,7 @@
 #include "core/merge.h"
 #include "core/rewrite.h"
 #include "plan/contractions.h"
+#include "plan/precision.h"
 #include "plan/scan.h"
 #include "plan/small_sums.h"
 
@@ -191,6 +192,8 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   Plan plan;
   plan.module = m;
   read_as_extents(plan.module);
+  plan.operands = choices.operands;
+  round_operands(plan.module, plan.operands);
   plan.wanted = wanted;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
   core::Module linear = plan.module;

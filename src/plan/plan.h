@@ -90,6 +90,7 @@ struct Plan {
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
   Overflow overflow = Overflow::Wraps;                    // of integers
+  DType operands = DType::F32;                            // of contractions (precision.h)
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -106,6 +107,7 @@ struct Choices {
   bool scans = true;  // running reductions in linear time
   bool rings = true;  // keep only the steps of a recurrence that are still read
   Overflow overflow = Overflow::Wraps;
+  DType operands = DType::F32;  // what those of contractions are rounded to
 };
 
 Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,

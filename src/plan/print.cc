@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "base/match.h"
+#include "core/rewrite.h"
 #include "plan/plan.h"
+#include "plan/precision.h"
 
 namespace ein::plan {
 namespace {
@@ -52,6 +54,13 @@ struct Printer {
       }
       out += fmt::format("{}  clause {}:{}{}\n", indent, c, axes.empty() ? " scalar" : axes,
                          cp.scatters ? ", scatters" : "");
+      bool rounds = false;
+      for_each_node(plan.module, f.clauses[c].body, [&](ExprId e) {
+        rounds |= plan.operands != DType::F32 && is_rounded(plan.module, e, plan.operands);
+      });
+      if (rounds) {
+        out += fmt::format("{}    rounds operands to {}\n", indent, name_of(plan.operands));
+      }
       if (cp.contraction) {
         const Contraction& x = *cp.contraction;
         out += fmt::format("{}    contract batch {} m {} n {} k {}\n", indent, set(f, x.batch),

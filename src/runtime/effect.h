@@ -13,16 +13,19 @@ namespace ein {
 
 struct Effect {
   static constexpr uint32_t kNoValue = ~uint32_t{0};
-  enum class Kind : uint8_t { Print, Assert, Save } kind = Kind::Print;
+  enum class Kind : uint8_t { Print, Assert, Save, Write } kind = Kind::Print;
   struct Piece {
     std::string text;                 // Save: the name the value has in the file
     uint32_t value = kNoValue;        // a value by its number; none for text
     std::vector<std::string> coords;  // of the value; empty where there is no name
     std::string format;
+    enum class Join : uint8_t { None, Open, Close } join = Join::None;  // as in core::Piece
+    uint32_t rank = 0;
   };
-  uint32_t cond = kNoValue;   // Assert: every cell must be true
-  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values
-  std::string path;           // Save
+  uint32_t cond = kNoValue;  // Assert: every cell must be true
+  std::vector<Piece>
+      pieces;        // Print: the line; Assert: the message; Save: the values; Write: the text
+  std::string path;  // Save, Write
   Span span;
 };
 

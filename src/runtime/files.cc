@@ -200,6 +200,11 @@ std::string printable(const std::string& s) {
   return out;
 }
 
+void check_name(const std::string& path) {
+  if (extension(path) == ".gz") throw Malformed{"compressed files are not known; use gunzip"};
+  if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
+}
+
 // Runs `body`; what it throws becomes a message that names the file.
 template <class T, class F>
 std::variant<T, RuntimeError> named(const char* doing, const std::string& path, const F& body) {
@@ -208,8 +213,6 @@ std::variant<T, RuntimeError> named(const char* doing, const std::string& path, 
                         fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
   };
   try {
-    if (extension(path) == ".gz") throw Malformed{"compressed files are not known; use gunzip"};
-    if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
     return body();
   } catch (const Malformed& m) { return fail(m.why); } catch (const std::bad_alloc&) {
     return fail("out of memory");
@@ -221,6 +224,7 @@ std::variant<T, RuntimeError> named(const char* doing, const std::string& path, 
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
                                                     const std::string& member) {
   return named<FileHeader>("read", path, [&] {
+    check_name(path);
     InFile file(path);
     return header_of(file, path, member);
   });
@@ -229,6 +233,7 @@ std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
 std::variant<Tensor, RuntimeError> read_tensor(const std::string& path, const std::string& member,
                                                std::optional<Wanted> wanted) {
   return named<Tensor>("read", path, [&] {
+    check_name(path);
     InFile file(path);
     return tensor_of(file, path, member, wanted);
   });
@@ -298,5 +303,17 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     return std::monostate{};
   });
 }
+
+std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
+                                                      const std::string& text) {
+  return named<std::monostate>("write", path, [&] {
+    OutFile out(path);
+    out.write(text);
+    out.close();
+    return std::monostate{};
+  });
+}
+
+bool holds_tensors(const std::string& path) { return format_of(path) != Format::Unknown; }
 
 }  // namespace ein

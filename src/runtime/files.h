@@ -44,6 +44,11 @@ struct NamedTensor {
 std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
                                                          const std::vector<NamedTensor>& tensors);
 
+// A text as it is, under any name that is not one of tensors.
+std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
+                                                      const std::string& text);
+bool holds_tensors(const std::string& path);  // by its name
+
 // What is wrong with writing that many tensors to that path; empty when nothing is. By the name
 // alone, so that it can be said before anything is computed.
 std::string check_target(const std::string& path, size_t tensors);

@@ -131,7 +131,7 @@ void field(A& a, Image::Place& x) {
 }
 template <class A>
 void field(A& a, Effect::Piece& x) {
-  fields(a, x.text, x.value, x.coords, x.format);
+  fields(a, x.text, x.value, x.coords, x.format, x.join, x.rank);
 }
 template <class A>
 void field(A& a, Effect& x) {

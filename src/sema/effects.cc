@@ -14,29 +14,27 @@ bool same_names(const std::vector<core::Coord>& family, const std::vector<core::
                     [](const core::Coord& a, const core::Coord& b) { return a.name == b.name; });
 }
 
-// The pieces of a line that show a value; false after an error.
+}  // namespace
+
 bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
                std::vector<core::Piece>& out) {
   if (v.poison()) return false;
   if (v.kind == Value::Kind::Text) {
     for (const TextPart& p : v.parts) {
       if (!p.item) {
-        if (!p.text.empty()) out.push_back({p.text, {}, {}});
+        if (p.text.empty() && p.join == TextPart::Join::None) continue;
+        out.push_back({p.text, {}, {}});
       } else if (!add_value(s, env, v.items[*p.item], p.format, out)) {
         return false;
       }
+      out.back().join = static_cast<core::Piece::Join>(p.join);
+      out.back().rank = static_cast<uint32_t>(p.rank);
     }
-    if (format.empty()) return true;
-    s.diags.error(Code::E0502, "a string takes no format").primary(v.span, "");
-    return false;
+    return true;
   }
   if (v.kind == Value::Kind::Tuple) {
-    for (size_t i = 0; i < v.items.size(); ++i) {
-      out.push_back({i == 0 ? "(" : ", ", {}, {}});
-      if (!add_value(s, env, v.items[i], format, out)) return false;
-    }
-    out.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
-    return true;
+    Value shown = plain_text(env, "", v.span);
+    return add_text(s, v, format, shown) && add_value(s, env, shown, {}, out);
   }
   Value one = settle(s, env, v);
   if (one.poison()) return false;
@@ -47,6 +45,8 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
   out.push_back({{}, family, format});
   return family.valid();
 }
+
+namespace {
 
 // `print(@y)`: the piece that shows the differential of a value (autodiff/differential.h).
 bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,

@@ -2,6 +2,8 @@
 // effect. The name of a file is written in the program: its header is read when compiling.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/define.h"
 
 namespace ein::sema {
@@ -22,6 +24,40 @@ std::optional<std::string> plain_string(Sema& s, TreeId e, const std::string& wh
       .note(
           "the header of the file is read when the program is compiled, so its name stands in it");
   return std::nullopt;
+}
+
+// The file of `save`: any string that shows no values, so that functions can take it.
+std::optional<std::string> saved_path(Sema& s, Env& env, TreeId e) {
+  Value v = elaborate(s, env, e);
+  if (v.poison()) return std::nullopt;
+  if (v.kind == Value::Kind::Text) {
+    if (auto path = constant_text(v)) return path;
+  }
+  auto& d = s.diags.error(Code::E0220, "the file to save is a string that shows no values");
+  d.primary(s[e].span, v.kind == Value::Kind::Text ? "" : "this is " + show_value(s, v));
+  if (v.kind != Value::Kind::Text) d.help("write `save(\"y.npy\", y)`");
+  return std::nullopt;
+}
+
+// `save("plot.svg", "…")`: a string is written as it is.
+void save_text(Sema& s, Env& env, const ast::Call& call, const std::string& path,
+               const std::vector<Value>& values, Span span) {
+  if (values.size() > 1 || holds_tensors(path)) {
+    s.diags
+        .error(Code::E0220,
+               values.size() > 1
+                   ? fmt::format("cannot save `{}`: a string is saved alone in its file", path)
+                   : fmt::format("cannot save `{}`: files of this name hold tensors, not strings",
+                                 path))
+        .primary(s[call.args[0]].span, "")
+        .help("a string is saved as it is under a name such as `out.txt` or `plot.svg`");
+    return;
+  }
+  core::Effect effect;
+  effect.kind = core::Effect::Kind::Write;
+  effect.span = span;
+  effect.path = path;
+  if (add_value(s, env, values[0], {}, effect.pieces)) s.m.effects.push_back(std::move(effect));
 }
 
 // `load(…)` itself, behind any number of casts.
@@ -103,8 +139,16 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
     return;
   }
   Env env = outer;
-  auto path = plain_string(s, call.args[0], "the file to save");
+  auto path = saved_path(s, env, call.args[0]);
   if (!path) return;
+  std::vector<Value> values;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    values.push_back(elaborate(s, env, call.args[i]));
+    if (values.back().poison()) return;
+  }
+  auto text_among = std::find_if(values.begin(), values.end(),
+                                 [](const Value& v) { return v.kind == Value::Kind::Text; });
+  if (text_among != values.end()) return save_text(s, env, call, *path, values, span);
   if (std::string why = check_target(*path, call.args.size() - 1); !why.empty()) {
     s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
         .primary(s[call.args[0]].span, "");
@@ -117,7 +161,7 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
   std::set<std::string> names;
   for (size_t i = 1; i < call.args.size(); ++i) {
     TreeId e = call.args[i];
-    Value v = settle(s, env, elaborate(s, env, e));
+    Value v = settle(s, env, std::move(values[i - 1]));
     if (v.poison()) return;
     // A value that has no name of its own is called what NumPy calls it.
     std::string member = fmt::format("arr_{}", i - 1);

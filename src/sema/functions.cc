@@ -469,6 +469,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
           .label(item.span, "this is a function");
       return Value{};
     }
+    if (item.kind == Value::Kind::Text && joins(item) && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole values cannot join strings")
+          .primary(span, "")
+          .label(item.span, "this joins strings")
+          .help("index the argument: `join[i](f(x[i]))`");
+      return Value{};
+    }
     if (!item.one()) return item;
     item = caller_view(s, env, std::move(item), names);
     if (over.empty() || item.poison()) return item;

@@ -198,6 +198,10 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
 Value elaborate_where(Sema& s, Env& env, TreeId e) {
   Gated g = split_gate(s, env, e);
   if (g.body.poison() || !g.gate) return g.body;
+  if (g.body.kind == Value::Kind::Text) {
+    Value empty = plain_text(env, "", s[e].span);
+    return select(s, env, *g.gate, g.body, g.otherwise ? *g.otherwise : empty, s[e].span);
+  }
   if (reject_non_data(s, g.body)) return {};
   Value no = g.otherwise ? *g.otherwise : zero_like(s, env, g.body);
   return select(s, env, *g.gate, g.body, no, s[e].span);

@@ -235,12 +235,15 @@ Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
     }
     return out;
   }
+  if (yes.kind == Value::Kind::Text && no.kind == Value::Kind::Text) {
+    return choose_text(s, env, cond, yes, no, span);
+  }
   if (!yes.one() || !no.one()) {
     bool tuples = yes.kind == Value::Kind::Tuple && no.kind == Value::Kind::Tuple;
-    auto& d = s.diags.error(Code::E0502, tuples ? "arms give tuples of different lengths"
-                                         : yes.kind == no.kind
-                                             ? "arms cannot choose between functions or strings"
-                                             : "arms give different kinds of values");
+    auto& d =
+        s.diags.error(Code::E0502, tuples                ? "arms give tuples of different lengths"
+                                   : yes.kind == no.kind ? "arms cannot choose between functions"
+                                                         : "arms give different kinds of values");
     d.primary(span, "");
     d.label(yes.span, "this is " + show_value(s, yes));
     d.label(no.span, "this is " + show_value(s, no));

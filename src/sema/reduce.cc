@@ -203,9 +203,11 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
 std::optional<Reduction> reduction_named(Symbol name) {
   using R = core::ReduceOp;
   static const std::map<std::string, Reduction> table = {
-      {"sum", {R::Sum}}, {"prod", {R::Prod}},      {"max", {R::Max}},
-      {"min", {R::Min}}, {"mean", {R::Sum, true}}, {"all", {R::All}},
-      {"any", {R::Any}}, {"argmax", {R::ArgMax}},  {"argmin", {R::ArgMin}}};
+      {"sum", {R::Sum}},        {"prod", {R::Prod}},
+      {"max", {R::Max}},        {"min", {R::Min}},
+      {"mean", {R::Sum, true}}, {"all", {R::All}},
+      {"any", {R::Any}},        {"argmax", {R::ArgMax}},
+      {"argmin", {R::ArgMin}},  {"join", {R::Sum, false, true}}};
   auto it = table.find(text(name));
   if (it == table.end()) return std::nullopt;
   return it->second;
@@ -268,7 +270,12 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     body = w->body;
     only_in_gate();
   }
-  parts.body = as_data(s, env, elaborate(s, env, body));
+  Value elaborated = elaborate(s, env, body);
+  if (op.join) {
+    for (Index* index : parts.binders) index->used |= parts.in_gate.count(index) > 0;
+    return join_text(s, outer, env, parts.binders, parts.gate, std::move(elaborated), span);
+  }
+  parts.body = as_data(s, env, std::move(elaborated));
   if (parts.body.poison() || parts.gate.poison) return {};
   if (!check_operand(s, op, parts.body, name)) return {};
   std::vector<size_t> coord;

@@ -190,9 +190,22 @@ std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Sc
 
 Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span);
 Value plain_text(const Env& env, std::string text, Span span);
+// Adds what shows `v` to a text: strings and tuples as their parts. False after an error.
+bool add_text(Sema& s, const Value& v, const std::string& format, Value& out);
 std::optional<std::string> constant_text(const Value& v);  // none when it shows values
 Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span);
 std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
+
+// ---- join.cc -----------------------------------------------------------------------------------
+
+struct Gate;
+// `join[i]("{x[i]} " where …)`: `body` was elaborated in `env`, which has the binders.
+Value join_text(Sema& s, Env& outer, Env& env, const std::vector<Index*>& binders, const Gate& gate,
+                Value body, Span span);
+// One string or the other, as a condition says when the program runs.
+Value choose_text(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
+                  Span span);
+bool joins(const Value& text);
 
 // ---- function_values.cc ------------------------------------------------------------------------
 
@@ -223,6 +236,7 @@ void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& a
 struct Reduction {
   core::ReduceOp op;
   bool mean = false;
+  bool join = false;  // of strings: no ReduceOp
 };
 std::optional<Reduction> reduction_named(Symbol name);
 Value elaborate_reduction(Sema& s, Env& env, Reduction op, const ast::Call& call, Span span);
@@ -331,6 +345,9 @@ Symbol fresh_family_name(Sema& s, const std::string& base);
 TreeId named_base(const Sema& s, TreeId e);
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span);
 bool is_effect(Symbol name);
+// The pieces of a line that show a value; false after an error.
+bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
+               std::vector<core::Piece>& out);
 void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
 void declare_inputs(Sema& s, Scope& scope);
 void finish(Sema& s);

@@ -42,10 +42,18 @@ enum class Typing : uint8_t { Fixed, Int, Float };
 
 struct Closure;
 
+struct Index;
+
 struct TextPart {
   std::string text;
-  std::optional<size_t> item;  // the value shown here instead of text
+  std::optional<size_t> item;  // the value shown here instead of text; Open: its gate
   std::string format;
+  // What stands from an Open to its Close is there once for each address of its indices where its
+  // gate holds (join.cc). Values inside have a coordinate for each of them, outermost first.
+  enum class Join : uint8_t { None, Open, Close } join = Join::None;
+  size_t rank = 0;                   // how many indices it has itself
+  std::vector<Index*> binders = {};  // those; their ranges are known when `sealed`
+  bool sealed = false;               // values inside are families, gates have been applied to them
 };
 
 struct Value {

@@ -14,6 +14,32 @@ Value plain_text(const Env& env, std::string text, Span span) {
   return v;
 }
 
+bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
+  if (v.kind == Value::Kind::Tuple) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.parts.push_back({i == 0 ? "(" : ", ", {}, {}});
+      if (!add_text(s, v.items[i], format, out)) return false;
+    }
+    out.parts.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
+    return true;
+  }
+  if (v.kind != Value::Kind::Text) {
+    out.parts.push_back({{}, out.items.size(), format});
+    out.items.push_back(v);
+    return true;
+  }
+  if (!format.empty()) {
+    s.diags.error(Code::E0502, "a string takes no format").primary(v.span, "");
+    return false;
+  }
+  for (TextPart p : v.parts) {
+    if (p.item) *p.item += out.items.size();
+    if (p.item || !p.text.empty() || p.join != TextPart::Join::None) out.parts.push_back(p);
+  }
+  out.items.insert(out.items.end(), v.items.begin(), v.items.end());
+  return true;
+}
+
 Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span) {
   Value out = plain_text(env, "", span);
   for (const ast::StrPiece& p : str.pieces) {
@@ -22,9 +48,7 @@ Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span) {
       continue;
     }
     Value item = elaborate(s, env, p.value);
-    if (item.poison()) return {};
-    out.parts.push_back({{}, out.items.size(), p.format});
-    out.items.push_back(std::move(item));
+    if (item.poison() || !add_text(s, item, p.format, out)) return {};
   }
   return out;
 }
@@ -32,14 +56,8 @@ Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span) {
 std::optional<std::string> constant_text(const Value& v) {
   std::string out;
   for (const TextPart& p : v.parts) {
-    if (!p.item) {
-      out += p.text;
-      continue;
-    }
-    const Value& item = v.items[*p.item];
-    auto inner = item.kind == Value::Kind::Text ? constant_text(item) : std::nullopt;
-    if (!inner) return std::nullopt;
-    out += *inner;
+    if (p.item) return std::nullopt;
+    out += p.text;
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
@@ -156,12 +157,12 @@ class Lexer {
   // The text is kept raw; the parser splits it into pieces, because placeholders hold expressions.
   void string() {
     uint32_t begin = at_++;
-    while (at_ < end_ && peek() != '"' && peek() != '\n')
-      at_ += peek() == '\\' && at_ + 1 < end_ && peek(1) != '\n' ? 2 : 1;
-    if (peek() == '"') {
-      ++at_;
+    size_t close = closing_quote(std::string_view(text_).substr(0, end_), at_);
+    if (close != std::string_view::npos) {
+      at_ = static_cast<uint32_t>(close) + 1;
       return push(Tok::Str, begin);
     }
+    at_ = static_cast<uint32_t>(std::min<size_t>(text_.find('\n', at_), end_));
     if (at_ > begin + 1 && text_[at_ - 1] == '\r') --at_;
     diags_.error(Code::E0105, "string is not closed")
         .primary(span(begin), "no `\"` before the end of the line")
@@ -292,6 +293,48 @@ Lexed lex(FileId file, uint32_t begin, uint32_t end, const SourceMap& sources, D
 Lexed lex(FileId file, const SourceMap& sources, Diagnostics& diags) {
   return lex(file, 0, static_cast<uint32_t>(sources.text(file).size()), sources, diags);
 }
+
+namespace {
+
+constexpr int kStringsInStrings = 32;
+
+size_t brace_after(std::string_view s, size_t at, int depth);
+
+// The outermost string (depth 0) goes to the next quote when a placeholder in it is not closed; in
+// a placeholder that means that the placeholder is not closed either.
+size_t quote_after(std::string_view s, size_t at, int depth) {
+  bool placeholders = true;
+  while (at < s.size() && s[at] != '\n') {
+    if (s[at] == '"') return at;
+    bool pair = at + 1 < s.size() && s[at + 1] != '\n';
+    if (s[at] == '\\' || (s[at] == '{' && pair && s[at + 1] == '{')) {
+      at += pair ? 2 : 1;
+    } else if (s[at] == '{' && placeholders) {
+      size_t close = brace_after(s, at + 1, depth);
+      placeholders = close != std::string_view::npos;
+      if (!placeholders && depth > 0) break;
+      at = placeholders ? close + 1 : at + 1;
+    } else {
+      ++at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+size_t brace_after(std::string_view s, size_t at, int depth) {
+  for (int open = 1; depth < kStringsInStrings && at < s.size() && s[at] != '\n'; ++at) {
+    if (s[at] == '"') at = quote_after(s, at + 1, depth + 1);
+    if (at == std::string_view::npos) return at;
+    open += s[at] == '{' ? 1 : s[at] == '}' ? -1 : 0;
+    if (open == 0) return at;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+size_t closing_quote(std::string_view source, size_t at) { return quote_after(source, at, 0); }
+size_t closing_brace(std::string_view source, size_t at) { return brace_after(source, at, 0); }
 
 std::string describe(Tok kind) {
   std::string_view text;

@@ -113,17 +113,14 @@ std::vector<StrPiece> Parser::string_pieces(const Token& token) {
           .fix({"write `}}`", {{{file, i, i + 1}, "}}"}}});
       ++i;
     } else if (c == '{') {
-      uint32_t close = i + 1;
-      for (int braces = 1; close < end; ++close) {
-        braces += source[close] == '{' ? 1 : source[close] == '}' ? -1 : 0;
-        if (braces == 0) break;
-      }
-      if (close == end) {
+      size_t brace = closing_brace(std::string_view(source).substr(0, end), i + 1);
+      if (brace == std::string_view::npos) {
         report(i, i + 1, "placeholder is not closed")
             .help("a placeholder is `{x}` or `{x:.4f}`; write `{{` for a brace");
         break;
       }
       flush();
+      auto close = static_cast<uint32_t>(brace);
       StrPiece piece;
       piece.value = placeholder(i + 1, close, piece.format);
       pieces.push_back(std::move(piece));
@@ -142,7 +139,11 @@ ExprId Parser::placeholder(uint32_t begin, uint32_t end, std::string& format) {
   uint32_t colon = end;
   int nested = 0;
   for (uint32_t i = begin; i < end;
-       ++i) {  // the last `:` outside brackets that is not half of `::`
+       ++i) {                // the last `:` outside brackets that is not half of `::`
+    if (source[i] == '"') {  // a string in the placeholder
+      size_t quote = closing_quote(std::string_view(source).substr(0, end), i + 1);
+      if (quote != std::string_view::npos) i = static_cast<uint32_t>(quote);
+    }
     char c = source[i];
     nested += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
     bool path = c == ':' && (source[i + 1] == ':' || source[i - 1] == ':');

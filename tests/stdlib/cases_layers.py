@@ -90,7 +90,7 @@ def make(File):
     t.write()
 
     t = File("layer_conv_transpose", "Transposed convolutions with strides and padding.",
-             ["std::nn::conv::{conv_transpose1d, conv_transpose2d}"])
+             ["std::nn::conv::{conv_transpose1d, conv_transpose2d, conv_transpose3d}"])
     for stride, pad in ((1, 0), (2, 0), (2, 1)):
         x, k = t.draw(2, 2, 2, 3), t.draw(2, 3, 3, 2)
         t.case({"x": (x, "n$, c$, h$, v$"), "k": (k, "c$, o$, r$, s$")}, f"conv_transpose2d[h$, v$](x$, k$, {stride}, {pad})",
@@ -98,6 +98,9 @@ def make(File):
         x, k = t.draw(2, 3), t.draw(2, 1, 3)
         t.case({"x": (x, "c$, v$"), "k": (k, "c$, o$, s$")}, f"conv_transpose1d[v$](x$, k$, {stride}, {pad})", "o$, q$",
                transposed(x, k, stride, pad))
+        x, k = t.draw(2, 2, 1, 2), t.draw(2, 1, 2, 3, 2)
+        t.case({"x": (x, "c$, d$, h$, v$"), "k": (k, "c$, o$, e$, r$, s$")}, f"conv_transpose3d[d$, h$, v$](x$, k$, {stride}, {pad})",
+               "o$, l$, p$, q$", transposed(x, k, stride, pad))
     t.write()
 
     for kind, f in (("max", np.max), ("avg", np.mean)):
