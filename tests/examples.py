@@ -20,6 +20,8 @@ os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs t
 
 DIGITS = "digits/generate.ein"  # writes the files that the other programs of that folder read
 
+MODULES = ("letters.ein",)  # used by programs
+
 # program: (the word of its last line, the number, by how much it may differ: rounding grows in long runs), and the
 # number of steps where it is shortened
 FIGURES = {
@@ -63,8 +65,9 @@ def problem_of(ein, path, folder, word, number, tolerance, steps=None):
             return "has no line `const steps = …;`"
         program = pathlib.Path(folder) / path.name
         program.write_text(text)
-        for data in path.parent.glob("*.idx"):
-            shutil.copy(data, folder)
+        for beside in [*path.parent.glob("*.idx"), *(path.parent / name for name in MODULES)]:
+            if beside.exists():
+                shutil.copy(beside, folder)
     done = subprocess.run([ein, "run", str(program.resolve())], capture_output=True, text=True, timeout=120, cwd=folder)
     if done.returncode:
         return f"status {done.returncode}: {done.stderr}"
@@ -101,7 +104,7 @@ def main(root, ein):
     folder = root.resolve() / "examples"
     readme = (folder / "README.md").read_text()
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.ein"))
-    problems = [(name, "has no figure in tests/examples.py") for name in names if name not in FIGURES]
+    problems = [(name, "has no figure in tests/examples.py") for name in names if name not in (*FIGURES, *MODULES)]
     problems += [(name, "does not exist") for name in FIGURES if name not in names]
     problems += [(name, "is not in examples/README.md") for name in names if f"({name})" not in readme]
     with tempfile.TemporaryDirectory() as current:
@@ -112,7 +115,7 @@ def main(root, ein):
                 problems.append((name, problem))
     for name, problem in problems:
         print(f"{name}: {problem}")
-    print(f"{len(names)} programs, {len(problems)} problems")
+    print(f"{len(names) - len(MODULES)} programs, {len(problems)} problems")
     return 1 if problems or not names else 0
 
 
