@@ -41,6 +41,7 @@ FIGURES = {
     "lorenz_fit.ein": ("error", 0.0038, 0.001),
     "lotka_volterra.ein": ("error", 0.0031, 0.0005),
     "lstm.ein": ("loss", 0.0022, 0.0003),
+    "mixed_precision.ein": ("error", 0.00768, 0.0003),
     "mlp.ein": ("loss", 0.0152, 0.0005),
     "newton.ein": ("value", 3.4e-20, 1e-19),
     "newton_cg.ein": ("norm", 1.8e-11, 1e-9),
