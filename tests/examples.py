@@ -69,7 +69,7 @@ def problem_of(ein, path, folder, word, number, tolerance, steps=None):
         for beside in [*path.parent.glob("*.idx"), *(path.parent / name for name in MODULES)]:
             if beside.exists():
                 shutil.copy(beside, folder)
-    done = subprocess.run([ein, "run", str(program.resolve())], capture_output=True, text=True, timeout=120, cwd=folder)
+    done = subprocess.run([ein, "run", str(program.resolve())], capture_output=True, text=True, timeout=300, cwd=folder)
     if done.returncode:
         return f"status {done.returncode}: {done.stderr}"
     if done.stderr:
