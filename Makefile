@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test bench-check bench bench-peers fuzz check-asan format clean
+.PHONY: build setup configure demo test bench-check bench bench-peers fuzz check-asan reference coverage format clean
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -59,6 +59,14 @@ check-asan: setup
 	@test -f $(BUILD)-asan/build.ninja || cmake -S . -B $(BUILD)-asan -G Ninja -DEIN_SANITIZE=ON
 	cmake --build $(BUILD)-asan -j $(JOBS)
 	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error
+
+# The pages of docs/library, from the doc comments of stdlib/.
+reference: build
+	python3 -B tests/meta/library_pages.py . $(BUILD)/ein --write
+
+# docs/library/coverage.md: every function of the library against differences, a minute of work.
+coverage: build
+	python3 -B tests/stdlib/coverage.py . $(BUILD)/ein --write
 
 format:
 	tools/setup.sh clang-format

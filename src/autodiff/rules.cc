@@ -1,6 +1,8 @@
 #include "autodiff/rules.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/check.h"
 #include "core/build.h"
@@ -29,6 +31,50 @@ Coef power_base(Module& m, ExprId x, ExprId n, DType t) {
   return {.num = apply(m, Op::Select, {apply(m, Op::Eq, {n, zero}), zero, slope})};
 }
 
+// The sum that a value is; null when it is none.
+const core::Reduce* as_sum(const Module& m, ExprId e) {
+  if (const auto* a = core::get_if<core::Access>(m, e)) {
+    const core::Family& f = m[a->family];
+    return f.generated && f.clauses.size() == 1 ? as_sum(m, f.clauses[0].body) : nullptr;
+  }
+  const auto* r = core::get_if<core::Reduce>(m, e);
+  return r && r->op == core::ReduceOp::Sum ? r : nullptr;
+}
+
+// The extents whose product `n` is.
+void factors_of(const Module& m, ExprId n, std::vector<ExprId>& out) {
+  if (core::const_int(m, n)) return;
+  if (const auto* a = core::get_if<core::Apply>(m, n); a && a->op == Op::Mul) {
+    for (ExprId x : a->args) factors_of(m, x, out);
+    return;
+  }
+  core::AffineForm f = core::affine_form(m, n);
+  bool one = f.constant == 0 && f.terms.size() == 1;
+  out.push_back(one ? f.terms[0].atom : n);
+}
+
+// Whether `n` is how many terms `sum` has: a sum of ones, or the product of its extents.
+bool counts(Module& m, ExprId n, const core::Reduce& sum) {
+  if (const core::Reduce* r = as_sum(m, n)) return core::get_if<core::IntLit>(m, r->body);
+  std::vector<ExprId> factors, extents;
+  factors_of(m, n, factors);
+  for (const core::Range& o : std::vector(sum.over)) extents.push_back(core::sub(m, o.hi, o.lo));
+  return std::all_of(factors.begin(), factors.end(), [&](ExprId f) {
+    return std::find(extents.begin(), extents.end(), f) != extents.end();
+  });
+}
+
+// What divides the tangent of `a` in `a / b`. The mean of nothing is 0 / 0 and has no slope
+// (decision 21): its tangent, a sum of nothing as well, is divided by 1.
+ExprId divisor(Module& m, ExprId a, ExprId b) {
+  const auto* c = core::get_if<core::Apply>(m, b);
+  const core::Reduce* sum = as_sum(m, a);
+  if (!sum || !c || c->op != Op::Cast || m[c->args[0]].type != DType::I64) return b;
+  ExprId n = c->args[0];
+  if (core::const_int(m, n) || !counts(m, n, *sum)) return b;
+  return core::cast(m, apply(m, Op::Max, {n, core::int_lit(m, 1)}), m[b].type);
+}
+
 }  // namespace
 
 Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, size_t k) {
@@ -55,7 +101,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Add: return one;
     case Op::Sub: return left ? one : minus(one);
     case Op::Mul: return by(left ? b : a);
-    case Op::Div: return left ? over(b) : minus({{.num = r, .den = b}, {}});
+    case Op::Div: return left ? over(divisor(m, a, b)) : minus({{.num = r, .den = b}, {}});
     case Op::Neg: return minus(one);
     case Op::Pow:
       if (left) return {power_base(m, a, b, t), {}};

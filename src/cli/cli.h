@@ -101,6 +101,7 @@ struct GradcheckCommand {
   std::string of, value;
   std::vector<std::string> wrt;
   bool seed_tolerances = false;
+  bool quick = false;
   std::string format = "text";
 };
 
@@ -138,6 +139,14 @@ struct TestCommand {
   CommonOptions common;  // how diagnostics look
 };
 
+struct DocCommand {
+  std::vector<std::string> files;
+  bool library = false;  // the standard library instead
+  std::string out;       // a folder for pages; empty: to standard output
+  std::string format = "markdown";
+  CommonOptions common;  // how diagnostics look
+};
+
 struct NewCommand {
   std::string name;
 };
@@ -153,6 +162,7 @@ int fix_verb(const FixCommand& command);
 int explain_verb(const ExplainCommand& command);
 int audit_verb(const AuditCommand& command);
 int test_verb(const TestCommand& command);
+int doc_verb(const DocCommand& command);
 int new_verb(const NewCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.

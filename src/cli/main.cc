@@ -178,6 +178,8 @@ int dispatch(int argc, char** argv) {
                             "compare this value of the program instead of what is derived");
   gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
                           "a fixed table of tolerances and steps per type");
+  gradcheck_app->add_flag("--quick", gradcheck.quick,
+                          "leave out the printed source, the reference evaluator and products");
   gradcheck_app->add_option("--format", gradcheck.format, "how the report looks")
       ->check(CLI::IsMember({"text", "json"}));
 
@@ -225,6 +227,15 @@ int dispatch(int argc, char** argv) {
   add_no_cache(*test_app, test.no_cache);
   add_error_format(*test_app, test.common);
 
+  DocCommand doc;
+  CLI::App* doc_app = app.add_subcommand("doc", "write the reference of modules from doc comments");
+  doc_app->add_option("FILES", doc.files, "the modules; - for standard input");
+  doc_app->add_flag("--library", doc.library, "describe the standard library");
+  doc_app->add_option("--out", doc.out, "a folder: a page for every module, and index.md");
+  doc_app->add_option("--format", doc.format, "how it looks; json runs no examples")
+      ->check(CLI::IsMember({"markdown", "json"}));
+  add_error_format(*doc_app, doc.common);
+
   NewCommand create;
   CLI::App* new_app = app.add_subcommand("new", "start a program in a new folder");
   new_app->add_option("NAME", create.name, "the folder")->required();
@@ -253,6 +264,7 @@ int dispatch(int argc, char** argv) {
   if (*explain_app) return explain_verb(explain);
   if (*audit_app) return audit_verb(audit);
   if (*test_app) return test_verb(test);
+  if (*doc_app) return doc_verb(doc);
   if (*new_app) return new_verb(create);
   return grad_verb(grad);
 }

@@ -91,6 +91,31 @@ ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
   }
 }
 
+// Two literals of a narrower integer type, where their result is one of that type too: what
+// overflows or divides by zero is left to the run, which may have to say so.
+ExprId fold_ints(Module& m, Op op, const std::vector<ExprId>& args) {
+  const auto* a = get_if<IntLit>(m, args[0]);
+  const auto* b = args.size() == 2 ? get_if<IntLit>(m, args[1]) : nullptr;
+  DType type = m[args[0]].type;
+  if (!a || !b || type != DType::I32) return {};
+  int64_t v = 0;
+  switch (op) {
+    case Op::Add: v = a->value + b->value; break;
+    case Op::Sub: v = a->value - b->value; break;
+    case Op::Mul: v = a->value * b->value; break;
+    case Op::Div:
+      if (b->value == 0) return {};
+      v = a->value / b->value;
+      break;
+    case Op::Mod:
+      if (b->value == 0) return {};
+      v = a->value % b->value;
+      break;
+    default: return {};
+  }
+  return v == static_cast<int32_t>(v) ? int_lit(m, v, type) : ExprId{};
+}
+
 ExprId fold_compare(Module& m, Op op, ExprId a, ExprId b) {
   if (m[a].type != DType::I64) return {};
   AffineForm d = combine(affine_form(m, a), affine_form(m, b), -1);
@@ -140,7 +165,7 @@ ExprId fold_logic(Module& m, Op op, const std::vector<ExprId>& args) {
 // -literal: exact for floats, wrapping for integers.
 ExprId fold_neg(Module& m, ExprId a, Span span) {
   DType t = m[a].type;
-  if (const auto* f = get_if<FloatLit>(m, a)) return float_lit(m, -f->value, t, span);
+  if (const auto* f = get_if<FloatLit>(m, a)) return float_lit(m, -f->written, t, span);
   if (const auto* i = get_if<IntLit>(m, a)) return int_lit(m, wrap_mul(i->value, -1), t, span);
   return {};
 }
@@ -187,7 +212,7 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
 
 ExprId float_lit(Module& m, double value, DType type, Span span) {
   EIN_CHECK(is_float(type), "float literal of a non-float type");
-  return make(m, FloatLit{round_to(type, value)}, type, span, 0);
+  return make(m, FloatLit{round_to(type, value), value}, type, span, 0);
 }
 
 ExprId int_lit(Module& m, int64_t value, DType type, Span span) {
@@ -226,7 +251,9 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
   switch (info(op).cls) {
     case OpClass::Arith:
       if (op == Op::Neg) folded = fold_neg(m, args[0], span);
-      if (!folded && first == DType::I64) folded = fold_i64(m, op, args);
+      if (!folded && is_int(first)) {
+        folded = first == DType::I64 ? fold_i64(m, op, args) : fold_ints(m, op, args);
+      }
       break;
     case OpClass::Compare:
       type = DType::Bool;

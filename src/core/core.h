@@ -71,7 +71,9 @@ const char* name_of(ReduceOp op);
 
 // ---- nodes -------------------------------------------------------------------------------------
 
-struct FloatLit { double value; };     // of the node's float type
+// A value of the node's float type, and what was written before it was rounded to that: for `widen` alone, no part of
+// equality.
+struct FloatLit { double value, written; };
 struct IntLit { int64_t value; };      // of the node's integer type
 struct BoolLit { bool value; };
 

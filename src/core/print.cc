@@ -307,6 +307,13 @@ class Printer {
     for (const Route& r : n.routes) {
       gates.push_back(at_least(route_value(r.to), kSum) + " == " + names_[r.slot]);
     }
+    // Source has to mention what it sums over: a condition that always holds does.
+    uint64_t mentioned = m_[n.body].free | (n.gate ? m_[n.gate].free : 0);
+    for (const Route& r : n.routes) mentioned |= m_[r.to].free | uint64_t{1} << r.slot;
+    for (size_t k = 0; k < n.over.size() && !brief_; ++k) {
+      if (mentioned >> (n.first + k) & 1) continue;
+      gates.push_back(names_[n.first + k] + " >= " + at_least(expr(n.over[k].lo), kSum));
+    }
     names_.resize(n.first);
     std::string where = gates.empty() ? "" : fmt::format(" where {}", fmt::join(gates, " && "));
     return {fmt::format("{}[{}]({}{})", name_of(n.op), fmt::join(binders, ", "), body, where),

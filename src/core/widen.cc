@@ -16,7 +16,7 @@ ExprId widened(Module& m, ExprId e) {
   if (const auto* c = std::get_if<Call>(&x.node)) return call(m, c->function, c->args, x.span);
   if (!narrow(x.type)) return e;
   if (const auto* lit = std::get_if<FloatLit>(&x.node)) {
-    return float_lit(m, lit->value, DType::F64, x.span);
+    return float_lit(m, lit->written, DType::F64, x.span);
   }
   const auto* a = std::get_if<Apply>(&x.node);
   if (a && a->op == Op::Cast) return cast(m, a->args[0], DType::F64, x.span);

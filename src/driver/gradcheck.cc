@@ -31,10 +31,15 @@ using Verdict = Comparison::Verdict;
 // A program and the values wanted of it, compiled once.
 class Evaluator {
  public:
-  Evaluator(Module m, const std::vector<std::string>& wanted) : m_(std::move(m)) {
+  // What runs once is not worth optimising, nor what is small.
+  enum class Runs { Once, Often };
+  Evaluator(Module m, const std::vector<std::string>& wanted, Runs runs = Runs::Often)
+      : m_(std::move(m)) {
     std::set<std::string> distinct(wanted.begin(), wanted.end());
     for (const std::string& name : distinct) wanted_.push_back(m_.find(intern(name)));
-    auto compiled = compile_native(m_, wanted_);
+    NativeOptions options;
+    if (runs == Runs::Once) options.opt_level = 0;
+    auto compiled = compile_native(m_, wanted_, options);
     if (auto* native = std::get_if<std::shared_ptr<Native>>(&compiled)) native_ = *native;
   }
 
@@ -277,6 +282,7 @@ class Comparer {
       consider(s.derived, s.slope.value, allowed, s.where);
     }
     out.compared = static_cast<int64_t>(seen_.size());
+    out.error = std::max(worst, 0.0);
     if (worst > 1) {
       out.verdict = Verdict::Wrong;
       return;
@@ -305,6 +311,7 @@ class Comparer {
       consider(n.own->get_float(c), v, loose.absolute * largest + loose.relative * std::fabs(v),
                cell_text(out.name, *n.family, c, n.wide->shape()));
     }
+    exactly.own_error = out.own_error = std::max(worst, 0.0);
     if (worst > 1) {
       out.verdict = Verdict::Imprecise;
     } else {
@@ -321,31 +328,41 @@ class Comparer {
   double scale_ = 0;
 };
 
-bool near(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
-  return a == b || std::fabs(a - b) <= 1e-8 * std::max({1.0, std::fabs(a), std::fabs(b)});
+// How far apart two numbers are, in units of what is allowed between two ways to the same one.
+double apart(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? 0 : INFINITY;
+  if (a == b) return 0;
+  return std::fabs(a - b) / (1e-8 * std::max({1.0, std::fabs(a), std::fabs(b)}));
 }
 
-// Both directions of differentiation, in f64: every derivative from either side, and
-// <J v, w> = <v, Jᵀ w> for random v and w. What disagrees; empty: nothing.
+// Both directions of differentiation, in f64: every derivative from either side, and (unless
+// `quick`) <J v, w> = <v, Jᵀ w> for random v and w. What disagrees; empty: nothing.
+// Comparison k gets the forward error of derivative k.
 std::string directions_agree(const Module& wide, const std::vector<Derivative>& all,
-                             const Evaluator::Values& reverse, const core::Inputs& point) {
+                             const Evaluator::Values& reverse, const core::Inputs& point,
+                             bool quick, std::vector<Comparison>& comparisons) {
   std::vector<std::string> holders;
   for (const Derivative& d : all) {
     if (d.why_not.empty()) holders.push_back(d.holder);
   }
   auto forward = derive_forward(wide);
   if (auto* why = std::get_if<std::string>(&forward)) return "forward mode fails: " + *why;
-  auto result = Evaluator(std::move(std::get<Module>(forward)), holders)(point);
+  constexpr auto kOnce = Evaluator::Runs::Once;
+  auto result = Evaluator(std::move(std::get<Module>(forward)), holders, kOnce)(point);
   if (auto* e = std::get_if<RuntimeError>(&result)) return "forward mode fails: " + e->message;
-  for (const std::string& h : holders) {
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (!all[k].why_not.empty()) continue;
+    const std::string& h = all[k].holder;
     const Tensor &a = reverse.at(h), &b = std::get<Evaluator::Values>(result).at(h);
     for (int64_t i = 0; i < a.size(); ++i) {
-      if (near(a.get_float(i), b.get_float(i))) continue;
+      double off = apart(a.get_float(i), b.get_float(i));
+      comparisons[k].forward_error = std::max(comparisons[k].forward_error, off);
+      if (off <= 1) continue;
       return fmt::format("forward and reverse differ in `{}`, cell {}: {} and {}", h, i,
                          b.get_float(i), a.get_float(i));
     }
   }
+  if (quick) return "";
   std::set<std::pair<std::string, std::string>> done;
   for (const Derivative& d : all) {
     if (!d.why_not.empty() || !done.insert({d.of, d.wrt}).second) continue;
@@ -356,11 +373,11 @@ std::string directions_agree(const Module& wide, const std::vector<Derivative>& 
       for (int64_t i = 0; i < t.size(); ++i) t.set_float(i, normal_of(philox(name == p.v, i)));
       inputs[name] = t;
     }
-    auto both = Evaluator(derive(std::move(p.module)), {p.left, p.right})(inputs);
+    auto both = Evaluator(derive(std::move(p.module)), {p.left, p.right}, kOnce)(inputs);
     auto* values = std::get_if<Evaluator::Values>(&both);
     if (!values) continue;  // it is too large, or an address is not the program's own
     double left = values->at(p.left).get_float(0), right = values->at(p.right).get_float(0);
-    if (std::isfinite(left) && std::isfinite(right) && !near(left, right)) {
+    if (std::isfinite(left) && std::isfinite(right) && apart(left, right) > 1) {
       return fmt::format("<J v, w> is {} and <v, Jᵀ w> is {} for {}", left, right, d.request);
     }
   }
@@ -442,7 +459,8 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
     c.note = d.why_not;
     return c;
   };
-  if (options.agree) out.printed = printed_agrees(compiled.module, compile_options, name);
+  if (options.agree && !options.quick)
+    out.printed = printed_agrees(compiled.module, compile_options, name);
   if (holders.empty()) {
     for (const Derivative& d : all) out.requests.push_back(start(d));
     return out;
@@ -456,14 +474,16 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   wanted.insert(wanted.end(), held.begin(), held.end());
   p.own = std::make_unique<Evaluator>(derive(asked), wanted);
   Module wide = core::widen(asked);
-  p.wide = std::make_unique<Evaluator>(derive(wide), wanted);
+  p.wide = std::make_unique<Evaluator>(derive(wide), wanted, Evaluator::Runs::Once);
   Shifted moved = shifted(wide, dens, held);
   p.names = moved.moved;
   std::vector<std::string> observed = nums;
   for (std::string& n : observed) {
     if (auto it = p.names.find(n); it != p.names.end()) n = it->second;
   }
-  p.moved = std::make_unique<Evaluator>(derive(moved.module), observed);
+  p.moved =
+      std::make_unique<Evaluator>(derive(moved.module), observed,
+                                  options.quick ? Evaluator::Runs::Once : Evaluator::Runs::Often);
 
   // A point where the program runs and its numerators are numbers.
   std::vector<FamilyId> needed = p.own->needed();
@@ -536,7 +556,8 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   }
   if (!options.agree) return out;
   core::Inputs base = core::widen(inputs);
-  out.directions = directions_agree(wide, all, *exact, base);
+  out.directions = directions_agree(wide, all, *exact, base, options.quick, out.requests);
+  if (options.quick) return out;
   std::vector<std::string> real;  // those of the program itself
   for (const std::string& h : holders) {
     if (compiled.module.find(intern(h))) real.push_back(h);

@@ -22,7 +22,8 @@ namespace ein {
 struct GradcheckOptions {
   ExtraRequest named;                // only this derivative
   std::vector<std::string> holders;  // only the requests that these values are
-  bool agree = true;                 // look also at the printed source and at native code
+  bool agree = true;                 // look also at the other ways to the same numbers
+  bool quick = false;                // of those only at forward mode; for small programs
   std::string value;                 // what is claimed to be it, instead of what autodiff derives
   bool seed_tolerances = false;      // a table of rtol, atol and step per type
   int samples = 48;                  // cells of a denominator
@@ -45,6 +46,10 @@ struct Comparison {
   // gives).
   std::string worst_at;
   double derived = 0, expected = 0;
+  // The largest error in units of what is allowed (above 1: it is too large): in f64 against
+  // differences, in the program's own type against f64 (0 where that is f64), and forward against
+  // reverse (0 where GradcheckOptions::agree is off).
+  double error = 0, own_error = 0, forward_error = 0;
 };
 
 struct GradcheckReport {

@@ -1,28 +1,32 @@
 #include "driver/library.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <string_view>
+#include <iterator>
 
 namespace ein {
 namespace {
 
-struct Embedded {
-  std::string_view name, text;
-};
-
-constexpr Embedded kLibrary[] = {
+constexpr LibraryFile kLibrary[] = {
 #include "stdlib.inc"
 };
 
 std::optional<sema::ModuleText> standard(const std::string& file, std::vector<std::string>& tried) {
-  for (const Embedded& e : kLibrary) {
-    if (e.name == file) return sema::ModuleText{"std/" + file, std::string(e.text)};
+  for (const LibraryFile& e : kLibrary) {
+    if (e.path == file) return sema::ModuleText{"std/" + file, std::string(e.text)};
   }
   tried.push_back("std/" + file + " in the standard library");
   return std::nullopt;
 }
 
 }  // namespace
+
+std::vector<LibraryFile> library_files() {
+  std::vector<LibraryFile> out(std::begin(kLibrary), std::end(kLibrary));
+  std::sort(out.begin(), out.end(),
+            [](const LibraryFile& a, const LibraryFile& b) { return a.path < b.path; });
+  return out;
+}
 
 sema::ReadModule module_reader(const ReadFile& read_file, const std::string& program) {
   return [=](const std::string& importer, const std::string& path,

@@ -4,6 +4,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sema/modules.h"
 
@@ -14,5 +16,12 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 
 // Paths resolve from the folder of the importing file, then from that of the program.
 sema::ReadModule module_reader(const ReadFile& read_file, const std::string& program);
+
+// The modules of the standard library, by the paths of their files below its folder
+// (`nn/conv.ein`), in that order.
+struct LibraryFile {
+  std::string_view path, text;
+};
+std::vector<LibraryFile> library_files();
 
 }  // namespace ein

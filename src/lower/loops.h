@@ -243,6 +243,10 @@ struct Program {
   std::vector<Kernel> kernels;
 };
 
+// Takes reductions over the same steps in one pass (fuse.cc).
+void fuse_sums(Program& p);
+// Sets the first and last steps of recurrences apart (split.cc).
+void split_steps(Program& p);
 // Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
 // (share.cc).
 void share_loops(Program& p, int64_t work);

@@ -81,6 +81,10 @@ loops::Program lower(plan::Plan& plan) {
   }
   // A function may call further ones.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
+  if (plan.overflow == plan::Overflow::Wraps) {
+    loops::fuse_sums(p);
+    loops::split_steps(p);
+  }
   loops::share_loops(p, plan.chunk_work);
   return p;
 }

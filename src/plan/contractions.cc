@@ -164,17 +164,27 @@ struct Isolation {
     f.dtype = type;
     f.generated = true;
     f.span = span;
-    std::vector<ExprId> at, low;
+    std::vector<ExprId> at, low, starts;
     Clause clause;
     for (ExprId e : axes) {
       ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
       if (!most || !least) return {};
-      low.push_back(neg(m, least));
+      // A coordinate keeps its numbers: shifted, a sequential one would be read at another step.
+      const auto* s = get_if<Slot>(m, e);
+      bool keeps = s && m[facts.slots[s->n].lo].free == 0;
+      low.push_back(keeps ? int_lit(m, 0) : neg(m, least));
       at.push_back(sub(m, e, low.back()));
       ExprId extent = add(m, sub(m, most, low.back()), int_lit(m, 1));
-      const auto* s = get_if<Slot>(m, e);
       f.coords.push_back({s ? names[s->n] : Symbol{}, extent});
       clause.box.push_back({int_lit(m, 0), extent});
+      starts.push_back(keeps ? facts.slots[s->n].lo : int_lit(m, 0));
+    }
+    for (size_t k = 0; k < starts.size(); ++k) {
+      if (const_int(m, starts[k]) == 0) continue;
+      std::vector<Range> below = clause.box;
+      below[k].hi = starts[k];
+      f.clauses.push_back({below, number(m, 0, type), span});
+      clause.box[k].lo = starts[k];
     }
     bool ok = true;
     std::unordered_map<ExprId, ExprId> memo;
@@ -447,11 +457,12 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
 
 }  // namespace
 
-void isolate_contractions(Module& m, const Schedule& order) {
+void isolate_contractions(Module& m, const Schedule& order, const std::set<FamilyId>& except) {
   Arounds arounds;
   note_sequences(order.steps, arounds);
   size_t families = m.families.size();  // those that are added are as they should be
   for (uint32_t i = 0; i < families; ++i) {
+    if (except.contains(FamilyId(i))) continue;
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
       isolate(m, FamilyId(i), c, arounds[FamilyId(i)]);
     }

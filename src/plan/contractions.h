@@ -9,12 +9,16 @@
 // finite, the sum is taken again as it was written.
 #pragma once
 
+#include <set>
+
 #include "core/core.h"
 #include "core/groups.h"
 
 namespace ein::plan {
 
 // `order` is that of the module as it is; a coordinate that runs in sequence is none of an operand.
-void isolate_contractions(core::Module& m, const core::Schedule& order);
+// The families in `except` stay as they are.
+void isolate_contractions(core::Module& m, const core::Schedule& order,
+                          const std::set<core::FamilyId>& except = {});
 
 }  // namespace ein::plan

@@ -177,6 +177,28 @@ void read_as_extents(Module& m) {
   rewrite_all(m, [&](ExprId e) { return rewrite(m, e, extent); });
 }
 
+// Sums of products in the form that contractions are found in. Families that have no legal order
+// after that are left as they were.
+void isolate(Module& m, const std::vector<FamilyId>& wanted) {
+  std::set<FamilyId> except;
+  for (;;) {
+    core::Module split = m;
+    split_small_sums(split);
+    isolate_contractions(split, schedule(split, wanted), except);
+    merge_equal(split);
+    auto cycle = schedule(split, wanted).cycle;
+    if (!cycle) {
+      m = std::move(split);
+      return;
+    }
+    size_t before = except.size();
+    for (FamilyId id : cycle->families) {
+      if (id.v < m.families.size()) except.insert(id);
+    }
+    if (except.size() == before) return;
+  }
+}
+
 }  // namespace
 
 const char* name_of(AxisKind kind) {
@@ -202,13 +224,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
-  if (free_order && choices.contractions) {
-    core::Module split = plan.module;
-    split_small_sums(split);
-    isolate_contractions(split, schedule(split, wanted));
-    merge_equal(split);
-    if (!schedule(split, wanted).cycle) plan.module = std::move(split);
-  }
+  if (free_order && choices.contractions) isolate(plan.module, wanted);
   const Module before = plan.module;
   plan.overflow = choices.overflow;
   plan.inlined = inline_families(plan.module, wanted, choices);

@@ -3,6 +3,7 @@ installed tree (pkg-config, find_package). Usage: test_api.py ROOT BUILD"""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,15 @@ class Api(unittest.TestCase):
         self.assertEqual(self.run_ok(self.compile(ROOT / "examples/cpp/descent.cc", *self.beside())),
                          "y = 1.000 + 2.000 x, loss 0.000000\n")
 
+    def test_the_tour(self):
+        text = (ROOT / "docs/tour.md").read_text()
+        blocks = re.findall(r"^```cpp\n(.*?)^```$\n+^```output\n(.*?)^```$", text, re.M | re.S)
+        self.assertTrue(blocks)
+        for source, output in blocks:
+            path = self.folder / "tour.cc"
+            path.write_text(source)
+            self.assertEqual(self.run_ok(self.compile(path, *self.beside())), output)
+
     def test_in_c(self):
         print(self.run_ok(self.compile(ROOT / "tests/api/api_test.c", *self.beside())), end="")
 
@@ -50,7 +60,7 @@ class Api(unittest.TestCase):
         found = sorted(line.split()[-1] for line in names)
         self.assertTrue(all(n.startswith("ein_") for n in found), found)
         header = (ROOT / "include/einlang/einlang.h").read_text()
-        declared = sorted(set(__import__("re").findall(r"EIN_API [^;(]*?\b(ein_\w+)\(", header)))
+        declared = sorted(set(re.findall(r"EIN_API [^;(]*?\b(ein_\w+)\(", header)))
         self.assertEqual([n for n in found if not n.startswith("ein_standalone")], declared)
 
     def test_cache(self):

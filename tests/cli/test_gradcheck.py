@@ -224,6 +224,14 @@ let dy = @y / @x;
         self.assertEqual(report["rules"][0]["verdict"], "wrong")
         self.assertEqual(set(report["rules"][0]["worst"]), {"at", "derived", "differences"})
 
+    def test_quick(self):
+        result = self.ein("-", "--quick", stdin=MATMUL)
+        self.expect(result, 0, "dA: @loss / @A — agrees (12 cells, 2 directions)\nthe same forward and in reverse\n")
+        report = json.loads(self.ein("-", "--quick", "--format", "json", stdin=MATMUL).stdout)
+        errors = report["requests"][0]["errors"]
+        self.assertEqual(set(errors), {"differences", "own_type", "forward"})
+        self.assertTrue(all(0 <= e < 1 for e in errors.values()), errors)
+
     def test_bad_input(self):
         self.check("let x = 1.0;\n", 2, err="the program asks for no derivative: name one, as in --of loss --wrt W")
         self.check("let x = y;\n", 1, err="E0201")

@@ -2,62 +2,77 @@
 
 ```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
 ```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
-it prints, on both back ends. (The pages of docs/errors have a check of their own.)"""
+it prints, on both back ends; a block ```message is what `ein check program.ein` says of it. The programs of a page are
+run in one folder, in order, so that one may read what another wrote. (The pages of docs/errors have a check of their own; C++ on a page is compiled by tests/api.)"""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$(?:\n+^```output\n(.*?)^```$)?", re.M | re.S)
+BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$(?:\n+^```(output|message)\n(.*?)^```$)?", re.M | re.S)
 
 
 def ein_blocks(text):
-    """(line, marker, program, output) of every ein block."""
+    """(line, marker, program, output, message) of every ein block."""
     for m in BLOCK.finditer(text):
         language, _, marker = m.group(1).partition(",")
         if language == "ein":
-            yield text.count("\n", 0, m.start()) + 1, marker, m.group(2), m.group(3)
+            said = {m.group(3): m.group(4)}
+            yield text.count("\n", 0, m.start()) + 1, marker, m.group(2), said.get("output"), said.get("message")
 
 
-def codes_of(ein, program):
-    done = subprocess.run([ein, "check", "-", "--error-format", "json"], input=program,
-                          capture_output=True, text=True, timeout=60)
+def run(ein, folder, *args, program=""):
+    return subprocess.run([ein, *args], input=program, capture_output=True, text=True, timeout=60, cwd=folder,
+                          env={**os.environ, "NO_COLOR": "1"})
+
+
+def codes_of(ein, folder, program):
+    done = run(ein, folder, "check", "-", "--error-format", "json", program=program)
     if done.returncode not in (0, 1):
         return [f"status {done.returncode}: {done.stderr}"]
     return [json.loads(line)["code"] for line in done.stderr.splitlines()]
 
 
-def check_block(ein, marker, program, output):
+def check_block(ein, folder, marker, program, output, message):
     kind, _, code = marker.partition("=")
     if marker and (kind not in ("error", "warning") or not code):
         return f"unknown marker `{marker}`"
     expected = [code] if code else []
-    found = codes_of(ein, program)
+    found = codes_of(ein, folder, program)
     if found != expected:
         return f"has {found or 'no diagnostic'}, expected {expected or 'none'}"
     for backend in ("ref", "native") if output is not None else ():
-        done = subprocess.run([ein, "run", "-", "--backend", backend], input=program,
-                              capture_output=True, text=True, timeout=60)
+        done = run(ein, folder, "run", "-", "--backend", backend, program=program)
         if done.stdout != output or done.returncode != 0:
             return f"prints, with --backend {backend}:\n{done.stdout}{done.stderr}"
+    if message is not None:
+        pathlib.Path(folder, "program.ein").write_text(program)
+        done = run(ein, folder, "check", "program.ein")
+        if done.stderr != message:
+            return f"is answered with:\n{done.stderr}"
     return None
 
 
 def check_text(ein, text):
     blocks = list(ein_blocks(text))
-    results = [(line, check_block(ein, *rest)) for line, *rest in blocks]
+    with tempfile.TemporaryDirectory() as folder:
+        results = [(line, check_block(ein, folder, *rest)) for line, *rest in blocks]
     return len(blocks), [(line, problem) for line, problem in results if problem]
 
 
 def self_test(ein):
     good = ("```ein\nprint(1);\n```\n\n```output\n1\n```\n```ein,error=E0201\nlet a = b;\n```\n"
-            "```sh\nnot ein\n```\n")
-    assert check_text(ein, good) == (2, []), check_text(ein, good)
+            "```sh\nnot ein\n```\n```ein\nsave(\"a.npy\", [1]);\nprint(1);\n```\n```output\n1\n```\n"
+            "```ein\nlet a = load(\"a.npy\");\n```\n")
+    assert check_text(ein, good) == (4, []), check_text(ein, good)
     for bad in ("```ein\nlet a = b;\n```\n", "```ein,error=E0202\nlet a = b;\n```\n",
                 "```ein,error=E0201\nlet a = 1;\n```\n", "```ein,fails\nlet a = 1;\n```\n",
                 "```ein\nprint(1);\n```\n\n```output\n2\n```\n",
+                "```ein,error=E0201\nlet a = b;\n```\n```message\nerror[E0201]: no\n```\n",
                 "```ein\nlet x = [1.0, 2.0]; let y = sum[k](x[k + 1]);\n```\n"):
         assert check_text(ein, bad)[1], bad
 
@@ -75,4 +90,4 @@ def main(root, ein):
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2]))
+    sys.exit(main(pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())))

@@ -1,0 +1,197 @@
+"""How the arguments of the library's functions are drawn for tests/stdlib/coverage.py: data only.
+
+A function is called at three shapes. Everything follows from its signature, but for what stands here. A draw is
+
+    normal             the default of a float
+    unit               between 0.1 and 0.9: a probability, a weight
+    positive           between 0.5 and 2.5
+    spread             normal, but no closer to 0 than 0.5
+    regular            a matrix with a strong diagonal
+    symmetric          a symmetric matrix whose eigenvalues are well apart (differentiated through what it is made of)
+    definite           a symmetric positive matrix (likewise)
+    coin               a boolean, true in two of three cells
+    below NAME         an address along the coordinate NAME, or an integer below a number
+    = TEXT             an integer or a boolean, as written; a list of three: one for every shape
+    a number           a float that is held at this value in every shape, and differentiated all the same
+    |t, y| …           a function value
+
+`extents` and `packs` give coordinates their extents in the three shapes, where the signature leaves too much open;
+`results` says how many there are where the signature does not."""
+
+# Parameters by name, wherever nothing else is said.
+BY_NAME = {
+    "stride": ["= 1", "= 2", "= 1"],
+    "padding": ["= 1", "= 0", "= 1"],
+    "dilation": ["= 1", "= 2", "= 1"],
+    "groups": "= 2",
+    "size": "= 2",
+    "seed": "= 7",
+    "n": ["= 5", "= 3", "= 4"],
+    "steps": ["= 3", "= 4", "= 1"],
+    "eps": "0.1",
+    "rate": "unit",
+    "momentum": "unit",
+    "decay": "unit",
+    "beta1": "unit",
+    "beta2": "unit",
+    "alpha": "unit",
+    "delta": "0.7",
+    "running_variance": "positive",
+    "second": "positive",
+    "square": "positive",
+    "label": "below j",
+    "rows": ["= 2", "= 3", "= 4"],
+    "cols": ["= 3", "= 2", "= 5"],
+    "u": "unit",
+}
+
+WINDOWS = {"h": [4, 5, 3], "w": [3, 4, 5], "d": [3, 4, 3], "kh": [3, 2, 3], "kw": [2, 2, 3], "kd": [2, 2, 2],
+           "p": [4, 2, 3], "q": [4, 2, 5]}
+WIDE = {"j": [4, 3, 5]}
+TALL = {"m": [4, 3, 5], "n": [2, 3, 3]}
+PROBABLE = {"p": "unit", "y": "unit", "t": "unit", "q": "unit"}
+
+BY_FUNCTION = {
+    # array
+    "array.one_hot": {"label": "below 3"},
+    "array.slice": {"from": "= 1", "to": "= 3", "extents": WIDE},
+    "array.split": {"at": "= 1", "extents": WIDE, "results": 2},
+    "array.pad": {"before": ["= 1", "= 0", "= 2"], "after": ["= 2", "= 1", "= 0"]},
+    "array.roll": {"by": ["= 1", "= -1", "= 3"]},
+    "array.tile": {"times": "= 2"},
+    "array.repeat": {"times": "= 3"},
+    "array.rows_of": {"cols": ["= 2", "= 3", "= 1"], "extents": {"k": [6, 6, 4]}},
+    "array.diff": {"extents": WIDE},
+    "array.topk": {"k": "= 2", "extents": WIDE, "results": 2},
+    "array.histogram": {"lo": "-1.0", "hi": "1.0", "bins": "= 4"},
+    "array.take": {"at": "below j", "extents": WIDE},
+    "array.scatter_add": {"at": "below 3", "n": "= 3"},
+    # linalg
+    "linalg.cholesky": {"a": "definite"},
+    "linalg.solve_lower": {"l": "regular"},
+    "linalg.solve_upper": {"u": "regular"},
+    "linalg.solve_positive": {"a": "definite"},
+    "linalg.lu": {"a": "regular"},
+    "linalg.solve": {"a": "regular"},
+    "linalg.inverse": {"a": "regular"},
+    "linalg.det": {"a": "regular"},
+    "linalg.logdet": {"a": "definite"},
+    "linalg.qr": {"extents": TALL},
+    "linalg.eigenvalues": {"a": "symmetric"},
+    "linalg.eigenvectors": {"a": "symmetric"},
+    "linalg.eigh": {"a": "symmetric"},
+    "linalg.singular_values": {"extents": TALL},
+    "linalg.right_vectors": {"extents": TALL},
+    "linalg.svd": {"extents": TALL},
+    "linalg.least_squares": {"extents": TALL},
+    # loss
+    "loss.smooth_l1": {"beta": "0.7"},
+    "loss.bce": PROBABLE,
+    "loss.bce_safe": {**PROBABLE, "eps": "0.05"},
+    "loss.cross_entropy_soft": {"t": "unit"},
+    "loss.focal": {**PROBABLE, "gamma": "2.0"},
+    "loss.kl_divergence": PROBABLE,
+    "loss::backward.smooth_l1_backward": {"beta": "0.7"},
+    "loss::backward.bce_backward": PROBABLE,
+    "loss::backward.bce_safe_backward": {**PROBABLE, "eps": "0.05"},
+    "loss::backward.cross_entropy_soft_backward": {"t": "unit"},
+    "loss::backward.focal_backward": {**PROBABLE, "gamma": "2.0"},
+    "loss::backward.kl_divergence_backward": PROBABLE,
+    # math
+    "math.reciprocal": {"x": "spread"},
+    "math.rsqrt": {"x": "positive"},
+    "math.log2": {"x": "positive"},
+    "math.log10": {"x": "positive"},
+    "math.acosh": {"x": "1.0 + positive"},
+    "math.atanh": {"x": "2.0 * unit - 1.0"},
+    "math.clamp": {"lo": "-0.5", "hi": "0.5"},
+    "math.clip": {"lo": "-0.5", "hi": "0.5"},
+    "math.logit": {"p": "unit"},
+    "math.log_safe": {"x": "positive"},
+    "math.sqrt_safe": {"x": "positive"},
+    "math.divide_safe": {"b": "spread"},
+    "math.xlogy": {"y": "positive"},
+    "math.lgamma": {"x": "positive"},
+    "math.digamma": {"x": "positive"},
+    "math.gamma": {"x": "positive"},
+    "math.lbeta": {"a": "positive", "b": "positive"},
+    # metrics
+    "metrics.accuracy": {"p": "below 3", "label": "below 3"},
+    "metrics.topk_accuracy": {"k": "= 2", "extents": WIDE},
+    "metrics.confusion_matrix": {"p": "below 3", "label": "below 3", "classes": "= 3"},
+    "metrics.precision": {"c": "below 9"},
+    "metrics.recall": {"c": "below 9"},
+    "metrics.f1": {"c": "below 9"},
+    # nn
+    "nn::attention.masked_attention": {"mask": "coin"},
+    "nn::attention.sinusoidal_positions": {"d": "= 4"},
+    "nn::attention.rotary": {"extents": {"d": [4, 2, 6]}},
+    "nn::backward.log_backward": {"x": "positive"},
+    "nn::backward.log10_backward": {"x": "positive"},
+    "nn::backward.log2_backward": {"x": "positive"},
+    "nn::backward.sqrt_backward": {"x": "positive"},
+    "nn::backward.clip_backward": {"lo": "-0.5", "hi": "0.5"},
+    "nn::backward.divide_backward": {"b": "spread"},
+    "nn::backward.power_backward": {"a": "positive"},
+    "nn::backward.floor_divide_backward": {"b": "spread"},
+    "nn::backward.modulo_backward": {"b": "spread"},
+    "nn::backward.conv2d_backward": {"extents": WINDOWS},
+    "nn::backward.conv2d_no_bias_backward": {"extents": WINDOWS},
+    "nn::backward.maxpool2d_backward": {"extents": {"h": [4, 4, 3], "w": [3, 4, 2], "p": [5, 2, 4], "q": [4, 2, 3]}},
+    "nn::backward.avgpool2d_backward": {"extents": {"h": [4, 4, 3], "w": [3, 4, 2], "p": [5, 2, 4], "q": [4, 2, 3]}},
+    "nn::backward.dropout_backward": {"p": "0.4"},
+    "nn::backward.dropout2d_backward": {"p": "0.4"},
+    "nn::conv.conv_extent": {"n": "= 5", "kernel": "= 2"},
+    "nn::conv.conv1d": {"extents": WINDOWS},
+    "nn::conv.conv2d": {"extents": WINDOWS},
+    "nn::conv.conv2d_no_bias": {"extents": WINDOWS},
+    "nn::conv.conv2d_dilated": {"extents": WINDOWS},
+    "nn::conv.conv2d_grouped": {"extents": {**WINDOWS, "c": [4, 4, 2], "part": [2, 2, 1], "o": [2, 4, 2]}},
+    "nn::conv.depthwise_conv2d": {"extents": WINDOWS},
+    "nn::conv.conv3d": {"extents": {"d": [3, 3, 2], "h": [2, 3, 2], "w": [2, 2, 3], "kd": [2, 1, 2], "kh": [1, 2, 2],
+                                    "kw": [2, 2, 1], "c": [2, 1, 1], "o": [1, 2, 1]}},
+    "nn::conv.conv_transpose2d": {"extents": {"h": [2, 2, 3], "w": [3, 2, 2], "kh": [3, 2, 3], "kw": [2, 3, 3]}},
+    "nn::conv.conv_transpose1d": {"extents": {"w": [3, 2, 4], "kw": [3, 2, 3]}},
+    "nn::init.uniform_weights": {"bound": "unit"},
+    "nn::init.normal_weights": {"deviation": "unit"},
+    "nn::init.kaiming_kernel": {"outs": "= 2", "channels": "= 2"},
+    "nn::layers.embedding": {"tokens": "below v"},
+    "nn::layers.dropout": {"p": "0.4"},
+    "nn::layers.dropout2d": {"p": "0.4"},
+    "nn::norm.group_norm": {"extents": {"c": [4, 2, 6]}},
+    "nn::pool.maxpool1d": {"extents": WINDOWS},
+    "nn::pool.maxpool2d": {"extents": WINDOWS},
+    "nn::pool.maxpool3d": {"extents": {"d": [2, 3, 2], "h": [2, 2, 3], "w": [3, 2, 2]}},
+    "nn::pool.avgpool1d": {"extents": WINDOWS},
+    "nn::pool.avgpool2d": {"extents": WINDOWS},
+    "nn::pool.avgpool3d": {"extents": {"d": [2, 3, 2], "h": [2, 2, 3], "w": [3, 2, 2]}},
+    # ode
+    "ode.euler": {"f": "|t, y| sin(t) - y * y", "dt": "0.1"},
+    "ode.rk4": {"f": "|t, y| sin(t) - y * y", "dt": "0.1"},
+    "ode.dormand_prince": {"f": "|t, y| sin(t) - y * y", "dt": "0.1", "steps": ["= 2", "= 1", "= 2"]},
+    "ode.leapfrog": {"f": "|y| -sin(y)", "dt": "0.1", "results": 2},
+    # ops
+    "ops.divide": {"b": "spread"},
+    "ops.power": {"x": "positive"},
+    "ops.floor_divide": {"b": "spread"},
+    "ops.modulo": {"b": "spread"},
+    # optim
+    "optim.adam": {"step": "= 3", "eps": "0.01"},
+    "optim.adamw": {"step": "= 3", "eps": "0.01"},
+    "optim.clip_value": {"limit": "0.5"},
+    "optim.clip_norm": {"limit": ["0.5", "9.0", "0.2"], "packs": {"s": [[5], [2, 3], [4]]}},
+    "optim.global_clip": {"limit": "0.5"},
+    "optim.dynamic_loss_scale": {"scale": "512.0", "good": "= 5", "finite": ["= true", "= false", "= true"],
+                                 "every": ["= 9", "= 9", "= 6"]},
+    "optim.unless": {"skip": ["= true", "= false", "= true"]},
+    "optim.step_decay": {"step": "= 7", "every": "= 3", "factor": "unit"},
+    "optim.exponential_decay": {"step": "= 2", "factor": "unit"},
+    "optim.cosine_decay": {"step": ["= 2", "= 5", "= 6"], "steps": "= 7"},
+    "optim.warmup": {"step": ["= 1", "= 3", "= 9"], "steps": "= 4"},
+    "optim.warmup_cosine": {"step": ["= 1", "= 5", "= 9"], "up": "= 4", "steps": "= 20"},
+    "optim.plateau": {"waited": ["= 2", "= 0", "= 0"], "patience": "= 2", "loss": ["2.0", "2.0", "0.1"],
+                      "best": "unit", "factor": "unit"},
+    # random
+    "random.below": {"n": "= 6"},
+    "random.bernoulli": {"p": "unit"},
+}
