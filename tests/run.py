@@ -14,7 +14,7 @@ and how it is run:
   //! args: --set n=3 --show y            more arguments of `ein run`
   //! exit: N                             the exit status, if it is not the obvious one
   //! tolerance: 1e-6                     numbers in the output need only be that close
-  //! routes: ref O0 O2 printed           the default; `native` is another name for O2
+  //! routes: ref O0 O3 printed           the default; `native` is another name for O3
   //! layout: as written                  the file is not in the formatter's style, on purpose
   //! falls back: TEXT                    native code is not available, for that reason
 A file in a folder `lib` is a module that tests import, not a test.
@@ -40,13 +40,13 @@ os.environ.setdefault("EINLANG_CACHE", "off")  # not the cache of whoever runs t
 FOLDERS = ("run", "errors", "grad", "cli", "stdlib")
 ROUTES = {
     "ref": ["--backend", "ref"],
-    "O0": ["-O0", "--cpu", "sse2"],  # and so the poorest processor runs everything too
-    "O2": ["-O2"],
-    "native": ["-O2"],
+    "O0": ["-O0", "--cpu", "sse2", "--check-bounds"],  # and so the poorest processor runs everything too
+    "O3": ["-O3"],
+    "native": ["-O3"],
     "printed": ["--backend", "ref"],
     "forward": ["--backend", "ref", "--grad-mode", "forward"],
 }
-DEFAULT_ROUTES = ["ref", "O0", "O2", "printed"]
+DEFAULT_ROUTES = ["ref", "O0", "O3", "printed"]
 # Derivatives from the other side are the same numbers, added up in another order.
 FORWARD_TOLERANCE = 1e-5
 DTYPES = {"bool": ("|b1", "?"), "i8": ("|i1", "b"), "u8": ("|u1", "B"), "i16": ("<i2", "h"),
@@ -241,7 +241,7 @@ def check_out(test, route, got):
 
 def check_native(test, route, result):
     fell = result.other.startswith("warning: ran on the reference evaluator")
-    if route not in ("O0", "O2", "native"):
+    if route not in ("O0", "O3", "native"):
         return [], result.other
     first, _, rest = result.other.partition("\n")
     if not fell:
@@ -369,10 +369,10 @@ def main(argv):
     parser.add_argument("-k", default="", help="only files whose path contains this")
     parser.add_argument("-j", type=int, default=4, help="programs at a time")
     parser.add_argument("--update", action="store_true", help="rewrite `//= out:` blocks")
-    parser.add_argument("--cpu", help="the processor of the route O2, `ein run --cpu`")
+    parser.add_argument("--cpu", help="the processor of the route O3, `ein run --cpu`")
     options = parser.parse_args(argv)
     if options.cpu:
-        ROUTES["O2"] = ROUTES["native"] = ["-O2", "--cpu", options.cpu]
+        ROUTES["O3"] = ROUTES["native"] = ["-O3", "--cpu", options.cpu]
     files = find_tests(options.paths, options.k)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:

@@ -17,6 +17,7 @@ int bench_verb(const BenchCommand& command) {
   BenchOptions options;
   options.repeat = command.repeat;
   options.run.opt_level = command.opt_level;
+  options.run.threads = command.threads;
   options.run.show = command.show;
   if (auto status = read_grad_memory(command.grad_memory, options.run.grad_memory)) return *status;
   std::vector<Pair> outputs;

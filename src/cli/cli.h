@@ -46,6 +46,7 @@ struct RunCommand {
   int threads = 0;
   std::string cpu = "native";
   bool check_overflow = false;
+  bool check_bounds = false;
   std::string precision = "f32";
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit
@@ -74,6 +75,7 @@ struct BenchCommand {
   std::string direction = "auto";
   std::string grad_memory;
   int opt_level = 2;
+  int threads = 0;
   int repeat = 0;  // 0: a second's worth
   bool no_peaks = false;
 };

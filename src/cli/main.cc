@@ -84,6 +84,8 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_flag("--check-overflow", run.check_overflow,
                     "integer overflow stops the program instead of wrapping");
+  run_app->add_flag("--check-bounds", run.check_bounds,
+                    "check every address that machine code uses: a test of the compiler");
   run_app
       ->add_option("--precision", run.precision,
                    "what the operands of sums of products are rounded to")
@@ -140,6 +142,8 @@ int dispatch(int argc, char** argv) {
   bench_app->add_option("--format", bench.format, "how the report looks")
       ->check(CLI::IsMember({"text", "json"}));
   bench_app->add_option("-O", bench.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  bench_app->add_option("--threads", bench.threads, "that share loops (default: one per processor)")
+      ->check(CLI::Range(1, 1024));
   add_grad_memory(*bench_app, bench.grad_memory);
   add_direction(*bench_app, "--grad-mode", bench.direction);
 

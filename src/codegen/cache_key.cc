@@ -216,6 +216,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.number(static_cast<uint64_t>(own.overflow));
   d.number(static_cast<uint64_t>(own.operands));
   d.number(static_cast<uint64_t>(options.opt_level));
+  d.number(options.check_bounds);
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);
   d.module(m);

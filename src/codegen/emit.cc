@@ -293,13 +293,14 @@ void Emitter::contract(const loops::Contract& s) {
   for (size_t i = 0; i < shape.size(); ++i) {
     b.CreateStore(shape[i], b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), array, i));
   }
-  auto address = [&](const loops::Contract::Operand& o) {
+  auto address = [&](const loops::Contract::Operand& o, uint32_t operand) {
     Value* at = offset(o.buffer, o.at).v;
+    guard_contraction(array, operand, o.buffer, at);
     return b.CreateGEP(memory_type_of(s.type), memory_of(o.buffer).base, at);
   };
-  Value* a = address(s.a);
-  Value* x = address(s.b);
-  Value* out = address(s.out);
+  Value* a = address(s.a, 1);
+  Value* x = address(s.b, 2);
+  Value* out = address(s.out, 3);
   call(s.type == DType::F64 ? NativeFn::Contract64 : NativeFn::Contract32, {array, a, x, out},
        b.getVoidTy());
 }

@@ -36,6 +36,7 @@ struct Target {
   bool fma = false;     // a·b + c with one rounding
   bool rounds = false;  // to an integer
   bool halves = false;  // between f16 and f32
+  bool guards = false;  // every address is checked (emit_guard.cc)
 };
 
 struct Emitter {
@@ -58,6 +59,14 @@ struct Emitter {
   llvm::Value* table = nullptr;
   llvm::Value* named(uint64_t entry_number);
   llvm::Value* site_number(loops::SiteId site);
+  llvm::Value* buffer_number(loops::BufferId id);
+  llvm::Value* context_field(size_t bytes);  // loaded in the first block
+  llvm::Value* extent_of(loops::BufferId id, size_t axis);
+
+  // emit_guard.cc
+  llvm::Value* cells_of(loops::BufferId id);
+  void guard(loops::BufferId id, const Val& at);
+  void guard_contraction(llvm::Value* shape, uint32_t operand, loops::BufferId id, llvm::Value* at);
 
   uint32_t width = 1;           // lanes of the code being emitted
   bool in_sequence = false;     // inside a sequential loop

@@ -131,38 +131,38 @@ Value* Emitter::site_number(loops::SiteId site) {
   return table ? named(2 * names->buffers.size() + names->number(site)) : i64(site.v);
 }
 
+Value* Emitter::buffer_number(loops::BufferId id) {
+  return table ? named(2 * uint64_t{names->number(id)}) : i64(id.v);
+}
+
+Value* Emitter::context_field(size_t bytes) {
+  Value* at = entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), context, bytes / sizeof(void*));
+  return entry.CreateLoad(b.getPtrTy(), at);
+}
+
+Value* Emitter::extent_of(loops::BufferId id, size_t axis) {
+  const loops::Buffer& buffer = p.buffers[id];
+  if (buffer.known[axis]) return i64(*buffer.known[axis]);
+  Value* first = table ? named(2 * uint64_t{names->number(id)} + 1) : i64(first_dim[id.v]);
+  Value* at = entry.CreateAdd(first, i64(static_cast<int64_t>(axis)));
+  Value* dims = context_field(offsetof(NativeContext, dims));
+  return entry.CreateLoad(b.getInt64Ty(), entry.CreateInBoundsGEP(b.getInt64Ty(), dims, at));
+}
+
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   auto [it, fresh] = memory.try_emplace(id);
   Memory& out = it->second;
   if (!fresh) return out;
-  auto field = [&](size_t bytes) {
-    Value* at = entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), context, bytes / sizeof(void*));
-    return entry.CreateLoad(b.getPtrTy(), at);
-  };
   const loops::Buffer& buffer = p.buffers[id];
-  Value* number = i64(id.v);
-  Value* dim = i64(first_dim[id.v]);
-  if (table) {
-    number = named(2 * uint64_t{names->number(id)});
-    dim = named(2 * uint64_t{names->number(id)} + 1);
-  }
-  Value* buffers = field(offsetof(NativeContext, buffers));
-  out.base = entry.CreateLoad(b.getPtrTy(), entry.CreateInBoundsGEP(b.getPtrTy(), buffers, number),
-                              buffer.name);
+  Value* buffers = context_field(offsetof(NativeContext, buffers));
+  out.base = entry.CreateLoad(
+      b.getPtrTy(), entry.CreateInBoundsGEP(b.getPtrTy(), buffers, buffer_number(id)), buffer.name);
   out.strides.resize(buffer.dims.size());
   Value* step = i64(1);
   for (size_t k = buffer.dims.size(); k-- > 0;) {
     out.strides[k] = step;
     if (k == 0) break;
-    Value* extent = nullptr;
-    if (buffer.known[k]) {
-      extent = i64(*buffer.known[k]);
-    } else {
-      Value* dims = field(offsetof(NativeContext, dims));
-      Value* at = entry.CreateAdd(dim, i64(static_cast<int64_t>(k)));
-      extent = entry.CreateLoad(b.getInt64Ty(), entry.CreateInBoundsGEP(b.getInt64Ty(), dims, at));
-    }
-    step = entry.CreateMul(step, extent, buffer.name + ".stride", true, true);
+    step = entry.CreateMul(step, extent_of(id, k), buffer.name + ".stride", true, true);
   }
   return out;
 }
@@ -192,6 +192,7 @@ bool contiguous(const Val& offset) {
 
 Val Emitter::load(const loops::Load& n, DType type) {
   Val at = offset(n.buffer, n.at);
+  guard(n.buffer, at);
   if (meets_waiting(n.buffer)) flush_stores();
   Value* base = memory_of(n.buffer).base;
   llvm::Type* element = memory_type_of(type);
@@ -218,6 +219,7 @@ Val Emitter::load(const loops::Load& n, DType type) {
 void Emitter::store(const loops::Store& s) {
   DType type = p.buffers[s.buffer].dtype;
   Val at = offset(s.buffer, s.at);
+  guard(s.buffer, at);
   Val v = expr(s.value);
   Value* base = memory_of(s.buffer).base;
   llvm::Type* element = memory_type_of(type);
@@ -253,6 +255,7 @@ void Emitter::update(const loops::Update& s) {
   DType type = p.buffers[s.buffer].dtype;
   Value* v = scalar(s.value);
   Value* at = offset(s.buffer, s.at).v;
+  guard(s.buffer, uniform(at));
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
   Value* where = b.CreateInBoundsGEP(element, memory_of(s.buffer).base, at);

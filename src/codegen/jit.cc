@@ -101,7 +101,8 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
   emit_program(p, *out.mod,
                {.fma = has.checkFeatures("+fma"),
                 .rounds = has.checkFeatures("+sse4.1"),
-                .halves = has.checkFeatures("+f16c")});
+                .halves = has.checkFeatures("+f16c"),
+                .guards = options.check_bounds});
   std::string broken;
   llvm::raw_string_ostream message(broken);
   EIN_CHECK(!llvm::verifyModule(*out.mod, &message), "ill-formed LLVM IR: " + broken);

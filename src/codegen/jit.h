@@ -20,6 +20,7 @@ struct Code {
 struct JitOptions {
   int opt_level = 2;  // 0: none; otherwise the short pipeline
   Processor processor = Processor::Native;
+  bool check_bounds = false;  // of every address
 };
 
 struct JitTimes {  // milliseconds

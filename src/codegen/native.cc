@@ -157,7 +157,8 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   std::vector<Lifetime> lives = codegen::lifetimes(n.program);
   for (size_t i = 0; i < lives.size(); ++i) n.image.buffers[i].lives = lives[i];
   codegen::JitTimes times;
-  n.image.object = codegen::object_code(n.program, {options.opt_level, options.processor}, &times);
+  n.image.object = codegen::object_code(
+      n.program, {options.opt_level, options.processor, options.check_bounds}, &times);
   n.code = codegen::load(n.image.object, &times);
   EIN_CHECK(n.code, "generated code cannot be loaded");
   if (key) options.cache->store(*key, pack(n.image));
@@ -198,20 +199,22 @@ std::string emit(Native& native, Emit what) {
     case Emit::Plan: return plan::print(*native.plan);
     case Emit::Loops: return loops::print(native.program);
     case Emit::Llvm:
-      return codegen::llvm_text(native.program,
-                                {native.options.opt_level, native.options.processor});
+      return codegen::llvm_text(native.program, {native.options.opt_level, native.options.processor,
+                                                 native.options.check_bounds});
     case Emit::Assembly:
-      return codegen::assembly_text(native.program,
-                                    {native.options.opt_level, native.options.processor});
+      return codegen::assembly_text(
+          native.program,
+          {native.options.opt_level, native.options.processor, native.options.check_bounds});
   }
   EIN_UNREACHABLE("emit");
 }
 
 std::string standalone_object(Native& native, const StandaloneGlue& glue) {
   EIN_CHECK(native.plan, "a program from the cache has no loops");
-  return codegen::standalone_object(native.program,
-                                    {native.options.opt_level, native.options.processor},
-                                    glue.image, glue.run, glue.free);
+  return codegen::standalone_object(
+      native.program,
+      {native.options.opt_level, native.options.processor, native.options.check_bounds}, glue.image,
+      glue.run, glue.free);
 }
 
 std::vector<std::pair<std::string, double>> compile_times(const Native& native) {

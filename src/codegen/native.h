@@ -40,6 +40,7 @@ class ImageCache {
 struct NativeOptions {
   int opt_level = 2;
   Processor processor = Processor::Native;  // must be one that runs here
+  bool check_bounds = false;                // of every address that the code uses
   ImageCache* cache = nullptr;
   plan::Choices choices;  // for tests that draw plans at random
 };

@@ -6,6 +6,7 @@
 #include "core/groups.h"
 #include "driver/synthetic.h"
 #include "runtime/native_abi.h"
+#include "runtime/pool.h"
 
 namespace ein {
 namespace {
@@ -50,6 +51,7 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
   core::Module& m = prepared.cut ? *prepared.cut : original;
   NativeOptions native;
   native.opt_level = options.run.opt_level;
+  set_threads(options.run.threads);
   auto compiled = compile_native(m, prepared.wanted, native);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& code = *std::get<std::shared_ptr<Native>>(compiled);

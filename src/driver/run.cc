@@ -163,6 +163,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       native_options.cache = options.time ? nullptr : options.cache;
       set_threads(options.threads);
       native_options.processor = options.processor;
+      native_options.check_bounds = options.check_bounds;
       if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
       native_options.choices.operands = options.operands;
       auto compiled = compile_native(m, wanted, native_options);
@@ -222,6 +223,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   NativeOptions native_options;
   native_options.opt_level = options.opt_level;
   native_options.processor = options.processor;
+  native_options.check_bounds = options.check_bounds;
   if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
   native_options.choices.operands = options.operands;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);

@@ -26,6 +26,7 @@ struct RunOptions {
   int opt_level = 2;
   int threads = 0;                          // that share loops; 0: one per processor
   Processor processor = Processor::Native;  // one that runs here
+  bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
   DType operands = DType::F32;              // of contractions; see plan/precision.h
   std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/contract.h"
+#include "runtime/guard.h"
 #include "runtime/pool.h"
 #include "runtime/random.h"
 
