@@ -14,6 +14,25 @@ namespace ein::codegen {
 using llvm::BasicBlock;
 using llvm::Value;
 
+namespace {
+
+// Which buffers (number, then where their extents begin) and sites a kernel means.
+llvm::Constant* table_of(llvm::Module& mod, const KernelNames& names,
+                         const std::vector<uint32_t>& first_dim) {
+  std::vector<uint64_t> entries;
+  for (loops::BufferId b : names.buffers) {
+    entries.push_back(b.v);
+    entries.push_back(first_dim[b.v]);
+  }
+  for (loops::SiteId s : names.sites) entries.push_back(s.v);
+  auto* data = llvm::ConstantDataArray::get(mod.getContext(), entries);
+  auto* table = new llvm::GlobalVariable(mod, data->getType(), true,
+                                         llvm::GlobalValue::PrivateLinkage, data, "names");
+  return table;
+}
+
+}  // namespace
+
 void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   auto& c = mod.getContext();
   std::vector<uint32_t> first_dim;
@@ -43,12 +62,30 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   Value* times = field(run->getArg(0), offsetof(NativeContext, times) / sizeof(void*));
   Value* timed = b.CreateIsNotNull(times);
   auto* ended_type = llvm::FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty()}, false);
+  struct Alike {
+    size_t count = 0;
+    llvm::Function* code = nullptr;
+  };
+  std::unordered_map<std::string, Alike> alike;
+  std::vector<std::string> shapes;
+  std::vector<KernelNames> names(p.kernels.size());
   for (size_t i = 0; i < p.kernels.size(); ++i) {
-    Emitter e(p, mod, first_dim);
-    e.functions = functions;
-    e.target = target;
-    llvm::Function* f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
-    Value* status = b.CreateCall(f, {run->getArg(0)});
+    shapes.push_back(shape_of(p, p.kernels[i], names[i]));
+    ++alike[shapes[i]].count;
+  }
+  for (size_t i = 0; i < p.kernels.size(); ++i) {
+    llvm::Function*& f = alike[shapes[i]].code;
+    bool serves_many = alike[shapes[i]].count > 1;
+    if (!f) {
+      Emitter e(p, mod, first_dim);
+      e.functions = functions;
+      e.target = target;
+      if (serves_many) e.names = &names[i];
+      f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
+    }
+    std::vector<Value*> args{run->getArg(0)};
+    if (serves_many) args.push_back(table_of(mod, names[i], first_dim));
+    Value* status = b.CreateCall(f, args);
     BasicBlock* next = BasicBlock::Create(c, "next", run);
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
     b.SetInsertPoint(next);
@@ -69,11 +106,13 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
 
 llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {
   auto& c = mod.getContext();
-  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy()}, false);
+  std::vector<llvm::Type*> args(names ? 2 : 1, b.getPtrTy());
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), args, false);
   fn = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, mod);
   fn->addFnAttr(llvm::Attribute::NoUnwind);
   fn->addFnAttr(llvm::Attribute::NoInline);
   context = fn->getArg(0);
+  if (names) table = fn->getArg(1);
   BasicBlock* first = BasicBlock::Create(c, "entry", fn);
   BasicBlock* start = BasicBlock::Create(c, "start", fn);
   entry.SetInsertPoint(first);
@@ -185,7 +224,7 @@ void Emitter::check(const loops::Check& s) {
   b.CreateCondBr(fails, stop, go_on, llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(stop);
   Value* record = failure();
-  b.CreateStore(i64(s.site.v), record);
+  b.CreateStore(site_number(s.site), record);
   EIN_CHECK(recorded.size() <= NativeFailure::kMaxValues, "too many values in a check");
   for (size_t k = 0; k < recorded.size(); ++k) {
     Value* v = recorded[k].v;

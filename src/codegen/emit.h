@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/kernel_shape.h"
 #include "lower/loops.h"
 #include "runtime/native_abi.h"
 
@@ -51,6 +52,12 @@ struct Emitter {
   llvm::IRBuilder<> entry;  // the kernel's first block: allocas, buffers, params
   llvm::Function* fn = nullptr;
   llvm::Value* context = nullptr;
+  // Of a kernel that serves several: its own numbers of buffers and sites, and the table that says
+  // which ones are meant (kernel_shape.h). Null: the numbers are the program's.
+  KernelNames* names = nullptr;
+  llvm::Value* table = nullptr;
+  llvm::Value* named(uint64_t entry_number);
+  llvm::Value* site_number(loops::SiteId site);
 
   uint32_t width = 1;           // lanes of the code being emitted
   bool in_sequence = false;     // inside a sequential loop

@@ -75,7 +75,7 @@ Value* Emitter::invoke_once(const loops::Invoke& s, std::vector<Value*> args) {
   b.SetInsertPoint(stopped);
   if (s.site) {
     constexpr size_t at = offsetof(NativeFailure, caller) / sizeof(int64_t);
-    b.CreateStore(i64(s.site.v), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), failure(), at));
+    b.CreateStore(site_number(s.site), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), failure(), at));
   }
   leave();
   b.SetInsertPoint(go_on);

@@ -122,6 +122,15 @@ Value* Emitter::full_mask() {
 
 Value* Emitter::any(Value* m) { return b.CreateOrReduce(m); }
 
+Value* Emitter::named(uint64_t entry_number) {
+  Value* at = entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), table, entry_number);
+  return entry.CreateLoad(b.getInt64Ty(), at);
+}
+
+Value* Emitter::site_number(loops::SiteId site) {
+  return table ? named(2 * names->buffers.size() + names->number(site)) : i64(site.v);
+}
+
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   auto [it, fresh] = memory.try_emplace(id);
   Memory& out = it->second;
@@ -131,10 +140,15 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
     return entry.CreateLoad(b.getPtrTy(), at);
   };
   const loops::Buffer& buffer = p.buffers[id];
-  out.base = entry.CreateLoad(
-      b.getPtrTy(),
-      entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), field(offsetof(NativeContext, buffers)), id.v),
-      buffer.name);
+  Value* number = i64(id.v);
+  Value* dim = i64(first_dim[id.v]);
+  if (table) {
+    number = named(2 * uint64_t{names->number(id)});
+    dim = named(2 * uint64_t{names->number(id)} + 1);
+  }
+  Value* buffers = field(offsetof(NativeContext, buffers));
+  out.base = entry.CreateLoad(b.getPtrTy(), entry.CreateInBoundsGEP(b.getPtrTy(), buffers, number),
+                              buffer.name);
   out.strides.resize(buffer.dims.size());
   Value* step = i64(1);
   for (size_t k = buffer.dims.size(); k-- > 0;) {
@@ -145,8 +159,8 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
       extent = i64(*buffer.known[k]);
     } else {
       Value* dims = field(offsetof(NativeContext, dims));
-      extent = entry.CreateLoad(b.getInt64Ty(), entry.CreateConstInBoundsGEP1_64(
-                                                    b.getInt64Ty(), dims, first_dim[id.v] + k));
+      Value* at = entry.CreateAdd(dim, i64(static_cast<int64_t>(k)));
+      extent = entry.CreateLoad(b.getInt64Ty(), entry.CreateInBoundsGEP(b.getInt64Ty(), dims, at));
     }
     step = entry.CreateMul(step, extent, buffer.name + ".stride", true, true);
   }

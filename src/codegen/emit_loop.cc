@@ -102,11 +102,11 @@ void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
       b.getInt32Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty()}, false);
   llvm::CallInst* answer =
       b.CreateCall(type, field(b, offsetof(NativeContext, poll)),
-                   {field(b, offsetof(NativeContext, state)), i64(site.v), next, steps});
+                   {field(b, offsetof(NativeContext, state)), site_number(site), next, steps});
   answer->setDoesNotThrow();
   b.CreateCondBr(b.CreateICmpNE(answer, b.getInt32(0)), stop, go_on);
   b.SetInsertPoint(stop);
-  b.CreateStore(i64(site.v), field(b, offsetof(NativeContext, failure)));
+  b.CreateStore(site_number(site), field(b, offsetof(NativeContext, failure)));
   b.CreateRet(b.getInt32(1));
   b.SetInsertPoint(go_on);
 }

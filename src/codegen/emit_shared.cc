@@ -150,6 +150,7 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
     parts.push_back(entry.CreateAlloca(type));
     fields.push_back(parts.back());
   }
+  if (table) fields.push_back(table);
   std::vector<llvm::Type*> types;
   for (Value* f : fields) types.push_back(f->getType());
   auto* closure_type = llvm::StructType::get(c, types);
@@ -213,6 +214,10 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
     llvm::Constant* begin = start_of(fold_of(s, v), p.vars[v].type);
     sub.cells[v] = {sub.entry.CreateAlloca(begin->getType()), false};
     sub.b.CreateStore(begin, sub.cells[v].at);
+  }
+  if (table) {
+    sub.names = names;
+    sub.table = load_field();
   }
   if (s.axis.width > 1) {
     sub.lane_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
