@@ -21,7 +21,7 @@ SHAPES = 3
 # Coordinates in order of appearance, packs by how many coordinates they have.
 EXTENTS = [[3, 2, 4, 5, 2, 3], [2, 4, 3, 2, 5, 3], [4, 1, 2, 3, 2, 2]]
 PACKS = {"left": [[], [2], [2]], "right": [[], [], [3]], "batch": [[], [2], [2, 1]], "lead": [[], [3], [2, 2]],
-         "s": [[5], [2, 3], []], "rhs": [[], [2], [2, 2]]}
+         "s": [[5], [2, 3], []], "rhs": [[], [2], [2, 2]], "k": [[], [2], [2]], "colour": [[], [3], [3]]}
 POINTWISE = [[5], [2, 3], []]  # of a function of cells
 
 PRELUDE = """fn weigh(y: [T; ..s]) -> T {
@@ -52,7 +52,7 @@ def element_of(kind):
 
 
 def is_float(element):
-    return element not in ("i32", "i64", "bool")
+    return element not in ("i32", "i64", "u8", "bool", "str")
 
 
 def results_of(item, told):
@@ -223,6 +223,8 @@ def check(ein, f):
     """A row of the table: (function, by, shapes, errors) or (function, why not)."""
     if not f.floats:
         return f.key, "no parameter is a float"
+    if f.told.get("writes"):
+        return f.key, "it writes a file"
     if None in f.results:
         f.results = result_types(ein, f)
     if not any(map(is_float, f.results)):

@@ -16,7 +16,7 @@ A function is called at three shapes. Everything follows from its signature, but
     |t, y| …           a function value
 
 `extents` and `packs` give coordinates their extents in the three shapes, where the signature leaves too much open;
-`results` says how many there are where the signature does not."""
+`results` says how many there are where the signature does not; `writes` marks the functions that are statements."""
 
 # Parameters by name, wherever nothing else is said.
 BY_NAME = {
@@ -151,6 +151,8 @@ BY_FUNCTION = {
     "nn::conv.conv3d": {"extents": {"d": [3, 3, 2], "h": [2, 3, 2], "w": [2, 2, 3], "kd": [2, 1, 2], "kh": [1, 2, 2],
                                     "kw": [2, 2, 1], "c": [2, 1, 1], "o": [1, 2, 1]}},
     "nn::conv.conv_transpose2d": {"extents": {"h": [2, 2, 3], "w": [3, 2, 2], "kh": [3, 2, 3], "kw": [2, 3, 3]}},
+    "nn::conv.conv_transpose3d": {"extents": {"d": [2, 1, 2], "h": [2, 2, 1], "w": [1, 2, 2], "kd": [2, 2, 3],
+                                              "kh": [3, 2, 3], "kw": [3, 2, 2], "c": [2, 1, 1], "o": [1, 2, 1]}},
     "nn::conv.conv_transpose1d": {"extents": {"w": [3, 2, 4], "kw": [3, 2, 3]}},
     "nn::init.uniform_weights": {"bound": "unit"},
     "nn::init.normal_weights": {"deviation": "unit"},
@@ -183,6 +185,7 @@ BY_FUNCTION = {
     "optim.global_clip": {"limit": "0.5"},
     "optim.dynamic_loss_scale": {"scale": "512.0", "good": "= 5", "finite": ["= true", "= false", "= true"],
                                  "every": ["= 9", "= 9", "= 6"]},
+    "optim.unscaled": {"scale": "positive"},
     "optim.unless": {"skip": ["= true", "= false", "= true"]},
     "optim.step_decay": {"step": "= 7", "every": "= 3", "factor": "unit"},
     "optim.exponential_decay": {"step": "= 2", "factor": "unit"},
@@ -191,6 +194,13 @@ BY_FUNCTION = {
     "optim.warmup_cosine": {"step": ["= 1", "= 5", "= 9"], "up": "= 4", "steps": "= 20"},
     "optim.plateau": {"waited": ["= 2", "= 0", "= 0"], "patience": "= 2", "loss": ["2.0", "2.0", "0.1"],
                       "best": "unit", "factor": "unit"},
+    # io, plot
+    "io.save_image": {"writes": True},
+    "io.save_table": {"writes": True},
+    "plot.line": {"writes": True},
+    "plot.line_over": {"writes": True},
+    "plot.heatmap": {"writes": True},
+    "plot.image": {"writes": True},
     # random
     "random.below": {"n": "= 6"},
     "random.bernoulli": {"p": "unit"},
