@@ -88,7 +88,7 @@ void begin(Sema& s, Definition& d) {
     }
     coords[p].extent = extent ? extent : p < slots ? d.extents[p] : CoreId{};
   }
-  make_family(s, d, std::move(coords), *type, enclosing_slots(d.scope->env));
+  make_family(s, d, std::move(coords), *type, readable_slots(s, d));
   d.state = Definition::State::Header;
 }
 
