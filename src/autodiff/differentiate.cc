@@ -381,7 +381,8 @@ class Differentiator {
         .primary(a.span, "this request stands on its own path")
         .help(
             "inside a recurrence, ask for the derivative at one step: give numerator and "
-            "denominator the same step index");
+            "denominator the same step index; where a factor of the numerator is itself computed "
+            "from this derivative, as the direction of a solver is, hold it by `stop(…)`");
     std::vector<const Asked*> all;
     for (const Asked& x : asked) all.push_back(&x);
     replace(all, [](const Asked&) { return ExprId{}; });

@@ -1,6 +1,7 @@
 #include "driver/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -15,16 +16,22 @@
 namespace ein::cli {
 namespace {
 
-// Does `id` have steps that run in sequence?
-bool has_steps(core::Module& m, core::FamilyId id) {
+// Why `id` has no steps that run in sequence; empty when it has.
+std::string not_watchable(core::Module& m, core::FamilyId id) {
+  std::string name = text(m[id].name);
+  std::vector<std::string> before;  // recurrences it is computed from
   for (const core::Step& s : core::schedule(m, {id}).steps) {
     const auto* q = std::get_if<core::Sequence>(&s);
-    if (!q) continue;
-    for (const auto& member : q->members) {
-      if (member.family == id) return true;
+    for (size_t i = 0; q && i < q->members.size(); ++i) {
+      const core::FamilyId member = q->members[i].family;
+      if (member == id) return {};
+      if (!m[member].generated) before.push_back(fmt::format("`{}`", text(m[member].name)));
     }
   }
-  return false;
+  if (before.empty()) return fmt::format("`{}` is no recurrence: it has no steps to watch", name);
+  return fmt::format(
+      "`{}` is no recurrence: it is computed after the steps of {}, which can be watched", name,
+      fmt::join(before, ", "));
 }
 
 // Values of --out; those that a stopped run had not finished are named.
@@ -78,9 +85,7 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     core::FamilyId id = find_value(m, name, problem);
     if (!id) return usage_error(problem);
-    if (!has_steps(m, id)) {
-      return usage_error(fmt::format("`{}` is no recurrence: it has no steps to watch", name));
-    }
+    if (std::string why = not_watchable(m, id); !why.empty()) return usage_error(why);
   }
   options.watch = command.watch;
   if (!command.emit.empty()) {

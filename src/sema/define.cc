@@ -3,6 +3,7 @@
 #include "sema/define.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -35,6 +36,19 @@ void elaborate_one(Sema& s, Definition& d, size_t i) {
 
 bool any_bad(const Definition& d) {
   return std::any_of(d.outs.begin(), d.outs.end(), [](const auto& out) { return out && out->bad; });
+}
+
+// The left side of a clause with a type, as a suggestion: `let (l, d)[…]: (f32, f32)`.
+std::string typed_left(const Sema& s, const Definition& d) {
+  std::string name = text(d.name.symbol), type = "f32";
+  const ast::Let* l = d.clauses.empty() ? nullptr : let_of(s, d.clauses[0]);
+  if (l && l->tuple) {
+    std::vector<std::string> names;
+    for (const ast::Name& n : l->names) names.push_back(text(n.symbol));
+    name = fmt::format("({})", fmt::join(names, ", "));
+    type = fmt::format("({})", fmt::join(std::vector<std::string>(names.size(), type), ", "));
+  }
+  return fmt::format("let {}[…]: {}", name, type);
 }
 
 // Elaborates the clauses that read no member and, when others remain, fixes the header.
@@ -71,7 +85,7 @@ void begin(Sema& s, Definition& d) {
                                         "is not known",
                                         quoted(d.name.symbol)));
     e.primary(d.name.span, "");
-    e.help("add a first clause, or a type: `let " + text(d.name.symbol) + "[…]: f32 = …`");
+    e.help("add a first clause, or a type: `" + typed_left(s, d) + " = …`");
     d.state = Definition::State::Bad;
     return;
   }
