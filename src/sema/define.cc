@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "sema/attributes.h"
+
 namespace ein::sema {
 namespace {
 
@@ -107,6 +109,7 @@ void complete(Sema& s, Definition& d) {
   bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
   s.busy.pop_back();
   d.state = ok ? Definition::State::Done : Definition::State::Bad;
+  if (ok) check_checkpoint(s, d);
 }
 
 bool any_known(const Definition& d) {
@@ -138,6 +141,7 @@ void define(Sema& s, Definition& d) {
     bool ok = !any_bad(d) && finish_family(s, d);
     s.busy.pop_back();
     d.state = ok ? Definition::State::Done : Definition::State::Bad;
+    if (ok) check_checkpoint(s, d);
     return;
   }
   std::vector<Definition*> members;
