@@ -37,6 +37,46 @@ int64_t segment_length(const Sema& s, const ast::Attribute& a) {
   return a.args.size() == 1 && k && k->value > 0 ? static_cast<int64_t>(k->value) : 0;
 }
 
+const ast::Attribute* checkpoint_of(const Sema& s, const Definition& d) {
+  for (ast::StmtId id : d.clauses) {
+    for (const ast::Attribute& a : s.ast[id].attributes) {
+      if (text(a.name.symbol) == "checkpoint") return &a;
+    }
+  }
+  return nullptr;
+}
+
+bool reads_group(const Sema& s, FamilyId from, int group) {
+  std::set<FamilyId> seen = {from};
+  std::vector<FamilyId> open = {from};
+  bool found = false;
+  auto add = [&](FamilyId id) {
+    auto owner = s.owner.find(id);
+    found |= owner != s.owner.end() && owner->second->group == group;
+    if (seen.insert(id).second) open.push_back(id);
+  };
+  while (!open.empty() && !found) {
+    FamilyId family = open.back();
+    open.pop_back();
+    for (const core::Clause& c : s.m[family].clauses) {
+      core::for_each_node(s.m, c.body, [&](CoreId e) {
+        if (const auto* a = core::get_if<core::Access>(s.m, e)) add(a->family);
+        if (const auto* r = core::get_if<core::Request>(s.m, e)) add(r->num);
+      });
+    }
+  }
+  return found;
+}
+
+// The recurrence in whose steps `d` runs, if there is one.
+const Definition* runs_in_steps_of(const Sema& s, const Definition& d) {
+  for (const Site* site = d.scope->env.site; site; site = site->outer) {
+    const Definition* outer = site->definition;
+    if (outer && outer->recurrent && reads_group(s, d.family, outer->group)) return outer;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void check_attributes(Sema& s, const ast::Stmt& stmt) {
@@ -68,12 +108,35 @@ void check_attributes(Sema& s, const ast::Stmt& stmt) {
 }
 
 int64_t checkpoint_wish(const Sema& s, const Definition& d) {
-  for (ast::StmtId id : d.clauses) {
-    for (const ast::Attribute& a : s.ast[id].attributes) {
-      if (text(a.name.symbol) == "checkpoint") return segment_length(s, a);
-    }
+  const ast::Attribute* a = checkpoint_of(s, d);
+  return a ? segment_length(s, *a) : 0;
+}
+
+void check_checkpoint(Sema& s, const Definition& d) {
+  const ast::Attribute* a = checkpoint_of(s, d);
+  if (!a) return;
+  const Definition* outer = d.recurrent && d.family ? runs_in_steps_of(s, d) : nullptr;
+  if (d.recurrent && !outer) return;
+  if (!s.warned.insert({a->span.begin, a->span.end}).second) return;
+  if (!outer) {
+    s.diags
+        .warning(Code::W0603, fmt::format("{} is no recurrence, so `#[checkpoint]` has no effect",
+                                          quoted(d.name.symbol)))
+        .primary(a->span, "")
+        .label(d.name.span, "it reads no other cell of itself")
+        .help("put it before the first clause of the recurrence, also inside a function");
+    return;
   }
-  return 0;
+  s.diags
+      .warning(Code::W0603, fmt::format("`#[checkpoint]` has no effect on {}, which runs in the "
+                                        "steps of {}",
+                                        quoted(d.name.symbol), quoted(outer->name.symbol)))
+      .primary(a->span, fmt::format("all steps of {} are kept", quoted(d.name.symbol)))
+      .label(outer->name.span, "another recurrence")
+      .help(
+          "only a recurrence that runs in no other one is cut into segments: take it out of the "
+          "steps, or put `#[checkpoint]` before the outer one if a derivative runs back through "
+          "that");
 }
 
 }  // namespace ein::sema

@@ -11,4 +11,7 @@ void check_attributes(Sema& s, const ast::Stmt& stmt);
 // How many steps at a time `#[checkpoint]` wants on this definition (core::Family::checkpoint).
 int64_t checkpoint_wish(const Sema& s, const Definition& d);
 
+// Warns where `#[checkpoint]` has no effect (W0603); asked when the definition is complete.
+void check_checkpoint(Sema& s, const Definition& d);
+
 }  // namespace ein::sema

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "sema/attributes.h"
+
 namespace ein::sema {
 namespace {
 
@@ -88,7 +90,7 @@ void begin(Sema& s, Definition& d) {
     }
     coords[p].extent = extent ? extent : p < slots ? d.extents[p] : CoreId{};
   }
-  make_family(s, d, std::move(coords), *type, enclosing_slots(d.scope->env));
+  make_family(s, d, std::move(coords), *type, readable_slots(s, d));
   d.state = Definition::State::Header;
 }
 
@@ -107,6 +109,7 @@ void complete(Sema& s, Definition& d) {
   bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
   s.busy.pop_back();
   d.state = ok ? Definition::State::Done : Definition::State::Bad;
+  if (ok) check_checkpoint(s, d);
 }
 
 bool any_known(const Definition& d) {
@@ -138,6 +141,7 @@ void define(Sema& s, Definition& d) {
     bool ok = !any_bad(d) && finish_family(s, d);
     s.busy.pop_back();
     d.state = ok ? Definition::State::Done : Definition::State::Bad;
+    if (ok) check_checkpoint(s, d);
     return;
   }
   std::vector<Definition*> members;

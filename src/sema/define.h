@@ -21,6 +21,8 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
 
 // The slots that a local may carry, by number: those of the enclosing clause, then the binders.
 std::vector<SiteSlot> slots_around(const Env& env);
+// Those of them that the clauses of a definition can read, known before they are elaborated.
+std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d);
 // A family without clauses yet, so that others can read it. `carries`: slots of the enclosing
 // clause that become its first coordinates.
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,

@@ -191,6 +191,65 @@ std::vector<SiteSlot> slots_around(const Env& env) {
   return out;
 }
 
+namespace {
+
+// Slots that something in a chain of frames stands for: its indices, and the values given to the
+// functions in it. What calls a function is not in the chain of the function's body.
+struct Reach {
+  const Sema& s;
+  const std::vector<SiteSlot>& around;
+  uint64_t slots = 0;
+  std::set<const Frame*> seen = {};
+
+  void expr(CoreId e) {
+    if (e) slots |= s.m[e].free;
+  }
+
+  void value(const Value& v) {
+    uint64_t below = (uint64_t{1} << v.depth) - 1;  // above are its own coordinates
+    if (v.body) slots |= s.m[v.body].free & below;
+    for (CoreId e : v.cells) slots |= s.m[e].free & below;
+    for (const Value& item : v.items) value(item);
+    if (v.function) frames(v.function->home);
+  }
+
+  void frames(const Frame* frame) {
+    for (; frame && seen.insert(frame).second; frame = frame->up) {
+      for (const Index* index : frame->indices) slots |= uint64_t{1} << index->slot;
+      for (const auto& [name, v] : frame->values) value(v);
+      if (frame->scope) scope(*frame->scope);
+    }
+  }
+
+  void scope(const Scope& inner) {
+    for (CoreId cond : inner.env.conds) expr(cond);
+    for (const Definition& other : inner.definitions) {
+      if (other.inlined) value(*other.inlined);
+      for (uint32_t slot : other.carries) slots |= uint64_t{1} << slot;
+    }
+    // A local that a request names is another one at every step, whether it reads the step or not.
+    if (!inner.step || inner.requested.empty()) return;
+    for (uint32_t n = 0; n < around.size(); ++n) {
+      if (inner.stepped.count(around[n].name)) slots |= uint64_t{1} << n;
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d) {
+  const Env& env = d.scope->env;
+  const std::vector<SiteSlot> around = slots_around(env);
+  Reach reach{s, around};
+  for (CoreId cond : env.conds) reach.expr(cond);
+  reach.frames(env.frame);
+  std::vector<uint32_t> out;
+  for (uint32_t n = 0; n < env.depth; ++n) {
+    if ((reach.slots >> n) & 1) out.push_back(n);
+  }
+  return out;
+}
+
 bool carries_binders(Sema& s, const Definition& d) {
   const Env& env = d.scope->env;
   if (d.scope->module || !under_binder(env)) return false;
@@ -286,6 +345,13 @@ bool finish_family(Sema& s, Definition& d) {
     return true;
   }
   CoreId cond = conditions(s, d.scope->env);
+  uint64_t carried_slots = 0;
+  for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
+  if (header && (slots_read(s, d) & ~carried_slots) != 0) {
+    unsupported(s, d.name.span, "a recurrence that reads an index through a function value",
+                "define it outside of the function, with the index as a coordinate");
+    return false;
+  }
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();
   // The header came from clauses that do not read the recurrence; reads were made with its rank.

@@ -16,7 +16,15 @@ std::optional<Guess> join(std::optional<Guess> a, std::optional<Guess> b) {
   return a->typing == Typing::Float ? a : b;
 }
 
-using Locals = std::map<Symbol, TreeId>;
+// A name of a block or a parameter: its clauses, or what is known of it already.
+struct Local {
+  std::vector<ast::StmtId> clauses;
+  std::optional<Guess> known = {};
+};
+using Locals = std::map<Symbol, Local>;
+
+// A function and what its arguments are; `-1` stands for one that is not known.
+using Instance = std::pair<const ast::Fn*, std::vector<std::pair<int, int>>>;
 
 struct Guesser {
   Sema& s;
@@ -25,14 +33,16 @@ struct Guesser {
   // What was asked before; nothing while it is being found out, so that a cycle ends. Without these
   // names that read each other twice would be followed exponentially often.
   std::map<const Definition*, std::optional<Guess>> members = {};
-  std::map<TreeId, std::optional<Guess>> values = {};  // of locals
+  std::map<ast::StmtId, std::optional<Guess>> values = {};  // of locals, by their first clause
+  std::map<Instance, std::optional<Guess>> results = {};
 
   std::optional<Guess> name(Symbol symbol, const Locals& locals, int depth) {
     if (auto it = locals.find(symbol); it != locals.end()) {
-      if (!it->second) return std::nullopt;
-      auto [known, fresh] = values.try_emplace(it->second);
-      if (fresh) known->second = expr(it->second, locals, depth);
-      return known->second;
+      const Local& local = it->second;
+      if (local.known || local.clauses.empty()) return local.known;
+      auto [known, fresh] = values.try_emplace(local.clauses[0]);
+      if (!fresh) return known->second;
+      return values[local.clauses[0]] = clauses(local.clauses, locals, depth);
     }
     Definition* d = find_definition(env, symbol);
     if (!d || d == self) return std::nullopt;
@@ -41,17 +51,55 @@ struct Guesser {
       if (d->family) return Guess{Typing::Fixed, s.m[d->family].dtype};
       auto [known, fresh] = members.try_emplace(d);
       if (!fresh) return known->second;
-      std::optional<Guess> out;
-      for (ast::StmtId id : d->clauses) {
-        const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
-        if (l && l->value) out = join(out, expr(l->value, {}, depth));
-      }
-      return members[d] = out;
+      return members[d] = clauses(d->clauses, {}, depth);
     }
     define(s, *d);
     if (d->inlined) return Guess{d->inlined->typing, d->inlined->type};
     if (!d->family) return std::nullopt;
     return Guess{Typing::Fixed, s.m[d->family].dtype};
+  }
+
+  std::optional<Guess> clauses(const std::vector<ast::StmtId>& list, const Locals& locals,
+                               int depth) {
+    std::optional<Guess> out;
+    for (ast::StmtId id : list) {
+      const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
+      if (l && l->value) out = join(out, expr(l->value, locals, depth));
+    }
+    return out;
+  }
+
+  std::optional<Guess> written(ast::TypeId type) {
+    if (!type || is_type_parameter(s, type)) return std::nullopt;
+    auto element = written_type(s, type);
+    return element ? std::optional(Guess{Typing::Fixed, *element}) : std::nullopt;
+  }
+
+  // A function without a result type says it by its body. The arguments do not: one may be a
+  // subscript, `fn row(table: [f32; n, d], at: i32)`.
+  std::optional<Guess> body(const Function& f, const std::vector<std::optional<Guess>>& args,
+                            int depth) {
+    if (args.size() != f.fn->params.size()) return std::nullopt;
+    Instance instance{f.fn, {}};
+    for (const auto& a : args) {
+      instance.second.push_back(
+          a ? std::pair(static_cast<int>(a->typing), static_cast<int>(a->type)) : std::pair(-1, 0));
+    }
+    auto [known, fresh] = results.try_emplace(instance);
+    if (!fresh) return known->second;
+    Locals params;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const ast::Param& p = f.fn->params[i];
+      auto type = written(p.type);
+      params[p.name.symbol] = {{}, type ? type : args[i]};
+    }
+    Env home = env;
+    home.frame = &f.home->frame;
+    Guesser inside{s, home, self, std::move(members), {}, std::move(results)};
+    std::optional<Guess> out = inside.expr(f.fn->body, params, depth);
+    members = std::move(inside.members);
+    results = std::move(inside.results);
+    return results[instance] = out;
   }
 
   std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
@@ -60,13 +108,19 @@ struct Guesser {
     if (n == "argmax" || n == "argmin") return Guess{Typing::Fixed, DType::I32};
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
-    const Function* f = find_callee(s, env, c.callee);
+    const Function* f = locals.count(callee) ? nullptr : find_callee(s, env, c.callee);
     if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) {
       auto type = element_type(s, f->fn->result);
       return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
     }
+    if (!f && (n == "uniform" || n == "normal")) return Guess{Typing::Fixed, DType::F32};
+    std::vector<std::optional<Guess>> args;
+    for (TreeId a : c.args) args.push_back(expr(a, locals, depth));
+    if (f) {
+      if (auto out = body(*f, args, depth)) return out;
+    }
     std::optional<Guess> out;
-    for (TreeId a : c.args) out = join(out, expr(a, locals, depth));
+    for (const auto& a : args) out = join(out, a);
     return out;
   }
 
@@ -108,23 +162,29 @@ struct Guesser {
     if (const auto* n = std::get_if<ast::If>(&node))
       return join(go(n->then_block), go(n->else_block));
     if (const auto* n = std::get_if<ast::Match>(&node)) {
-      std::optional<Guess> out;
+      std::optional<Guess> out, subject = go(n->subject);
       for (const ast::MatchArm& arm : n->arms) {
         Locals inside = locals;
         for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
-          inside[bound] = as_path(s, arm.pattern) ? n->subject : TreeId{};
+          inside[bound] = {{}, as_path(s, arm.pattern) ? subject : std::nullopt};
         }
         out = join(out, expr(arm.body, inside, depth + 1));
       }
       return out;
     }
     if (const auto* n = std::get_if<ast::Block>(&node)) {
-      Locals inside = locals;
+      Locals own;
       for (ast::StmtId stmt : n->stmts) {
-        if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) {
-          for (const ast::Name& x : l->names) inside[x.symbol] = l->tuple ? TreeId{} : l->value;
+        const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node);
+        for (size_t i = 0; l && i < l->names.size(); ++i) {
+          Local& local = own[l->names[i].symbol];
+          if (l->tuple) continue;
+          if (auto type = written(l->type)) local.known = type;
+          local.clauses.push_back(stmt);
         }
       }
+      Locals inside = locals;
+      for (auto& [symbol, local] : own) inside[symbol] = std::move(local);
       return expr(n->value, inside, depth + 1);
     }
     if (const auto* n = std::get_if<ast::Array>(&node)) {

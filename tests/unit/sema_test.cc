@@ -274,6 +274,22 @@ TEST(SemaBlocks, LocalsCarryOnlyWhatTheyRead) {
             "let h_a[t in 1..4, j in 0..n] = h[t - 1, j] * 2.0;\nlet h_a[0, j in 0..n] = 0.0;\n");
 }
 
+TEST(SemaBlocks, RecurrencesOfFunctionsCarryOnlyWhatTheyAreGiven) {
+  const std::string fn =
+      "fn deep(a: [f32; n], k: f32) { let x[0, n] = a[n]; let x[t in 1..4, n] = k * x[t - 1, n];"
+      " let y[n] = x[3, n]; y }"
+      "let v: [f32; m]; ";
+  auto left = [&](const std::string& let) {
+    std::string line = definition(fn + let, "z_x");
+    return line.substr(0, line.find(" ="));
+  };
+  EXPECT_EQ(left("let z[i] = deep(v, 2.0);"), "let z_x[0, n in 0..m]");
+  EXPECT_EQ(left("let z[i in 0..2, j] = deep(v, 2.0)[j] + v[i];"), "let z_x[0, n in 0..m]");
+  EXPECT_EQ(left("let z[i in 0..2, j] = deep(v, v[i])[j];"), "let z_x[i in 0..2, 0, n in 0..m]");
+  EXPECT_EQ(left("let z[i in 0..2, j] = if i > 0 { deep(v, 2.0)[j] } else { 0.0 };"),
+            "let z_x[i in 0..2, 0, n in 0..m]");
+}
+
 TEST(SemaTuples, PatternsFieldsAndFamilies) {
   EXPECT_EQ(values("let (p, v)[0] = (1.0, 0.0);"
                    "let (p, v)[s in 1..4] = (p[s-1] + v[s-1], v[s-1] - p[s-1]);",
