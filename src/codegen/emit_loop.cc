@@ -78,7 +78,8 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   in_sequence |= s.axis.kind == loops::Axis::Kind::Seq;
   counted(lo, hi, 1, "loop", [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
-    if (s.poll) poll(s.poll, values[s.var].v, b.CreateSub(hi, lo));
+    Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
+    if (s.poll) poll(s.poll, values[s.var].v, steps);
     block(s.body);
   });
   in_sequence = around;

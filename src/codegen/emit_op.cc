@@ -105,7 +105,7 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();
-    bool pure = f != NativeFn::Contract32 && f != NativeFn::Contract64 && f != NativeFn::Parallel;
+    bool pure = f < NativeFn::Contract32;  // those of numbers come first
     if (pure) c->setDoesNotAccessMemory();
     return c;
   };

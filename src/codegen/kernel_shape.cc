@@ -105,6 +105,7 @@ struct Writer {
           for (loops::VarId v : n.folds) var(v);
           site(n.poll);
           put(n.grain.valid());
+          put(n.steps.valid());
         },
         [&](const loops::Check& n) { site(n.site); },
         [&](const loops::Contract& n) { contract(n); },

@@ -140,6 +140,7 @@ struct Loop {
   // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
   // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
   ExprId grain = {};
+  ExprId steps = {};  // of the recurrence that a loop with `poll` is a part of; invalid: its own
 };
 
 struct Check {

@@ -99,7 +99,10 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           const plan::Group& g = plan.groups[in->second];
           if (g.members[0] == c.family) group(g, fixed);  // the others stand behind it
         },
-        [&](const core::Sequence& q) { sequence(q, fixed); });
+        [&](const core::Sequence& q) {
+          bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
+          by_diagonals ? diagonals(q) : sequence(q, fixed);
+        });
   }
 }
 
@@ -140,12 +143,78 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   running = std::move(was_running);
 }
 
-void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
+// The steps of the longest member.
+ExprId Lowering::count_of(const core::Sequence& q) {
   ExprId count;
   for (const auto& member : q.members) {
     ExprId extent = m[member.family].coords[member.position].extent;
     count = count ? core::apply(m, Op::Max, {count, extent}) : extent;
   }
+  return count;
+}
+
+// Diagonal t has the cells (i, t − i). A table that is too narrow for that runs row by row.
+void Lowering::diagonals(const core::Sequence& q) {
+  constexpr int64_t kFewest = 32;
+  const auto& inner = std::get<core::Sequence>(q.body[0]);
+  ExprId rows = count_of(q), columns = count_of(inner);
+  Value wide = bind(op(Op::Min, {lower(rows), lower(columns)}, DType::I64));
+  loops::If choice{compare(Op::Ge, wide, integer(kFewest)).expr, {}, {}};
+  push(Scope::Kind::Branch);
+  ExprId last = core::sub(m, core::add(m, rows, columns), core::int_lit(m, 1));
+  Value lo = integer(0), hi = bind(lower(last));
+  loops::VarId t = variable("t", DType::I64), i = variable("i", DType::I64);
+  Scope& steps_scope = push(Scope::Kind::Loop);
+  steps_scope.lo = lo;
+  steps_scope.hi = hi;
+  Value at = get(t, top());
+  Value first =
+      op(Op::Add, {op(Op::Sub, {at, lower(columns)}, DType::I64), integer(1)}, DType::I64);
+  Value from = bind(op(Op::Max, {first, integer(0)}, DType::I64));
+  Value end = op(Op::Add, {at, integer(1)}, DType::I64);
+  Value to = bind(op(Op::Min, {end, lower(rows)}, DType::I64));
+  Scope& cells = push(Scope::Kind::Loop);
+  cells.lo = from;
+  cells.hi = to;
+  Value row = get(i, top());
+  Value column = bind(op(Op::Sub, {at, row}, DType::I64), "j");
+  auto was_running = running;
+  Fixed fixed;
+  uint32_t lanes = 16;
+  for (const auto& member : q.members) {
+    running.insert(member.family);
+    fixed[member.family].resize(2);
+    fixed[member.family][member.position] = {row, rows};
+    if (size_of(m[member.family].dtype) >= 8) lanes = 8;
+  }
+  for (const auto& member : inner.members) {
+    fixed[member.family][member.position] = {column, columns};
+  }
+  in_sequence = true;
+  steps(inner.body, fixed);
+  for (FamilyId id : core::families_of(inner.body)) staged.erase(id);
+  in_sequence = false;
+  running = std::move(was_running);
+  loops::Loop diagonal{i,     from.expr, to.expr, {loops::Axis::Kind::Vector, lanes},
+                       false, {},        {},      {}};
+  diagonal.body = std::move(pop()->block);
+  emit(top(), {std::move(diagonal)});
+  loops::Loop loop{t, lo.expr, hi.expr, {}, q.downward, {}, {}, {}};
+  loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
+                   q.members[0].position};
+  site.part = part;
+  loop.poll = p.sites.add(std::move(site));
+  loop.body = std::move(pop()->block);
+  emit(top(), {std::move(loop)});
+  choice.then = std::move(pop()->block);
+  push(Scope::Kind::Branch);
+  sequence(q, {});
+  choice.otherwise = std::move(pop()->block);
+  emit(top(), {std::move(choice)});
+}
+
+void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
+  ExprId count = count_of(q);
   Value lo = integer(0), hi = lower(count);
   const core::Coord& named = m[q.members[0].family].coords[q.members[0].position];
   loops::VarId t = variable(named.name ? text(named.name) : "t", DType::I64);

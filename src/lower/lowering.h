@@ -135,6 +135,8 @@ struct Lowering {
   using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
   void sequence(const core::Sequence& q, const Fixed& fixed);
+  core::ExprId count_of(const core::Sequence& q);
+  void diagonals(const core::Sequence& q);
   void group(const plan::Group& g, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);
   void table(core::FamilyId id);

@@ -205,6 +205,7 @@ struct Splitter {
     Loop out = loop;
     out.lo = lo;
     out.hi = hi;
+    if (loop.poll.valid()) out.steps = op(Op::Sub, loop.hi, loop.lo);
     auto decide = [&](ExprId e) {
       if (p.exprs[e].type != DType::Bool) return e;
       std::optional<bool> known;

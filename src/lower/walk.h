@@ -36,6 +36,7 @@ void for_each_expr(S& s, F&& f) {
           some(n.lo);
           some(n.hi);
           some(n.grain);
+          some(n.steps);
         }
         if constexpr (std::is_same_v<N, Check>) {
           some(n.ok);

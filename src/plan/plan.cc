@@ -13,6 +13,7 @@
 #include "plan/precision.h"
 #include "plan/scan.h"
 #include "plan/small_sums.h"
+#include "plan/wavefront.h"
 
 namespace ein::plan {
 namespace {
@@ -239,6 +240,16 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   Planner{plan, choices}.steps(plan.schedule.steps, {});
   if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
+  if (free_order && choices.diagonals) {
+    for (const core::Step& s : plan.schedule.steps) {
+      const auto* q = std::get_if<Sequence>(&s);
+      if (!q || !runs_by_diagonals(plan.module, *q)) continue;
+      for (const auto& member : q->members) {
+        plan.by_diagonals.insert(member.family);
+        plan.rings.erase(member.family);
+      }
+    }
+  }
   return plan;
 }
 

@@ -20,7 +20,8 @@
 // indices
 //   are batch (in both operands and the result), m (first and result), n (second and result) and k
 //   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
-// - for every recurrence, how many of its steps are stored (steps.h).
+// - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along
+//   the diagonals of two coordinates (wavefront.h; then all steps are stored).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -29,6 +30,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -86,6 +88,7 @@ struct Plan {
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
+  std::set<core::FamilyId> by_diagonals;                     // recurrences that may (wavefront.h)
   int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
@@ -104,8 +107,9 @@ struct Choices {
   bool contractions = true;  // use the contraction class at all
   // Simple operations in one chunk of a loop that threads share; 0: as many as are worth it.
   int64_t chunk_work = 0;
-  bool scans = true;  // running reductions in linear time
-  bool rings = true;  // keep only the steps of a recurrence that are still read
+  bool scans = true;      // running reductions in linear time
+  bool rings = true;      // keep only the steps of a recurrence that are still read
+  bool diagonals = true;  // run tables diagonal by diagonal
   Overflow overflow = Overflow::Wraps;
   DType operands = DType::F32;  // what those of contractions are rounded to
 };

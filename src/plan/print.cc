@@ -100,8 +100,10 @@ struct Printer {
               const Family& f = plan.module[member.family];
               members += fmt::format(" {}.{}", text(f.name), coordinate(f, member.position));
             }
-            out += fmt::format("{}sequence{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
-                               q.downward ? " downward" : "", members);
+            bool diagonals = depth == 0 && plan.by_diagonals.contains(q.members[0].family);
+            out += fmt::format(
+                "{}sequence{}{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
+                q.downward ? " downward" : "", diagonals ? " by diagonals" : "", members);
             steps(q.body, depth + 1);
           });
     }

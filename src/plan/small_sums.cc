@@ -122,7 +122,7 @@ struct Splitter {
     }
     ExprId out = from_product(m, all, type);
     if (p.negative) out = apply(m, Op::Neg, {out});
-    return substitute(m, out, {}, r.first);
+    return substitute(m, out, std::vector<ExprId>(above), r.first);
   }
 };
 
@@ -133,7 +133,10 @@ ExprId without_zeros(Module& m, const Reduce& r) {
   ExprId out;
   bool any = false;
   for (int64_t i = *lo; i < *hi; ++i) {
-    ExprId term = substitute_slot(m, r.body, r.first, int_lit(m, i));
+    // Sums inside bind from here on now.
+    std::vector<ExprId> with(r.first + 1);
+    with[r.first] = int_lit(m, i);
+    ExprId term = substitute(m, r.body, with, r.first);
     const auto* zero = get_if<FloatLit>(m, term);
     if (zero && zero->value == 0) {
       any = true;

@@ -204,7 +204,7 @@ class Executable(Build):
         self.assertIn("p.ein:5:9", done.stderr)
 
     def test_out_of_memory(self):
-        run = self.exe("let n: i32;\nlet x[i in 0..n] = i as f64;\nlet s = sum[i in 0..n](x[i] * x[n - 1 - i]);\nprint(s);\n")
+        run = self.exe("let n: i32;\nlet x[0] = 0.0 as f64;\nlet x[i in 1..n] = x[i - 1] + 1.0;\nlet s = sum[i in 0..n](x[i] * x[n - 1 - i]);\nprint(s);\n")
         self.assertEqual(run("n=3").stdout, "1.0\n")
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
         try:
