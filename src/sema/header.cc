@@ -66,6 +66,32 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   return any_float ? DType::F32 : DType::I32;
 }
 
+// A clause whose value brings coordinates along in another order than the family has them: by
+// position they fit, by name they do not.
+void warn_transposed(Sema& s, const Definition& d, const ClauseOut& out,
+                     const std::vector<core::Coord>& coords) {
+  for (size_t p = out.left.size(); p < std::min(out.coords.size(), coords.size()); ++p) {
+    Symbol name = out.coords[p].name;
+    if (!name || name == coords[p].name) continue;
+    for (size_t q = 0; q < coords.size(); ++q) {
+      if (coords[q].name != name) continue;
+      Span place = out.site->span;
+      if (!s.warned.insert({place.begin, place.end}).second) return;
+      s.diags
+          .warning(Code::W0301,
+                   fmt::format("{} of the value becomes coordinate {} of {}, but {} is "
+                               "coordinate {}",
+                               quoted(name), p, quoted(d.name.symbol), quoted(name), q))
+          .primary(place, "this clause is over " + show_coords(s, out.coords))
+          .help(
+              fmt::format("{} is over {}; spell the coordinates out on the left, or rename them if "
+                          "this is meant",
+                          quoted(d.name.symbol), show_coords(s, coords)));
+      return;
+    }
+  }
+}
+
 bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
   size_t rank = spelled_slots(s, d);
   for (const auto& out : d.outs) {
@@ -107,6 +133,9 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
       named = &*out;
       if (!coords[p].name) coords[p].name = name;
     }
+  }
+  for (const auto& out : d.outs) {
+    if (out && !out->bad) warn_transposed(s, d, *out, coords);
   }
   return true;
 }
