@@ -69,6 +69,7 @@ struct Guesser {
     return out;
   }
 
+  // What the type says by itself; mistakes in it are reported where it is used.
   std::optional<Guess> written(ast::TypeId type) {
     if (!type || is_type_parameter(s, type)) return std::nullopt;
     auto element = written_type(s, type);
@@ -109,10 +110,7 @@ struct Guesser {
     if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
     if (n == "extent" || n == "len") return Guess{};
     const Function* f = locals.count(callee) ? nullptr : find_callee(s, env, c.callee);
-    if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) {
-      auto type = element_type(s, f->fn->result);
-      return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
-    }
+    if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) return written(f->fn->result);
     if (!f && (n == "uniform" || n == "normal")) return Guess{Typing::Fixed, DType::F32};
     std::vector<std::optional<Guess>> args;
     for (TreeId a : c.args) args.push_back(expr(a, locals, depth));
@@ -155,10 +153,7 @@ struct Guesser {
         case ast::BinaryOp::Or: return Guess{Typing::Fixed, DType::Bool};
       }
     }
-    if (const auto* n = std::get_if<ast::Cast>(&node)) {
-      auto type = element_type(s, n->type);
-      return type ? std::optional<Guess>(Guess{Typing::Fixed, *type}) : std::nullopt;
-    }
+    if (const auto* n = std::get_if<ast::Cast>(&node)) { return written(n->type); }
     if (const auto* n = std::get_if<ast::If>(&node))
       return join(go(n->then_block), go(n->else_block));
     if (const auto* n = std::get_if<ast::Match>(&node)) {
