@@ -34,22 +34,24 @@ bool short_range(const Module& m, const Range& r, uint32_t lanes) {
 }
 
 // Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
-// length depends on it, and at least one access moves.
+// length depends on it, and at least one access moves. Where an elementary function is computed,
+// any access will do: gathering its operand costs less than computing it lane by lane.
 bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
-  bool ok = true, moves = store_moves;
+  bool ok = true, moves = store_moves, gathers = false, function = false;
   for_each_node(m, e, [&](ExprId x) {
     if (!mentions_slot(m, x, slot)) return;
+    if (const auto* f = get_if<Apply>(m, x)) function |= info(f->op).cls == OpClass::Real;
     if (const auto* a = get_if<Access>(m, x)) {
       Step s = step_along(m, *a, slot);
-      moves |= s == Step::Unit;
-      ok &= s != Step::Other;
+      moves |= s == Step::Unit || s == Step::Other;
+      gathers |= s == Step::Other;
     } else if (const auto* r = get_if<Reduce>(m, x)) {
       for (const Range& range : r->over) {
         ok &= !mentions_slot(m, range.lo, slot) && !mentions_slot(m, range.hi, slot);
       }
     }
   });
-  return ok && moves;
+  return ok && moves && (function || !gathers);
 }
 
 uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free, uint32_t lanes) {

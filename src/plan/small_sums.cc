@@ -161,7 +161,12 @@ void split_in(Module& m, FamilyId id, size_t number) {
       ExprId terms = without_zeros(m, r);
       return terms ? terms : e;
     }
-    if (r.first != rank || !total(m, e, top, Overflow::Wraps)) return e;
+    if (r.first != rank) return e;
+    // Ranges that are never empty visit every factor as they did before; from one that may be empty
+    // a factor may move out.
+    bool never_empty = std::all_of(r.over.begin(), r.over.end(),
+                                   [&](const Range& range) { return short_extent(m, range); });
+    if (!never_empty && !total(m, e, top, Overflow::Wraps)) return e;
     uint32_t above = r.first + static_cast<uint32_t>(r.over.size());
     if (above + r.over.size() + 4 >= kMaxSlots) return e;
     ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span}.run();
