@@ -2,7 +2,8 @@
 ```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`, or of
 `ein run` where the code is that of a run-time failure.
 A line `// file: NAME` in a block begins another file; the program is what stands before the first of them.
-Usage: error_pages.py ROOT EIN"""
+docs/errors.md lists them all; `--write` makes it anew.
+Usage: error_pages.py ROOT EIN [--write]"""
 
 import concurrent.futures
 import json
@@ -53,11 +54,25 @@ def check_page(ein, code, title, text):
     return complaints
 
 
+def index(known, pages):
+    lines = ["# Errors and warnings", "",
+             "Every message ends in a code. `ein explain CODE` prints its page, with a program that fails and one that does not.",
+             "Errors E01 are about the text, E02 names, E03 coordinates and ranges, E04 clauses and extents, E05 types, E06 derivatives,",
+             "E07 what is not there yet, E08 a run that had to stop.", "", "| code | says |", "|---|---|"]
+    lines += [f"| [{code}](errors/{code}.md) | {known[code]} |" for code in sorted(pages) if code in known]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     root, ein = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
     known, pages = titles(root), {p.stem: p for p in (root / "docs/errors").glob("*.md")}
     complaints = [f"{code}: the compiler gives it, but docs/errors has no page" for code in emitted(root) - set(pages)]
     complaints += [f"{code}: a page for a code that does not exist" for code in set(pages) - set(known)]
+    listing = root / "docs/errors.md"
+    if "--write" in sys.argv:
+        listing.write_text(index(known, pages))
+    if not listing.exists() or listing.read_text() != index(known, pages):
+        complaints.append("docs/errors.md does not list the pages as they are: tests/meta/error_pages.py ROOT EIN --write")
     # The check must be able to fail: a page that promises the wrong code is caught.
     wrong = "# E0201: t\n```ein fails\nlet a = 1 +;\n```\n```ein fixed\nlet a = b;\n```\n"
     if len(check_page(ein, "E0201", "t", wrong)) != 2:
