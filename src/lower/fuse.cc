@@ -184,6 +184,7 @@ struct Fusion {
     std::set<size_t> moved;
     for (size_t k = j; k-- > i + 1;) {
       Effects e = effects(block[k]);
+      if (e.may_stop) return false;  // reads behind a check rely on it
       stores.insert(e.stores.begin(), e.stores.end());
       changed.insert(e.changes.begin(), e.changes.end());
       if (!meet(e.binds, needs)) continue;
