@@ -331,7 +331,7 @@ class Generator {
   }
 
   void statement() {
-    switch (pick(0, 11)) {
+    switch (pick(0, 12)) {
       case 0:
       case 1:
       case 2: return pointwise();
@@ -343,6 +343,7 @@ class Generator {
       case 8: return function();
       case 9:
       case 10: return coordinates();
+      case 11: return filter();
       default: return selection();
     }
   }
@@ -370,6 +371,7 @@ class Generator {
       left.push_back(i.name);
       body += " * " + grounding(i, inner);
     }
+    for (int more = pick(0, 2); more > 0; --more) body += " * " + grounding(k, inner);
     const char* op = chance(70) ? "sum" : "mean";
     line(fmt::format("let {}{} = {}[{}]({});", name,
                      left.empty() ? "" : fmt::format("[{}]", fmt::join(left, ", ")), op, k.name,
@@ -448,6 +450,34 @@ class Generator {
     Extent e = new_extent(steps);
     add({a, {e}});
     add({b, {e}});
+  }
+
+  // A filter with a small state: products of several factors over few cells, recurrences along the
+  // same steps of which one reads the other, and sums over those steps.
+  void filter() {
+    std::string F = fresh("f"), P = fresh("p"), x = fresh("s"), v = fresh("v");
+    Extent steps = any(named_);
+    std::string n = extent_text(steps);
+    int size = pick(2, 3);
+    line(fmt::format(
+        "let {}[i in 0..{}, j in 0..{}]: f64 = if i == j {{ 0.6 }} else {{ 0.2 * sin({}) }};", F,
+        size, size, expr({}, 1)));
+    line(fmt::format("let {}[0, i in 0..{}, j in 0..{}]: f64 = if i == j {{ {} }} else {{ {} }};",
+                     P, size, size, literal(), expr({}, 1)));
+    line(fmt::format(
+        "let {0}[t in 1..{1}, i in 0..{2}, j in 0..{2}] = sum[k in 0..{2}, l in 0..{2}]("
+        "{3}[i, k] * ({0}[t - 1, k, l] - {4} * {0}[t - 1, k, 0]) * {3}[j, l]) + {5};",
+        P, n, size, F, literal(), literal()));
+    line(fmt::format("let {}[0, i in 0..{}]: f64 = {};", x, size, literal()));
+    line(fmt::format(
+        "let {0}[t in 1..{1}, i in 0..{2}] = tanh(sum[k in 0..{2}]({3}[i, k] * {0}[t - 1, k] * "
+        "{4}[t{5}, k, {6}]));",
+        x, n, size, F, P, chance(50) ? "" : " - 1", pick(0, 1)));
+    line(fmt::format("let {} = sum[t in {}..{}, i in 0..{}]({}[t, i] * {}[t{}, i, {}] * {});", v, 1,
+                     n, size, x, P, chance(50) ? "" : " - 1", chance(50) ? "i" : "0", expr({}, 1)));
+    add({P, {new_extent(steps.size), new_extent(size), new_extent(size)}});
+    add({x, {new_extent(steps.size), new_extent(size)}});
+    add({v, {}});
   }
 
   void function() {

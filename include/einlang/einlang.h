@@ -123,8 +123,9 @@ EIN_API ein_status ein_call(ein_program *program, const ein_tensor *inputs, size
 EIN_API const ein_tensor *ein_result_output(const ein_result *result, size_t number);
 EIN_API void ein_result_free(ein_result *result);
 
-/* The same into memory of the caller: one tensor for every output, of its type and extents. Nothing is
- * allocated but what the program needs in between, and that is kept for the next call. */
+/* The same into memory of the caller: one tensor for every output, of its type and extents, and apart from
+ * the other outputs and the inputs (E0802). Nothing is allocated but what the program needs in between, and
+ * that is kept for the next call. */
 EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs, size_t count,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
 

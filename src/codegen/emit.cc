@@ -1,7 +1,6 @@
 // Kernels and statements.
 #include "codegen/emit.h"
 
-#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 
 #include <cstddef>
@@ -113,6 +112,7 @@ llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name)
   fn->addFnAttr(llvm::Attribute::NoInline);
   context = fn->getArg(0);
   if (names) table = fn->getArg(1);
+  note_aliases(k);
   BasicBlock* first = BasicBlock::Create(c, "entry", fn);
   BasicBlock* start = BasicBlock::Create(c, "start", fn);
   entry.SetInsertPoint(first);

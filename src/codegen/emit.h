@@ -8,9 +8,11 @@
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <functional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -97,6 +99,14 @@ struct Emitter {
     std::vector<llvm::Value*> strides;
   };
   std::unordered_map<loops::BufferId, Memory> memory;
+  // What the optimiser may know of loads and stores (emit_aliases.cc).
+  std::set<loops::BufferId> written;  // by the kernel
+  struct Aliases {
+    llvm::MDNode *own = nullptr, *others = nullptr;  // scopes
+  };
+  std::unordered_map<loops::BufferId, Aliases> aliases;
+  void note_aliases(const loops::Kernel& k);
+  llvm::Value* touch(llvm::Instruction* access, loops::BufferId id);
   std::unordered_map<uint32_t, llvm::Value*> params;
   std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
   std::vector<llvm::Function*> functions = {};  // of the program, by number

@@ -200,18 +200,18 @@ Val Emitter::load(const loops::Load& n, DType type) {
   // A uniform address is good when any lane is active, and some lane always is.
   if (at.uniform()) {
     Value* where = b.CreateInBoundsGEP(element, base, at.v);
-    return uniform(from_memory(b.CreateAlignedLoad(element, where, align), type));
+    return uniform(from_memory(touch(b.CreateAlignedLoad(element, where, align), n.buffer), type));
   }
   auto* vector = llvm::FixedVectorType::get(element, width);
   Value* none = llvm::Constant::getNullValue(vector);
   Value* out = nullptr;
   if (contiguous(at)) {
     Value* where = b.CreateInBoundsGEP(element, base, at.v);
-    out = mask ? static_cast<Value*>(b.CreateMaskedLoad(vector, where, align, mask, none))
-               : b.CreateAlignedLoad(vector, where, align);
+    out = mask ? touch(b.CreateMaskedLoad(vector, where, align, mask, none), n.buffer)
+               : touch(b.CreateAlignedLoad(vector, where, align), n.buffer);
   } else {
     Value* where = b.CreateInBoundsGEP(element, base, lanes(at, DType::I64));
-    out = b.CreateMaskedGather(vector, where, align, full_mask(), none);
+    out = touch(b.CreateMaskedGather(vector, where, align, full_mask(), none), n.buffer);
   }
   return varying(from_memory(out, type));
 }
@@ -228,7 +228,7 @@ void Emitter::store(const loops::Store& s) {
     Value* value = to_memory(v.v, type);
     Value* where = b.CreateInBoundsGEP(element, base, at.v);
     if (path.empty()) {
-      b.CreateAlignedStore(value, where, align);
+      touch(b.CreateAlignedStore(value, where, align), s.buffer);
     } else {
       waiting.push_back({s.buffer, value, where, align, path});
     }
@@ -238,14 +238,14 @@ void Emitter::store(const loops::Store& s) {
   Value* wide_v = to_memory(lanes(v, type), type);
   if (!contiguous(at)) {
     Value* where = b.CreateInBoundsGEP(element, base, lanes(at, DType::I64));
-    b.CreateMaskedScatter(wide_v, where, align, full_mask());
+    touch(b.CreateMaskedScatter(wide_v, where, align, full_mask()), s.buffer);
     return;
   }
   Value* where = b.CreateInBoundsGEP(element, base, at.v);
   if (mask) {
-    b.CreateMaskedStore(wide_v, where, align, mask);
+    touch(b.CreateMaskedStore(wide_v, where, align, mask), s.buffer);
   } else {
-    b.CreateAlignedStore(wide_v, where, align);
+    touch(b.CreateAlignedStore(wide_v, where, align), s.buffer);
   }
 }
 
@@ -259,8 +259,9 @@ void Emitter::update(const loops::Update& s) {
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
   Value* where = b.CreateInBoundsGEP(element, memory_of(s.buffer).base, at);
-  Value* old = from_memory(b.CreateAlignedLoad(element, where, align), type);
-  b.CreateAlignedStore(to_memory(apply(Op::Add, {old, v}, type, type), type), where, align);
+  Value* old = from_memory(touch(b.CreateAlignedLoad(element, where, align), s.buffer), type);
+  Value* sum = to_memory(apply(Op::Add, {old, v}, type, type), type);
+  touch(b.CreateAlignedStore(sum, where, align), s.buffer);
 }
 
 }  // namespace ein::codegen

@@ -1,6 +1,4 @@
 // Loops: plain, in lanes with a tail, and plain loops inside lanes whose lengths differ by lane.
-#include <llvm/IR/MDBuilder.h>
-
 #include <cstddef>
 
 #include "base/check.h"

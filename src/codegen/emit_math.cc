@@ -2,7 +2,6 @@
 #include "codegen/emit_math.h"
 
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/MDBuilder.h>
 
 #include "base/check.h"
 #include "codegen/emit.h"

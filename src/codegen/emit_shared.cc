@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/match.h"
 #include "codegen/emit.h"
+#include "lower/walk.h"
 
 namespace ein::codegen {
 
@@ -17,90 +17,23 @@ namespace {
 constexpr int64_t kMaxChunks = 256;  // of a reduction
 
 // The variables that a loop's body reads and does not bind.
-struct Captures {
-  const loops::Program& p;
-  std::set<loops::VarId> bound = {};
-  std::vector<loops::VarId> found = {};
-
-  void read(loops::ExprId e) {
-    match(
-        p.exprs[e].node, [](const loops::FloatConst&) {}, [](const loops::IntConst&) {},
-        [](const loops::Param&) {},
-        [&](const loops::Get& n) {
-          if (bound.insert(n.var).second) found.push_back(n.var);
-        },
-        [&](const loops::Apply& n) { read_all(n.args); },
-        [&](const loops::Overflows& n) { read_all(n.args); },
-        [&](const loops::Load& n) { read_all(n.at); });
-  }
-  void read_all(const std::vector<loops::ExprId>& es) {
-    for (loops::ExprId e : es) read(e);
-  }
-  void block(const loops::Block& body) {
-    for (const loops::Stmt& s : body) stmt(s);
-  }
-  void stmt(const loops::Stmt& s) {
-    match(
-        s.node,
-        [&](const loops::Let& n) {
-          read(n.value);
-          bound.insert(n.var);
-        },
-        [&](const loops::Declare& n) {
-          read(n.init);
-          bound.insert(n.var);
-        },
-        [&](const loops::Assign& n) { read(n.value); },
-        [&](const loops::Store& n) {
-          read_all(n.at);
-          read(n.value);
-        },
-        [&](const loops::Update& n) {
-          read_all(n.at);
-          read(n.value);
-        },
-        [&](const loops::Fold& n) {
-          read(n.value);
-          if (n.index) read(n.index);
-        },
-        [&](const loops::If& n) {
-          read(n.cond);
-          block(n.then);
-          block(n.otherwise);
-        },
-        [&](const loops::Loop& n) {
-          read(n.lo);
-          read(n.hi);
-          bound.insert(n.var);
-          block(n.body);
-        },
-        [&](const loops::Check& n) {
-          read(n.ok);
-          read_all(n.values);
-        },
-        [&](const loops::Contract& n) {
-          for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
-            for (const auto& index : *set) {
-              for (loops::ExprId e : {index.extent, index.a, index.b, index.out}) {
-                if (e) read(e);
-              }
-            }
-          }
-          for (const auto* o : {&n.a, &n.b, &n.out}) read_all(o->at);
-        },
-        [&](const loops::Invoke& n) {
-          read_all(n.args);
-          bound.insert(n.var);
-        });
-  }
-};
-
-std::vector<loops::VarId> captures(const loops::Program& p, const loops::Loop& s) {
-  Captures c{p};
-  c.bound.insert(s.var);
-  c.bound.insert(s.folds.begin(), s.folds.end());
-  c.block(s.body);
-  return c.found;
+std::vector<loops::VarId> captures(const loops::Program& p, const loops::Loop& loop) {
+  std::vector<loops::VarId> found;
+  std::set<loops::VarId> bound(loop.folds.begin(), loop.folds.end());
+  bound.insert(loop.var);
+  loops::for_each_stmt(loop.body, [&](const loops::Stmt& s) {
+    loops::for_each_expr(s, [&](loops::ExprId e) {
+      loops::for_each_node(p, e, [&](const loops::Node& n) {
+        const auto* get = std::get_if<loops::Get>(&n);
+        if (get && bound.insert(get->var).second) found.push_back(get->var);
+      });
+    });
+    if (const auto* n = std::get_if<loops::Let>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Declare>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Loop>(&s.node)) bound.insert(n->var);
+  });
+  return found;
 }
 
 }  // namespace
@@ -190,6 +123,8 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
   Emitter sub(p, mod, first_dim);
   sub.target = target;
   sub.functions = functions;
+  sub.written = written;
+  sub.aliases = aliases;
   sub.in_sequence = true;  // what is inside is not shared again
   sub.fn =
       llvm::Function::Create(type, llvm::Function::InternalLinkage, fn->getName() + ".chunk", mod);

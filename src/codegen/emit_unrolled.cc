@@ -14,7 +14,7 @@ using llvm::Value;
 namespace {
 
 constexpr int64_t kMostIterations = 16;
-constexpr int64_t kMostNodes = 1500;  // of all iterations together
+constexpr int64_t kMostNodes = 3000;  // of all iterations together
 
 struct Size {
   const loops::Program& p;
@@ -100,7 +100,7 @@ bool Emitter::meets_waiting(loops::BufferId buffer) const {
 }
 
 void Emitter::flush_stores() {
-  for (const Waiting& w : waiting) b.CreateAlignedStore(w.value, w.at, w.align);
+  for (const Waiting& w : waiting) touch(b.CreateAlignedStore(w.value, w.at, w.align), w.buffer);
   waiting.clear();
 }
 

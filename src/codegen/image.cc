@@ -208,8 +208,13 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         const auto& q = std::get<core::Sequence>(plan.schedule.steps[s.part]);
         to.coordinate = text(m[q.members[0].family].coords[s.axis].name);
         to.downward = q.downward;
+        std::vector<core::Sequence::Member> members = q.members;
+        for (uint32_t part : s.also) {
+          const auto& other = std::get<core::Sequence>(plan.schedule.steps[part]).members;
+          members.insert(members.end(), other.begin(), other.end());
+        }
         for (uint32_t i = 0; i < out.buffers.size(); ++i) {
-          for (const auto& member : q.members) {
+          for (const auto& member : members) {
             if (member.family.v == out.buffers[i].family)
               to.members.push_back({i, member.position});
           }

@@ -14,6 +14,7 @@
 #include <llvm/Analysis/OptimizationRemarkEmitter.h>
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/ProfileSummaryInfo.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
@@ -41,6 +42,7 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
   functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
   functions.registerPass([] { return llvm::BasicAA(); });
+  functions.registerPass([] { return llvm::ScopedNoAliasAA(); });
   functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
   functions.registerPass([] {
     // No library function is known by name: generated code calls through a table.
@@ -51,6 +53,7 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   functions.registerPass([] {
     llvm::AAManager aa;
     aa.registerFunctionAnalysis<llvm::BasicAA>();
+    aa.registerFunctionAnalysis<llvm::ScopedNoAliasAA>();
     return aa;
   });
   modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
@@ -63,7 +66,7 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   passes.addPass(llvm::EarlyCSEPass(false));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::EarlyCSEPass(false));
+  passes.addPass(llvm::EarlyCSEPass(true));
   // What InstCombine asks for at module level must be there before it asks.
   modules.getResult<llvm::ProfileSummaryAnalysis>(mod);
   for (llvm::Function& f : mod) {

@@ -230,7 +230,8 @@ typedef struct {name}_inputs {{
 {inputs}}} {name}_inputs;
 
 /* Where a pointer is null, {name}_run allocates and sets the extents, and {name}_free frees. Where it
- * is not, it is memory of the caller for a value of exactly the extents beside it. */
+ * is not, it is memory of the caller for a value of exactly the extents beside it, apart from the inputs
+ * and the other outputs. */
 typedef struct {name}_outputs {{
 {outputs}  unsigned char ein_owned[{count}];  /* by output: allocated by {name}_run */
 }} {name}_outputs;

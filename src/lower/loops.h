@@ -214,9 +214,10 @@ struct Site {
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
-  Span span;          // of the expression
-  Span statement;     // the clause it is computed for
-  uint32_t part = 0;  // Step: which of the schedule's steps
+  Span span;                        // of the expression
+  Span statement;                   // the clause it is computed for
+  uint32_t part = 0;                // Step: which of the schedule's steps
+  std::vector<uint32_t> also = {};  // Step: those that run along with it
   core::Op op = core::Op::Add;
   DType type = DType::I64;
 };
@@ -246,6 +247,9 @@ struct Program {
 
 // Takes reductions over the same steps in one pass (fuse.cc).
 void fuse_sums(Program& p);
+// Runs recurrences along the same steps in one loop, and takes sums over those steps there
+// (join.cc).
+void join_steps(Program& p);
 // Sets the first and last steps of recurrences apart (split.cc).
 void split_steps(Program& p);
 // Lets threads share the outermost loops that may be, in chunks of about `work` simple operations

@@ -6,6 +6,7 @@
 #include "base/match.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
+#include "plan/wavefront.h"
 
 namespace ein::lower {
 
@@ -83,6 +84,7 @@ loops::Program lower(plan::Plan& plan) {
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
   if (plan.overflow == plan::Overflow::Wraps) {
     loops::fuse_sums(p);
+    loops::join_steps(p);
     loops::split_steps(p);
   }
   loops::share_loops(p, plan.chunk_work);
@@ -155,11 +157,10 @@ ExprId Lowering::count_of(const core::Sequence& q) {
 
 // Diagonal t has the cells (i, t − i). A table that is too narrow for that runs row by row.
 void Lowering::diagonals(const core::Sequence& q) {
-  constexpr int64_t kFewest = 32;
   const auto& inner = std::get<core::Sequence>(q.body[0]);
   ExprId rows = count_of(q), columns = count_of(inner);
   Value wide = bind(op(Op::Min, {lower(rows), lower(columns)}, DType::I64));
-  loops::If choice{compare(Op::Ge, wide, integer(kFewest)).expr, {}, {}};
+  loops::If choice{compare(Op::Ge, wide, integer(plan::kFewestDiagonal)).expr, {}, {}};
   push(Scope::Kind::Branch);
   ExprId last = core::sub(m, core::add(m, rows, columns), core::int_lit(m, 1));
   Value lo = integer(0), hi = bind(lower(last));
@@ -180,12 +181,11 @@ void Lowering::diagonals(const core::Sequence& q) {
   Value column = bind(op(Op::Sub, {at, row}, DType::I64), "j");
   auto was_running = running;
   Fixed fixed;
-  uint32_t lanes = 16;
+  uint32_t lanes = plan.by_diagonals.at(q.members[0].family);
   for (const auto& member : q.members) {
     running.insert(member.family);
     fixed[member.family].resize(2);
     fixed[member.family][member.position] = {row, rows};
-    if (size_of(m[member.family].dtype) >= 8) lanes = 8;
   }
   for (const auto& member : inner.members) {
     fixed[member.family][member.position] = {column, columns};

@@ -194,7 +194,24 @@ bool Lowering::cheap(ExprId e, const core::Facts& facts) {
   return plan::cost(m, e) <= kCheap && plan::total(m, e, facts, plan.overflow);
 }
 
+// The side that is always taken where `n` stands, if the ranges of loops and the conditions around
+// it say which.
+std::optional<Value> Lowering::only_side(const core::Apply& n) {
+  auto take = [&](ExprId side, auto asks) -> std::optional<Value> {
+    auto holds = [&](const core::Facts& f) { return asks(m, n.args[0], f); };
+    if (!holds(scopes.back()->facts)) return {};
+    Value v = lower(side);
+    v.depth = std::max(v.depth, *outermost(v.depth, holds));
+    return v;
+  };
+  ExprId yes = n.op == Op::Or ? core::bool_lit(m, true) : n.args[1];
+  ExprId no = n.op == Op::And ? core::bool_lit(m, false) : n.args.back();
+  if (auto v = take(yes, core::proves)) return v;
+  return take(no, core::refutes);
+}
+
 Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
+  if (auto only = only_side(n)) return *only;
   const core::Facts& here = scopes.back()->facts;
   bool strict = true;
   for (size_t i = 1; i < n.args.size(); ++i) strict = strict && cheap(n.args[i], here);

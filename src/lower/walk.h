@@ -1,12 +1,17 @@
 // What a statement holds, in one place: passes over Loops ask here instead of listing its kinds.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <type_traits>
+#include <unordered_map>
 
 #include "base/match.h"
 #include "lower/loops.h"
 
 namespace ein::loops {
+
+using Lets = std::unordered_map<VarId, ExprId>;  // what variables stand for
 
 // `f` on every expression of the statement itself, those in its blocks left out. A pass that
 // changes a program takes them by reference.
@@ -82,6 +87,47 @@ void for_each_node(const Program& p, ExprId e, F&& f) {
   if (const auto* n = std::get_if<Apply>(&p.exprs[e].node)) all(n->args);
   if (const auto* n = std::get_if<Overflows>(&p.exprs[e].node)) all(n->args);
   if (const auto* n = std::get_if<Load>(&p.exprs[e].node)) all(n->at);
+}
+
+// What the variables bound by Let stand for, in the whole block.
+inline Lets lets_of(const Block& block) {
+  Lets out;
+  for_each_stmt(block, [&](const Stmt& s) {
+    if (const auto* n = std::get_if<Let>(&s.node)) out[n->var] = n->value;
+  });
+  return out;
+}
+
+inline std::optional<int64_t> constant(const Program& p, ExprId e) {
+  const auto* n = std::get_if<IntConst>(&p.exprs[e].node);
+  return n ? std::optional(n->value) : std::nullopt;
+}
+
+// How often a loop runs, where its bounds are constants.
+inline std::optional<int64_t> trips(const Program& p, const Loop& n) {
+  auto lo = constant(p, n.lo), hi = constant(p, n.hi);
+  return lo && hi ? std::optional(std::max<int64_t>(0, *hi - *lo)) : std::nullopt;
+}
+
+inline int64_t nodes_in(const Program& p, const Block& body) {
+  int64_t nodes = 0;
+  for_each_stmt(body, [&](const Stmt& s) {
+    ++nodes;
+    for_each_expr(s, [&](ExprId e) { for_each_node(p, e, [&](const Node&) { ++nodes; }); });
+  });
+  return nodes;
+}
+
+constexpr int64_t kMostNodes = 8000;  // of a step that does little, sums taken there included
+
+// Every loop inside has a known length, and there are few nodes: a step that does little.
+inline bool does_little(const Program& p, const Block& body, int64_t most_nodes = kMostNodes) {
+  bool ok = nodes_in(p, body) <= most_nodes;
+  for_each_stmt(body, [&](const Stmt& s) {
+    if (const auto* n = std::get_if<Loop>(&s.node)) ok &= trips(p, *n).has_value();
+    ok &= !std::holds_alternative<Contract>(s.node);
+  });
+  return ok;
 }
 
 }  // namespace ein::loops

@@ -246,8 +246,12 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
       if (!q || !runs_by_diagonals(plan.module, *q)) continue;
+      uint32_t lanes = ~0u;
       for (const auto& member : q->members) {
-        plan.by_diagonals.insert(member.family);
+        lanes = std::min(lanes, lanes_for(plan.module[member.family].dtype));
+      }
+      for (const auto& member : q->members) {
+        plan.by_diagonals[member.family] = lanes;
         plan.rings.erase(member.family);
       }
     }

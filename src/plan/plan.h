@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -88,7 +87,8 @@ struct Plan {
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
-  std::set<core::FamilyId> by_diagonals;                     // recurrences that may (wavefront.h)
+  // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
+  std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members

@@ -40,12 +40,9 @@ bool reads_back(Module& m, FamilyId reader, const std::map<FamilyId, Place>& pla
   return ok;
 }
 
-// A table with so few cells along one side has no diagonals worth the name.
-constexpr int64_t kFewest = 32;
-
 bool too_short(const Module& m, FamilyId family, uint32_t position) {
   auto n = const_int(m, m[family].coords[position].extent);
-  return n && *n < kFewest;
+  return n && *n < kFewestDiagonal;
 }
 
 }  // namespace

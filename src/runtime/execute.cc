@@ -297,10 +297,52 @@ std::optional<RuntimeError> prepare(const Image& image, std::span<const View> in
   return std::nullopt;
 }
 
+// Machine code relies on it that what it writes is nothing that it reads: a caller who wants the
+// new state where the old one is would get numbers of both.
+std::optional<RuntimeError> overlapping(const Image& image, std::span<const View> inputs,
+                                        Frame& frame) {
+  auto& areas = frame.areas;
+  areas.clear();
+  auto add = [&](const std::string& name, const void* at, size_t bytes, bool output) {
+    auto from = reinterpret_cast<uintptr_t>(at);
+    if (at && bytes > 0) areas.push_back({&name, from, from + bytes, output});
+  };
+  for (uint32_t i = 0; i < image.buffers.size(); ++i) {
+    const Image::Buffer& b = image.buffers[i];
+    if (b.space != Image::Buffer::Space::Output) continue;
+    add(b.name, frame.pointers[i], byte_size(frame.shape(image, i), b.dtype), true);
+  }
+  if (areas.empty()) return std::nullopt;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    add(image.inputs[i].name, inputs[i].data, byte_size(inputs[i].shape, inputs[i].dtype), false);
+  }
+  std::sort(areas.begin(), areas.end(),
+            [](const auto& a, const auto& b) { return a.from < b.from; });
+  const Frame::Area *reaching = nullptr, *written = nullptr;  // furthest, of all and of outputs
+  for (const Frame::Area& a : areas) {
+    const Frame::Area* other = a.output ? reaching : written;
+    if (other && other->to > a.from) {
+      const Frame::Area &to = a.output ? a : *other, &from = a.output ? *other : a;
+      return RuntimeError{
+          Code::E0802,
+          fmt::format("the memory for `{}` overlaps that of {} `{}`: a value needs memory "
+                      "of its own",
+                      *to.name, from.output ? "output" : "input", *from.name)};
+    }
+    if (!reaching || a.to > reaching->to) reaching = &a;
+    if (a.output && (!written || a.to > written->to)) written = &a;
+  }
+  return std::nullopt;
+}
+
 CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
                    Frame& frame, const CallOptions& options) {
   CallResult out;
   int workers = threads();
+  if (auto wrong = overlapping(image, inputs, frame)) {
+    out.error = std::move(wrong);
+    return out;
+  }
   if (auto wrong = place(image, inputs, workers, frame)) {
     out.error = std::move(wrong);
     return out;

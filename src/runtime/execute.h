@@ -26,6 +26,12 @@ View view_of(const Tensor& t);
 // What one call needs while it runs. Kept for the next call, which then allocates nothing; not for
 // two calls at a time.
 struct Frame {
+  struct Area {  // of memory that the caller gave
+    const std::string* name;
+    uintptr_t from, to;
+    bool output;
+  };
+  std::vector<Area> areas;
   std::vector<int64_t> params, dims;
   std::vector<size_t> first;    // by buffer: where its extents start in `dims`
   std::vector<void*> pointers;  // rows: those of the first thread

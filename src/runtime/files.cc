@@ -95,21 +95,20 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
   FileHeader out;
   out.size = file.size();
   out.modified = file.modified();
+  auto with = [&](const auto& header) {
+    out.dtype = header.dtype;
+    out.shape = header.shape;
+    return out;
+  };
   switch (format_of(path)) {
     case Format::Npy: {
       no_member(member);
       FileSource in(file, 0, file.size());
-      NpyHeader h = read_npy_header(in);
-      out.dtype = h.dtype;
-      out.shape = h.shape;
-      return out;
+      return with(read_npy_header(in));
     }
     case Format::Npz: {
       auto in = open_member(file, choose(zip_members(file), member, npz_name));
-      NpyHeader h = read_npy_header(*in);
-      out.dtype = h.dtype;
-      out.shape = h.shape;
-      return out;
+      return with(read_npy_header(*in));
     }
     case Format::Csv: {
       no_member(member);
@@ -129,10 +128,7 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
     case Format::Idx: {
       no_member(member);
       FileSource in(file, 0, file.size());
-      IdxHeader h = read_idx_header(in);
-      out.dtype = h.dtype;
-      out.shape = h.shape;
-      return out;
+      return with(read_idx_header(in));
     }
     case Format::Pnm: {
       no_member(member);

@@ -136,6 +136,14 @@ static void wrong_calls(void) {
   ein_tensor out[] = {{EIN_F64, 0, NULL, &d}, {EIN_F64, 1, three, z}, {EIN_F64, 0, NULL, &e}};
   CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_OK);
   CHECK(d == 14 && z[2] == 6 && e == 1);
+  out[1].data = x; /* the new value where the old one is */
+  CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_FAILED && x[2] == 3);
+  CHECK(strstr(error.message, "the memory for `z` overlaps that of input `x`"));
+  out[1].data = z;
+  out[2].data = &z[2];
+  CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_FAILED);
+  CHECK(strstr(error.message, "overlaps that of output `"));
+  out[2].data = &e;
   CHECK(ein_call_into(p, in, 3, out, 2, &error) == EIN_USAGE);
   out[1].shape = two;
   CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_USAGE);

@@ -1,0 +1,43 @@
+// What loads and stores have to do with each other: different buffers are different memory, and a
+// buffer that a kernel does not write stays as it is.
+#include "codegen/emit.h"
+#include "lower/effects.h"
+
+namespace ein::codegen {
+namespace {
+
+// Every access names all other buffers of its kernel: beyond so many that is more than it is worth.
+constexpr size_t kMostBuffers = 32;
+
+}  // namespace
+
+void Emitter::note_aliases(const loops::Kernel& k) {
+  for (const loops::Stmt& s : k.body) written.merge(loops::effects(p, s).stores);
+  if (written.size() < 2 || written.size() > kMostBuffers) return;
+  llvm::MDBuilder md(mod.getContext());
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
+  std::unordered_map<loops::BufferId, llvm::Metadata*> scopes;
+  for (loops::BufferId id : written) scopes[id] = md.createAnonymousAliasScope(domain);
+  for (loops::BufferId id : written) {
+    std::vector<llvm::Metadata*> others;
+    for (const auto& [other, scope] : scopes) {
+      if (other != id) others.push_back(scope);
+    }
+    aliases[id] = {llvm::MDNode::get(mod.getContext(), {scopes[id]}),
+                   llvm::MDNode::get(mod.getContext(), others)};
+  }
+}
+
+llvm::Value* Emitter::touch(llvm::Instruction* access, loops::BufferId id) {
+  if (!written.contains(id) && llvm::isa<llvm::LoadInst>(access)) {
+    auto* note = llvm::MDNode::get(mod.getContext(), {});
+    access->setMetadata(llvm::LLVMContext::MD_invariant_load, note);
+  }
+  if (auto it = aliases.find(id); it != aliases.end()) {
+    access->setMetadata(llvm::LLVMContext::MD_alias_scope, it->second.own);
+    access->setMetadata(llvm::LLVMContext::MD_noalias, it->second.others);
+  }
+  return access;
+}
+
+}  // namespace ein::codegen
