@@ -232,21 +232,46 @@ struct Joining {
   }
 };
 
+// May the kernel run before `other`, which comes earlier?
+bool passes(const Program& p, const Kernel& kernel, const Kernel& other) {
+  auto all = [&](const Kernel& k) {
+    Effects out;
+    for (const Stmt& s : k.body) {
+      Effects e = effects(p, s);
+      out.loads.merge(e.loads);
+      out.stores.merge(e.stores);
+      out.checks |= e.checks;
+    }
+    return out;
+  };
+  Effects a = all(kernel), b = all(other);
+  return !a.checks && !b.checks && !meet(a.stores, b.stores) && !meet(a.loads, b.stores) &&
+         !meet(a.stores, b.loads);
+}
+
+constexpr size_t kMostPassed = 8;
+
 }  // namespace
 
-// Kernels next to each other become one where that joins something.
+// A kernel becomes part of an earlier one where that joins something.
 void join_steps(Program& p) {
   std::vector<Kernel> out;
-  for (Kernel& k : p.kernels) {
-    if (!out.empty() && Joining::has_recurrence(out.back().body)) {
-      Block both = out.back().body;
-      both.insert(both.end(), k.body.begin(), k.body.end());
-      if (Joining{p, lets_of(both)}.run(both)) {
-        out.back().body = std::move(both);
-        continue;
+  auto join = [&](const Kernel& k) {
+    for (size_t i = out.size(); i-- > 0 && out.size() - i <= kMostPassed;) {
+      if (Joining::has_recurrence(out[i].body)) {
+        Block both = out[i].body;
+        both.insert(both.end(), k.body.begin(), k.body.end());
+        if (Joining{p, lets_of(both)}.run(both)) {
+          out[i].body = std::move(both);
+          return true;
+        }
       }
+      if (!passes(p, k, out[i])) return false;
     }
-    out.push_back(std::move(k));
+    return false;
+  };
+  for (Kernel& k : p.kernels) {
+    if (!join(k)) out.push_back(std::move(k));
   }
   p.kernels = std::move(out);
 }
