@@ -331,7 +331,7 @@ class Generator {
   }
 
   void statement() {
-    switch (pick(0, 12)) {
+    switch (pick(0, 13)) {
       case 0:
       case 1:
       case 2: return pointwise();
@@ -344,6 +344,7 @@ class Generator {
       case 9:
       case 10: return coordinates();
       case 11: return filter();
+      case 12: return layer();
       default: return selection();
     }
   }
@@ -453,17 +454,19 @@ class Generator {
   }
 
   // A filter with a small state: products of several factors over few cells, recurrences along the
-  // same steps of which one reads the other, and sums over those steps.
+  // same steps of which one reads the other, and sums over those steps. The state stays small:
+  // otherwise the two sides would differ by what rounding became.
   void filter() {
     std::string F = fresh("f"), P = fresh("p"), x = fresh("s"), v = fresh("v");
     Extent steps = any(named_);
     std::string n = extent_text(steps);
     int size = pick(2, 3);
     line(fmt::format(
-        "let {}[i in 0..{}, j in 0..{}]: f64 = if i == j {{ 0.6 }} else {{ 0.2 * sin({}) }};", F,
+        "let {}[i in 0..{}, j in 0..{}]: f64 = if i == j {{ 0.4 }} else {{ 0.1 * sin({}) }};", F,
         size, size, expr({}, 1)));
-    line(fmt::format("let {}[0, i in 0..{}, j in 0..{}]: f64 = if i == j {{ {} }} else {{ {} }};",
-                     P, size, size, literal(), expr({}, 1)));
+    line(fmt::format(
+        "let {}[0, i in 0..{}, j in 0..{}]: f64 = if i == j {{ {} }} else {{ tanh({}) }};", P, size,
+        size, literal(), expr({}, 1)));
     line(fmt::format(
         "let {0}[t in 1..{1}, i in 0..{2}, j in 0..{2}] = sum[k in 0..{2}, l in 0..{2}]("
         "{3}[i, k] * ({0}[t - 1, k, l] - {4} * {0}[t - 1, k, 0]) * {3}[j, l]) + {5};",
@@ -478,6 +481,24 @@ class Generator {
     add({P, {new_extent(steps.size), new_extent(size), new_extent(size)}});
     add({x, {new_extent(steps.size), new_extent(size)}});
     add({v, {}});
+  }
+
+  // A recurrent layer: every step multiplies the states of a batch by the same weights.
+  void layer() {
+    std::string w = fresh("w"), h = fresh("h");
+    std::vector<Index> cell{{"i", any(named_)}, {"j", any(named_)}};
+    cell[1].extent = cell[0].extent;
+    std::vector<Index> state{{"i", any(named_)}, {"j", cell[0].extent}};
+    line(fmt::format("let {}{}: f64 = 0.4 * sin({});", w, slots(cell), expr(cell, 1)));
+    std::string rest = fmt::format("i in 0..{}, j in 0..{}", extent_text(state[0].extent),
+                                   extent_text(state[1].extent));
+    Extent steps = any(named_);
+    line(fmt::format("let {}[0, {}]: f64 = {};", h, rest, expr(state, 1)));
+    line(fmt::format(
+        "let {0}[t in 1..{1}, {2}] = tanh(sum[k in 0..{3}]({0}[t - 1, i, k] * {4}[{5}]) + {6});", h,
+        extent_text(steps), rest, extent_text(state[1].extent), w, chance(50) ? "j, k" : "k, j",
+        expr(state, 1)));
+    add({h, {new_extent(steps.size), state[0].extent, state[1].extent}});
   }
 
   void function() {

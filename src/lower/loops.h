@@ -252,6 +252,8 @@ void fuse_sums(Program& p);
 void join_steps(Program& p);
 // Sets the first and last steps of recurrences apart (split.cc).
 void split_steps(Program& p);
+// Writes out loops over few cells that are computed in different ways (cells.cc).
+void write_out_cells(Program& p);
 // Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
 // (share.cc).
 void share_loops(Program& p, int64_t work);

@@ -86,6 +86,7 @@ loops::Program lower(plan::Plan& plan) {
     loops::fuse_sums(p);
     loops::join_steps(p);
     loops::split_steps(p);
+    loops::write_out_cells(p);
   }
   loops::share_loops(p, plan.chunk_work);
   return p;

@@ -7,6 +7,7 @@
 
 #include "lower/copy.h"
 #include "lower/linear.h"
+#include "lower/simplify.h"
 
 namespace ein::loops {
 namespace {
@@ -69,53 +70,15 @@ struct Splitter {
     return {};
   }
 
-  std::optional<bool> known(ExprId cond, const std::unordered_map<VarId, bool>& settled) const {
-    if (auto value = constant(p, cond)) return *value != 0;
-    const auto* g = std::get_if<Get>(&p.exprs[cond].node);
-    auto it = g ? settled.find(g->var) : settled.end();
-    return it == settled.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  void take_sides(Block& block, std::unordered_map<VarId, bool> settled = {}) const {
-    Block out;
-    for (Stmt& s : block) {
-      if (const auto* let = std::get_if<Let>(&s.node);
-          let && p.exprs[let->value].type == DType::Bool) {
-        if (auto value = known(let->value, settled)) settled[let->var] = *value;
-      }
-      for_each_block(s, [&](Block& b) { take_sides(b, settled); });
-      auto* n = std::get_if<If>(&s.node);
-      auto cond = n ? known(n->cond, settled) : std::nullopt;
-      if (!cond) {
-        out.push_back(std::move(s));
-        continue;
-      }
-      Block& side = *cond ? n->then : n->otherwise;
-      std::move(side.begin(), side.end(), std::back_inserter(out));
-    }
-    block = std::move(out);
-  }
-
   Stmt part(const Loop& loop, ExprId lo, ExprId hi, const Cuts& cuts, Part which) {
     Loop out = loop;
     out.lo = lo;
     out.hi = hi;
     if (loop.poll.valid()) out.steps = op(Op::Sub, loop.hi, loop.lo);
-    auto decide = [&](ExprId e) {
-      if (p.exprs[e].type != DType::Bool) return e;
-      std::optional<bool> known;
-      if (auto q = question(e, loop)) known = answer(*q, cuts, which);
-      if (const auto* a = std::get_if<Apply>(&p.exprs[e].node); a && a->op == Op::And) {
-        for (size_t i : {0, 1}) {
-          if (auto side = constant(p, a->args[i])) return *side ? a->args[1 - i] : a->args[i];
-        }
-      }
-      return known ? p.exprs.add({IntConst{*known}, DType::Bool}) : e;
-    };
-    Copier deciding{p, decide};
-    for_each_stmt(out.body,
-                  [&](Stmt& s) { for_each_expr(s, [&](ExprId& e) { e = deciding.expr(e, {}); }); });
-    take_sides(out.body);
+    simplify(p, out.body, [&](ExprId e) {
+      auto q = question(e, loop);
+      return q ? answer(*q, cuts, which) : std::nullopt;
+    });
     out.var = p.vars.add(p.vars[loop.var]);
     out.body = Copier{p}.block(out.body, {{loop.var, p.exprs.add({Get{out.var}, DType::I64})}});
     return {std::move(out)};

@@ -43,12 +43,14 @@ struct Isolation {
   Reduce r;
   DType type;
   Span span;
+  const std::set<FamilyId>* steps = nullptr;  // what the recurrence around it computes
   uint64_t sequential = 0;  // coordinates that stand still while the reduction is taken
   uint64_t binders = 0;
   std::vector<Term> terms = {};
   std::vector<Term> outside = {};  // factors without binders
   std::vector<ExprId> outer_conds = {};
-  bool masked = false;  // some condition became a zero
+  bool masked = false;              // some condition became a zero
+  std::set<FamilyId> ordered = {};  // families that are there for their order
 
   double extent(uint32_t slot) const {
     const Range& range = facts.slots[slot];
@@ -218,7 +220,6 @@ struct Isolation {
   // An operand has its coordinates in the order of the largest read it is made of, so that making
   // it runs through memory in order.
   ExprId in_order_of_reads(ExprId read, const Term& t) {
-    const Access access = std::get<Access>(m[read].node);
     std::vector<uint32_t> order;  // slots
     for (ExprId f : t.product.num) {
       const auto* a = get_if<Access>(m, f);
@@ -230,6 +231,12 @@ struct Isolation {
         order.push_back(s);
       }
     }
+    return in_order(read, order);
+  }
+
+  // The family that is read, a new one, with its coordinates in the order of these slots.
+  ExprId in_order(ExprId read, const std::vector<uint32_t>& order) {
+    const Access access = std::get<Access>(m[read].node);
     if (order.size() != access.at.size()) return read;
     Family& f = m.families[access.family];
     std::vector<Coord> coords;
@@ -251,6 +258,32 @@ struct Isolation {
       c.body = substitute(m, c.body, with, static_cast<uint32_t>(from.size()));
     }
     return core::access(m, access.family, at, m[read].span);
+  }
+
+  // What every step of a recurrence multiplies by and none changes, as weights: worth having in the
+  // order in which a product reads it, the summed coordinates first.
+  bool wants_order(const Term& t) const {
+    if (sequential == 0 || (t.slots & sequential) || !plain(t)) return false;
+    const auto& a = std::get<Access>(m[t.product.num[0]].node);
+    if (steps->contains(a.family) || a.at.empty()) return false;
+    for (ExprId e : a.at) {
+      if (slot_of(m, e) == ~0u) return false;
+    }
+    return (m[a.at.back()].free & binders) && (t.slots & ~binders);
+  }
+
+  void give_order(Term& t) {
+    std::vector<uint32_t> order;
+    for (bool summed : {true, false}) {
+      for (ExprId e : std::get<Access>(m[t.product.num[0]].node).at) {
+        bool is = (m[e].free & binders) != 0;
+        if (is == summed) order.push_back(slot_of(m, e));
+      }
+    }
+    ExprId read = hoisted(value(t), "_operand");
+    if (!read) return;
+    t = read_of(m, in_order(read, order));
+    ordered.insert(std::get<Access>(m[t.product.num[0]].node).family);
   }
 
   static Term read_of(const Module& m, ExprId access) {
@@ -340,7 +373,8 @@ struct Isolation {
     uint64_t a = terms[0].slots & ~sequential, b = terms[1].slots & ~sequential;
     bool contraction = (a & b & binders) && (a & ~b & ~binders) && (b & ~a & ~binders);
     bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0]) &&
-                    plain(terms[1]) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0;
+                    plain(terms[1]) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0 &&
+                    !wants_order(terms[0]) && !wants_order(terms[1]);
     // What only one of them has is summed first: a sum of products becomes a product of sums.
     bool factors = exclusive(0, 0) != 0 || exclusive(1, 1) != 0;
     return (contraction || factors) && !as_it_is;
@@ -354,6 +388,7 @@ struct Isolation {
     if (!reduce_terms()) return {};
     for (Term& t : terms) {
       if (!make_plain(t)) return {};
+      if (wants_order(t)) give_order(t);
     }
     ExprId body = apply(m, Op::Mul, {terms[0].product.num[0], terms[1].product.num[0]});
     ExprId out = sum_over(binders, body);
@@ -425,21 +460,66 @@ bool reads_any(const Module& m, ExprId e, const std::set<FamilyId>& families) {
   return found;
 }
 
-void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
+// The clause's ranges, without the cells that conditions around a place exclude: of the steps of a
+// derivative, say, those that have a next one.
+Facts narrowed(Module& m, const Facts& top, const Facts& here) {
+  Facts out = top;
+  for (const AffineForm& form : here.nonnegative) {
+    AffineForm rest{{}, form.constant};
+    std::optional<Affine::Term> moving;
+    bool single = true;
+    for (const Affine::Term& t : form.terms) {
+      if (m[t.atom].free == 0) {
+        rest.terms.push_back(t);
+        continue;
+      }
+      single &= !moving && slot_of(m, t.atom) != ~0u;
+      moving = t;
+    }
+    if (!moving || !single) continue;
+    uint32_t s = slot_of(m, moving->atom);
+    if (s >= top.slots.size()) continue;
+    Range& range = out.slots[s];
+    if (moving->coef == -1) {  // slot ≤ rest
+      ExprId end = add(m, from_form(m, rest), int_lit(m, 1));
+      if (proves_le(m, end, range.hi, top)) range.hi = end;
+    } else if (moving->coef == 1) {  // slot ≥ −rest
+      ExprId begin = neg(m, from_form(m, rest));
+      if (proves_le(m, range.lo, begin, top)) range.lo = begin;
+    }
+  }
+  return out;
+}
+
+void isolate(Module& m, FamilyId id, size_t number, const Around& around,
+             std::set<FamilyId>& ordered) {
   const Family f = m[id];
   Clause clause = f.clauses[number];
   Facts top = clause_facts(m, clause);
-  std::vector<ExprId> found;
+  struct Found {
+    ExprId e;
+    Facts facts;  // where it stands
+    int places = 1;
+  };
+  std::vector<Found> found;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
     if (facts.slots.size() != f.rank()) return;  // inside another reduction
-    if (std::count(found.begin(), found.end(), e) == 0) found.push_back(e);
+    auto it = std::find_if(found.begin(), found.end(), [&](const Found& x) { return x.e == e; });
+    if (it != found.end()) {
+      ++it->places;
+    } else {
+      found.push_back({e, facts});
+    }
   });
-  for (ExprId e : found) {
+  for (const auto& [e, facts, places] : found) {
     const Reduce r = std::get<Reduce>(m[e].node);
     if (!eligible(m, r) || is_small(m, clause, r)) continue;
-    if (!total(m, e, top, Overflow::Wraps)) continue;
-    Isolation work{m, text(f.name), coordinate_names(f), top, r, m[r.body].type, m[e].span};
+    bool anywhere = total(m, e, top, Overflow::Wraps);
+    Facts ranges = anywhere || places > 1 ? top : narrowed(m, top, facts);
+    if (!anywhere && !total(m, e, ranges, Overflow::Wraps)) continue;
+    Isolation work{m, text(f.name),   coordinate_names(f), ranges,
+                   r, m[r.body].type, m[e].span,           &around.together};
     if (reads_any(m, e, around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);
     work.names.resize(work.facts.slots.size());
@@ -449,24 +529,28 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around) {
     }
     ExprId by = work.run(e, e == clause.body);
     if (!by) continue;
+    ordered.merge(work.ordered);
     ExprId body = m[id].clauses[number].body;
     m.families[id].clauses[number].body =
-        rewrite(m, body, [&](ExprId x) { return x == e ? by : x; });
+        rewrite(m, body, [&, e = e](ExprId x) { return x == e ? by : x; });
   }
 }
 
 }  // namespace
 
-void isolate_contractions(Module& m, const Schedule& order, const std::set<FamilyId>& except) {
+std::set<FamilyId> isolate_contractions(Module& m, const Schedule& order,
+                                        const std::set<FamilyId>& except) {
+  std::set<FamilyId> ordered;
   Arounds arounds;
   note_sequences(order.steps, arounds);
   size_t families = m.families.size();  // those that are added are as they should be
   for (uint32_t i = 0; i < families; ++i) {
     if (except.contains(FamilyId(i))) continue;
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
-      isolate(m, FamilyId(i), c, arounds[FamilyId(i)]);
+      isolate(m, FamilyId(i), c, arounds[FamilyId(i)], ordered);
     }
   }
+  return ordered;
 }
 
 }  // namespace ein::plan

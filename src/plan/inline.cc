@@ -154,7 +154,7 @@ void replace(Module& m, FamilyId candidate, const Uses& uses) {
 }  // namespace
 
 std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wanted,
-                                      const Choices& choices) {
+                                      const std::set<FamilyId>& ordered, const Choices& choices) {
   std::set<FamilyId> keep(wanted.begin(), wanted.end());
   std::vector<FamilyId> out;
   // Only what is reached matters; what is not scheduled neither reads nor is read.
@@ -171,7 +171,7 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
     if (!legal_bodies(m, family, choices.overflow)) continue;
     Uses uses = find_uses(m, candidate, readers.of[candidate]);
     if (!uses.legal || uses.all.empty()) continue;
-    if (!wish && !worthwhile(m, family, uses)) continue;
+    if (!wish && (ordered.contains(candidate) || !worthwhile(m, family, uses))) continue;
     replace(m, candidate, uses);
     for (auto& [read, by] : readers.of) by.erase(candidate);
     for (const Use& u : uses.all) readers.add(m, u.reader);

@@ -181,24 +181,24 @@ void read_as_extents(Module& m) {
 }
 
 // Sums of products in the form that contractions are found in. Families that have no legal order
-// after that are left as they were.
-void isolate(Module& m, const std::vector<FamilyId>& wanted) {
+// after that are left as they were. Returns the copies that are there for their order.
+std::set<FamilyId> isolate(Module& m, const std::vector<FamilyId>& wanted) {
   std::set<FamilyId> except;
   for (;;) {
     core::Module split = m;
     split_small_sums(split);
-    isolate_contractions(split, schedule(split, wanted), except);
+    auto ordered = isolate_contractions(split, schedule(split, wanted), except);
     merge_equal(split);
     auto cycle = schedule(split, wanted).cycle;
     if (!cycle) {
       m = std::move(split);
-      return;
+      return ordered;
     }
     size_t before = except.size();
     for (FamilyId id : cycle->families) {
       if (id.v < m.families.size()) except.insert(id);
     }
-    if (except.size() == before) return;
+    if (except.size() == before) return {};
   }
 }
 
@@ -227,10 +227,11 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
-  if (free_order && choices.contractions) isolate(plan.module, wanted);
+  std::set<FamilyId> ordered;
+  if (free_order && choices.contractions) ordered = isolate(plan.module, wanted);
   const Module before = plan.module;
   plan.overflow = choices.overflow;
-  plan.inlined = inline_families(plan.module, wanted, choices);
+  plan.inlined = inline_families(plan.module, wanted, ordered, choices);
   plan.schedule = schedule(plan.module, wanted);
   if (plan.schedule.cycle) {
     // Inlining merged reads into an expression whose order could not be proven any more.

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -121,9 +122,11 @@ std::string print(const Plan& plan);
 // ---- the parts, one file each
 // --------------------------------------------------------------------
 
-// Inlines in place; returns the families that no longer need a buffer (inline.cc).
+// Inlines in place; returns the families that no longer need a buffer (inline.cc). The `ordered`
+// are copies that are there for their order.
 std::vector<core::FamilyId> inline_families(core::Module& m,
                                             const std::vector<core::FamilyId>& wanted,
+                                            const std::set<core::FamilyId>& ordered,
                                             const Choices& choices);
 
 // Forms groups and puts their members next to each other in the schedule (group.cc).

@@ -85,17 +85,45 @@ template <class T>
   }
 }
 
+// The parts of a row of offsets in which every one is one more than the one before: begin and
+// length.
+struct Runs {
+  std::array<std::pair<int64_t, int64_t>, 16> at;
+  int64_t count = 0;  // more than there is room for: too many to be of use
+
+  Runs(const int64_t* offsets, int64_t size) {
+    for (int64_t i = 0, end = 0; i < size && count <= room(); i = end, ++count) {
+      for (end = i + 1; end < size && offsets[end] == offsets[end - 1] + 1;) ++end;
+      if (count < room()) at[static_cast<size_t>(count)] = {i, end - i};
+    }
+  }
+  int64_t room() const { return static_cast<int64_t>(at.size()); }
+  // At least so long on average.
+  bool long_enough(int64_t size, int64_t length) const {
+    return count <= room() && count * length <= size;
+  }
+};
+
+template <class T>
+[[gnu::always_inline]] inline void copy(T* to, const T* from, int64_t count) {
+  constexpr int64_t lanes = 16 / static_cast<int64_t>(sizeof(T));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) std::memcpy(to + i, from + i, 16);
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 // panel[k][r] for the rows of one tile; missing rows are zero.
 template <class T>
 void pack(T* panel, const T* from, const int64_t* rows, int64_t have, int64_t wide,
           const int64_t* ks, int64_t k_count) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), lanes = line / 4;
-  if (have == wide && consecutive(rows, wide)) {
+  if (Runs runs(rows, have); runs.long_enough(have, 2 * lanes)) {
     for (int64_t k = 0; k < k_count; ++k, panel += wide) {
-      const T* at = from + ks[k] + rows[0];
-      int64_t r = 0;
-      for (; r + lanes <= wide; r += lanes) std::memcpy(panel + r, at + r, 16);
-      for (; r < wide; ++r) panel[r] = at[r];
+      for (int64_t i = 0; i < runs.count; ++i) {
+        auto [r, length] = runs.at[static_cast<size_t>(i)];
+        copy(panel + r, from + ks[k] + rows[r], length);
+      }
+      for (int64_t r = have; r < wide; ++r) panel[r] = T(0);
     }
     return;
   }
@@ -103,10 +131,19 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t have, int64_t wi
   // cache.
   for (int64_t k0 = 0; k0 < k_count; k0 += line, panel += line * wide) {
     int64_t nk = std::min(line, k_count - k0), r = 0;
-    if (nk == line && consecutive(ks + k0, line)) {
-      for (; r + lanes <= have; r += lanes) {
-        for (int64_t k = 0; k < line; k += lanes) {
+    bool squares[4];
+    for (int64_t q = 0; q < 4; ++q) {
+      squares[q] = (q + 1) * lanes <= nk && consecutive(ks + k0 + q * lanes, lanes);
+    }
+    for (; r + lanes <= have; r += lanes) {
+      for (int64_t q = 0; q * lanes < nk; ++q) {
+        int64_t k = q * lanes;
+        if (squares[q]) {
           transpose(panel + k * wide + r, wide, from + ks[k0 + k], rows + r);
+          continue;
+        }
+        for (; k < std::min(nk, (q + 1) * lanes); ++k) {
+          for (int64_t i = r; i < r + lanes; ++i) panel[k * wide + i] = from[rows[i] + ks[k0 + k]];
         }
       }
     }
@@ -266,7 +303,13 @@ struct Shape {
   const Tiles<T>& tiles;
   Offsets m, n, k;
   bool in_place;                // b is read where it is, whole tiles of columns at least
+  int64_t blocks;               // of k
   std::vector<uint8_t> direct;  // by tile of columns: those of the result are consecutive
+
+  // Where the blocks of k begin and end.
+  Range ks(Range which) const {
+    return {part_begin(k.size(), blocks, which.lo), part_begin(k.size(), blocks, which.hi)};
+  }
 };
 
 template <class T>
@@ -282,33 +325,35 @@ struct Product {
     return std::min(ceil_div(n.size() - j, tiles.lanes), tiles.vectors) * tiles.lanes;
   }
 
-  // The blocks of k in `ks`, for one tile of columns at j.
-  void pack_b(T* panel, int64_t j, Range ks) const {
+  // The blocks of k, for one tile of columns at j.
+  void pack_b(T* panel, int64_t j, Range which) const {
     int64_t wide = width(j), have = std::min(wide, n.size() - j);
-    for (int64_t kk = ks.lo; kk < ks.hi; kk += kBlockK<T>) {
-      int64_t nk = std::min(kBlockK<T>, ks.hi - kk);
-      pack(panel, b, &n.x[static_cast<size_t>(j)], have, wide, &k.y[static_cast<size_t>(kk)], nk);
-      panel += nk * wide;
+    for (int64_t i = which.lo; i < which.hi; ++i) {
+      Range now = shape.ks({i, i + 1});
+      pack(panel, b, &n.x[static_cast<size_t>(j)], have, wide, &k.y[static_cast<size_t>(now.lo)],
+           now.size());
+      panel += now.size() * wide;
     }
   }
 
-  // Adds the products of `ks` to the rows and columns, whose panels of b begin at `pb`.
-  void compute(const T* pb, Range rows, Range cols, Range ks) const {
+  // Adds the products of some blocks of k to the rows and columns, whose panels of b begin at `pb`;
+  // null: they are packed when they are needed.
+  void compute(const T* pb, Range rows, Range cols, Range which) const {
     thread_local Panels<T> mine;
-    int64_t edge = tiles.rows * tiles.cols();
-    T* pa = mine.reserve(edge + kBlockRows * kBlockK<T>);
+    int64_t edge = tiles.rows * tiles.cols(), depth = 2 * kBlockK<T>;
+    T* pa = mine.reserve(edge + (kBlockRows + tiles.cols()) * depth);
+    T* late = pa + edge + kBlockRows * depth;
     int64_t blocks = ceil_div(rows.size(), kBlockRows);
     for (int64_t block = 0; block < blocks; ++block) {
       Range part{rows.lo + part_begin(rows.size(), blocks, block),
                  rows.lo + part_begin(rows.size(), blocks, block + 1)};
-      for (int64_t kk = ks.lo; kk < ks.hi; kk += kBlockK<T>) {
-        Range now{kk, std::min(kk + kBlockK<T>, ks.hi)};
-        compute_block(pa, pa + edge, pb, part, cols, ks, now);
+      for (int64_t i = which.lo; i < which.hi; ++i) {
+        compute_block(pa, pa + edge, pb, late, part, cols, shape.ks(which), shape.ks({i, i + 1}));
       }
     }
   }
 
-  void compute_block(T* edge, T* pa, const T* pb, Range rows, Range cols, Range ks,
+  void compute_block(T* edge, T* pa, const T* pb, T* late, Range rows, Range cols, Range ks,
                      Range now) const {
     int64_t count = ceil_div(rows.size(), tiles.rows), nk = now.size();
     const int64_t* kb = &k.y[static_cast<size_t>(now.lo)];
@@ -322,7 +367,9 @@ struct Product {
       const int64_t* columns = &n.y[static_cast<size_t>(j)];
       bool here = shape.in_place && have == tiles.cols();
       const T* tile_b = here ? b + n.x[static_cast<size_t>(j)]
-                             : pb + (j - cols.lo) * ks.size() + (now.lo - ks.lo) * wide;
+                        : pb ? pb + (j - cols.lo) * ks.size() + (now.lo - ks.lo) * wide
+                             : late;
+      if (!here && !pb) { pack(late, b, &n.x[static_cast<size_t>(j)], have, wide, kb, nk); }
       const auto& table =
           here ? tiles.in_place : tiles.packed[static_cast<size_t>(wide / tiles.lanes)];
       for (int64_t t = 0; t < count; ++t) {
@@ -336,7 +383,7 @@ struct Product {
             __builtin_prefetch(out + columns[0] + to[r] + c, 1);
           }
         }
-        if (!here && t * kLines * line < nk * wide) {
+        if (!here && pb && t * kLines * line < nk * wide) {
           const T* next = tile_b + ks.size() * wide + t * kLines * line;
           for (int64_t l = 0; l < kLines; ++l) __builtin_prefetch(next + l * line, 0, 2);
         }
@@ -360,11 +407,12 @@ struct Product {
   // As many columns and ks of b as are packed at a time, then all rows.
   void run() const {
     int64_t columns = std::min(kPackedColumns, n.size());
-    int64_t at_once = kPackedBytes / (columns * static_cast<int64_t>(sizeof(T))) / kBlockK<T>;
-    int64_t depth = std::max<int64_t>(at_once, 1) * kBlockK<T>;
-    for (int64_t j = 0; j < n.size(); j += columns) {
-      for (int64_t kk = 0; kk < k.size(); kk += depth) {
-        round({j, std::min(j + columns, n.size())}, {kk, std::min(kk + depth, k.size())});
+    int64_t block = std::max<int64_t>(1, k.size() / shape.blocks);
+    int64_t at_once = kPackedBytes / (columns * static_cast<int64_t>(sizeof(T))) / block;
+    for (int64_t j = 0; j < n.size() && k.size() > 0; j += columns) {
+      for (int64_t i = 0; i < shape.blocks; i += std::max<int64_t>(at_once, 1)) {
+        round({j, std::min(j + columns, n.size())},
+              {i, std::min(i + std::max<int64_t>(at_once, 1), shape.blocks)});
       }
     }
     if (k.size() > 0) return;
@@ -373,30 +421,32 @@ struct Product {
     }
   }
 
-  void round(Range cols, Range ks) const {
+  void round(Range cols, Range which) const {
     thread_local Panels<T> shared;
-    int64_t tiles_n = ceil_div(cols.size(), tiles.cols());
-    int64_t work = m.size() * cols.size() * ks.size();
+    int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
+    int64_t work = m.size() * cols.size() * depth;
     int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, 4 * threads());
-    T* pb = shared.reserve(tiles_n * tiles.cols() * ks.size());
+    // Rows that are one block use a panel of b once: it is packed then, and stays in the cache.
+    bool late = m.size() <= kBlockRows && tiles_n >= 2 * tasks;
+    T* pb = late ? nullptr : shared.reserve(tiles_n * tiles.cols() * depth);
     int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0,
-            pack_tasks = std::min(tasks, tiles_n);
+            pack_tasks = late ? 0 : std::min(tasks, tiles_n);
     for_each_chunk(pack_tasks, [&](int64_t task, int) {
       int64_t end = part_begin(tiles_n, pack_tasks, task + 1);
       for (int64_t t = std::max(first, part_begin(tiles_n, pack_tasks, task)); t < end; ++t) {
-        pack_b(pb + t * tiles.cols() * ks.size(), cols.lo + t * tiles.cols(), ks);
+        pack_b(pb + t * tiles.cols() * depth, cols.lo + t * tiles.cols(), which);
       }
     });
     // Tasks of rows first: every task of columns packs its rows again.
-    int64_t tasks_m = std::min(tasks, ceil_div(m.size(), 4 * tiles.rows));
+    int64_t tasks_m = late ? 1 : std::min(tasks, ceil_div(m.size(), 4 * tiles.rows));
     int64_t tasks_n = std::min(ceil_div(tasks, tasks_m), tiles_n);
     for_each_chunk(tasks_m * tasks_n, [&](int64_t task, int) {
       int64_t tm = task % tasks_m, tn = task / tasks_m;
       int64_t lo = part_begin(tiles_n, tasks_n, tn) * tiles.cols();
       int64_t hi = std::min(part_begin(tiles_n, tasks_n, tn + 1) * tiles.cols(), cols.size());
-      compute(pb + lo * ks.size(),
+      compute(late ? nullptr : pb + lo * depth,
               {part_begin(m.size(), tasks_m, tm), part_begin(m.size(), tasks_m, tm + 1)},
-              {cols.lo + lo, cols.lo + hi}, ks);
+              {cols.lo + lo, cols.lo + hi}, which);
     });
   }
 };
@@ -417,7 +467,9 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
   bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
   bool in_place = rows <= kInPlaceRows || small || panel;
-  Shape<T> common{tiles, std::move(m), std::move(n), std::move(k), in_place, {}};
+  // As equal as can be, and rather one that is longer than one that is short.
+  int64_t blocks = std::max<int64_t>(1, (k.size() + kBlockK<T> / 2) / kBlockK<T>);
+  Shape<T> common{tiles, std::move(m), std::move(n), std::move(k), in_place, blocks, {}};
   for (int64_t j = 0; j < columns; j += tiles.cols()) {
     int64_t have = std::min(tiles.cols(), columns - j);
     auto at = static_cast<size_t>(j);
