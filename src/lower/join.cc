@@ -102,7 +102,7 @@ struct Joining {
     const Loop *first = recurrence(block[i]), *other = recurrence(block[j]);
     if (!first || !other || first->downward != other->downward) return false;
     if (!sums().equal(first->lo, other->lo) || !sums().equal(first->hi, other->hi)) return false;
-    if (!does_little(p, first->body) || !does_little(p, other->body)) { return false; }
+    if (!does_little(p, first->body) || !does_little(p, other->body)) return false;
     Effects a = effects(p, block[i]), b = effects(p, block[j]);
     if (a.checks || b.checks || meet(b.stores, a.stores) || meet(b.stores, a.loads)) return false;
     if (!all_there(*first, *other, a.stores, b.loads, 0, false)) return false;
@@ -117,10 +117,13 @@ struct Joining {
     return true;
   }
 
-  // Accumulators that nothing looks at, and that any order of the steps serves.
+  // Accumulators that nothing looks at, and that any order of the steps serves. Sums of small
+  // floats stay apart, where they are added up in chunks: one after the other, a million of them
+  // would lose digits.
   bool plain_sums(const Loop& n) const {
     bool ok = n.axis.kind == Axis::Kind::Reduce && n.axis.width == 1;
     std::set<VarId> sums(n.folds.begin(), n.folds.end());
+    for (VarId v : sums) ok &= !is_float(p.vars[v].type) || p.vars[v].type == DType::F64;
     for_each_stmt(n.body, [&](const Stmt& s) {
       const auto* f = std::get_if<Fold>(&s.node);
       ok &= !f || !sums.contains(f->acc) || f->op == core::ReduceOp::Sum;
@@ -134,8 +137,7 @@ struct Joining {
     return ok;
   }
 
-  // ---- where a sum is taken
-  // ----------------------------------------------------------------------
+  // ---- where a sum is taken --------------------------------------------------------------------
 
   struct Place {
     int64_t shift = 0;           // the summand of the step itself, or of the one made before it
@@ -194,7 +196,7 @@ struct Joining {
     if (!first || !other || !plain_sums(*other)) return false;
     if (!not_negative(first->lo) || !not_negative(other->lo)) return false;
     int64_t room = kMostNodes - nodes_in(p, first->body);
-    if (!does_little(p, first->body) || !does_little(p, other->body, room)) { return false; }
+    if (!does_little(p, first->body) || !does_little(p, other->body, room)) return false;
     Effects a = effects(p, block[i]), b = effects(p, block[j]);
     if (a.checks || b.checks || !b.stores.empty() || !meet(b.loads, a.stores)) return false;
     auto at = place(*first, *other, 0, a, b);
