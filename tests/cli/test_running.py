@@ -166,6 +166,17 @@ class Failures(Cli):
         done = self.check([program], 3, "")
         self.assertIn(f"error[E0804]: assertion failed\n --> {program}:2:3\n", done.stderr)
 
+    def test_an_equal_expression_elsewhere(self):
+        # Equal expressions are one node, which knows the first of its places.
+        i = self.npy("i.npy", "i32", [1], [7])
+        program = self.write("a.ein", "let i: [i32; n];\nlet x = [1, 2];\nlet unused[k] = x[i[k]];\n"
+                             "let y[k] = x[i[k]];\nprint(y);\n")
+        for backend in BACKENDS:
+            done = self.check([program, "--in", f"i={i}", "--backend", backend], 3, "")
+            self.assertIn(f" --> {program}:4:", done.stderr)
+
+
+class Faults(Cli):
     def test_a_fault_is_reported(self):
         program = self.write("a.ein", LONG + "print(h[9]);\n")
         for number, text in ((signal.SIGSEGV, "an address that is not ours"), (signal.SIGABRT, "the process gave up")):
@@ -177,15 +188,6 @@ class Failures(Cli):
             self.assertEqual((running.returncode, out), (70, ""), err)
             self.assertIn("ein: a fault in the compiler: " + text, err)
             self.assertIn("please report it", err)
-
-    def test_an_equal_expression_elsewhere(self):
-        # Equal expressions are one node, which knows the first of its places.
-        i = self.npy("i.npy", "i32", [1], [7])
-        program = self.write("a.ein", "let i: [i32; n];\nlet x = [1, 2];\nlet unused[k] = x[i[k]];\n"
-                             "let y[k] = x[i[k]];\nprint(y);\n")
-        for backend in BACKENDS:
-            done = self.check([program, "--in", f"i={i}", "--backend", backend], 3, "")
-            self.assertIn(f" --> {program}:4:", done.stderr)
 
 
 class Sizes(Cli):
