@@ -179,6 +179,7 @@ Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& optio
     sema::ReadModule read = module_reader(options.read_file, sources.name(file));
     sema::Program program = sema::read_program(file, sources, read, diags);
     program.derives |= !options.extra.of.empty();
+    program.exporters = library_exporters;
     return program;
   });
   if (options.dump_after == "parse") out.dump = ast::dump(out.program.ast);

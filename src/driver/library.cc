@@ -28,6 +28,21 @@ std::vector<LibraryFile> library_files() {
   return out;
 }
 
+std::vector<std::string> library_exporters(const std::string& function) {
+  std::vector<std::string> out;
+  for (const LibraryFile& e : library_files()) {
+    for (const char* follows : {"(", "["}) {
+      if (e.text.find("\npub fn " + function + follows) == std::string_view::npos) continue;
+      std::string path = "std::" + std::string(e.path.substr(0, e.path.rfind(".ein")));
+      for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/')) {
+        path.replace(at, 1, "::");
+      }
+      out.push_back(path);
+    }
+  }
+  return out;
+}
+
 sema::ReadModule module_reader(const ReadFile& read_file, const std::string& program) {
   return [=](const std::string& importer, const std::string& path,
              std::vector<std::string>& tried) -> std::optional<sema::ModuleText> {

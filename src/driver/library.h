@@ -24,4 +24,7 @@ struct LibraryFile {
 };
 std::vector<LibraryFile> library_files();
 
+// Those that export a function of this name, as they are spelled in a program: `std::optim`.
+std::vector<std::string> library_exporters(const std::string& function);
+
 }  // namespace ein

@@ -56,11 +56,12 @@ bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   return true;
 }
 
-Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span) {
-  s.diags
-      .error(Code::E0205,
-             fmt::format("`{}` takes {} argument{}, not {}", name, want, want == 1 ? "" : "s", got))
-      .primary(span, "");
+Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
+                  Span declared = {}) {
+  auto& d = s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
+                                                   want == 1 ? "" : "s", got));
+  d.primary(span, "");
+  if (declared.valid()) d.label(declared, "the function");
   return {};
 }
 
@@ -72,8 +73,6 @@ const char* foreign_function(const std::string& name) {
       {"full", "write `let x[i in 0..n] = value;`"},
       {"range", "write `let x[i in 0..n] = i;`"},
       {"arange", "write `let x[i in 0..n] = i;`"},
-      {"linspace", "write `let x[i in 0..n] = a + (b - a) * (i as f32) / ((n - 1) as f32);`"},
-      {"eye", "write `let I[i in 0..n, j in 0..n] = if i == j { 1.0 } else { 0.0 };`"},
       {"transpose", "write `let B[j, i] = A[i, j];`"},
       {"matmul", "write `let C[i, j] = sum[k](A[i, k] * B[k, j]);`"},
       {"dot", "write `sum[i](x[i] * y[i])`"},
@@ -88,6 +87,20 @@ const char* foreign_function(const std::string& name) {
   return it == kFunctions.end() ? nullptr : it->second;
 }
 
+}  // namespace
+
+std::string how_to_import(const Sema& s, Symbol function) {
+  std::string lines;
+  if (!s.program.exporters) return lines;
+  for (const std::string& module : s.program.exporters(text(function))) {
+    lines += fmt::format("{}`use {}::{};`", lines.empty() ? "it is in the library: add " : " or ",
+                         module, text(function));
+  }
+  return lines;
+}
+
+namespace {
+
 Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (value_exists(env, name.symbol) || find_index(env, name.symbol)) {
     s.diags.error(Code::E0206, quoted(name.symbol) + " is not a function")
@@ -100,10 +113,11 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
-  if (const char* help = foreign_function(text(name.symbol))) {
-    d.help(help);
-    return {};
-  }
+  const char* written = foreign_function(text(name.symbol));
+  std::string import = how_to_import(s, name.symbol);
+  if (!import.empty()) written ? d.note(import) : d.help(import);
+  if (written) d.help(written);
+  if (written || !import.empty()) return {};
   std::vector<std::string> names = function_names(env);
   for (const char* r : {"sum", "prod", "max", "min", "mean", "all", "any", "argmax", "argmin",
                         "extent", "shape", "len", "print", "assert", "load", "save"}) {
@@ -363,7 +377,7 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   if (args.size() != fn.params.size()) {
-    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span);
+    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span, fn.name.span);
   }
   if (stmt) s.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};

@@ -47,8 +47,10 @@ struct Program {
   std::map<ast::StmtId, Target> targets;
   std::map<std::string, size_t> paths;  // "std::math" as spelled in an expression → module
   bool derives = false;                 // a derivative is asked for: the rules of functions matter
-  std::optional<size_t> prelude;        // what every module sees without `use` (decision 7)
-  size_t prelude_nodes = 0;             // so many expressions of `ast` are the prelude's
+  // The modules of the library that export a function of this name, for a message.
+  std::function<std::vector<std::string>(const std::string& name)> exporters;
+  std::optional<size_t> prelude;  // what every module sees without `use` (decision 7)
+  size_t prelude_nodes = 0;       // so many expressions of `ast` are the prelude's
 };
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags);

@@ -140,6 +140,10 @@ void check_uncalled(Sema& s, Scope& module) {
       auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
       d.primary(name.span, "");
       d.label(f->fn->name.span, "in this function");
+      if (std::string import = how_to_import(s, name.symbol); !import.empty()) {
+        d.help(import);
+        continue;
+      }
       std::string near = did_you_mean(text(name.symbol), function_names(env));
       if (!near.empty()) d.help("did you mean " + quoted(near) + "?");
     }
