@@ -12,7 +12,7 @@ constexpr size_t kMostBuffers = 32;
 }  // namespace
 
 void Emitter::note_aliases(const loops::Kernel& k) {
-  for (const loops::Stmt& s : k.body) written.merge(loops::effects(p, s).stores);
+  written = loops::effects(p, k.body).stores;
   if (written.size() < 2 || written.size() > kMostBuffers) return;
   llvm::MDBuilder md(mod.getContext());
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();

@@ -16,17 +16,13 @@ struct Cells {
 
   bool asks_which(const Loop& n) const {
     bool found = false;
-    for_each_stmt(n.body, [&](const Stmt& s) {
-      for_each_expr(s, [&](ExprId e) {
-        for_each_node(p, e, [&](const Node& node) {
-          const auto* a = std::get_if<Apply>(&node);
-          if (!a || (a->op != core::Op::Eq && a->op != core::Op::Ne)) return;
-          for (size_t i : {0, 1}) {
-            const auto* get = std::get_if<Get>(&p.exprs[a->args[i]].node);
-            found |= get && get->var == n.var && constant(p, a->args[1 - i]);
-          }
-        });
-      });
+    for_each_node(p, n.body, [&](const Node& node) {
+      const auto* a = std::get_if<Apply>(&node);
+      if (!a || (a->op != core::Op::Eq && a->op != core::Op::Ne)) return;
+      for (size_t i : {0, 1}) {
+        const auto* get = std::get_if<Get>(&p.exprs[a->args[i]].node);
+        found |= get && get->var == n.var && constant(p, a->args[1 - i]);
+      }
     });
     return found;
   }
@@ -57,8 +53,7 @@ struct Cells {
       }
       Block cells;
       for (int64_t i = *constant(p, n->lo); i < *constant(p, n->hi); ++i) {
-        ExprId here = p.exprs.add({IntConst{i}, DType::I64});
-        Block cell = Copier{p}.block(n->body, {{n->var, here}});
+        Block cell = Copier{p}.at(*n, i);
         simplify(p, cell);
         std::move(cell.begin(), cell.end(), std::back_inserter(cells));
       }

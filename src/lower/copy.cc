@@ -57,4 +57,8 @@ Block Copier::block(const Block& from, Renaming by) {
   return out;
 }
 
+Block Copier::at(const Loop& loop, int64_t i) {
+  return block(loop.body, {{loop.var, p.exprs.add({IntConst{i}, DType::I64})}});
+}
+
 }  // namespace ein::loops

@@ -17,6 +17,7 @@ struct Copier {
 
   ExprId expr(ExprId e, const Renaming& by);
   Block block(const Block& from, Renaming by);
+  Block at(const Loop& loop, int64_t i);  // its body, for one iteration
 
  private:
   VarId fresh(VarId v, Renaming& by);

@@ -47,6 +47,18 @@ Effects effects(const Program& p, const Stmt& stmt) {
   return out;
 }
 
+Effects effects(const Program& p, const Block& kernel) {
+  Effects out;
+  for (const Stmt& s : kernel) {
+    Effects e = effects(p, s);
+    out.loads.merge(e.loads);
+    out.stores.merge(e.stores);
+    out.checks |= e.checks;
+    out.polls |= e.polls;
+  }
+  return out;
+}
+
 std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block, size_t from,
                                             size_t to) {
   Effects moving = effects(p, block[from]), first = effects(p, block[to]);

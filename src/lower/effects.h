@@ -19,6 +19,8 @@ struct Effects {
 };
 
 Effects effects(const Program& p, const Stmt& s);
+// What a kernel touches and whether it may stop; its variables are its own.
+Effects effects(const Program& p, const Block& kernel);
 
 bool meet(const auto& a, const auto& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& x) { return b.contains(x); });

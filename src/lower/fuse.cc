@@ -57,8 +57,7 @@ struct Fusion {
         continue;
       }
       for (int64_t i = *constant(p, n->lo); i < *constant(p, n->hi); ++i) {
-        ExprId here = p.exprs.add({IntConst{i}, DType::I64});
-        Block cell = Copier{p}.block(n->body, {{n->var, here}});
+        Block cell = Copier{p}.at(*n, i);
         lets.merge(lets_of(cell));
         write_out(cell);
         std::move(cell.begin(), cell.end(), std::back_inserter(out));

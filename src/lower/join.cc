@@ -36,18 +36,16 @@ struct Joining {
       if (d) out = {std::min(out.least, *d), std::max(out.most, *d)};
     };
     for_each_stmt(n.body, [&](const Stmt& s) {
-      if (const auto* store = std::get_if<Store>(&s.node); store && store->buffer == buffer) {
-        if (stores) access(store->at);
-      }
+      const auto* store = std::get_if<Store>(&s.node);
+      if (stores && store && store->buffer == buffer) access(store->at);
       if (const auto* update = std::get_if<Update>(&s.node)) known &= update->buffer != buffer;
-      if (stores) return;
-      for_each_expr(s, [&](ExprId e) {
-        for_each_node(p, e, [&](const Node& node) {
-          const auto* load = std::get_if<Load>(&node);
-          if (load && load->buffer == buffer) access(load->at);
-        });
-      });
     });
+    if (!stores) {
+      for_each_node(p, n.body, [&](const Node& node) {
+        const auto* load = std::get_if<Load>(&node);
+        if (load && load->buffer == buffer) access(load->at);
+      });
+    }
     return known ? std::optional(out) : std::nullopt;
   }
 
@@ -80,7 +78,7 @@ struct Joining {
     return n && n->axis.kind == Axis::Kind::Seq && n->poll.valid() ? n : nullptr;
   }
 
-  // The body of `other` at the step of `into`, or so many steps from it; by that name alone.
+  // The body of `other` at the step of `into`, or so many steps from it.
   Block body_at(const Loop& into, const Loop& other, int64_t shift) {
     return Copier{p}.block(other.body, {{other.var, step_of(into, shift)}});
   }
@@ -127,12 +125,10 @@ struct Joining {
     for_each_stmt(n.body, [&](const Stmt& s) {
       const auto* f = std::get_if<Fold>(&s.node);
       ok &= !f || !sums.contains(f->acc) || f->op == core::ReduceOp::Sum;
-      for_each_expr(s, [&](ExprId e) {
-        for_each_node(p, e, [&](const Node& node) {
-          const auto* get = std::get_if<Get>(&node);
-          ok &= !get || !sums.contains(get->var);
-        });
-      });
+    });
+    for_each_node(p, n.body, [&](const Node& node) {
+      const auto* get = std::get_if<Get>(&node);
+      ok &= !get || !sums.contains(get->var);
     });
     return ok;
   }
@@ -150,17 +146,12 @@ struct Joining {
   using Cells = std::set<std::tuple<BufferId, size_t, int64_t>>;
   Cells cells_read(const Loop& n, int64_t shift) const {
     Cells out;
-    for_each_stmt(n.body, [&](const Stmt& s) {
-      for_each_expr(s, [&](ExprId e) {
-        for_each_node(p, e, [&](const Node& node) {
-          const auto* load = std::get_if<Load>(&node);
-          for (size_t k = 0; load && k < load->at.size(); ++k) {
-            if (auto d = sums().offset(load->at[k], n.var)) {
-              out.emplace(load->buffer, k, *d + shift);
-            }
-          }
-        });
-      });
+    for_each_node(p, n.body, [&](const Node& node) {
+      const auto* load = std::get_if<Load>(&node);
+      for (size_t k = 0; load && k < load->at.size(); ++k) {
+        auto d = sums().offset(load->at[k], n.var);
+        if (d) out.emplace(load->buffer, k, *d + shift);
+      }
     });
     return out;
   }
@@ -236,17 +227,7 @@ struct Joining {
 
 // May the kernel run before `other`, which comes earlier?
 bool passes(const Program& p, const Kernel& kernel, const Kernel& other) {
-  auto all = [&](const Kernel& k) {
-    Effects out;
-    for (const Stmt& s : k.body) {
-      Effects e = effects(p, s);
-      out.loads.merge(e.loads);
-      out.stores.merge(e.stores);
-      out.checks |= e.checks;
-    }
-    return out;
-  };
-  Effects a = all(kernel), b = all(other);
+  Effects a = effects(p, kernel.body), b = effects(p, other.body);
   return !a.checks && !b.checks && !meet(a.stores, b.stores) && !meet(a.loads, b.stores) &&
          !meet(a.stores, b.loads);
 }

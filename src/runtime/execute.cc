@@ -297,6 +297,8 @@ std::optional<RuntimeError> prepare(const Image& image, std::span<const View> in
   return std::nullopt;
 }
 
+namespace {
+
 // Machine code relies on it that what it writes is nothing that it reads: a caller who wants the
 // new state where the old one is would get numbers of both.
 std::optional<RuntimeError> overlapping(const Image& image, std::span<const View> inputs,
@@ -334,6 +336,8 @@ std::optional<RuntimeError> overlapping(const Image& image, std::span<const View
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
                    Frame& frame, const CallOptions& options) {

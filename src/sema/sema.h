@@ -264,6 +264,12 @@ struct Gated {
 Gated split_gate(Sema& s, Env& env, TreeId e);  // the outermost `where` kept apart
 Value elaborate_where(Sema& s, Env& env, TreeId e);
 
+// ---- unknown_function.cc ------------------------------------------------------------------------
+
+Value unknown_function(Sema& s, Env& env, const ast::Name& name);
+// What to add for a function that is not in scope; empty: the library has none of that name.
+std::string how_to_import(const Sema& s, Symbol function);
+
 // ---- functions.cc ------------------------------------------------------------------------------
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
@@ -363,8 +369,6 @@ inline std::string quoted(Symbol name) { return "`" + text(name) + "`"; }
 inline std::string quoted(const std::string& name) { return "`" + name + "`"; }
 // Adds "did you mean", with a fix to be checked; false when nothing is near.
 bool suggest(Diagnostic& d, const std::string& near, Span span);
-// What to add for a function that is not in scope; empty: the library has none of that name.
-std::string how_to_import(const Sema& s, Symbol function);
 const ast::Path* as_path(const Sema& s, TreeId e);  // a single name, or null
 Symbol path_name(const Sema& s, TreeId e);          // invalid when `e` is not a single name
 
