@@ -13,13 +13,12 @@
 #include "autodiff/forward.h"
 #include "autodiff/normal.h"
 #include "autodiff/requests.h"
+#include "autodiff/shared_steps.h"
 #include "autodiff/support.h"
 #include "autodiff/transpose.h"
 #include "base/check.h"
-#include "base/match.h"
 #include "core/build.h"
 #include "core/diagonal.h"
-#include "core/groups.h"
 #include "core/merge.h"
 #include "core/rewrite.h"
 #include "core/simplify.h"
@@ -30,72 +29,6 @@ namespace ein::autodiff {
 using namespace core;
 
 namespace {
-
-// The sequences around a family, outermost first.
-using Chain = std::vector<const Sequence*>;
-
-// A schedule, and where each family stands in it.
-struct Order {
-  Schedule schedule;
-  std::map<FamilyId, Chain> around;
-};
-
-void chains(const std::vector<Step>& steps, Chain& around, std::map<FamilyId, Chain>& out) {
-  for (const Step& s : steps) {
-    match(
-        s, [&](const Compute& c) { out[c.family] = around; },
-        [&](const Sequence& q) {
-          around.push_back(&q);
-          chains(q.body, around, out);
-          around.pop_back();
-        });
-  }
-}
-
-// Of the families that hold these requests and all they read, which is all that matters to them.
-std::unique_ptr<Order> find_order(Module& m, const std::vector<Asked>& asked) {
-  auto order = std::make_unique<Order>();  // chains point into the schedule: it must not move
-  std::set<FamilyId> in;
-  for (const Asked& a : asked) in.insert(a.in);
-  order->schedule = schedule(m, {in.begin(), in.end()});
-  Chain none;
-  chains(order->schedule.steps, none, order->around);
-  return order;
-}
-
-uint32_t position_in(const Sequence& q, FamilyId f) {
-  for (const auto& member : q.members) {
-    if (member.family == f) return member.position;
-  }
-  return ~0u;
-}
-
-// The coordinates that the request's numerator and denominator share as steps of the recurrence the
-// request stands in. Empty: none. `stuck`: it stands in their recurrence but asks across steps.
-Positions shared_steps(Order& order, const Asked& asked, bool& stuck) {
-  const Request& r = asked.request;
-  const Chain &c = order.around[asked.in], &n = order.around[r.num], &d = order.around[r.den];
-  std::vector<const Sequence*> levels;
-  bool together = false;
-  for (size_t k = 0; k < std::min({c.size(), n.size(), d.size()}); ++k) {
-    if (c[k] != n[k] || c[k] != d[k]) break;
-    together = true;
-    uint32_t pn = position_in(*n[k], r.num), pd = position_in(*d[k], r.den);
-    if (r.num_at[pn] == r.den_at[pd]) levels.push_back(n[k]);
-  }
-  stuck = together && levels.empty();
-  Positions out;
-  if (levels.empty()) return out;
-  for (const auto& member : levels[0]->members) {
-    std::vector<uint32_t> positions;
-    for (const Sequence* q : levels) {
-      uint32_t p = position_in(*q, member.family);
-      if (p != ~0u) positions.push_back(p);
-    }
-    if (positions.size() == levels.size()) out[member.family] = positions;
-  }
-  return out;
-}
 
 class Differentiator {
  public:
@@ -236,7 +169,7 @@ class Differentiator {
 
   // For one request alone.
   Sweep sweep_for(const Asked& a, Order& order, bool& stuck) const {
-    return {{a.request.num}, {den_of(a)}, shared_steps(order, a, stuck), tangents()};
+    return {{a.request.num}, {den_of(a)}, shared_steps(m_, order, a, stuck), tangents()};
   }
 
   bool goes_forward(const Asked& a, const Sweep& sweep) const {
@@ -281,7 +214,7 @@ class Differentiator {
     auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
       bool stuck = false;
       sweep.tangents = tangents();
-      if (!sweep.local.empty()) sweep.local = shared_steps(*find_order(m_, {a}), a, stuck);
+      if (!sweep.local.empty()) sweep.local = shared_steps(m_, *find_order(m_, {a}), a, stuck);
     };
     for (FamilyId f : cone(m_, sweep)) {
       to_normal_form(m_, f);

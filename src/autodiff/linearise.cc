@@ -229,10 +229,23 @@ ExprId value_under(Module& m, ExprId body, ExprId gate) {
   }
 }
 
+// The product of all factors but one, written out: as many multiplications as there are pairs.
+ExprId factors_but_one(Module& m, const core::Clause& clause, const Reduce& r) {
+  uint32_t other = r.first + 1;
+  std::vector<ExprId> with(other);
+  with[r.first] = core::slot(m, other);
+  auto moved = [&](ExprId e) { return core::substitute(m, e, with, other + 1); };
+  Reduce out = r;
+  out.first = other;
+  out.gate = core::apply(m, Op::Ne, {core::slot(m, other), core::slot(m, r.first)});
+  if (r.gate) out.gate = core::both(m, out.gate, moved(r.gate));
+  out.body = moved(r.body);
+  return core::reduce(m, std::move(out), m[clause.body].span);
+}
+
 // The product of all factors but one, exact when factors are zero: exclusive prefix times exclusive
-// suffix, each a recurrence over the binder. Invalid when the binder's range does not start at 0.
+// suffix, each a recurrence over the binder.
 ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r) {
-  if (core::const_int(m, r.over[0].lo) != 0) return {};
   core::Facts facts = core::clause_facts(m, clause);
   core::enter(m, r, facts);
   std::vector<Symbol> names = core::coordinate_names(m[id]);
@@ -242,14 +255,29 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   ExprId one = core::number(m, 1, type);
   ExprId factor = r.gate ? core::apply(m, Op::Select, {r.gate, r.body, one}) : r.body;
   // Both recurrences have the factor's coordinates, the binder last: it is the deepest slot.
-  ExprId read =
-      core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names, m[clause.body].span);
-  if (!read || !core::mentions_slot(m, read, r.first)) return {};
+  ExprId read = core::mentions_slot(m, factor, r.first)
+                    ? core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names,
+                                  m[clause.body].span)
+                    : ExprId{};
+  if (!read) return factors_but_one(m, clause, r);
   FamilyId factors = core::get_if<Access>(m, read)->family;
+  const std::vector<ExprId> at = core::get_if<Access>(m, read)->at;
+  auto last = static_cast<uint32_t>(at.size() - 1);
+  // The range in the numbering of the factors, whose coordinate k is at[k] here.
+  std::vector<ExprId> with(r.first + 1);
+  for (uint32_t k = 0; k < at.size(); ++k) {
+    for (uint32_t n = 0; n <= r.first; ++n) {
+      if (!core::mentions_slot(m, at[k], n)) continue;
+      // at[k] is slot n, less where the range starts.
+      ExprId start = core::sub(m, core::slot(m, n), at[k]);
+      with[n] = core::add(m, core::slot(m, k), start);
+    }
+  }
+  auto put = [&](ExprId e) { return core::substitute(m, e, with, last + 1); };
+  const core::Range range{put(r.over[0].lo), put(r.over[0].hi)};
   auto running = [&](const char* suffix, int64_t step) {
     core::Family f = m[factors];
     f.name = core::fresh_name(m, text(m[id].name) + suffix);
-    auto last = static_cast<uint32_t>(f.coords.size() - 1);
     core::Clause c{{}, {}, m[clause.body].span};
     std::vector<ExprId> before;
     for (uint32_t k = 0; k <= last; ++k) {
@@ -257,14 +285,20 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
       before.push_back(core::slot(m, k));
     }
     before[last] = core::add(m, before[last], core::int_lit(m, step));
-    ExprId inside = step < 0 ? core::apply(m, Op::Ge, {before[last], core::int_lit(m, 0)})
-                             : core::apply(m, Op::Lt, {before[last], f.coords[last].extent});
+    ExprId there = core::substitute_slot(m, with[r.first], last, before[last]);
+    std::vector<ExprId> inside{step < 0 ? core::apply(m, Op::Ge, {there, range.lo})
+                                        : core::apply(m, Op::Lt, {there, range.hi})};
+    // A range that depends on other indices or on data may end beyond the cells that there are.
+    ExprId cell = step < 0 ? core::apply(m, Op::Ge, {before[last], core::int_lit(m, 0)})
+                           : core::apply(m, Op::Lt, {before[last], f.coords[last].extent});
+    inside.insert(inside.begin(), cell);
+    if (inside[0] == inside[1]) inside.pop_back();
     f.clauses.clear();
     FamilyId self = m.families.add(f);
     ExprId next = core::mul(m, core::access(m, self, before), core::access(m, factors, before));
-    c.body = core::apply(m, Op::Select, {inside, next, one});
+    c.body = core::apply(m, Op::Select, {core::all_of(m, inside), next, one});
     m.families[self].clauses.push_back(std::move(c));
-    return core::access(m, self, core::get_if<Access>(m, read)->at);
+    return core::access(m, self, at);
   };
   return core::mul(m, running("_before", -1), running("_after", 1));
 }
@@ -298,10 +332,6 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
   if (r.op == ReduceOp::Prod) {
     EIN_CHECK(r.over.size() == 1, "prod over several binders is split by the normal form");
     ExprId others = other_factors(m, id, clause, r);
-    if (!others) {
-      out.problem = NotDifferentiable{"`prod` over such a range", m[clause.body].span, true};
-      return out;
-    }
     for (Term& t : sweep.terms) t.coef = times(m, {.num = others}, t.coef);
   } else if (r.op != ReduceOp::Sum) {
     // The tangent is the winner's: only the binder value that argmax names passes.

@@ -56,10 +56,24 @@ class Group {
       auto bound = bound_on(m_, part, position);
       if (!bound) continue;
       ExprId edge = downward_ ? bound->hi : bound->lo;
-      if (!edge || m_[edge].free != 0) continue;
+      if (!edge || m_[edge].free != 0 || !readable(edge)) continue;
       return {Reach::Kind::Bounded, downward_ ? core::sub(m_, edge, int_lit(m_, 1)) : edge};
     }
     return {Reach::Kind::All, {}};
+  }
+
+  // What it reads, if anything, is there before the recurrence runs and can be read at any time.
+  bool readable(ExprId edge) {
+    bool ok = true;
+    const Facts none{entry_facts(m_), {}, {}, {}, {}, false};
+    for_each_node(m_, edge, [&](ExprId e) {
+      const auto* a = get_if<Access>(m_, e);
+      if (!a) return;
+      ok &= m_[a->family].kind != Family::Kind::Defined;
+      for (size_t k = 0; k < a->at.size(); ++k)
+        ok &= proves_in_bounds(m_, a->at[k], m_[a->family].coords[k].extent, none);
+    });
+    return ok;
   }
 
   Reach reach(ExprId e, uint32_t position) {
@@ -107,6 +121,12 @@ class Group {
   void split(FamilyId id, uint32_t position, ExprId last) {
     ExprId edge = downward_ ? add(m_, last, int_lit(m_, 1)) : last;
     ExprId zero = float_lit(m_, 0, m_[id].dtype);
+    if (reads_values(m_, last)) {  // known only when the program runs: a gate, not a clause
+      ExprId step = slot(m_, position);
+      ExprId seeded = apply(m_, downward_ ? Op::Le : Op::Ge, {step, last});
+      for (Clause& c : m_.families[id].clauses) c.body = gated(m_, seeded, c.body);
+      return;
+    }
     std::vector<Clause> out;
     for (const Clause& c : std::vector<Clause>(m_[id].clauses)) {
       Range r = c.box[position];

@@ -1,6 +1,7 @@
 #include "core/normal.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -16,6 +17,34 @@ std::vector<Symbol> coordinate_names(const Family& family) {
   for (const Coord& c : family.coords) names.push_back(c.name);
   return names;
 }
+
+namespace {
+
+// An index whose range is data may be anything; but where it stands alone in a slot of a value, it
+// is one of that value's addresses, or reading there fails. What is read under a condition says
+// nothing: it may not be read at all.
+ExprId bound_by_reads(const Module& m, ExprId e, uint32_t slot) {
+  ExprId out;
+  const std::function<void(ExprId)> visit = [&](ExprId x) {
+    if (out || !mentions_slot(m, x, slot)) return;
+    const Node& node = m[x].node;
+    if (const auto* a = std::get_if<Access>(&node)) {
+      for (size_t k = 0; k < a->at.size() && !out; ++k) {
+        if (slot_of(m, a->at[k]) == slot) out = m[a->family].coords[k].extent;
+      }
+    } else if (const auto* op = std::get_if<Apply>(&node);
+               op && (op->op == Op::Select || op->op == Op::And || op->op == Op::Or)) {
+      return visit(op->args[0]);
+    } else if (const auto* r = std::get_if<Reduce>(&node); r && r->gate) {
+      return;
+    }
+    for_each_child(m, x, visit);
+  };
+  visit(e);
+  return out;
+}
+
+}  // namespace
 
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
              const std::vector<Symbol>& names, Span span) {
@@ -37,6 +66,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   for (uint32_t n = 0; n < facts.slots.size(); ++n) {
     if (((free >> n) & 1) == 0) continue;
     ExprId hi = closed_upper(m, facts.slots[n].hi, facts);
+    if (!hi) hi = bound_by_reads(m, e, n);
     if (!hi) return {};
     with[n] = slot(m, static_cast<uint32_t>(at.size()));
     at.push_back(slot(m, n));
@@ -56,7 +86,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   if (f.dtype == DType::Bool) zero = bool_lit(m, false);
   for (uint32_t k = 0; k < rank; ++k) {
     ExprId lo = limits[k].lo;
-    if (m[lo].level() >= 0) {
+    if (m[lo].level() >= 0 || reads_values(m, lo)) {
       gates.push_back(apply(m, Op::Ge, {slot(m, k), lo}));
     } else if (const_int(m, lo) != 0) {
       std::vector<Range> below = box;

@@ -324,7 +324,7 @@ namespace {
 
 // An end of e's values over the slots in scope: the upper one, or the lower one.
 ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
-  if (m[e].level() < 0) return e;
+  if (m[e].level() < 0) return reads_values(m, e) ? ExprId{} : e;
   if (const auto* s = get_if<Slot>(m, e)) {
     if (s->n >= facts.slots.size() || !facts.slots[s->n].lo) return {};
     Range r = facts.slots[s->n];
@@ -436,7 +436,15 @@ class Walk {
       if (r->gate) visit(r->gate, inside);
       int open = r->gate ? holding(inside, r->gate) : inside;
       for (const Route& route : r->routes) visit(route.to, open);
-      visit(r->body, open);
+      // The body counts only at the address that the routes name.
+      int routed = open;
+      for (const Route& route : r->routes) {
+        ExprId there = apply(m_, Op::Eq, {route.to, slot(m_, route.slot)});
+        routed = under(routed, there, [&](Facts& facts) {
+          for (AffineForm& f : as_nonnegative(m_, there)) facts.nonnegative.push_back(std::move(f));
+        });
+      }
+      visit(r->body, routed);
     } else {
       for_each_child(m_, e, [&](ExprId child) { visit(child, context); });
     }

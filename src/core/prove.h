@@ -50,8 +50,8 @@ bool refutes(Module& m, ExprId cond, const Facts& facts);                       
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 
-// The least closed expression (no slots) known to be ≥ e for every value of the slots in scope;
-// invalid when none is found.
+// The least closed expression (no slots, no values) known to be ≥ e for every value of the slots in
+// scope; invalid when none is found.
 ExprId closed_upper(Module& m, ExprId e, const Facts& facts);
 
 // Calls `f` for every Access (and Request, Reduce …: every node for which `wanted` is true) in a

@@ -220,6 +220,12 @@ ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, 
   });
 }
 
+bool reads_values(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Access>(m, x) != nullptr; });
+  return found;
+}
+
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
   return e && ((m[e].free >> slot) & 1) != 0;
 }

@@ -19,13 +19,6 @@ struct Work {
   size_t guards = 0;          // so many in front are ranges of eliminated binders
 };
 
-// Reads a family: outside the conditions it stands under that may fail.
-bool reads(const Module& m, ExprId e) {
-  bool found = false;
-  for_each_node(m, e, [&](ExprId x) { found |= get_if<Access>(m, x) != nullptr; });
-  return found;
-}
-
 // The range of binder p, about to be replaced by `by` because of the equality that stood at `gate`,
 // becomes gates: in front of the user's, which may rely on it, and of the guards that mention p;
 // behind the guards of binders eliminated before, which `by` may rely on. When `by` reads a family
@@ -34,10 +27,15 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
   auto stays = [&](ExprId x) { return !mentions_slot(m, x, self); };
   ExprId here = slot(m, self);
-  conditions.push_back(apply(m, Op::Ge, {here, w.r.over[p].lo}));
-  conditions.push_back(apply(m, Op::Lt, {here, w.r.over[p].hi}));
+  const Range range = w.r.over[p];
+  if (const_int(m, sub(m, range.hi, range.lo)) == 1) {
+    conditions.push_back(apply(m, Op::Eq, {here, range.lo}));
+  } else {
+    conditions.push_back(apply(m, Op::Ge, {here, range.lo}));
+    conditions.push_back(apply(m, Op::Lt, {here, range.hi}));
+  }
   auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
-  if (gate > w.guards && reads(m, by)) {
+  if (gate > w.guards && reads_values(m, by)) {
     auto kept = static_cast<size_t>(std::count_if(w.gates.begin(), guards_end, stays));
     auto before = w.gates.begin() + static_cast<ptrdiff_t>(gate);
     auto at = std::stable_partition(w.gates.begin(), before, stays);
@@ -355,7 +353,9 @@ class Solver {
     conjuncts(m_, w.r.gate, w.gates);
     do {
       drop_proven_guards(m_, w, facts);
-    } while (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_, facts));
+      // Equalities before ranges of one value: the only step of a recurrence stays the step `t`
+      // where `t` is known to be it, so that what is read there is seen to be read at that step.
+    } while (eliminate(m_, w, facts) || collapse(m_, w) || add_route(m_, w, rank_, facts));
     w.r.gate = all_of(m_, w.gates);
     Facts inner = facts;
     for (const Range& r : w.r.over) {

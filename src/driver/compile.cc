@@ -96,6 +96,15 @@ void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags)
   }
 }
 
+void check_order(core::Module& m) {
+  auto cycle = core::schedule(m, {}).cycle;
+  if (!cycle) return;
+  std::vector<std::string> names;
+  for (core::FamilyId f : cycle->families) names.push_back(text(m[f].name));
+  EIN_UNREACHABLE(fmt::format("autodiff produced families without a legal order: {}",
+                              fmt::join(names, ", ")));
+}
+
 // Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case
 // and no annotation could prove it.
 void reject_unproven(const core::Module& m, Diagnostics& diags) {
@@ -203,7 +212,7 @@ Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& optio
   if (diags.has_errors()) return out;
   if (asked) {
     EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
-    EIN_CHECK(!core::schedule(m, {}).cycle, "autodiff produced families without a legal order");
+    check_order(m);
   }
   out.module = std::move(m);
   if (options.tests) {
