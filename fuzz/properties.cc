@@ -136,7 +136,8 @@ std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
   std::vector<core::FamilyId> wanted = families(m, values);
   auto needed = core::families_of(core::schedule(m, wanted).steps);
   auto params = core::bind_params(m, inputs, needed);
-  if (std::holds_alternative<RuntimeError>(params)) return "";
+  if (auto* e = std::get_if<RuntimeError>(&params))
+    return "with checkpoints: inputs do not fit: " + e->message;
   core::Module marked = m;
   for (core::Family& f : marked.families) f.checkpoint = 2;
   plan::Checkpointed planned =

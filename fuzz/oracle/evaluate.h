@@ -1,0 +1,43 @@
+// What a program means, by brute force: every cell from its clause when it is asked for, every
+// request by evaluating its numerator again with an infinitesimal added to the one cell. Slow and
+// short; it follows the words of the language's rules, decision by decision, and shares nothing with
+// the compiler.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tree.h"
+
+namespace oracle {
+
+struct Computed {
+  std::vector<int64_t> shape;
+  std::vector<Real> cells;  // integers too
+};
+
+struct Answer {
+  std::unordered_map<int, Computed> values;  // by definition
+  std::string wrong;       // the program is not one: a read outside, a cycle
+  Real smallest_gap = 1;   // between the sides of a decision, relative; ties of data do not count
+  bool tie = false;        // between values that were computed, so that rounding decides
+  Real largest = 0;        // magnitude of any intermediate value
+  bool nonfinite = false;  // some intermediate value was
+  uint64_t decisions = 0;  // a hash of all of them
+  uint64_t operations = 0;
+};
+
+struct Noise {
+  Real unit = 0;      // relative error of every operation
+  Real smallest = 0;  // absolute error
+  uint64_t seed = 1;
+};
+
+// The cells of all global definitions that are not inputs. With noise, every operation errs by up to
+// that much: what the results then differ by says how well they are determined.
+Answer evaluate(const Program& p, const Noise& noise, uint64_t most_operations);
+
+}  // namespace oracle

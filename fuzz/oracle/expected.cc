@@ -1,0 +1,96 @@
+#include "expected.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace oracle {
+namespace {
+
+struct Precision {
+  Real unit;      // what one operation may err by, relatively; of f64 a little more than it does
+  Real smallest;  // and absolutely: the spacing of the smallest numbers
+  Real gap;       // sides of a decision that are nearer are not told apart
+  Real largest;
+};
+
+Precision precision_of(const std::string& dtype) {
+  if (dtype == "f16") return {0x1p-11L, 0x1p-25L, 0x1p-7L, 500};
+  if (dtype == "bf16") return {0x1p-9L, 0x1p-100L, 0x1p-5L, 1e6L};
+  if (dtype == "f32") return {0x1p-24L, 0x1p-140L, 1e-5L, 1e6L};
+  return {0x1p-52L, 0x1p-1000L, 1e-10L, 1e9L};
+}
+
+bool asks(const Program& p, const Node& n, const std::vector<bool>& derived) {
+  if (n.kind == Kind::Request) return true;
+  if (n.kind == Kind::Read && derived[static_cast<size_t>(n.id)]) return true;
+  for (const Node& k : n.kids)
+    if (asks(p, k, derived)) return true;
+  for (int id : n.locals) {
+    for (const Clause& c : p.defs[static_cast<size_t>(id)].clauses)
+      if (asks(p, c.body, derived)) return true;
+  }
+  return false;
+}
+
+std::vector<bool> derived_definitions(const Program& p) {
+  std::vector<bool> out(p.defs.size(), false);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t k = 0; k < p.defs.size(); ++k) {
+      for (const Clause& c : p.defs[k].clauses) {
+        if (out[k] || !asks(p, c.body, out)) continue;
+        out[k] = changed = true;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Prepared prepare(const Program& p, uint64_t most_operations) {
+  Prepared out;
+  Precision precision = precision_of(p.dtype);
+  Answer exact = evaluate(p, {}, most_operations);
+  if (!exact.wrong.empty()) {
+    out.state =
+        exact.wrong == "too much work" ? Prepared::State::Work : Prepared::State::Invalid;
+    out.why = exact.wrong;
+    return out;
+  }
+  out.nonfinite = exact.nonfinite;
+  if (exact.tie || exact.smallest_gap < precision.gap) out.state = Prepared::State::Tie;
+  if (exact.largest > precision.largest) out.state = Prepared::State::Range;
+  std::vector<Answer> noisy;
+  int runs = p.dtype == "f64" ? 2 : 4;
+  for (int k = 0; k < runs && out.state == Prepared::State::Ready; ++k) {
+    noisy.push_back(evaluate(p, {precision.unit, precision.smallest, 77u + static_cast<uint64_t>(k)},
+                             most_operations));
+    if (noisy.back().decisions != exact.decisions || !noisy.back().wrong.empty())
+      out.state = Prepared::State::Tie;
+  }
+  if (out.state != Prepared::State::Ready) return out;
+  std::vector<bool> derived = derived_definitions(p);
+  for (int id : p.order) {
+    const Definition& d = p.defs[static_cast<size_t>(id)];
+    if (d.input || d.dropped) continue;
+    const Computed& c = exact.values.at(id);
+    Expected e{d.name, d.type, derived[static_cast<size_t>(id)], c.shape, c.cells, {}};
+    Real scale = 0;  // of the value as a whole: cells that cancel are as inexact as the others
+    for (Real x : c.cells)
+      if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
+    for (size_t k = 0; k < c.cells.size(); ++k) {
+      Real spread = 0;
+      for (const Answer& n : noisy)
+        spread = std::max(spread, std::fabs(n.values.at(id).cells[k] - c.cells[k]));
+      // Two or four runs see a part of what may happen, and other orders of the same sums err
+      // elsewhere; a wrong rule errs by far more than fifty times the rounding.
+      e.tolerance.push_back(50 * spread + 64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
+                            64 * precision.smallest);
+    }
+    out.values.push_back(std::move(e));
+  }
+  return out;
+}
+
+}  // namespace oracle

@@ -1,0 +1,32 @@
+// What every route must answer, and how closely: the exact values, and how far rounding may move
+// each cell, measured by evaluating again with an error in every operation.
+#pragma once
+
+#include "evaluate.h"
+
+namespace oracle {
+
+struct Expected {
+  std::string name;
+  Type type = Type::Float;
+  bool derivative = false;  // it depends on a request
+  std::vector<int64_t> shape;
+  std::vector<Real> cells, tolerance;
+};
+
+struct Prepared {
+  std::vector<Expected> values;
+  enum class State {
+    Ready,
+    Tie,     // rounding decides which way the program goes
+    Range,   // numbers that the element type does not hold
+    Work,    // too much of it
+    Invalid  // the program is wrong: a mistake of the generator
+  } state = State::Ready;
+  std::string why;
+  bool nonfinite = false;  // then derivatives are not compared
+};
+
+Prepared prepare(const Program& p, uint64_t most_operations = 400000);
+
+}  // namespace oracle

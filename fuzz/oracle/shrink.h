@@ -1,0 +1,13 @@
+// Makes a failing program small: statements, clauses, gates and subtrees are dropped for as long as
+// `fails` still says so.
+#pragma once
+
+#include <functional>
+
+#include "tree.h"
+
+namespace oracle {
+
+Program shrink(Program p, const std::function<bool(const Program&)>& fails);
+
+}  // namespace oracle

@@ -1,0 +1,217 @@
+#include "oracle_routes.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <exception>
+#include <optional>
+
+#include "base/render.h"
+#include "codegen/native.h"
+#include "core/groups.h"
+#include "core/print.h"
+#include "plan/checkpoint.h"
+#include "properties.h"
+
+namespace ein::fuzz {
+namespace {
+
+using Values = std::unordered_map<core::FamilyId, Tensor>;
+
+DType element_type(const oracle::Program& p, oracle::Type t) {
+  if (t == oracle::Type::Bool) return DType::Bool;
+  if (t == oracle::Type::Int) return DType::I32;
+  return p.dtype == "f64"   ? DType::F64
+         : p.dtype == "f32" ? DType::F32
+         : p.dtype == "f16" ? DType::F16
+                            : DType::BF16;
+}
+
+core::Inputs inputs_of(const oracle::Program& p) {
+  core::Inputs out;
+  for (size_t k = 0; k < p.defs.size(); ++k) {
+    const oracle::Definition& d = p.defs[k];
+    if (!d.input || d.dropped) continue;
+    Tensor t(element_type(p, d.type), oracle::shape_of(p, static_cast<int>(k)));
+    for (int64_t i = 0; i < t.size(); ++i) {
+      double x = d.data[static_cast<size_t>(i)];
+      if (d.type == oracle::Type::Float) {
+        t.set_float(i, x);
+      } else {
+        t.set_int(i, static_cast<int64_t>(x));
+      }
+    }
+    out[d.name] = t;
+  }
+  return out;
+}
+
+std::string compare(const oracle::Expected& e, const Tensor& t) {
+  if (t.shape() != e.shape) return fmt::format("shape: `{}` has {} cells", e.name, t.size());
+  for (int64_t i = 0; i < t.size(); ++i) {
+    auto k = static_cast<size_t>(i);
+    if (e.type != oracle::Type::Float) {
+      if (t.get_int(i) == static_cast<int64_t>(e.cells[k])) continue;
+      return fmt::format("differs: `{}` cell {} is {}, expected {}", e.name, i, t.get_int(i),
+                         static_cast<double>(e.cells[k]));
+    }
+    auto want = static_cast<double>(e.cells[k]);
+    double got = t.get_float(i);
+    if (got == want || (std::isnan(got) && std::isnan(want))) continue;
+    if (std::fabs(got - want) <= static_cast<double>(e.tolerance[k])) continue;
+    return fmt::format("differs: `{}` cell {} is {}, expected {} ± {:.2g}", e.name, i, got, want,
+                       static_cast<double>(e.tolerance[k]));
+  }
+  return "";
+}
+
+struct Case {
+  const oracle::Prepared& expected;
+  core::Inputs inputs;
+  const Routes& routes;
+  std::map<std::string, int>& taken;
+};
+
+std::vector<core::FamilyId> wanted_of(const core::Module& m, const oracle::Prepared& expected) {
+  std::vector<core::FamilyId> out;
+  for (const oracle::Expected& e : expected.values) out.push_back(m.find(intern(e.name)));
+  return out;
+}
+
+std::string compare_all(const Case& c, const core::Module& m, const Values& values) {
+  for (const oracle::Expected& e : c.expected.values) {
+    if (e.derivative && c.expected.nonfinite) continue;
+    core::FamilyId f = m.find(intern(e.name));
+    if (!f || !values.count(f)) return fmt::format("missing: `{}`", e.name);
+    if (std::string wrong = compare(e, values.at(f)); !wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+std::string reference(const Case& c, core::Module& m, const std::string& route) {
+  ++c.taken[route];
+  core::EvalResult r = core::evaluate(m, c.inputs, wanted_of(m, c.expected));
+  if (r.error) return fmt::format("{}: error: {}", route, r.error->message);
+  std::string wrong = compare_all(c, m, r.values);
+  return wrong.empty() ? "" : route + ": " + wrong;
+}
+
+std::string natively(const Case& c, core::Module& m, const NativeOptions& options,
+                     const std::string& route) {
+  ++c.taken[route];
+  auto compiled = compile_native(m, wanted_of(m, c.expected), options);
+  if (auto* why = std::get_if<std::string>(&compiled))
+    return fmt::format("{}: no code: {}", route, *why);
+  NativeResult r = run(*std::get<std::shared_ptr<Native>>(compiled), c.inputs);
+  if (r.error) return fmt::format("{}: error: {}", route, r.error->message);
+  std::string wrong = compare_all(c, m, r.values);
+  return wrong.empty() ? "" : route + ": " + wrong;
+}
+
+std::string compiled(const std::string& source, Subject& out, autodiff::Direction direction,
+                     const std::string& route) {
+  std::string wrong = compile_source(source, out, direction);
+  if (wrong.empty()) return "";
+  std::string code = "?";
+  if (size_t at = wrong.find("error["); at != std::string::npos) code = wrong.substr(at + 6, 5);
+  return fmt::format("{}: rejected {}: {}", route, code, wrong);
+}
+
+// Steps computed again instead of kept: every recurrence marked, or a budget that nothing meets.
+std::string checkpointed(const Case& c, core::Module& m, bool budget) {
+  std::string route = budget ? "grad-memory" : "checkpoints";
+  std::vector<core::FamilyId> wanted = wanted_of(m, c.expected);
+  auto needed = core::families_of(core::schedule(m, wanted).steps);
+  auto params = core::bind_params(m, c.inputs, needed);
+  if (auto* e = std::get_if<RuntimeError>(&params))
+    return fmt::format("{}: error: {}", route, e->message);
+  core::Module marked = m;
+  if (!budget)
+    for (core::Family& f : marked.families) f.checkpoint = 2;
+  plan::Checkpointed planned =
+      plan::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params),
+                       budget ? std::optional<uint64_t>(1) : std::nullopt);
+  bool cut = false;
+  for (const plan::SegmentPlan& p : planned.plans) cut = cut || p.segment > 0;
+  if (!cut) return "";
+  if (std::string wrong = reference(c, planned.module, route); !wrong.empty()) return wrong;
+  if (!c.routes.native || (c.routes.seed % 16 >= 4 && !c.routes.all)) return "";
+  return natively(c, planned.module, {}, route + " native");
+}
+
+std::string check(const oracle::Program& p, const Case& c) {
+  uint64_t s = c.routes.seed;
+  bool all = c.routes.all;
+  std::string source = oracle::print(p);
+  Subject subject;
+  std::string wrong = compiled(source, subject, autodiff::Direction::Auto, "compile");
+  if (!wrong.empty()) return wrong;
+  core::Module& m = subject.compiled.module;
+  if (wrong = reference(c, m, "reference"); !wrong.empty()) return wrong;
+  if (c.routes.native) {
+    // Most programs run as they would for a user; the others by other levels, processors and plans.
+    NativeOptions options;
+    std::string route = "native";
+    switch (s % 10) {
+      case 7:
+        options.opt_level = 0;
+        route = "native O0";
+        break;
+      case 8:
+        options.opt_level = 3;
+        options.processor = Processor::Sse2;
+        route = "native sse2";
+        break;
+      case 9:
+        options.choices = random_choices(s);
+        options.opt_level = s % 20 == 9 ? 0 : 2;
+        route = "native drawn plan";
+        break;
+      default: break;
+    }
+    if (wrong = natively(c, m, options, route); !wrong.empty()) return wrong;
+    if (all && route != "native") {
+      if (wrong = natively(c, m, {}, "native"); !wrong.empty()) return wrong;
+    }
+  }
+  if (s % 3 == 0 || all) {
+    Subject forward;
+    wrong = compiled(source, forward, autodiff::Direction::Forward, "forward");
+    if (!wrong.empty()) return wrong;
+    if (wrong = reference(c, forward.compiled.module, "forward"); !wrong.empty()) return wrong;
+    if (c.routes.native && (s % 12 == 0 || all)) {
+      wrong = natively(c, forward.compiled.module, {}, "forward native");
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  if (s % 3 == 1 || all) {
+    Subject reverse;
+    wrong = compiled(source, reverse, autodiff::Direction::Reverse, "reverse");
+    if (!wrong.empty()) return wrong;
+    if (wrong = reference(c, reverse.compiled.module, "reverse"); !wrong.empty()) return wrong;
+  }
+  if (s % 4 == 1 || all) {
+    std::string text = core::print(m);
+    Subject printed;
+    wrong = compiled(text, printed, autodiff::Direction::Auto, "printed");
+    if (!wrong.empty()) return wrong + text;
+    if (wrong = reference(c, printed.compiled.module, "printed"); !wrong.empty())
+      return wrong + "\n" + text;
+  }
+  if (s % 4 == 2 || all) {
+    if (wrong = checkpointed(c, m, s % 8 == 2); !wrong.empty()) return wrong;
+    if (all) return checkpointed(c, m, s % 8 != 2);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string check_routes(const oracle::Program& p, const oracle::Prepared& expected,
+                         const Routes& routes, std::map<std::string, int>& taken) {
+  try {
+    return check(p, {expected, inputs_of(p), routes, taken});
+  } catch (const std::exception& e) { return std::string("fault: ") + e.what(); }
+}
+
+}  // namespace ein::fuzz

@@ -1,0 +1,23 @@
+// Every route of the compiler to the values of one program, compared with what the oracle expects.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "oracle/expected.h"
+
+namespace ein::fuzz {
+
+struct Routes {
+  uint64_t seed = 0;    // which routes are taken, and the plans drawn at random
+  bool native = true;
+  bool all = false;  // every route, whatever the seed
+};
+
+// Empty, or the route, a colon and what is wrong with it. The part before the second colon is the
+// kind of failure, which the shrinker keeps. `taken` counts the routes.
+std::string check_routes(const oracle::Program& p, const oracle::Prepared& expected,
+                         const Routes& routes, std::map<std::string, int>& taken);
+
+}  // namespace ein::fuzz
