@@ -53,6 +53,12 @@ struct HashNode {
   }
 };
 
+// An expression of a scope of so many slots, put below further binders: its own follow them.
+ExprId below_binders(Module& m, ExprId e, size_t slots, size_t binders) {
+  if (!e) return e;
+  return core::substitute(m, e, std::vector<ExprId>(slots), static_cast<uint32_t>(slots + binders));
+}
+
 // Reverse accumulation over one scalar expression, a DAG: the coefficient of every active read, per
 // gate under which it is read.
 class Sweep {
@@ -91,6 +97,8 @@ class Sweep {
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
     if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, mode, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
+    if (const auto* r = std::get_if<Reduce>(&expr.node); r && r->op == ReduceOp::Sum && r->routes.empty())
+      return inner_sum(*r, mode, entries);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
     for (const auto& [gate, coef] : entries) {
       if (a->op == Op::Select) {
@@ -114,6 +122,26 @@ class Sweep {
           Partial p = partial(m_, a->op, a->args, e, k);
           give({a->args[k], mode}, core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
         }
+      }
+    }
+  }
+
+  // A sum that is no family of its own, because an index around it runs over data and has no closed
+  // bound: its terms with its binders.
+  void inner_sum(const Reduce& r, Mode mode, const std::map<ExprId, Coef>& entries) {
+    Sweep inner(m_, {r.body, mode}, type_, active_);
+    inner.run();
+    if (inner.problem) problem = inner.problem;
+    for (const auto& [gate, coef] : entries) {
+      for (const Term& t : inner.terms) {
+        Term out = t;
+        out.over.insert(out.over.begin(), r.over.begin(), r.over.end());
+        out.names.insert(out.names.begin(), r.names.begin(), r.names.end());
+        auto deeper = [&](ExprId e) { return below_binders(m_, e, r.first, out.over.size()); };
+        ExprId own = below_binders(m_, r.gate, r.first + r.over.size(), t.over.size());
+        out.gate = core::both(m_, core::both(m_, deeper(gate), own), t.gate);
+        out.coef = times(m_, {coef.zero, coef.scale, deeper(coef.num), deeper(coef.den)}, t.coef);
+        terms.push_back(std::move(out));
       }
     }
   }
@@ -349,9 +377,10 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
     gate = core::both(m, gate, is_winner);
   }
   for (Term& t : sweep.terms) {
-    t.over = r.over;
-    t.names = r.names;
-    t.gate = core::both(m, gate, t.gate);
+    ExprId own = below_binders(m, gate, r.first + r.over.size(), t.over.size());
+    t.over.insert(t.over.begin(), r.over.begin(), r.over.end());
+    t.names.insert(t.names.begin(), r.names.begin(), r.names.end());
+    t.gate = core::both(m, own, t.gate);
     out.terms.push_back(std::move(t));
   }
   return out;

@@ -148,7 +148,11 @@ class Transposer {
         if (std::find(but.begin(), but.end(), c) == but.end()) gates.push_back(c);
       }
     };
-    if (in.term.coef.num || in.term.coef.den) {
+    // An address that is data may name a later step where the gate fails, and then no order would be
+    // legal.
+    bool by_data = std::any_of(in.term.at.begin(), in.term.at.end(),
+                               [&](ExprId e) { return reads_values(m_, e); });
+    if (in.term.coef.num || in.term.coef.den || by_data) {
       // Where the adjoint is gated out, so is what it passes on: 0 · inf never arises.
       add_new(support, {});
       add_new(own, support);

@@ -197,6 +197,8 @@ bool plain(const Module& m, const AffineForm& form, uint32_t binder) {
 }
 
 bool eliminate(Module& m, Work& w, const Facts& facts) {
+  // They name the binder, so it has to stay.
+  if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
     if (!form) continue;

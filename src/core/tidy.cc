@@ -146,6 +146,9 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   if (shape.requests) return false;
   bool constant = !shape.reads && m[clause.body].free == 0;
   if (!shape.reduces && (shape.work == 0 || constant)) return true;
+  // The winner of a selection is an address, read in several places and known by what its gates say
+  // of it: it keeps its name.
+  if (shape.reduces && is_int(f.dtype)) return false;
   if (sites.size() != 1) return false;
   const Site& s = sites[0];
   const Access& a = *get_if<Access>(m, s.node);
