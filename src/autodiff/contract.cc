@@ -246,8 +246,8 @@ class Contractor {
       uint32_t n = slot_of(m_, at.at[k]);
       if (std::find(extra.begin(), extra.end(), n) != extra.end()) {
         coords.push_back(m_[at.family].coords[k]);
-      } else if ((bit(n) & summed) == 0) {
-        return {};  // only a range mentions it
+      } else if (n == ~0u || (bit(n) & summed) == 0) {
+        return {};  // only a range mentions it, or it starts below 0
       }
     }
     const std::vector<ExprId>& own = direction ? r.den_at : r.num_at;

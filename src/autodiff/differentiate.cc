@@ -190,7 +190,8 @@ class Differentiator {
   bool check_types(const Sweep& sweep, const std::vector<const Asked*>& together) {
     // Every family, of any type, through which a value of a denominator reaches the numerator.
     auto any = [&](FamilyId, ExprId read, Mode mode) {
-      return mode == sweep.mode(get_if<Access>(m_, read)->family);
+      FamilyId f = get_if<Access>(m_, read)->family;
+      return mode == sweep.mode(f) && !m_[f].winner;
     };
     for (FamilyId f : between(m_, sweep, any)) {
       if (is_float(m_[f].dtype) || has_rule(m_, f)) continue;
@@ -263,6 +264,11 @@ class Differentiator {
         for_each_node(m_, body, [&](ExprId x) {
           const auto* a = get_if<Access>(m_, x);
           if (a && members.contains(a->family)) std::for_each(a->at.begin(), a->at.end(), is_data);
+          const auto* r = get_if<Reduce>(m_, x);  // `sum[k in row[i]..row[i + 1]](val[k])`
+          for (size_t k = 0; r && k < r->over.size(); ++k) {
+            is_data(r->over[k].lo);
+            is_data(r->over[k].hi);
+          }
         });
       });
     }

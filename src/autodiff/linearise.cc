@@ -372,6 +372,7 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
                               core::clause_facts(m, clause), core::coordinate_names(family),
                               m[clause.body].span);
     EIN_CHECK(read.valid(), "argmax over a clause without closed bounds");
+    m.families[core::get_if<Access>(m, read)->family].winner = true;
     ExprId is_winner =
         core::apply(m, Op::Eq, {core::slot(m, r.first), core::cast(m, read, DType::I64)});
     gate = core::both(m, gate, is_winner);

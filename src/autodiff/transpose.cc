@@ -125,11 +125,11 @@ class Transposer {
       r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
       r.names.push_back(in.term.names[k]);
     }
-    std::vector<ExprId> gates;
+    std::vector<ExprId> gates, read;  // `read`: those whose address is read under the term's gate
     for (size_t k = 0; k < in.term.at.size(); ++k) {
       ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
       if (m_[there].free == 0) std::swap(here, there);  // reads `s == 19`
-      gates.push_back(apply(m_, Op::Eq, {there, here}));
+      (may_fail(m_, there) ? read : gates).push_back(apply(m_, Op::Eq, {there, here}));
     }
     if (as_seed) {
       for (uint32_t k = 0; k < front; ++k) {
@@ -159,6 +159,7 @@ class Transposer {
     } else {
       add_new(own, support);  // passed on as it is: its zeros are zeros
     }
+    add_new(read, {});
     r.gate = all_of(m_, gates);
 
     Coef coef = in.term.coef;

@@ -175,6 +175,9 @@ struct Family {
   // addresses that nothing checks, so the value it belongs to is computed too, and fails if they
   // are wrong.
   std::vector<FamilyId> with;
+  // Which index wins a max, where a derivative passes on the winner's: control, and so a constant
+  // for further derivatives, unlike an argmax of the program that becomes a float.
+  bool winner = false;
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }

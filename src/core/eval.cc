@@ -337,13 +337,15 @@ class Evaluator {
 
   // First winner; NaN beats numbers; −1 when no cell is visited.
   Scalar select_index(const Reduce& r, DType type) {
-    int64_t best = -1;
+    int64_t best = -1;  // may be an index too: ranges may start below 0
+    bool first = true;
     Scalar value{.i = 0};
     binders(r, 0, [&] {
       Scalar v = eval(r.body);
-      if (best < 0 || beats(r.op == ReduceOp::ArgMax, type, v, value)) {
+      if (first || beats(r.op == ReduceOp::ArgMax, type, v, value)) {
         best = slots_[r.first];
         value = v;
+        first = false;
       }
       return true;
     });

@@ -242,12 +242,25 @@ class Scheduler {
     return order;
   }
 
+  // The coordinates of a family, those with one address last: no read goes back along them, so that
+  // everything is legal there and nothing is gained.
+  std::vector<uint32_t> candidates(FamilyId f) const {
+    std::vector<uint32_t> out;
+    for (bool single : {false, true}) {
+      for (uint32_t p = 0; p < m_[f].rank(); ++p) {
+        if ((const_int(m_, m_[f].coords[p].extent) == 1) == single) out.push_back(p);
+      }
+    }
+    return out;
+  }
+
   bool assign(const std::vector<FamilyId>& order, size_t i, const Graph& inner, bool downward,
               Positions& positions, const std::function<bool()>& done) {
-    if (i == order.size()) return done();
+    if (i == order.size()) return --tries_ >= 0 && done();
     FamilyId f = order[i];
     const Lock* lock = locked({f});
-    for (uint32_t p = 0; p < m_[f].rank(); ++p) {
+    for (uint32_t p : candidates(f)) {
+      if (tries_ < 0) return false;
       if (fixed_[f].contains(p) || (lock && lock->position != p)) continue;
       positions[f] = p;
       bool legal = std::all_of(inner.begin(), inner.end(), [&](const Read& r) {
@@ -272,6 +285,10 @@ class Scheduler {
   Module& m_;
   std::map<FamilyId, std::set<uint32_t>> fixed_;
   std::map<FamilyId, Lock> locked_;
+  // Ways to run that are still looked at. Where a legal one exists it is among the first, because
+  // wrong coordinates are noticed early; where coordinates have one address each, nothing is ever
+  // noticed, and there are exponentially many ways to fail.
+  int tries_ = 256;
 };
 
 void add_families(const std::vector<Step>& steps, std::vector<FamilyId>& out) {

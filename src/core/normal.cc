@@ -44,6 +44,39 @@ ExprId bound_by_reads(const Module& m, ExprId e, uint32_t slot) {
   return out;
 }
 
+// What has to be added to a coordinate that starts at 0 to give the slot: below 0 there are no
+// cells. Invalid when no closed bound is known.
+ExprId start_of(Module& m, const Range& range, const Facts& facts) {
+  if (proves_nonnegative(m, affine_form(m, range.lo), facts)) return int_lit(m, 0);
+  return closed_lower(m, range.lo, facts);
+}
+
+// The reduction, whole body of a clause, under one more condition. Where that fails, ranges are not
+// to be looked at either. Routes become conditions again where it is about a coordinate that they
+// lead to: one pass knows that only once it has the address.
+Reduce under_condition(Module& m, Reduce r, ExprId cond) {
+  const std::vector<ExprId> same(r.first);
+  // Binders inside the condition are numbered from the slots in scope.
+  auto at_depth = [&](size_t k) {
+    return substitute(m, cond, same, r.first + static_cast<uint32_t>(k));
+  };
+  for (size_t k = 0; k < r.over.size(); ++k) {
+    for (ExprId* end : {&r.over[k].lo, &r.over[k].hi}) {
+      if (may_fail(m, *end)) *end = apply(m, Op::Select, {at_depth(k), *end, int_lit(m, 0)});
+    }
+  }
+  uint64_t routed = 0;
+  for (const Route& route : r.routes) routed |= uint64_t{1} << route.slot;
+  r.gate = both(m, at_depth(r.over.size()), r.gate);
+  if ((m[cond].free & routed) != 0) {
+    for (const Route& route : r.routes) {
+      r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, slot(m, route.slot)}));
+    }
+    r.routes.clear();
+  }
+  return r;
+}
+
 }  // namespace
 
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
@@ -61,15 +94,22 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   f.dtype = m[e].type;
   f.generated = true;
   f.span = span;
-  std::vector<ExprId> with(facts.slots.size()), at;
+  std::vector<ExprId> with(facts.slots.size()), at, starts;
   std::vector<Range> box;
   for (uint32_t n = 0; n < facts.slots.size(); ++n) {
     if (((free >> n) & 1) == 0) continue;
     ExprId hi = closed_upper(m, facts.slots[n].hi, facts);
-    if (!hi) hi = bound_by_reads(m, e, n);
-    if (!hi) return {};
-    with[n] = slot(m, static_cast<uint32_t>(at.size()));
-    at.push_back(slot(m, n));
+    ExprId start = start_of(m, facts.slots[n], facts);
+    if (!hi || !start) {
+      ExprId extent = bound_by_reads(m, e, n);
+      if (!extent) return {};
+      if (!hi) hi = extent;
+      if (!start) start = int_lit(m, 0);
+    }
+    with[n] = add(m, slot(m, static_cast<uint32_t>(at.size())), start);
+    at.push_back(sub(m, slot(m, n), start));
+    starts.push_back(start);
+    hi = sub(m, hi, start);
     f.coords.push_back({n < names.size() ? names[n] : Symbol{}, hi});
     box.push_back({int_lit(m, 0), hi});
   }
@@ -79,7 +119,9 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   std::vector<ExprId> gates;
   for (uint32_t n = 0; n < facts.slots.size(); ++n) {
     if (((free >> n) & 1) == 0) continue;
-    limits.push_back({put(facts.slots[n].lo), put(facts.slots[n].hi)});
+    ExprId start = starts[limits.size()];
+    limits.push_back(
+        {sub(m, put(facts.slots[n].lo), start), sub(m, put(facts.slots[n].hi), start)});
   }
   // A constant lower bound splits off a zero clause; a bound that depends on other slots is a gate.
   ExprId zero = number(m, 0, f.dtype == DType::Bool ? DType::I32 : f.dtype);
@@ -98,21 +140,20 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   }
   if (gate) gates.push_back(put(gate));
   ExprId body = put(e);
+  bool routed = false;
   if (ExprId all = all_of(m, gates)) {
     // A reduction stays the whole body of its clause: the condition becomes its gate. Cells where
     // it fails are never read, so that they hold the identity instead of 0 does not matter.
     if (const auto* r = get_if<Reduce>(m, body)) {
-      Reduce gated = *r;
-      std::vector<ExprId> same(rank);  // binders inside the condition move above this reduction's
-      all = substitute(m, all, same, rank + static_cast<uint32_t>(r->over.size()));
-      gated.gate = both(m, all, gated.gate);
-      body = reduce(m, std::move(gated), m[e].span);
+      routed = !r->routes.empty();
+      body = reduce(m, under_condition(m, Reduce(*r), all), m[e].span);
     } else {
       body = apply(m, Op::Select, {all, body, zero});
     }
   }
   f.clauses.push_back({box, body, span});
   FamilyId id = m.families.add(std::move(f));
+  if (routed) solve_gates(m, id);
   return access(m, id, std::move(at), m[e].span);
 }
 

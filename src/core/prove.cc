@@ -131,7 +131,8 @@ class Prover {
         // hold); it is above either candidate when it adds −min or +max (one suffices).
         bool need_both = (a->op == Op::Min) == (t.coef > 0);
         if (need_both) return nonnegative(x, effort - 1) && nonnegative(y, effort - 1);
-        return nonnegative(x, effort - 1) || nonnegative(y, effort - 1);
+        if (nonnegative(x, effort - 1) || nonnegative(y, effort - 1)) return true;
+        continue;  // another one may cancel against this
       }
       if (a->op != Op::Div && a->op != Op::Mod) continue;
       auto by = const_int(m_, a->args[1]);
@@ -363,6 +364,9 @@ ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
 
 ExprId closed_upper(Module& m, ExprId e, const Facts& facts) {
   return closed_end(m, e, facts, true);
+}
+ExprId closed_lower(Module& m, ExprId e, const Facts& facts) {
+  return closed_end(m, e, facts, false);
 }
 
 namespace {

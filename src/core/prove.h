@@ -53,6 +53,7 @@ bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 // The least closed expression (no slots, no values) known to be ≥ e for every value of the slots in
 // scope; invalid when none is found.
 ExprId closed_upper(Module& m, ExprId e, const Facts& facts);
+ExprId closed_lower(Module& m, ExprId e, const Facts& facts);  // the greatest known to be ≤ e
 
 // Calls `f` for every Access (and Request, Reduce …: every node for which `wanted` is true) in a
 // clause body together with what is known where it is evaluated: the box, the ranges and gates of

@@ -182,10 +182,15 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
     for (Route& route : r.routes) {
       ExprId target =
           route.slot < with.size() && with[route.slot] ? with[route.slot] : slot(m, route.slot);
-      if (uint32_t s = slot_of(m, target); s != ~0u) {
-        routes.push_back({s, route.to});
-      } else {  // the coordinate is no longer free: the route is an ordinary gate
+      uint32_t s = slot_of(m, target);
+      auto same = std::find_if(routes.begin(), routes.end(),
+                               [&](const Route& other) { return other.slot == s; });
+      if (s == ~0u) {  // the coordinate is no longer free: the route is an ordinary gate
         r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, target}));
+      } else if (same != routes.end()) {  // two coordinates became one: both lead to one address
+        r.gate = both(m, r.gate, apply(m, Op::Eq, {same->to, route.to}));
+      } else {
+        routes.push_back({s, route.to});
       }
     }
     r.routes = std::move(routes);
@@ -228,6 +233,18 @@ bool reads_values(const Module& m, ExprId e) {
 
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
   return e && ((m[e].free >> slot) & 1) != 0;
+}
+
+bool may_fail(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    found |= get_if<Access>(m, x) != nullptr || get_if<Call>(m, x) != nullptr;
+    const auto* a = get_if<Apply>(m, x);
+    if (!a || (a->op != Op::Div && a->op != Op::Mod) || !is_int(m[x].type)) return;
+    auto by = const_int(m, a->args[1]);
+    found |= !by || *by == 0;
+  });
+  return found;
 }
 
 void for_each_body(const Module& m, FamilyId family, const std::function<void(ExprId)>& f) {

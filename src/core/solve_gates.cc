@@ -21,7 +21,7 @@ struct Work {
 
 // The range of binder p, about to be replaced by `by` because of the equality that stood at `gate`,
 // becomes gates: in front of the user's, which may rely on it, and of the guards that mention p;
-// behind the guards of binders eliminated before, which `by` may rely on. When `by` reads a family
+// behind the guards of binders eliminated before, which `by` may rely on. When `by` may fail
 // it may also rely on the conditions before the equality, so those that do not mention p go first.
 void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<ExprId> conditions) {
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
@@ -35,7 +35,7 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
     conditions.push_back(apply(m, Op::Lt, {here, range.hi}));
   }
   auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
-  if (gate > w.guards && reads_values(m, by)) {
+  if (gate > w.guards && may_fail(m, by)) {
     auto kept = static_cast<size_t>(std::count_if(w.gates.begin(), guards_end, stays));
     auto before = w.gates.begin() + static_cast<ptrdiff_t>(gate);
     auto at = std::stable_partition(w.gates.begin(), before, stays);
@@ -196,7 +196,39 @@ bool plain(const Module& m, const AffineForm& form, uint32_t binder) {
   });
 }
 
-bool eliminate(Module& m, Work& w, const Facts& facts) {
+int64_t slot_coefficient(const Module& m, const AffineForm& form, uint32_t n) {
+  for (const Affine::Term& t : form.terms) {
+    if (slot_of(m, t.atom) == n) return t.coef;
+  }
+  return 0;
+}
+
+// Whether an equality can be a route: to the coordinate r it determines, from binders.
+bool is_route(const Module& m, const Work& w, const AffineForm& form, uint32_t r) {
+  if (w.r.op != ReduceOp::Sum || std::abs(slot_coefficient(m, form, r)) != 1 || !plain(m, form, r))
+    return false;
+  auto mentions = [&](const Range& x) {
+    return mentions_slot(m, x.lo, r) || mentions_slot(m, x.hi, r);
+  };
+  bool taken = std::any_of(w.r.routes.begin(), w.r.routes.end(),
+                           [&](const Route& x) { return x.slot == r; });
+  bool bound = std::any_of(form.terms.begin(), form.terms.end(), [&](const Affine::Term& t) {
+    return m[t.atom].level() >= static_cast<int32_t>(w.r.first);
+  });
+  return bound && !taken && std::none_of(w.r.over.begin(), w.r.over.end(), mentions);
+}
+
+// The range of binder p is data that depends on other binders: sum[i, k in row[i]..row[i + 1]]. The
+// data says which few k belong to an i; asking every i whether a k belongs to it is another order
+// of work. So where an equality leads such a binder to a coordinate, it becomes a route.
+bool range_is_data(const Module& m, const Work& w, size_t p) {
+  auto depends = [&](ExprId e) {
+    return may_fail(m, e) && m[e].level() >= static_cast<int32_t>(w.r.first);
+  };
+  return depends(w.r.over[p].lo) || depends(w.r.over[p].hi);
+}
+
+bool eliminate(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   // They name the binder, so it has to stay.
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
@@ -206,6 +238,11 @@ bool eliminate(Module& m, Work& w, const Facts& facts) {
       uint32_t binder = w.r.first + static_cast<uint32_t>(p);
       int64_t c = coefficient(*form, slot(m, binder));
       if (c == 0 || !plain(m, *form, binder)) continue;
+      if (range_is_data(m, w, p)) {
+        bool routed = false;
+        for (uint32_t r = 0; r < rank; ++r) routed |= is_route(m, w, *form, r);
+        if (routed) continue;
+      }
       if (std::abs(c) == 1 ? eliminate_unit(m, w, g, p, *form)
                            : eliminate_residue(m, w, g, p, *form, facts) ||
                                  eliminate_divisible(m, w, g, p, *form)) {
@@ -218,21 +255,13 @@ bool eliminate(Module& m, Work& w, const Facts& facts) {
 
 // e == r for a coordinate r of the family, e over binders: a route. Afterwards r is e inside.
 bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
-  if (w.r.op != ReduceOp::Sum) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
     if (!form) continue;
     for (uint32_t r = 0; r < rank; ++r) {
+      if (!is_route(m, w, *form, r)) continue;
       ExprId self = slot(m, r);
-      int64_t c = coefficient(*form, self);
-      if (std::abs(c) != 1 || !plain(m, *form, r)) continue;
-      bool taken = std::any_of(w.r.routes.begin(), w.r.routes.end(),
-                               [&](const Route& x) { return x.slot == r; });
-      bool in_range = std::any_of(w.r.over.begin(), w.r.over.end(), [&](const Range& x) {
-        return mentions_slot(m, x.lo, r) || mentions_slot(m, x.hi, r);
-      });
-      ExprId to = scaled(m, without(*form, self), -c);
-      if (taken || in_range || m[to].level() < static_cast<int32_t>(w.r.first)) continue;
+      ExprId to = scaled(m, without(*form, self), -coefficient(*form, self));
       w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
       // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
       // turn may rely on what stood before the equality and does not mention r.
@@ -357,7 +386,7 @@ class Solver {
       drop_proven_guards(m_, w, facts);
       // Equalities before ranges of one value: the only step of a recurrence stays the step `t`
       // where `t` is known to be it, so that what is read there is seen to be read at that step.
-    } while (eliminate(m_, w, facts) || collapse(m_, w) || add_route(m_, w, rank_, facts));
+    } while (eliminate(m_, w, rank_, facts) || collapse(m_, w) || add_route(m_, w, rank_, facts));
     w.r.gate = all_of(m_, w.gates);
     Facts inner = facts;
     for (const Range& r : w.r.over) {

@@ -113,6 +113,10 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       emit(top(), {loops::Declare{where, integer(-1, DType::I32).expr}});
       folds.push_back(where);
     }
+    // A fold knows by −1 that nothing has won yet, so places are counted from a start below 0.
+    bool below = arg && !core::proves_nonnegative(m, core::affine_form(m, r.over[0].lo),
+                                                  scopes.back()->facts);
+    Value from = below ? lower(r.over[0].lo) : Value{};
     binders(r, lanes, folds, [&](ExprId gate) {
       std::vector<loops::ExprId> conds;
       auto enter = [&](Value cond, ExprId fact) {
@@ -135,7 +139,9 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       loops::Fold fold{r.op, acc, v.expr, {}, {}};
       if (arg) {
         fold.arg = where;
-        fold.index = op(Op::Cast, {slots[r.first]}, DType::I32).expr;
+        Value place = slots[r.first];
+        if (below) place = op(Op::Sub, {place, from}, DType::I64);
+        fold.index = op(Op::Cast, {place}, DType::I32).expr;
       }
       emit(top(), {fold});
       while (!conds.empty()) {
@@ -145,6 +151,11 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       }
     });
     Value out = get(arg ? where : acc, top());
+    if (below) {
+      Value none = op(Op::Lt, {out, integer(0, DType::I32)}, DType::Bool);
+      Value there = op(Op::Add, {out, op(Op::Cast, {from}, DType::I32)}, DType::I32);
+      out = op(Op::Select, {none, out, there}, DType::I32);
+    }
     return longer ? op(Op::Cast, {out}, type) : out;
   });
 }

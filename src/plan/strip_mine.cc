@@ -263,17 +263,21 @@ class StripMiner {
         again = false;
         const Family family = m_[id];
         const Clause clause = family.clauses[c];
-        ExprId found;
+        ExprId found, cond;  // and when it is evaluated: under one of the conditions around it
+        bool always = false;
         Facts where;
         for_each_with_facts(
             m_, clause, [](const Node& n) { return std::holds_alternative<Reduce>(n); },
             [&](ExprId e, const Facts& facts) {
-              if (found || !binder_of(e)) return;
+              if (found ? e != found : !binder_of(e)) return;
+              if (!found) where = facts;
               found = e;
-              where = facts;
+              ExprId here = all_of(m_, facts.holds);
+              always |= !here;
+              if (!always) cond = cond ? apply(m_, Op::Or, {cond, here}) : here;
             });
         if (!found) continue;
-        ExprId by = running_sum(family, found, where);
+        ExprId by = running_sum(family, found, always ? ExprId{} : cond, where);
         if (!by) break;
         m_.families[id].clauses[c].body =
             rewrite(m_, clause.body, [&](ExprId x) { return x == found ? by : x; });
@@ -316,12 +320,12 @@ class StripMiner {
     return std::nullopt;
   }
 
-  // The running sum that stands for the reduction `e` of `family`; invalid when its coordinates
-  // have no closed bounds.
-  ExprId running_sum(const Family& family, ExprId e, const Facts& facts) {
+  // The running sum that stands for the reduction `e` of `family`, evaluated only where `cond`
+  // holds; invalid when its coordinates have no closed bounds.
+  ExprId running_sum(const Family& family, ExprId e, ExprId cond, const Facts& facts) {
     // A family of its own first, whose coordinates are what the sum depends on.
     ExprId stands =
-        hoist(m_, text(family.name) + "_sum", e, {}, facts, coordinate_names(family), m_[e].span);
+        hoist(m_, text(family.name) + "_sum", e, cond, facts, coordinate_names(family), m_[e].span);
     if (!stands) return {};
     FamilyId id = std::get<Access>(m_[stands].node).family;
     const Family f = m_[id];

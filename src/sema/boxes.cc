@@ -177,7 +177,8 @@ std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     Box below = rest, above = rest;
     below[i].hi = least(s, rest[i].hi, b[i].lo);
-    above[i].lo = greatest(s, rest[i].lo, b[i].hi);
+    // A range that may be empty, such as 1..n - 1, may end before it starts.
+    above[i].lo = greatest(s, rest[i].lo, greatest(s, b[i].lo, b[i].hi));
     for (Box& part : {std::ref(below), std::ref(above)}) {
       if (!provably_empty(s, part)) out.push_back(part);
     }
