@@ -60,7 +60,9 @@ bool counts(Module& m, ExprId n, const core::Reduce& sum) {
   factors_of(m, n, factors);
   for (const core::Range& o : std::vector(sum.over)) extents.push_back(core::sub(m, o.hi, o.lo));
   return std::all_of(factors.begin(), factors.end(), [&](ExprId f) {
-    return std::find(extents.begin(), extents.end(), f) != extents.end();
+    const auto* a = core::get_if<core::Apply>(m, f);  // a range that may end before it begins
+    bool cut = a && a->op == Op::Max && core::const_int(m, a->args[1]) == 0;
+    return std::find(extents.begin(), extents.end(), cut ? a->args[0] : f) != extents.end();
   });
 }
 

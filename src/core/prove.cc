@@ -362,6 +362,16 @@ ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
 
 }  // namespace
 
+ExprId has_cells(Module& m, const std::vector<Range>& over, const Facts& facts) {
+  std::vector<ExprId> open;
+  for (const Range& range : over) {
+    if (!proves_lt(m, range.lo, range.hi, facts)) {
+      open.push_back(apply(m, Op::Lt, {range.lo, range.hi}));
+    }
+  }
+  return all_of(m, open);
+}
+
 ExprId closed_upper(Module& m, ExprId e, const Facts& facts) {
   return closed_end(m, e, facts, true);
 }

@@ -50,6 +50,10 @@ bool refutes(Module& m, ExprId cond, const Facts& facts);                       
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 
+// Whether ranges that do not depend on each other have cells, as a condition; invalid: they are
+// proven to.
+ExprId has_cells(Module& m, const std::vector<Range>& over, const Facts& facts);
+
 // The least closed expression (no slots, no values) known to be ≥ e for every value of the slots in
 // scope; invalid when none is found.
 ExprId closed_upper(Module& m, ExprId e, const Facts& facts);

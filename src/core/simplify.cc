@@ -1,5 +1,6 @@
 #include "core/simplify.h"
 
+#include <cmath>
 #include <vector>
 
 #include "core/build.h"
@@ -90,7 +91,17 @@ ExprId count_unused(Module& m, ExprId e) {
   return e;
 }
 
-ExprId pull_factors(Module& m, ExprId e) {
+// A factor that leaves 0 as it is, whatever it reads.
+bool keeps_zero(Module& m, ExprId e, bool divides, const Facts& facts) {
+  if (const auto* lit = get_if<FloatLit>(m, e))
+    return std::isfinite(lit->value) && !(divides && lit->value == 0);
+  const auto* a = get_if<Apply>(m, e);
+  bool counts = a && a->op == Op::Cast && m[a->args[0]].type == DType::I64 &&
+                (m[e].type == DType::F32 || m[e].type == DType::F64);
+  return counts && (!divides || proves_lt(m, int_lit(m, 0), a->args[0], facts));
+}
+
+ExprId pull_factors(Module& m, ExprId e, const Facts& facts) {
   const auto* in = get_if<Reduce>(m, e);
   if (!in || in->op != ReduceOp::Sum || in->gate || !in->routes.empty() || !is_float(m[e].type))
     return e;
@@ -98,8 +109,12 @@ ExprId pull_factors(Module& m, ExprId e) {
   const Product p = as_product(m, r.body);
   uint64_t binders = binders_of(r);
   Product outer, inner;
-  for (ExprId x : p.num) ((m[x].free & binders) ? inner : outer).num.push_back(x);
-  for (ExprId x : p.den) ((m[x].free & binders) ? inner : outer).den.push_back(x);
+  bool visited = !has_cells(m, r.over, facts).valid();
+  auto stays = [&](ExprId x, bool divides) {
+    return (m[x].free & binders) || !(visited || keeps_zero(m, x, divides, facts));
+  };
+  for (ExprId x : p.num) (stays(x, false) ? inner : outer).num.push_back(x);
+  for (ExprId x : p.den) (stays(x, true) ? inner : outer).den.push_back(x);
   if (inner.num.empty() && !outer.num.empty()) {  // something has to stay above the divisors
     inner.num.push_back(outer.num.front());
     outer.num.erase(outer.num.begin());
@@ -115,7 +130,7 @@ ExprId pull_factors(Module& m, ExprId e) {
   return p.negative ? neg(m, v) : v;
 }
 
-ExprId step(Module& m, ExprId e) {
+ExprId step(Module& m, ExprId e, const Facts& facts) {
   const Expr expr = m[e];
   Gated g;
   if (const auto* a = std::get_if<Apply>(&expr.node)) {
@@ -124,7 +139,7 @@ ExprId step(Module& m, ExprId e) {
         if (!as_gated(m, a->args[k], g)) continue;
         std::vector<ExprId> args = a->args;
         args[k] = g.value;
-        return gated(m, g.gate, step(m, apply(m, a->op, args, expr.span)));
+        return gated(m, g.gate, step(m, apply(m, a->op, args, expr.span), facts));
       }
     }
     if (a->op == Op::Neg && as_gated(m, a->args[0], g)) return gated(m, g.gate, neg(m, g.value));
@@ -154,16 +169,17 @@ ExprId step(Module& m, ExprId e) {
   }
   if (ExprId lifted = lift_gate(m, e); lifted != e) return lifted;
   if (ExprId counted = count_unused(m, e); counted != e) return counted;
-  return pull_factors(m, e);
+  return pull_factors(m, e, facts);
 }
 
 }  // namespace
 
 void simplify(Module& m, FamilyId id) {
   for (Clause& c : m.families[id].clauses) {
+    const Facts facts = clause_facts(m, c);
     for (ExprId before; before != c.body;) {
       before = c.body;
-      c.body = rewrite(m, c.body, [&](ExprId e) { return step(m, e); });
+      c.body = rewrite(m, c.body, [&](ExprId e) { return step(m, e, facts); });
     }
   }
   solve_gates(m, id);

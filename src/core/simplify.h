@@ -1,7 +1,9 @@
 // The legal algebra on derived families, written once. Each rule keeps every finite result up to
 // the rounding of one reassociated sum, and never lets a gated-out value out of its gate:
 //
-//   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -)
+//   sum[k](c * x[k])                     →  c * sum[k](x[k])        (no gate; also / c and unary -;
+//                                           k has values, or c is surely finite: the sum of nothing
+//                                           is 0, and 0 * c need not be)
 //   sum[j, k](x[j])                      →  sum[j](x[j]) * n          (n values of k)
 //   sum[k](if g { v } else { 0 })        →  sum[k](v where g)
 //   sum[k](v where g, h), g free of k    →  if g { sum[k](v where h) } else { 0 }

@@ -52,6 +52,25 @@ struct Simplifier {
     return known ? truth(*known) : e;
   }
 
+  // Accumulators that nothing is folded into any more keep what they began with; a reduction
+  // without any has nothing to do.
+  static bool reduces_nothing(Loop& n) {
+    if (n.axis.kind != Axis::Kind::Reduce) return false;
+    std::set<VarId> folded;
+    bool other = false;
+    for_each_stmt(n.body, [&](const Stmt& s) {
+      if (const auto* f = std::get_if<Fold>(&s.node)) {
+        folded.insert(f->acc);
+        if (f->arg.valid()) folded.insert(f->arg);
+      }
+      other |= std::holds_alternative<Check>(s.node) || std::holds_alternative<Invoke>(s.node);
+    });
+    std::erase_if(n.folds, [&](VarId v) { return !folded.contains(v); });
+    if (!n.folds.empty()) return false;
+    n.axis = {};  // it may still stop the program, in order
+    return !other;
+  }
+
   // `by`: variables that turned out to be true or false.
   void run(Block& block, Renaming by) {
     Copier rewriting{p, [&](ExprId e) { return folded(e); }};
@@ -64,6 +83,7 @@ struct Simplifier {
         continue;
       }
       for_each_block(s, [&](Block& b) { run(b, by); });
+      if (auto* loop = std::get_if<Loop>(&s.node); loop && reduces_nothing(*loop)) continue;
       auto* n = std::get_if<If>(&s.node);
       auto cond = n ? constant(p, n->cond) : std::nullopt;
       if (!cond) {

@@ -1,5 +1,5 @@
 // Blocks after something became known: conditions that are decided, the sides of branches that are
-// taken, variables that nobody reads any more.
+// taken, variables that nobody reads any more, reductions that fold nothing any more.
 #pragma once
 
 #include <functional>

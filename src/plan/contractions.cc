@@ -29,6 +29,7 @@ constexpr double kWorthwhile = 4096;  // multiplications; below that plain loops
 
 struct Isolation : Operands {
   Reduce r;
+  Facts facts_around;  // of the reduction
   std::vector<Term> terms = {};
   std::vector<Term> outside = {};  // factors without binders
   std::vector<ExprId> outer_conds = {};
@@ -187,6 +188,9 @@ struct Isolation : Operands {
     Product p = as_product(m, r.body);
     if (!split(p) || !worthwhile(whole)) return {};
     bool was_masked = masked;
+    // Sums and factors that are multiplied outside of the sum: where that has no cells it is 0,
+    // whatever they are.
+    bool moves = !outside.empty() || terms.size() > 2 || exclusive(0, 0) || exclusive(1, 1);
     if (!reduce_terms()) return {};
     for (Term& t : terms) {
       if (!make_plain(t)) return {};
@@ -213,6 +217,7 @@ struct Isolation : Operands {
       ExprId finite = apply(m, Op::Eq, {apply(m, Op::Sub, {out, out}), number(m, 0, type)});
       out = apply(m, Op::Select, {finite, out, reduce(m, again, m[e].span)});
     }
+    if (moves) out = gated(m, has_cells(m, r.over, facts_around), out);
     return gated(m, all_of(m, outer_conds), out);
   }
 };
@@ -322,7 +327,8 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around,
     if (!anywhere && !total(m, e, ranges, Overflow::Wraps)) continue;
     Isolation work{
         {m, text(f.name), coordinate_names(f), ranges, m[r.body].type, m[e].span, &around.together},
-        r};
+        r,
+        ranges};
     if (reads_any(m, e, around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);
     work.names.resize(work.facts.slots.size());

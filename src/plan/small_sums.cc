@@ -35,6 +35,9 @@ bool eligible(const Module& m, const Reduce& r) {
 struct Term {
   Product product;
   uint64_t slots = 0;
+  // Where something was summed that may have no cells: what it is multiplied by counts only where
+  // it has some.
+  std::vector<ExprId> conds = {};
 };
 
 struct Splitter {
@@ -43,6 +46,7 @@ struct Splitter {
   uint32_t above;  // slots are below this
   DType type;
   Span span;
+  const Facts& facts;
   std::vector<Term> terms = {};
 
   uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
@@ -60,20 +64,64 @@ struct Splitter {
     return out;
   }
 
+  // The binders whose ranges depend on this one are summed before it.
+  bool bounds_another(size_t binder, const std::vector<size_t>& left) const {
+    return std::any_of(left.begin(), left.end(), [&](size_t other) {
+      return (m[r.over[other].lo].free | m[r.over[other].hi].free) & bit(slot_at(binder));
+    });
+  }
+
+  // What holds where a binder is summed: the ranges of those that its own depends on, which are
+  // summed around it. Of the others some may have no cells.
+  Facts around(size_t binder) const {
+    Facts out = facts;
+    out.slots.resize(above);
+    uint64_t needed = m[r.over[binder].lo].free | m[r.over[binder].hi].free;
+    for (size_t i = binder; i-- > 0;) {
+      if (!(needed & bit(slot_at(i)))) continue;
+      out.slots[slot_at(i)] = r.over[i];
+      needed |= m[r.over[i].lo].free | m[r.over[i].hi].free;
+    }
+    return out;
+  }
+
+  static size_t factors(const Term& t) { return t.product.num.size() + t.product.den.size(); }
+
+  static void absorb(Term& into, const Term& t) {
+    const Product& p = t.product;
+    into.product.num.insert(into.product.num.end(), p.num.begin(), p.num.end());
+    into.product.den.insert(into.product.den.end(), p.den.begin(), p.den.end());
+    into.conds.insert(into.conds.end(), t.conds.begin(), t.conds.end());
+    into.slots |= t.slots;
+  }
+
+  ExprId value(const Term& t) {
+    ExprId product = from_product(m, t.product, type);
+    return factors(t) > 1 ? gated(m, all_of(m, t.conds), product) : product;
+  }
+
   // Sums over one binder the product of all terms that have it.
   void sum_out(size_t binder) {
+    const uint64_t own = bit(slot_at(binder));
     Term both;
-    for (size_t i = 0; i < terms.size();) {
-      if (!(terms[i].slots & bit(slot_at(binder)))) {
-        ++i;
-        continue;
+    auto take = [&](auto&& wanted) {
+      for (size_t i = 0; i < terms.size();) {
+        if (!wanted(terms[i])) {
+          ++i;
+          continue;
+        }
+        absorb(both, terms[i]);
+        terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
       }
-      const Product& p = terms[i].product;
-      both.product.num.insert(both.product.num.end(), p.num.begin(), p.num.end());
-      both.product.den.insert(both.product.den.end(), p.den.begin(), p.den.end());
-      terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
+    };
+    take([&](const Term& t) { return (t.slots & own) != 0; });
+    // Which steps have cells depends on the step: nothing can be said outside, so nothing stays
+    // there.
+    auto depends = [&](ExprId cond) { return (m[cond].free & own) != 0; };
+    if (std::any_of(both.conds.begin(), both.conds.end(), depends)) {
+      take([](const Term&) { return true; });
     }
-    ExprId body = from_product(m, both.product, type);
+    ExprId body = value(both);
     // Binders stand above all slots until the whole is put together.
     Reduce inner{ReduceOp::Sum, above, {r.over[binder]}, {}, {}, {}, {}};
     if (binder < r.names.size()) inner.names = {r.names[binder]};
@@ -81,7 +129,10 @@ struct Splitter {
     with[slot_at(binder)] = slot(m, above);
     inner.body = substitute(m, body, with, above + 1);
     ExprId sum = reduce(m, inner, span);
-    terms.push_back({{false, {sum}, {}}, m[sum].free});
+    Term out{{false, {sum}, {}}, m[sum].free, std::move(both.conds)};
+    std::erase_if(out.conds, depends);
+    if (ExprId cells = has_cells(m, inner.over, around(binder))) out.conds.push_back(cells);
+    terms.push_back(std::move(out));
   }
 
   // What takes the sum's place; invalid: it stays.
@@ -97,6 +148,7 @@ struct Splitter {
     for (ExprId e : p.den) add(e, true);
     uint64_t mentioned = 0, everywhere = ~uint64_t{0};
     for (const Term& t : terms) mentioned |= t.slots, everywhere &= t.slots;
+    for (const Range& range : r.over) mentioned |= m[range.lo].free | m[range.hi].free;
     std::vector<size_t> left;
     bool splits = false;
     for (size_t i = 0; i < r.over.size(); ++i) {
@@ -107,6 +159,8 @@ struct Splitter {
     if (!splits) return {};
     // The long one last: what is inside of it is computed for each of its steps anyway.
     auto sooner = [&](size_t a, size_t b) {
+      bool wait_a = bounds_another(a, left), wait_b = bounds_another(b, left);
+      if (wait_a != wait_b) return wait_b;
       bool long_a = !short_extent(m, r.over[a]), long_b = !short_extent(m, r.over[b]);
       return long_a != long_b ? long_b : cost(a) < cost(b);
     };
@@ -115,12 +169,9 @@ struct Splitter {
       sum_out(*next);
       left.erase(next);
     }
-    Product all;
-    for (const Term& t : terms) {
-      all.num.insert(all.num.end(), t.product.num.begin(), t.product.num.end());
-      all.den.insert(all.den.end(), t.product.den.begin(), t.product.den.end());
-    }
-    ExprId out = from_product(m, all, type);
+    Term all;
+    for (const Term& t : terms) absorb(all, t);
+    ExprId out = value(all);
     if (p.negative) out = apply(m, Op::Neg, {out});
     return substitute(m, out, std::vector<ExprId>(above), r.first);
   }
@@ -169,7 +220,7 @@ void split_in(Module& m, FamilyId id, size_t number) {
     if (!never_empty && !total(m, e, top, Overflow::Wraps)) return e;
     uint32_t above = r.first + static_cast<uint32_t>(r.over.size());
     if (above + r.over.size() + 4 >= kMaxSlots) return e;
-    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span}.run();
+    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span, top}.run();
     return by ? by : e;
   };
   ExprId once = rewrite(m, clause.body, visit);
