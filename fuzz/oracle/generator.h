@@ -65,6 +65,11 @@ class Generator {
     return static_cast<int>(p_.vars.size()) - 1;
   }
   Index new_index(const char* base, int extent) { return {new_var(base), extent}; }
+  // Another variable of the same name: clauses of a family name its coordinates alike.
+  Index again(const Index& i) {
+    p_.vars.push_back(p_.vars[static_cast<size_t>(i.var)]);
+    return {static_cast<int>(p_.vars.size()) - 1, i.extent};
+  }
   int new_extent(int64_t size) {
     p_.extents.push_back({"", size});
     return static_cast<int>(p_.extents.size()) - 1;

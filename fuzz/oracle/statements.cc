@@ -148,7 +148,7 @@ void Generator::clauses() {
   }
   for (int more = pick(1, 2); more > 0; --more) {
     std::vector<Index> inner;
-    for (const Index& i : at) inner.push_back(new_index("i", i.extent));
+    for (const Index& i : at) inner.push_back(again(i));
     std::vector<Slot> slots = slots_of(inner);
     Scope t = scope_of(inner);
     Node body, gate;
