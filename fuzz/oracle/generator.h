@@ -119,6 +119,7 @@ class Generator {
   Node reduction(const Scope& s, int depth);
   Node reduction_along(const Scope& s, int depth, int extent, const Index* outer);
   Node guarded(const Scope& s, int depth);
+  Node neighbour(const Scope& s, int depth);
   Node gathered(const Scope& s, int depth);
   Node window(const Scope& s, int depth);
   Node matched(const Scope& s, int depth);
@@ -131,6 +132,7 @@ class Generator {
   void statement();
   void pointwise();
   void contraction();
+  void whole_value();
   void dependent();
   void triangular();
   void selection();
