@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test bench-check bench bench-peers fuzz check-asan reference coverage format clean
+.PHONY: build setup configure demo test bench-check bench bench-peers fuzz oracle check-asan reference coverage format clean
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -53,6 +53,11 @@ fuzz: build
 	for target in fuzz_parser fuzz_checker; do \
 	  python3 fuzz/run.py $(BUILD)/fuzz/$$target --seconds $(FUZZ_SECONDS) \
 	    --corpus $(BUILD)/fuzz/corpus_$$target --found $(BUILD)/fuzz/found || exit 1; done
+
+# A hundred thousand programs against the oracle, with the classes that were drawn.
+ORACLE_COUNT ?= 100000
+oracle: build
+	$(BUILD)/tests/fuzz_oracle --count $(ORACLE_COUNT) --seed 100001 --jobs $(JOBS) --classes
 
 # The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
 check-asan: setup

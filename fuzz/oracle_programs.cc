@@ -40,6 +40,7 @@ struct Options {
 constexpr int kSeconds = 30;       // that one program may take
 constexpr long kKilobytes = 3 << 20;  // that its process may hold
 constexpr int kAttempts = 6;       // programs drawn for a seed until one stands at no tie
+constexpr size_t kShrunk = 3;      // programs of each kind that are shrunk
 constexpr int kNoEnd = 98, kNoMemory = 99;  // what the process of such a program ends with
 
 struct Drawing {
@@ -305,8 +306,9 @@ int report(const Totals& totals, const Options& options, double seconds) {
                fmt::join(seeds.begin(), seeds.begin() + std::min<ptrdiff_t>(8, std::ssize(seeds)),
                          ", "),
                kind, oracle::print(d.program), totals.failures.at(seeds[0]));
-    if (!options.shrink.empty())
-      write_shrunk(d.program, routes_of(seeds[0], options), seeds[0], kind, options);
+    for (size_t k = 0; k < std::min<size_t>(kShrunk, seeds.size()) && !options.shrink.empty(); ++k)
+      write_shrunk(drawn(seeds[k], options).program, routes_of(seeds[k], options), seeds[k], kind,
+                   options);
   }
   if (options.classes) {
     for (const std::string& name : oracle::class_names()) {

@@ -52,14 +52,15 @@ std::string compare(const oracle::Expected& e, const Tensor& t) {
     auto k = static_cast<size_t>(i);
     if (e.type != oracle::Type::Float) {
       if (t.get_int(i) == static_cast<int64_t>(e.cells[k])) continue;
-      return fmt::format("differs: `{}` cell {} is {}, expected {}", e.name, i, t.get_int(i),
+      return fmt::format("integer differs: `{}` cell {} is {}, expected {}", e.name, i, t.get_int(i),
                          static_cast<double>(e.cells[k]));
     }
     auto want = static_cast<double>(e.cells[k]);
     double got = t.get_float(i);
     if (got == want || (std::isnan(got) && std::isnan(want))) continue;
     if (std::fabs(got - want) <= static_cast<double>(e.tolerance[k])) continue;
-    return fmt::format("differs: `{}` cell {} is {}, expected {} ± {:.2g}", e.name, i, got, want,
+    return fmt::format("{} differs: `{}` cell {} is {}, expected {} ± {:.2g}",
+                       e.derivative ? "derivative" : "value", e.name, i, got, want,
                        static_cast<double>(e.tolerance[k]));
   }
   return "";

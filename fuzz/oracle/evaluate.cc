@@ -90,6 +90,8 @@ class Evaluator {
     size_t n = p_.defs.size();
     depends_.assign(n, std::vector<bool>(n, false));
     for (size_t k = 0; k < n; ++k) reads_of_clauses(p_.defs[k], depends_[k]);
+    // A local is a recurrence when it reads itself within its block: around it, its family may.
+    for (size_t k = 0; k < n; ++k) recurs_.push_back(reaches_itself(k));
     for (size_t via = 0; via < n; ++via) {
       for (size_t k = 0; k < n; ++k) {
         if (!depends_[k][via]) continue;
@@ -99,6 +101,26 @@ class Evaluator {
     }
   }
 
+  static bool inside(const Definition& d, const Definition& block) {
+    return d.blocks.size() >= block.blocks.size() &&
+           std::equal(block.blocks.begin(), block.blocks.end(), d.blocks.begin());
+  }
+  bool reaches_itself(size_t id) {
+    std::vector<size_t> left{id};
+    std::vector<bool> seen(p_.defs.size(), false);
+    while (!left.empty()) {
+      size_t at = left.back();
+      left.pop_back();
+      for (size_t k = 0; k < p_.defs.size(); ++k) {
+        if (!depends_[at][k] || !inside(p_.defs[k], p_.defs[id])) continue;
+        if (k == id) return true;
+        if (!seen[k]) left.push_back(k);
+        seen[k] = true;
+      }
+    }
+    return false;
+  }
+
   // The outermost context in which the definition has the same values as in this one. A local can
   // be followed by what stands in its own block alone: the rest of the program was there before it.
   Context& home(int id, Context& c) {
@@ -106,11 +128,7 @@ class Evaluator {
     while (at->parent) {
       const Definition& moved = def(at->def);
       bool follows = id == at->def || depends_[static_cast<size_t>(id)][static_cast<size_t>(at->def)];
-      if (follows && !moved.blocks.empty()) {
-        const Definition& d = def(id);
-        follows = d.blocks.size() >= moved.blocks.size() &&
-                  std::equal(moved.blocks.begin(), moved.blocks.end(), d.blocks.begin());
-      }
+      follows = follows && inside(def(id), moved);
       if (follows) break;
       at = at->parent;
     }
@@ -151,8 +169,8 @@ class Evaluator {
     const Definition& d = def(id);
     Num out;
     // What is perturbed keeps its value, unless it is a recurrence: later steps follow.
-    bool itself = id == c.def;
-    if (itself && !depends_[static_cast<size_t>(id)][static_cast<size_t>(id)]) {
+    bool itself = id == c.def, again = itself && recurs_[static_cast<size_t>(id)];
+    if (itself && !again) {
       out = float_cell(id, at, *c.parent);
     } else if (d.input) {
       check_bounds(id, at);
@@ -162,6 +180,9 @@ class Evaluator {
       out = from_clauses(d, at, c);
     }
     if (itself && key == c.at) out = perturbed(out, c.depth, 1);
+    // What the contexts above this one added was not in the clause.
+    for (Context* up = c.parent; again && up; up = up->parent)
+      if (up->def == id && key == up->at) out = perturbed(out, up->depth, 1);
     c.floats[key] = out;
     return out;
   }
@@ -474,6 +495,7 @@ class Evaluator {
   Answer& out_;
   std::vector<int64_t> env_;
   std::vector<std::vector<bool>> depends_;
+  std::vector<bool> recurs_;
   std::vector<std::vector<int64_t>> shapes_;  // by definition
   std::vector<std::vector<Num>> params_;
   uint64_t rng_;

@@ -125,8 +125,8 @@ Node Generator::expr(const Scope& s, int depth) {
       return node(chance(50) ? Kind::Max2 : Kind::Min2, {sub(), sub()});
     case 17: return call(Function::Sigmoid, sub());
     case 18: return matched(s, depth - 1);
-    case 19:
-    case 20: return guarded(s, depth - 1);
+    case 19: return guarded(s, depth - 1);
+    case 20: return neighbour(s, depth - 1);
     case 21: return gathered(s, depth - 1);
     case 22: return window(s, depth - 1);
     case 23: return block(s, depth - 1);
@@ -180,6 +180,46 @@ Node Generator::guarded(const Scope& s, int depth) {
   if (chance(30)) return choose(node(Kind::Not, {compare(Kind::Equal, Type::Float, x, literal(0))}),
                                 bounded(divide(expr(s, depth), x)), other);
   return choose(test, bounded(divide(expr(s, depth), x)), other);
+}
+
+// A read beside the cell, where there is one; sometimes of an address that is read there.
+Node Generator::neighbour(const Scope& s, int depth) {
+  if (s.indices.empty() || !allowed("guarded read")) return leaf(s);
+  const Index i = any(s.indices);
+  bool before = chance(50);
+  int64_t step = before ? -1 : 1;
+  Node test = before ? compare_ints(chance(50) ? Kind::Greater : Kind::Unequal, variable(i.var),
+                                    integer(0))
+                     : compare_ints(Kind::Less, plus(variable(i.var), 1), extent_node(i.extent));
+  std::vector<std::pair<const Value*, size_t>> fits;
+  for (const Value& v : floats_) {
+    for (size_t k = 0; k < v.extents.size(); ++k) {
+      bool through = false;
+      for (const Gather& g : gathers_)
+        through = through || (g.inside && g.over == i.extent && g.target == v.extents[k]);
+      if (v.extents[k] == i.extent || through) fits.push_back({&v, k});
+    }
+  }
+  if (fits.empty()) return leaf(s);
+  auto [v, position] = any(fits);
+  Node address = plus(variable(i.var), step);
+  for (const Gather& g : gathers_) {
+    if (!g.inside || g.over != i.extent || g.target != v->extents[position]) continue;
+    if (v->extents[position] == i.extent && chance(50)) continue;
+    address = oracle::read(g.def, {plus(variable(i.var), step)}, Type::Int);
+    drew("gather");
+    break;
+  }
+  if (address.kind != Kind::Read && v->extents[position] != i.extent) return leaf(s);
+  std::vector<Node> at;
+  for (size_t k = 0; k < v->extents.size(); ++k) {
+    const Index* other = index_over(s, v->extents[k]);
+    at.push_back(k == position ? address : other ? variable(other->var) : integer(0));
+  }
+  drew("guarded read");
+  Node inside = oracle::read(v->def, at);
+  if (chance(40)) inside = multiply(inside, expr(s, depth));
+  return choose(test, inside, leaf(s));
 }
 
 // Reads at addresses that are data, some of them through data themselves.

@@ -18,7 +18,7 @@ const std::vector<std::string>& class_names() {
       "meta step", "constant local", "gradient penalty", "gather", "gather of gather",
       "guarded gather", "guarded read", "guarded value", "match", "choose", "recursion",
       "coordinate call", "gated call", "function", "request in function", "block", "ties",
-      "huge sum", "if", "inferred range", "selection",
+      "huge sum", "if", "inferred range", "selection", "whole value",
       "gradient", "Hessian", "Hessian diagonal", "Hessian vector", "mixed", "third", "Jacobian",
       "by an intermediate"};
   return names;
@@ -140,7 +140,7 @@ void Generator::statement() {
     void (Generator::*draw)();
   };
   static const Choice choices[] = {
-      {14, &Generator::pointwise},  {8, &Generator::contraction},      {12, &Generator::dependent},
+      {14, &Generator::pointwise},  {8, &Generator::contraction}, {3, &Generator::whole_value},      {12, &Generator::dependent},
       {5, &Generator::triangular},  {6, &Generator::selection},        {10, &Generator::clauses},
       {5, &Generator::rows},        {6, &Generator::coordinate_call},  {5, &Generator::scalar_call},
       {5, &Generator::ties},        {3, &Generator::empty},            {12, &Generator::recurrence},
@@ -286,7 +286,14 @@ void Generator::second_order(int64_t evaluations, const std::map<int, int>& grad
         if (chance(50)) {
           if (!allowed("Jacobian") || nv * nx > evaluations) break;
           evaluations -= nv * nx;
-          define_whole("J", c, a, request(whole(v.def, address(c)), x, address(a), true));
+          if (chance(50)) {
+            define_whole("J", c, a, request(whole(v.def, address(c)), x, address(a), true));
+          } else {  // spelled, in any order of the coordinates
+            std::vector<Index> all = c;
+            all.insert(chance(50) ? all.begin() : all.end(), a.begin(), a.end());
+            int id = define(fresh("J"), Type::Float, extents_of(all));
+            clause(id, slots_of(all), request(cell(v.def, c), x, address(a), false)).typed = false;
+          }
           drew("Jacobian");
         } else {
           if (!allowed("by an intermediate") || nv > evaluations) break;

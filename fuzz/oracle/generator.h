@@ -65,6 +65,11 @@ class Generator {
     return static_cast<int>(p_.vars.size()) - 1;
   }
   Index new_index(const char* base, int extent) { return {new_var(base), extent}; }
+  // Another variable of the same name: clauses of a family name its coordinates alike.
+  Index again(const Index& i) {
+    p_.vars.push_back(p_.vars[static_cast<size_t>(i.var)]);
+    return {static_cast<int>(p_.vars.size()) - 1, i.extent};
+  }
   int new_extent(int64_t size) {
     p_.extents.push_back({"", size});
     return static_cast<int>(p_.extents.size()) - 1;
@@ -114,6 +119,7 @@ class Generator {
   Node reduction(const Scope& s, int depth);
   Node reduction_along(const Scope& s, int depth, int extent, const Index* outer);
   Node guarded(const Scope& s, int depth);
+  Node neighbour(const Scope& s, int depth);
   Node gathered(const Scope& s, int depth);
   Node window(const Scope& s, int depth);
   Node matched(const Scope& s, int depth);
@@ -126,6 +132,7 @@ class Generator {
   void statement();
   void pointwise();
   void contraction();
+  void whole_value();
   void dependent();
   void triangular();
   void selection();

@@ -204,7 +204,7 @@ std::string Printer::text(const Node& n) {
       std::vector<std::string> names;
       for (size_t k = 0; k < n.vars.size(); ++k) {
         const Node &low = n.kids[2 + 2 * k], &high = n.kids[3 + 2 * k];
-        if (low.kind == Kind::None) {
+        if (n.inferred) {
           names.push_back(var(n.vars[k]));
         } else {
           names.push_back(fmt::format("{} in {}..{}{}", var(n.vars[k]), bound(low),

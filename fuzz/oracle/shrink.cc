@@ -47,7 +47,10 @@ std::vector<bool> needed(const Program& p) {
 void collect(Program& p, Node& n, std::vector<Node*>& out) {
   if (n.kind == Kind::None) return;
   out.push_back(&n);
-  for (Node& k : n.kids) collect(p, k, out);
+  if (n.kind == Kind::Shown) return;
+  // What is not written stays as it is.
+  for (size_t k = 0; k + static_cast<size_t>(n.hidden) < n.kids.size(); ++k)
+    collect(p, n.kids[k], out);
   for (int id : n.locals) {
     for (Clause& c : p.defs[static_cast<size_t>(id)].clauses) collect(p, c.body, out);
   }

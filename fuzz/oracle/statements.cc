@@ -30,6 +30,8 @@ void Generator::contraction() {
   std::vector<Slot> slots = slots_of(at);
   Node sum = reduce(chance(70) ? Reduction::Sum : Reduction::Mean,
                     {{k.var, integer(0), extent_node(k.extent)}}, body);
+  sum.inferred = true;
+  for (Slot& each : slots) each.inferred = true;
   drew("inferred range");
   int id = define(fresh("v"), Type::Float, extents_of(at));
   clause(id, slots, sum);
@@ -43,6 +45,27 @@ void Generator::dependent() {
   int id = define(fresh("v"), Type::Float, extents_of(at));
   clause(id, slots_of(at), body);
   add_value(id, extents_of(at));
+}
+
+// Arithmetic on a value as a whole.
+void Generator::whole_value() {
+  std::vector<Value> tensors;
+  for (const Value& v : floats_)
+    if (!v.extents.empty()) tensors.push_back(v);
+  if (tensors.empty() || !allowed("whole value")) return pointwise();
+  const Value x = any(tensors);
+  std::vector<Index> at = indices_of(x, "i");
+  std::vector<Node> address;
+  for (const Index& i : at) address.push_back(variable(i.var));
+  Node v = whole(x.def, address);
+  Node body = add(multiply(v, certain({})), call(Function::Sin, v));
+  if (chance(40)) body = multiply(v, subtract(call(Function::Tanh, v), constant()));
+  int id = define(fresh("v"), Type::Float, x.extents);
+  Clause& c = clause(id, slots_of(at), body);
+  c.trailing = static_cast<int>(at.size());
+  c.typed = false;
+  drew("whole value");
+  add_value(id, x.extents);
 }
 
 // Two indices, the range of the second depends on the first.
@@ -148,7 +171,7 @@ void Generator::clauses() {
   }
   for (int more = pick(1, 2); more > 0; --more) {
     std::vector<Index> inner;
-    for (const Index& i : at) inner.push_back(new_index("i", i.extent));
+    for (const Index& i : at) inner.push_back(again(i));
     std::vector<Slot> slots = slots_of(inner);
     Scope t = scope_of(inner);
     Node body, gate;

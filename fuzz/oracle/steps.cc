@@ -22,7 +22,7 @@ void Generator::recurrence() {
   std::vector<Base> bases;
   for (int k = 0; k < back; ++k) {
     std::vector<Index> own;
-    for (const Index& i : rest) own.push_back(new_index("i", i.extent));
+    for (const Index& i : rest) own.push_back(again(i));
     std::vector<Slot> slots{at(down ? steps - 1 - k : k)};
     for (const Index& i : own) slots.push_back(slot(i));
     bases.push_back({slots, expr(scope_of(own), 1)});
@@ -154,7 +154,7 @@ void Generator::grid() {
                                   compare_ints(Kind::Equal, variable(j.var), integer(0))});
     clause(id, {slot(i), slot(j)}, choose(border, edge, inside));
   } else {
-    Index i0 = new_index("i", i.extent), j0 = new_index("j", j.extent);
+    Index i0 = again(i), j0 = again(j);
     clause(id, {slot(i0), slot(j0)}, expr(scope_of({i0, j0}), 1));
     clause(id,
            {ranged(i.var, integer(1), extent_node(i.extent)),

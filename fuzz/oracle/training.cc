@@ -40,7 +40,7 @@ void Generator::training() {
   Node rate = chance(60) ? literal(pick(1, 6) / 16.0) : bounded(certain({}));
   int t = new_var("t");
   std::vector<Index> last;  // the trailing coordinates of a step
-  for (const Index& i : rest) last.push_back(new_index("j", i.extent));
+  for (const Index& i : rest) last.push_back(again(i));
   bool spelled = chance(25);
   Scope s;
   s.vars = {t};

@@ -68,6 +68,7 @@ struct Node {
   Type type = Type::Float;  // of a Read and of a comparison's sides
   Function function = Function::Sin;
   Reduction reduction = Reduction::Sum;
+  bool inferred = false;    // the ranges of a Reduce are not written
   bool inclusive = false;   // the ranges of a Reduce are written `..=`: the highs are one less
   std::vector<int> vars;    // of a Reduce
   std::vector<int> locals;  // definitions
