@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "core/print.h"
 #include "driver/run.h"
+#include "runtime/write_program.h"
 
 namespace ein::cli {
 namespace {
@@ -155,8 +156,14 @@ int make_program(const BuildCommand& command, Program& p) {
     }
     std::string object = scratch.path + "/program.o";
     int status = write_file(object, b.object);
-    if (status == kFine) status = link(object, output.string(), executable);
+    std::string linked = scratch.path + "/linked";
+    if (status == kFine) status = link(object, linked, executable);
     if (status != kFine) return status;
+    auto bytes = read_file(linked);
+    if (!bytes)
+      return usage_error(fmt::format("cannot read what was linked: {}", std::strerror(errno)));
+    auto written = write_program(output.string(), *bytes);
+    if (auto* e = std::get_if<RuntimeError>(&written)) return usage_error(e->message);
   }
   if (executable) return kFine;
   fs::path header = output.parent_path() / (name_of_file(output) + ".h");

@@ -73,7 +73,7 @@ void FileSource::read(void* to, size_t n) {
   at_ += n;
 }
 
-OutFile::OutFile(const std::string& path) {
+OutFile::OutFile(const std::string& path, bool executable) {
   if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
   struct stat there {};
   bool exists = ::stat(path.c_str(), &there) == 0;
@@ -94,7 +94,7 @@ OutFile::OutFile(const std::string& path) {
     if (exists && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) {
       throw Malformed{std::strerror(errno)};
     }
-    open_beside(exists ? &there : nullptr);
+    open_beside(exists ? &there : nullptr, executable);
   }
   if (fd_ < 0) {
     throw Malformed{errno == ENOENT ? "there is no such folder" : std::strerror(errno)};
@@ -103,14 +103,16 @@ OutFile::OutFile(const std::string& path) {
 
 // The name is one that nobody could have put a link at, and O_EXCL follows none. What replaces a
 // file is never more open than that was.
-void OutFile::open_beside(const struct stat* old) {
+void OutFile::open_beside(const struct stat* old, bool executable) {
   std::string folder = path_.substr(0, path_.rfind('/') + 1);
   for (int attempt = 0; attempt < 100; ++attempt) {
     uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) throw Malformed{"no random name"};
     temporary_ = fmt::format("{}.ein-{:016x}.part", folder, random);
     fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                 old ? 0600 : 0666);
+                 old          ? 0600
+                 : executable ? 0777
+                              : 0666);
     if (fd_ >= 0 || errno != EEXIST) break;
   }
   if (fd_ < 0) {
@@ -122,8 +124,9 @@ void OutFile::open_beside(const struct stat* old) {
     return;
   }
   if (!old) return;
-  if (::fchown(fd_, old->st_uid, old->st_gid) != 0) {}  // only root keeps somebody else's
-  if (::fchmod(fd_, old->st_mode & 07777) == 0) return;
+  if (::fchown(fd_, old->st_uid, old->st_gid) != 0) {}        // only root keeps somebody else's
+  mode_t more = executable ? (old->st_mode & 0444) >> 2 : 0;  // whoever may read it may run it
+  if (::fchmod(fd_, (old->st_mode | more) & 07777) == 0) return;
   std::string why = std::strerror(errno);
   ::close(fd_);
   ::unlink(temporary_.c_str());

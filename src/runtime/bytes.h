@@ -63,7 +63,7 @@ class FileSource : public Source {
 // output by whatever name.
 class OutFile {
  public:
-  explicit OutFile(const std::string& path);
+  explicit OutFile(const std::string& path, bool executable = false);
   ~OutFile();
   OutFile(const OutFile&) = delete;
   OutFile& operator=(const OutFile&) = delete;
@@ -74,7 +74,7 @@ class OutFile {
   void close();
 
  private:
-  void open_beside(const struct stat* old);
+  void open_beside(const struct stat* old, bool executable);
 
   std::string path_, temporary_;
   int fd_ = -1;

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "runtime/formats.h"
+#include "runtime/write_program.h"
 
 namespace ein {
 namespace {
@@ -309,14 +310,28 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
   });
 }
 
-std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
-                                                      const std::string& text) {
+namespace {
+
+std::variant<std::monostate, RuntimeError> write_bytes(const std::string& path,
+                                                       const std::string& bytes, bool executable) {
   return named<std::monostate>("write", path, [&] {
-    OutFile out(path);
-    out.write(text);
+    OutFile out(path, executable);
+    out.write(bytes);
     out.close();
     return std::monostate{};
   });
+}
+
+}  // namespace
+
+std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
+                                                      const std::string& text) {
+  return write_bytes(path, text, false);
+}
+
+std::variant<std::monostate, RuntimeError> write_program(const std::string& path,
+                                                         const std::string& bytes) {
+  return write_bytes(path, bytes, true);
 }
 
 // A csv file is a text: who writes one as such adds headings.

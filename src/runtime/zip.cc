@@ -13,6 +13,8 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50,
                    kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr uint32_t kFull = 0xffffffff;  // "see the zip64 field"
+// How hard deflate tried, sizes behind the data, names in UTF-8.
+constexpr int kKnownFlags = 0x0006 | 0x0008 | 0x0800;
 constexpr uint64_t kMostDirectory = 64u << 20;
 constexpr uint64_t kBestRatio = 1032;  // deflate cannot do better
 
@@ -33,7 +35,8 @@ Directory find_directory(const InFile& file) {
   uint64_t window = std::min<uint64_t>(file.size(), 22 + 65535), begin = file.size() - window;
   std::vector<unsigned char> tail = bytes_at(file, begin, window);
   size_t at = tail.size() - 22;
-  while (little_at<uint32_t>(&tail[at]) != kEnd) {
+  while (little_at<uint32_t>(&tail[at]) != kEnd ||
+         little_at<uint16_t>(&tail[at + 20]) != tail.size() - at - 22) {
     if (at-- == 0) throw Malformed{"it is not an npz file, or it is truncated"};
   }
   Directory d{little_at<uint32_t>(&tail[at + 16]), little_at<uint32_t>(&tail[at + 12]),
@@ -179,7 +182,9 @@ std::vector<ZipMember> zip_members(const InFile& file) {
     if (all.size() - at - 46 < name + extra + comment) throw Malformed{"its directory is damaged"};
     ZipMember m;
     m.name.assign(reinterpret_cast<const char*>(p + 46), name);
-    if (little_at<uint16_t>(p + 8) & 1) throw Malformed{"it is encrypted"};
+    auto flags = little_at<uint16_t>(p + 8);
+    if (flags & 1) throw Malformed{"it is encrypted"};
+    if (flags & ~kKnownFlags) throw Malformed{"its directory is damaged: it has unknown flags"};
     m.method = little_at<uint16_t>(p + 10);
     m.crc = little_at<uint32_t>(p + 16);
     m.compressed = little_at<uint32_t>(p + 20);

@@ -275,7 +275,7 @@ class Stages(Build):
         self.check(["build", program, "-o", so], 2, "", "`false` could not link", env={"CC": "false"})
         self.check(["build", program, "-o", so], 0, "", env={"CC": "env gcc"})
         os.remove(so)
-        self.check(["build", program, "-o", "/nowhere/libp.so"], 2, "", "cannot write `/nowhere/libp.so.o`")
+        self.check(["build", program, "-o", "/nowhere/libp.so"], 2, "", "cannot write `/nowhere/libp.so`: there is no such folder")
         self.check(["build", program, "-o", so, "--show", "lose"], 2, "", "did you mean `loss`?")
         self.check(["build", program, "-o", so, "--name", "a b"], 2, "", "--name needs a C identifier")
         self.check(["build", "-c", "let x = y;", "-o", so], 1, "", "error[E0201]")
