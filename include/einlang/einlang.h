@@ -16,7 +16,10 @@
  * Every function may be called from any thread. A program may be called from several threads at a
  * time; only ein_program_free must be alone. Nothing is thrown, and null handles may be freed.
  *
- * Tensors are dense and row-major. Inputs are read during the call and not kept. */
+ * Tensors are dense and row-major. Inputs are read during the call and not kept.
+ *
+ * Programs are trusted: `load` reads any file that the process may read, when compiling. Printing and
+ * saving are left to the caller. */
 #ifndef EINLANG_H
 #define EINLANG_H
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace ein {
 
@@ -11,8 +12,14 @@ struct InternalError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
+// `src/core/eval.cc`, wherever the project was built: a report says nothing of other folders.
+inline std::string_view within_project(std::string_view file) {
+  size_t at = file.rfind("/src/");
+  return at == std::string_view::npos ? file : file.substr(at + 1);
+}
+
 [[noreturn]] inline void internal_error(const char* file, int line, const std::string& what) {
-  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": " + what);
+  throw InternalError(std::string(within_project(file)) + ":" + std::to_string(line) + ": " + what);
 }
 
 }  // namespace ein

@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <new>
 #include <set>
-#include <sstream>
 
 #include "base/check.h"
 #include "base/render.h"
@@ -49,14 +47,7 @@ void on_deep_stack(const std::function<void()>& body) {
   if (!started) body();
 }
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad() || text.fail()) return std::nullopt;
-  return text.str();
-}
+std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
 
 std::vector<std::string> names(const char* const* list, size_t count) {
   std::vector<std::string> out;

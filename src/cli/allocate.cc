@@ -118,9 +118,12 @@ void release(void* p) {
   own.free[c] = f;
 }
 
+std::atomic<bool> ran_out{false};
+
 void* allocate_or_throw(size_t size) {
   for (;;) {
     if (void* p = allocate(size)) return p;
+    ran_out = true;
     std::new_handler handler = std::get_new_handler();
     if (!handler) throw std::bad_alloc();
     handler();
@@ -128,6 +131,12 @@ void* allocate_or_throw(size_t size) {
 }
 
 }  // namespace
+
+// For reports: what goes wrong after this has its reason here.
+namespace ein {
+bool memory_ran_out();
+bool memory_ran_out() { return ran_out; }
+}  // namespace ein
 
 // The forms for over-aligned types keep to the library's own, which do not come here.
 void* operator new(size_t size) { return allocate_or_throw(size); }

@@ -29,20 +29,20 @@ int audit_verb(const AuditCommand& command) {
       if (r.span.valid()) item["at"] = place_text(p.sources, r.span);
       out.push_back(std::move(item));
     }
-    fmt::print("{}\n", out.dump());
+    print_out("{}\n", out.dump());
   } else {
-    if (all.empty()) fmt::print("nothing is repeated: every operand has every coordinate\n");
+    if (all.empty()) print_out("nothing is repeated: every operand has every coordinate\n");
     core::FamilyId last;
     for (const core::Repeated& r : all) {
       if (r.reader != last) {
-        fmt::print("{}{}\n", last ? "\n" : "", text(m[r.reader].name));
+        print_out("{}{}\n", last ? "\n" : "", text(m[r.reader].name));
         last = r.reader;
       }
       std::string along = fmt::format("{}", fmt::join(r.along, ", "));
-      fmt::print("  {} is repeated along {}: its gradient sums {}\n", r.read, along, along);
+      print_out("  {} is repeated along {}: its gradient sums {}\n", r.read, along, along);
       if (r.suspicion.empty()) continue;
       std::string place = r.span.valid() ? " at " + place_text(p.sources, r.span) : "";
-      fmt::print("    looks unintended{}: {}\n", place, r.suspicion);
+      print_out("    looks unintended{}: {}\n", place, r.suspicion);
     }
   }
   return suspicious && command.deny ? kProgramWrong : kFine;

@@ -31,6 +31,7 @@ int bench_verb(const BenchCommand& command) {
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
   auto done = bench(m, inputs, options);
+  show_thread_note();
   if (auto* e = std::get_if<RuntimeError>(&done)) {
     return runtime_error(*e, command.common, &p.sources);
   }
@@ -47,16 +48,16 @@ int bench_verb(const BenchCommand& command) {
     out["runs"] = report.runs;
     out["computed"] = report.computed;
     out["made_up"] = report.made_up;
-    fmt::print("{}\n", out.dump());
+    print_out("{}\n", out.dump());
     return kFine;
   }
-  fmt::print("{}", timing_text(p.compiled.times, report.median, peaks));
-  fmt::print("a run takes {} (median of {}; {} to {}); computed: {}\n",
-             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
-             seconds_text(*most), fmt::join(report.computed, ", "));
+  print_out("{}", timing_text(p.compiled.times, report.median, peaks));
+  print_out("a run takes {} (median of {}; {} to {}); computed: {}\n",
+            seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
+            seconds_text(*most), fmt::join(report.computed, ", "));
   if (!report.made_up.empty()) {
-    fmt::print("inputs made up, with small extents: {}; give them with --in NAME=FILE\n",
-               fmt::join(report.made_up, ", "));
+    print_out("inputs made up, with small extents: {}; give them with --in NAME=FILE\n",
+              fmt::join(report.made_up, ", "));
   }
   return kFine;
 }

@@ -1,6 +1,7 @@
 #include "driver/build.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "cli/cli.h"
 #include "core/print.h"
 #include "driver/run.h"
+#include "runtime/write_program.h"
 
 namespace ein::cli {
 namespace {
@@ -34,14 +36,41 @@ std::string find_runtime() {
   return {};
 }
 
+// A folder for what the linker reads: beside the output it might be a file of somebody.
+struct ScratchFolder {
+  std::string path;
+  ScratchFolder() {
+    std::error_code error;
+    fs::path folder = fs::temp_directory_path(error);
+    path = (error ? fs::path("/tmp") : folder) / "ein-build-XXXXXX";
+    if (!mkdtemp(path.data())) path.clear();
+  }
+  ~ScratchFolder() {
+    std::error_code error;
+    if (!path.empty()) fs::remove_all(path, error);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+};
+
 // 0, or the exit status of this program.
 int run_linker(const std::vector<std::string>& args) {
   std::vector<char*> argv;
   for (const std::string& a : args) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
-  std::fflush(nullptr);
-  int failed = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
+  flush_output();
+  // What this process ignores a linker need not.
+  sigset_t usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGPIPE);
+  sigaddset(&usual, SIGXFSZ);
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  posix_spawnattr_setsigdefault(&how, &usual);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
+  int failed = posix_spawnp(&child, argv[0], nullptr, &how, argv.data(), environ);
+  posix_spawnattr_destroy(&how);
   if (failed != 0) {
     return usage_error(
         fmt::format("cannot run `{}`, which links libraries and programs: {}; install gcc or "
@@ -78,11 +107,10 @@ int link(const std::string& object, const std::string& output, bool executable) 
 
 int write_or_show(const std::string& output, const std::string& text) {
   if (output.empty() || output == "-") {
-    std::fputs(text.c_str(), stdout);
+    put(text);
     return kFine;
   }
-  if (write_file(output, text)) return kFine;
-  return usage_error(fmt::format("cannot write `{}`", output));
+  return write_file(output, text);
 }
 
 // `libwave.so`, `wave.o` and `wave.ein` are all about `wave`.
@@ -117,21 +145,29 @@ int make_program(const BuildCommand& command, Program& p) {
     return kProgramWrong;
   }
   const Built& b = std::get<Built>(built);
-  for (const std::string& w : b.warnings) fmt::print(stderr, "warning: {}\n", w);
-  std::string object = command.emit == "obj" ? output.string() : output.string() + ".o";
-  if (!write_file(object, b.object)) {
-    return usage_error(fmt::format("cannot write `{}`", object));
-  }
-  if (command.emit != "obj") {
-    int status = link(object, output.string(), executable);
-    std::error_code error;
-    fs::remove(object, error);
+  for (const std::string& w : b.warnings) print_error("warning: {}\n", w);
+  if (command.emit == "obj") {
+    if (int status = write_file(output.string(), b.object)) return status;
+  } else {
+    ScratchFolder scratch;
+    if (scratch.path.empty()) {
+      return usage_error(
+          fmt::format("cannot make a folder for the linker: {}", std::strerror(errno)));
+    }
+    std::string object = scratch.path + "/program.o";
+    int status = write_file(object, b.object);
+    std::string linked = scratch.path + "/linked";
+    if (status == kFine) status = link(object, linked, executable);
     if (status != kFine) return status;
+    auto bytes = read_file(linked);
+    if (!bytes)
+      return usage_error(fmt::format("cannot read what was linked: {}", std::strerror(errno)));
+    auto written = write_program(output.string(), *bytes);
+    if (auto* e = std::get_if<RuntimeError>(&written)) return usage_error(e->message);
   }
   if (executable) return kFine;
   fs::path header = output.parent_path() / (name_of_file(output) + ".h");
-  if (write_file(header.string(), b.header)) return kFine;
-  return usage_error(fmt::format("cannot write `{}`", header.string()));
+  return write_file(header.string(), b.header);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ int check_verb(const CheckCommand& command) {
   if (command.format == "json") {
     auto facts = nlohmann::ordered_json::parse(core::facts_json(m, reports));
     if (plans) facts["checkpoints"] = checkpoints_json(*plans);
-    fmt::print("{}\n", facts.dump());
+    print_out("{}\n", facts.dump());
     return kFine;
   }
   std::string text = core::facts_text(m, reports);
@@ -51,7 +51,7 @@ int check_verb(const CheckCommand& command) {
     text += "steps kept for derivatives\n";
     for (const plan::SegmentPlan& plan : *plans) text += "  " + plan::describe(plan) + "\n";
   }
-  std::fputs(text.c_str(), stdout);
+  put(text);
   return kFine;
 }
 

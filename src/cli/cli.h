@@ -2,6 +2,9 @@
 // table.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +14,8 @@
 #include "base/source.h"
 #include "core/eval.h"
 #include "driver/compile.h"
+#include "runtime/paths.h"
+#include "runtime/streams.h"
 #include "runtime/tensor.h"
 
 namespace ein::cli {
@@ -25,6 +30,16 @@ enum Exit {
   kInterrupted = 130
 };
 
+// To standard output and error. fmt::print would throw where they cannot be written.
+template <class... T>
+void print_out(fmt::format_string<T...> format, T&&... args) {
+  put(fmt::format(format, std::forward<T>(args)...));
+}
+template <class... T>
+void print_error(fmt::format_string<T...> format, T&&... args) {
+  put_error(fmt::format(format, std::forward<T>(args)...));
+}
+
 // What every verb that reads a program takes.
 struct CommonOptions {
   std::string file;                 // a path, `-` for standard input
@@ -33,6 +48,8 @@ struct CommonOptions {
   std::string color = "auto";
   std::string dump_after;
   bool time_passes = false;
+  std::vector<std::string> allow_read, allow_write;  // besides the folders that are always allowed
+  bool csv_headings = false;                         // csv files of --in begin with a line of them
 };
 
 struct RunCommand {
@@ -173,7 +190,8 @@ struct Program {
   Diagnostics diags;
   Compiled compiled;
   CompileOptions options;  // it was compiled with
-  int status = kFine;      // kUsage: the file cannot be read; kProgramWrong: it has errors
+  std::shared_ptr<const FileAccess> access;
+  int status = kFine;  // kUsage: the file cannot be read; kProgramWrong: it has errors
 };
 struct LoadOptions {
   ExtraRequest extra;
@@ -209,14 +227,20 @@ std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // In a file with several tensors an input is the one with its name; empty: there is one only.
-std::string member_for(const Pair& given);
+std::string member_for(const Pair& given, const CommonOptions& options);
 std::optional<std::string> read_file(const std::string& path);
-bool write_file(const std::string& path, const std::string& text);
+// The exit status; what kept it from being written is on standard error.
+int write_file(const std::string& path, const std::string& text);
+// What the program may read and write: its folder, the current one, and what options name. `wrong`
+// is the exit status when they name nothing.
+std::shared_ptr<const FileAccess> access_of(const CommonOptions& options,
+                                            std::optional<int>& wrong);
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
 int usage_error(const std::string& message);
-void report_faults();  // of this thread: signals such as SIGSEGV are reported, with status 70
+void show_thread_note();  // after a run: fewer threads could be started than were asked for
+void report_faults();     // of this thread: signals such as SIGSEGV are reported, with status 70
 // A failure while the program ran, like any other diagnostic; without `sources` it has no place.
 int runtime_error(const RuntimeError& error, const CommonOptions& options,
                   const SourceMap* sources = nullptr);

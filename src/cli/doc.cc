@@ -38,13 +38,19 @@ int run_examples(const DocCommand& command, const std::string& name, const std::
   CompileOptions options;
   options.read_file = read_file;
   options.tests = true;
-  options.files = files_on_disk(sources);
+  std::optional<int> wrong;
+  CommonOptions common = command.common;
+  common.file = name;
+  auto access = access_of(common, wrong);
+  if (wrong) return *wrong;
+  options.files = files_on_disk(sources, access);
   FileId file = sources.add(name, doc_examples_as_tests(text));
   Compiled compiled = compile(file, sources, options, diags);
   show_diagnostics(diags, sources, command.common);
   if (!compiled.ok) return kProgramWrong;
   int status = kFine;
   RunOptions how;
+  how.access = access.get();
   how.backend = Backend::Reference;  // the same text on every machine, and nothing to compile
   for (CompiledTest& test : compiled.tests) {
     // Those of `test` blocks are no examples.
@@ -54,8 +60,8 @@ int run_examples(const DocCommand& command, const std::string& name, const std::
     RunResult result = run(test.module, {}, how, [&](const std::string& s) { printed += s; });
     if (result.error) {
       Span at = result.error->at.valid() ? result.error->at : test.span;
-      fmt::print(stderr, "error: an example fails: {}\n  at {}\n", result.error->message,
-                 place_text(sources, at));
+      print_error("error: an example fails: {}\n  at {}\n", result.error->message,
+                  place_text(sources, at));
       status = kProgramWrong;
     }
     out.outputs[line] = printed;
@@ -77,8 +83,8 @@ int describe(const DocCommand& command, const std::string& name, const std::stri
   for (const DocItem& item : out.module.items) {
     const char* lacks = item.doc.empty() ? "no doc comment" : "no example";
     if (!item.doc.empty() && (item.has_example() || !item.function)) continue;
-    fmt::print(stderr, "warning: `{}` is public and has {}\n  at {}:{}\n", item.name, lacks, name,
-               item.line);
+    print_error("warning: `{}` is public and has {}\n  at {}:{}\n", item.name, lacks, name,
+                item.line);
   }
   return outputs ? run_examples(command, name, text, out) : kFine;
 }
@@ -90,16 +96,12 @@ int write_pages(const DocCommand& command, const std::string& title,
   std::vector<DocModule> modules;
   for (const Described& d : all) {
     std::string path = fs::path(command.out) / (d.module.page + ".md");
-    if (!write_file(path, doc_page(d.module, d.outputs))) {
-      return usage_error(fmt::format("cannot write `{}`", path));
-    }
+    if (int status = write_file(path, doc_page(d.module, d.outputs))) return status;
     modules.push_back(d.module);
   }
   std::string index = fs::path(command.out) / "index.md";
-  if (!write_file(index, doc_index(title, modules))) {
-    return usage_error(fmt::format("cannot write `{}`", index));
-  }
-  fmt::print("{} pages in {}; begin with {}\n", all.size() + 1, command.out, index);
+  if (int status = write_file(index, doc_index(title, modules))) return status;
+  print_out("{} pages in {}; begin with {}\n", all.size() + 1, command.out, index);
   return kFine;
 }
 
@@ -172,12 +174,12 @@ int doc_verb(const DocCommand& command) {
   if (json) {
     std::vector<DocModule> modules;
     for (const Described& d : all) modules.push_back(d.module);
-    fmt::print("{}\n", doc_json(modules).dump());
+    print_out("{}\n", doc_json(modules).dump());
     return kFine;
   }
   if (command.out.empty()) {
     for (const Described& d : all) {
-      fmt::print("{}{}", &d == all.data() ? "" : "\n", doc_page(d.module, d.outputs));
+      print_out("{}{}", &d == all.data() ? "" : "\n", doc_page(d.module, d.outputs));
     }
     return kFine;
   }

@@ -34,14 +34,14 @@ int explain_code(const std::string& given) {
                  [](unsigned char c) { return std::toupper(c); });
   for (const Page& page : kPages) {
     if (code != page.code) continue;
-    fmt::print("{}", page.text);
+    print_out("{}", page.text);
     return kFine;
   }
   std::vector<std::string> known;
   for (const CodeInfo& c : all_codes()) {
     known.push_back(c.name);
     if (code != c.name) continue;
-    fmt::print("{}: {}\n", c.name, c.title);
+    print_out("{}: {}\n", c.name, c.title);
     return kFine;
   }
   std::string near = did_you_mean(code, known);
@@ -86,15 +86,11 @@ int explain_program(const ExplainCommand& command) {
   if (all.empty()) {
     return usage_error("the program asks for no derivative: name one, as in --of loss --wrt W");
   }
-  if (!command.html.empty()) {
-    if (write_file(command.html, explanation_html(all))) return kFine;
-    return usage_error(fmt::format("cannot write `{}`", command.html));
-  }
+  if (!command.html.empty()) return write_file(command.html, explanation_html(all));
   for (size_t k = 0; k < all.size(); ++k) {
     bool json = command.format == "json";
-    if (k > 0 && !json) fmt::print("\n");
-    fmt::print("{}{}", json ? explanation_json(all[k]) : explanation_text(all[k]),
-               json ? "\n" : "");
+    if (k > 0 && !json) print_out("\n");
+    print_out("{}{}", json ? explanation_json(all[k]) : explanation_text(all[k]), json ? "\n" : "");
   }
   return kFine;
 }
@@ -105,7 +101,7 @@ int explain_verb(const ExplainCommand& command) {
   const std::string& what = command.common.file;
   if (command.common.code) return explain_program(command);
   if (what.empty() && command.of.empty()) {
-    for (const CodeInfo& c : all_codes()) fmt::print("{}  {}\n", c.name, c.title);
+    for (const CodeInfo& c : all_codes()) print_out("{}  {}\n", c.name, c.title);
     return kFine;
   }
   if (is_code(what) && command.of.empty()) return explain_code(what);

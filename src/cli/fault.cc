@@ -1,13 +1,20 @@
-// A signal that would end the process without a word is a fault of ours: it is reported like every
-// other one, with status 70. The handler has a stack of its own, because a full stack is one of the
-// reasons for being here.
+// What would end the process without a word is reported: a signal as a fault of ours, with status
+// 70, and memory that ran out as what it is, wherever that was noticed. The handler has a stack of
+// its own, because a full stack is one of the reasons for being here.
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "cli/cli.h"
+
+namespace ein {
+bool memory_ran_out();  // allocate.cc
+}
 
 namespace ein::cli {
 
@@ -15,10 +22,30 @@ namespace ein::cli {
 
 namespace {
 
+void say(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(kInternal);
+}
+
+[[noreturn]] void out_of_memory() {
+  // What was printed before is not lost, unless it is being written right now.
+  if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);
+  say("error[E0807]: out of memory\n");
+  _exit(kRuntimeFailure);
+}
+
+// A stack that cannot grow and a library that does not look at what malloc gave it end like any
+// other fault. Whether there is memory can still be asked.
+bool no_memory_left() {
+  if (memory_ran_out()) return true;
+  constexpr size_t kBytes = size_t{1} << 20;
+  void* p = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return true;
+  munmap(p, kBytes);
+  return false;
+}
+
 void on_fault(int signal) {
-  auto say = [](const char* text) {
-    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(kInternal);
-  };
+  if (no_memory_left()) out_of_memory();
   say("ein: a fault in the compiler: ");
   say(signal == SIGSEGV || signal == SIGBUS ? "an address that is not ours (or a full stack)"
       : signal == SIGFPE                    ? "an arithmetic trap"
@@ -27,6 +54,23 @@ void on_fault(int signal) {
   say("\nplease report it with the program that caused it\n");
   _exit(kInternal);
 }
+
+// An exception that nobody could catch: LLVM is full of functions that let none out.
+[[noreturn]] void on_terminate() {
+  if (no_memory_left()) out_of_memory();
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) { out_of_memory(); } catch (const std::exception& e) {
+    say("ein: a fault in the compiler: ");
+    say(e.what());
+    say("\nplease report it with the program that caused it\n");
+    _exit(kInternal);
+  } catch (...) {}
+  std::abort();
+}
+
+// Before the constructors of LLVM, which ask for memory too.
+[[gnu::constructor(101)]] void first() { std::set_terminate(on_terminate); }
 
 }  // namespace
 

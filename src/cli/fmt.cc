@@ -25,15 +25,14 @@ int format_one(const FmtCommand& command, const std::string& file) {
   std::string formatted = ast::format(tree, sources);
   bool same = formatted == source.text;
   if (command.check) {
-    if (!same) fmt::print("{}\n", source.name);
+    if (!same) print_out("{}\n", source.name);
     return same ? kFine : kProgramWrong;
   }
   if (file == "-") {
-    std::fputs(formatted.c_str(), stdout);
-  } else if (!same && !write_file(file, formatted)) {
-    return usage_error(fmt::format("cannot write `{}`", file));
+    put(formatted);
+    return kFine;
   }
-  return kFine;
+  return same ? int{kFine} : write_file(file, formatted);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ int grad_verb(const GradCommand& command) {
                                     .record = &record});
   if (p.status != kFine) return p.status;
   core::PrintOptions options{.comments = autodiff::comments(record, p.compiled.module)};
-  fmt::print("{}", core::print(p.compiled.module, options));
+  print_out("{}", core::print(p.compiled.module, options));
   return kFine;
 }
 

@@ -111,20 +111,20 @@ void show_text(const GradcheckReport& report, const std::vector<Comparison>& rul
                const SourceMap& sources, bool quick) {
   for (const auto* list : {&report.requests, &rules}) {
     for (const Comparison& c : *list) {
-      fmt::print("{}", line_of(c));
-      fmt::print("{}", trouble(c, list == &rules, sources));
+      print_out("{}", line_of(c));
+      print_out("{}", trouble(c, list == &rules, sources));
     }
   }
   std::vector<std::string> problems = problems_of(report);
-  for (const std::string& p : problems) fmt::print("error: {}\n", p);
+  for (const std::string& p : problems) print_out("error: {}\n", p);
   if (!report.requests.empty() && problems.empty()) {
     std::string also =
         report.not_run.empty() ? " and on the reference evaluator" : "; " + report.not_run;
-    fmt::print("the same forward and in reverse{}\n",
-               quick ? "" : ", from the printed source" + also);
+    print_out("the same forward and in reverse{}\n",
+              quick ? "" : ", from the printed source" + also);
   }
   if (!report.synthetic.empty()) {
-    fmt::print("inputs made up: {}\n", fmt::join(report.synthetic, ", "));
+    print_out("inputs made up: {}\n", fmt::join(report.synthetic, ", "));
   }
 }
 
@@ -142,7 +142,7 @@ void show_json(const GradcheckReport& report, const std::vector<Comparison>& rul
   if (!report.not_run.empty()) out["not_run"] = report.not_run;
   std::vector<std::string> problems = problems_of(report);
   if (!problems.empty()) out["problems"] = problems;
-  fmt::print("{}\n", out.dump());
+  print_out("{}\n", out.dump());
 }
 
 }  // namespace
@@ -185,8 +185,8 @@ int gradcheck_verb(const GradcheckCommand& command) {
   if (report.error) {
     runtime_error(*report.error, command.common, &p.sources);
     if (!report.synthetic.empty()) {
-      fmt::print(stderr, "  help: values were made up for {}; give them with --in NAME=FILE\n",
-                 fmt::join(report.synthetic, ", "));
+      print_error("  help: values were made up for {}; give them with --in NAME=FILE\n",
+                  fmt::join(report.synthetic, ", "));
     }
     return kRuntimeFailure;
   }

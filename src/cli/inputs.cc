@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "cli/cli.h"
 #include "runtime/files.h"
@@ -21,6 +22,8 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
     auto [stop, error] = std::from_chars(text.data(), end, v);
     if (error != std::errc{} || stop != end) return std::nullopt;
     t.set_float(0, v);
+    // A finite number stays one, as in the program.
+    if (std::isfinite(v) && !std::isfinite(t.get_float(0))) return std::nullopt;
     return t;
   }
   int64_t v = 0;
@@ -31,8 +34,9 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
   return t;
 }
 
-std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f) {
-  return read_tensor(given.value, member_for(given), Wanted{f.dtype, f.coords.size()});
+std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f,
+                                              const CommonOptions& common) {
+  return read_tensor(given.value, member_for(given, common), Wanted{f.dtype, f.coords.size()});
 }
 
 }  // namespace
@@ -76,7 +80,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
                         pair->name, f.file->written, pair->name));
       }
       if (from_file) {
-        auto read = read_input(*pair, f);
+        auto read = read_input(*pair, f, common);
         if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
         inputs[pair->name] = std::get<Tensor>(read);
         continue;

@@ -2,18 +2,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <sstream>
+#include <cstring>
+#include <filesystem>
 
 #include "cli/cli.h"
 #include "driver/doc_examples.h"
 #include "driver/files.h"
 #include "runtime/files.h"
+#include "runtime/pool.h"
 
 namespace ein::cli {
 namespace {
@@ -29,13 +28,13 @@ RenderOptions render_options(const CommonOptions& options) {
 }
 
 // The shapes of the inputs that --in gives; in `problem` the first file that has none.
-sema::InputShapes input_shapes(const std::vector<std::string>& in,
+sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonOptions& options,
                                std::optional<RuntimeError>& problem) {
   sema::InputShapes out;
   for (const std::string& given : in) {
     auto pair = split(given);
     if (!pair) continue;  // said when the inputs are read
-    auto header = inspect_file(pair->value, member_for(*pair));
+    auto header = inspect_file(pair->value, member_for(*pair, options));
     if (auto* h = std::get_if<FileHeader>(&header)) {
       out[pair->name] = h->shape;
     } else if (!problem) {
@@ -77,28 +76,29 @@ std::optional<Pair> split(const std::string& text) {
   return Pair{text.substr(0, at), text.substr(at + 1)};
 }
 
-std::string member_for(const Pair& given) {
+std::string member_for(const Pair& given, const CommonOptions& options) {
+  if (is_csv(given.value)) return options.csv_headings ? kCsvHeadings : "";
   auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
   return std::holds_alternative<RuntimeError>(only) ? given.name : "";
 }
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad() || text.fail()) return std::nullopt;
-  return text.str();
-}
+std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
 
 int usage_error(const std::string& message) {
-  fmt::print(stderr, "ein: {}\n", message);
+  print_error("ein: {}\n", message);
   return kUsage;
+}
+
+void show_thread_note() {
+  Shortage few = thread_shortage();
+  if (few.wanted == 0) return;
+  print_error("note: ran with {} thread{} instead of {}: {}\n", few.started,
+              few.started == 1 ? "" : "s", few.wanted, few.why);
 }
 
 int runtime_error(const RuntimeError& error, const CommonOptions& options,
                   const SourceMap* sources) {
-  std::fflush(stdout);
+  flush_output();
   Diagnostics diags;
   Diagnostic& d = diags.error(error.code, error.message);
   if (sources && error.at.valid()) d.primary(error.at, "");
@@ -107,7 +107,7 @@ int runtime_error(const RuntimeError& error, const CommonOptions& options,
   std::string text = how.format == ErrorFormat::Human   ? render_human(d, map, how.color)
                      : how.format == ErrorFormat::Short ? render_short(d, map)
                                                         : render_json(d, map);
-  std::fputs(text.c_str(), stderr);
+  put_error(text);
   return kRuntimeFailure;
 }
 
@@ -119,25 +119,51 @@ std::string place_text(const SourceMap& sources, Span at) {
 Text read_source(const CommonOptions& options) {
   if (options.code) return {"<command line>", *options.code};
   if (options.file == "-") {
-    return {"<standard input>", std::string(std::istreambuf_iterator<char>(std::cin), {})};
+    if (auto read = read_text(STDIN_FILENO)) return {"<standard input>", std::move(*read)};
+    return {
+        {}, {}, usage_error(fmt::format("cannot read standard input: {}", std::strerror(errno)))};
   }
   if (options.file.empty()) {
     return {{}, {}, usage_error("no program: give a file, `-` for standard input, or -c 'code'")};
   }
   if (auto read = read_file(options.file)) return {options.file, std::move(*read)};
-  return {{}, {}, usage_error(fmt::format("cannot read `{}`", options.file))};
+  return {
+      {}, {}, usage_error(fmt::format("cannot read `{}`: {}", options.file, std::strerror(errno)))};
 }
 
-bool write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  return !out.fail();
+int write_file(const std::string& path, const std::string& text) {
+  auto written = write_text(path, text);
+  if (auto* e = std::get_if<RuntimeError>(&written)) return usage_error(e->message);
+  return kFine;
+}
+
+std::shared_ptr<const FileAccess> access_of(const CommonOptions& options,
+                                            std::optional<int>& wrong) {
+  auto out = std::make_shared<FileAccess>();
+  bool named = !options.code && options.file != "-" && !options.file.empty();
+  std::string beside = named ? std::filesystem::path(options.file).parent_path().string() : "";
+  out->read = {resolved("."), resolved(beside.empty() ? "." : beside)};
+  out->write = {resolved(".")};
+  auto add = [&](const std::vector<std::string>& from, std::vector<std::string>& to,
+                 const char* option) {
+    for (const std::string& path : from) {
+      std::error_code error;
+      std::string real = resolved(path);
+      if (real.empty() || !std::filesystem::exists(real, error)) {
+        wrong = usage_error(
+            fmt::format("{} needs a folder or a file that exists, got `{}`", option, path));
+      }
+      to.push_back(std::move(real));
+    }
+  };
+  add(options.allow_read, out->read, "--allow-read");
+  add(options.allow_write, out->write, "--allow-write");
+  return out;
 }
 
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options) {
-  std::fputs(render(diags, sources, render_options(options)).c_str(), stderr);
+  put_error(render(diags, sources, render_options(options)));
 }
 
 Program load(const CommonOptions& options, const LoadOptions& what) {
@@ -146,13 +172,20 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   p.status = source.status;
   if (p.status != kFine) return p;
   if (what.doc_examples) source.text = doc_examples_as_tests(source.text);
+  std::optional<int> wrong;
+  p.access = access_of(options, wrong);
+  if (wrong) {
+    p.status = *wrong;
+    return p;
+  }
   FileId file = p.sources.add(source.name, std::move(source.text));
-  CompileOptions compile_options{read_file,  options.dump_after, what.extra,
-                                 what.tests, what.strict,        files_on_disk(p.sources)};
+  CompileOptions compile_options{read_file,   options.dump_after,
+                                 what.extra,  what.tests,
+                                 what.strict, files_on_disk(p.sources, p.access)};
   if (what.direction == "forward") compile_options.direction = autodiff::Direction::Forward;
   if (what.direction == "reverse") compile_options.direction = autodiff::Direction::Reverse;
   std::optional<RuntimeError> unread;
-  compile_options.inputs = input_shapes(what.in, unread);
+  compile_options.inputs = input_shapes(what.in, options, unread);
   compile_options.keep_asked = what.keep_asked;
   compile_options.record = what.record;
   p.compiled = compile(file, p.sources, compile_options, p.diags);
@@ -164,10 +197,10 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   }
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
-  if (!p.compiled.dump.empty()) std::fputs(p.compiled.dump.c_str(), stdout);
+  if (!p.compiled.dump.empty()) put(p.compiled.dump);
   if (options.time_passes) {
     for (const PassTime& t : p.compiled.times)
-      fmt::print(stderr, "{:>12}  {:8.3f} ms\n", t.pass, t.milliseconds);
+      print_error("{:>12}  {:8.3f} ms\n", t.pass, t.milliseconds);
   }
   return p;
 }

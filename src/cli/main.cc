@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "base/check.h"
 #include "cli/cli.h"
@@ -23,6 +24,24 @@ void add_error_format(CLI::App& app, CommonOptions& o) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
+// For every verb that compiles a program: `load` reads headers then.
+void add_allow_read(CLI::App& app, CommonOptions& o) {
+  app.add_option("--allow-read", o.allow_read,
+                 "a folder or file that `load` may read, besides the program's and this folder")
+      ->allow_extra_args(false);
+}
+
+void add_allow_write(CLI::App& app, CommonOptions& o) {
+  app.add_option("--allow-write", o.allow_write,
+                 "a folder or file that `save` may write, besides this folder")
+      ->allow_extra_args(false);
+}
+
+void add_csv_headings(CLI::App& app, CommonOptions& o) {
+  app.add_flag("--csv-headings", o.csv_headings,
+               "csv files of --in begin with a line of headings, even where it has numbers");
+}
+
 void add_common(CLI::App& app, CommonOptions& o) {
   app.add_option("FILE", o.file, "the program; - for standard input");
   app.add_option("-c", o.code, "the program's text");
@@ -30,6 +49,8 @@ void add_common(CLI::App& app, CommonOptions& o) {
   app.add_option("--dump-after", o.dump_after, "print the program after a pass")
       ->check(CLI::IsMember(pass_names()));
   app.add_flag("--time-passes", o.time_passes, "how long each pass took, on standard error");
+  add_allow_read(app, o);
+  add_csv_headings(app, o);
 }
 
 // For inputs whose type leaves the rank open; nothing else is read from the files.
@@ -54,6 +75,15 @@ void add_no_cache(CLI::App& app, bool& no_cache) {
   app.add_flag("--no-cache", no_cache, "compile again, and keep nothing of it on disk");
 }
 
+// The exit status of a verb that ended with `status`: output that got lost is a failure, whatever
+// the rest was.
+int finish(int status, const CommonOptions& common) {
+  auto why = lost_output();
+  if (!why) return status;
+  int lost = runtime_error({Code::E0808, "cannot write to standard output: " + *why}, common);
+  return status == kInternal || status == kInterrupted ? status : lost;
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
@@ -63,6 +93,7 @@ int dispatch(int argc, char** argv) {
   RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
   add_common(*run_app, run.common);
+  add_allow_write(*run_app, run.common);
   run_app
       ->add_option("--in", run.in,
                    "NAME=FILE: an input from a file (npy, npz, csv, safetensors, idx, pgm, ppm)")
@@ -198,6 +229,7 @@ int dispatch(int argc, char** argv) {
   fix_app->add_option("FILE", fix.common.file, "the program; - for standard input")->required();
   fix_app->add_flag("--dry-run", fix.dry_run, "say what would be done, change nothing");
   add_error_format(*fix_app, fix.common);
+  add_allow_read(*fix_app, fix.common);
 
   ExplainCommand explain;
   CLI::App* explain_app = app.add_subcommand(
@@ -205,6 +237,8 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("CODE|FILE", explain.common.file, "such as E0301; or a program");
   explain_app->add_option("-c", explain.common.code, "the program's text");
   add_error_format(*explain_app, explain.common);
+  add_allow_read(*explain_app, explain.common);
+  add_csv_headings(*explain_app, explain.common);
   add_input_files(*explain_app, explain.in);
   explain_app->add_option("--of", explain.of, "the value to differentiate");
   explain_app->add_option("--wrt", explain.wrt, "with respect to these values")->delimiter(',');
@@ -230,6 +264,8 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"native", "ref"}));
   add_no_cache(*test_app, test.no_cache);
   add_error_format(*test_app, test.common);
+  add_allow_read(*test_app, test.common);
+  add_allow_write(*test_app, test.common);
 
   DocCommand doc;
   CLI::App* doc_app = app.add_subcommand("doc", "write the reference of modules from doc comments");
@@ -239,6 +275,8 @@ int dispatch(int argc, char** argv) {
   doc_app->add_option("--format", doc.format, "how it looks; json runs no examples")
       ->check(CLI::IsMember({"markdown", "json"}));
   add_error_format(*doc_app, doc.common);
+  add_allow_read(*doc_app, doc.common);
+  add_allow_write(*doc_app, doc.common);
 
   NewCommand create;
   CLI::App* new_app = app.add_subcommand("new", "start a program in a new folder");
@@ -257,20 +295,26 @@ int dispatch(int argc, char** argv) {
   std::reverse(args.begin(), args.end());  // CLI11 takes them last first
   try {
     app.parse(args);
-  } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kUsage; }
-  if (*run_app) return run_verb(run);
-  if (*build_app) return build_verb(build);
-  if (*bench_app) return bench_verb(bench);
-  if (*check_app) return check_verb(check);
-  if (*gradcheck_app) return gradcheck_verb(gradcheck);
-  if (*fmt_app) return fmt_verb(format);
-  if (*fix_app) return fix_verb(fix);
-  if (*explain_app) return explain_verb(explain);
-  if (*audit_app) return audit_verb(audit);
-  if (*test_app) return test_verb(test);
-  if (*doc_app) return doc_verb(doc);
-  if (*new_app) return new_verb(create);
-  return grad_verb(grad);
+  } catch (const CLI::ParseError& e) {
+    std::ostringstream out, err;
+    int status = app.exit(e, out, err) == 0 ? kFine : kUsage;
+    put(out.str());
+    put_error(err.str());
+    return finish(status, {});
+  }
+  if (*run_app) return finish(run_verb(run), run.common);
+  if (*build_app) return finish(build_verb(build), build.common);
+  if (*bench_app) return finish(bench_verb(bench), bench.common);
+  if (*check_app) return finish(check_verb(check), check.common);
+  if (*gradcheck_app) return finish(gradcheck_verb(gradcheck), gradcheck.common);
+  if (*fmt_app) return finish(fmt_verb(format), format.common);
+  if (*fix_app) return finish(fix_verb(fix), fix.common);
+  if (*explain_app) return finish(explain_verb(explain), explain.common);
+  if (*audit_app) return finish(audit_verb(audit), audit.common);
+  if (*test_app) return finish(test_verb(test), test.common);
+  if (*doc_app) return finish(doc_verb(doc), doc.common);
+  if (*new_app) return finish(new_verb(create), {});
+  return finish(grad_verb(grad), grad.common);
 }
 
 }  // namespace
@@ -280,22 +324,18 @@ namespace {
 
 int guarded(int argc, char** argv) {
   ein::cli::report_faults();
+  std::string fault;
   try {
     return ein::cli::dispatch(argc, argv);
-  } catch (const ein::InternalError& e) {
-    fmt::print(
-        stderr,
-        "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
-        e.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error[E0807]: out of memory\n");
+    ein::put_error("error[E0807]: out of memory\n");
+    ein::flush_output();
     return ein::cli::kRuntimeFailure;
-  } catch (const std::exception& e) {
-    fmt::print(
-        stderr,
-        "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
-        e.what());
-  }
+  } catch (const std::exception& e) { fault = e.what(); }
+  ein::flush_output();
+  ein::cli::print_error(
+      "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
+      fault);
   return ein::cli::kInternal;
 }
 
@@ -328,6 +368,7 @@ int main(int argc, char** argv) {
   // The compiler runs in a thread of its own; with a heap of its own too it would grow that page by
   // page.
   mallopt(M_ARENA_MAX, 1);
+  ein::take_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
   Call call{argc, argv};
   for (size_t size : {size_t{4} << 30, size_t{256} << 20}) {

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 
 #include "runtime/show.h"
+#include "runtime/streams.h"
 
 namespace ein::cli {
 namespace {
@@ -68,13 +70,17 @@ RunMonitor::RunMonitor(const std::string& progress) {
   handle(SIGINT, on_interrupt);
   handle(SIGALRM, on_time_out);
   if (!shows_) return;
-  timer_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    for (auto wait = kFirst; !ended_.wait_for(lock, wait, [this] { return over_; });
-         wait = kEvery) {
-      wake = 1;
-    }
-  });
+  try {
+    timer_ = std::thread([this] {
+      std::unique_lock lock(mutex_);
+      for (auto wait = kFirst; !ended_.wait_for(lock, wait, [this] { return over_; });
+           wait = kEvery) {
+        wake = 1;
+      }
+    });
+  } catch (const std::system_error&) {
+    shows_ = false;  // no thread to be had: the run matters more
+  }
 }
 
 RunMonitor::~RunMonitor() {
@@ -91,7 +97,7 @@ RunMonitor::~RunMonitor() {
     ended_.notify_all();
     timer_.join();
   }
-  if (line_open_) fmt::print(stderr, "\r\x1b[K");
+  if (line_open_) put_error(fmt::format("\r\x1b[K"));
 }
 
 bool RunMonitor::poll(const Moment& now) {
@@ -123,10 +129,10 @@ void RunMonitor::show(const Moment& now) {
     line += fmt::format(", {} = {}", name, value_text(value));
   }
   if (terminal_) {
-    fmt::print(stderr, "\r{}\x1b[K", line);
+    put_error(fmt::format("\r{}\x1b[K", line));
     line_open_ = true;
   } else {
-    fmt::print(stderr, "{}\n", line);
+    put_error(fmt::format("{}\n", line));
   }
   std::fflush(stderr);
 }

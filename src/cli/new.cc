@@ -43,11 +43,14 @@ int new_verb(const NewCommand& command) {
   }
   std::filesystem::create_directories(folder, error);
   std::string title = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-  if (error || !write_file(folder / "main.ein", kMain) ||
-      !write_file(folder / "README.md", fmt::format(fmt::runtime(kReadme), title))) {
-    return usage_error(fmt::format("cannot write to `{}`", command.name));
+  if (error) {
+    return usage_error(
+        fmt::format("cannot make the folder `{}`: {}", command.name, error.message()));
   }
-  fmt::print("made {}; next: ein run {}\n", command.name, (folder / "main.ein").string());
+  if (int status = write_file(folder / "main.ein", kMain)) return status;
+  std::string readme = fmt::format(fmt::runtime(kReadme), title);
+  if (int status = write_file(folder / "README.md", readme)) return status;
+  print_out("made {}; next: ein run {}\n", command.name, (folder / "main.ein").string());
   return kFine;
 }
 

@@ -40,7 +40,7 @@ std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pa
   for (const Pair& o : outputs) {
     auto it = result.values.find(o.name);
     if (it == result.values.end()) {
-      fmt::print(stderr, "not written: `{}` is not finished\n", o.name);
+      print_error("not written: `{}` is not finished\n", o.name);
       continue;
     }
     auto written = write_tensors(o.value, {{o.name, &it->second}});
@@ -71,6 +71,7 @@ int run_verb(const RunCommand& command) {
   options.operands = command.precision == "bf16-mixed"  ? DType::BF16
                      : command.precision == "f16-mixed" ? DType::F16
                                                         : DType::F32;
+  options.access = p.access.get();
   options.show = command.show;
   options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
@@ -91,46 +92,47 @@ int run_verb(const RunCommand& command) {
   if (!command.emit.empty()) {
     auto text = emit(m, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e, command.common);
-    std::fputs(std::get<std::string>(text).c_str(), stdout);
+    put(std::get<std::string>(text));
     return kFine;
   }
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
-  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache();
+  std::string note;
+  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);
+  if (!note.empty()) print_error("note: {}\n", note);
   options.cache = cache.get();
   RunResult result;
   {
     RunMonitor monitor(command.progress);
     options.monitor = &monitor;
-    result =
-        run(m, inputs, options, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+    result = run(m, inputs, options, [](const std::string& line) { put(line); });
   }
   if (cache && command.cache_stats) {
     const DiskCache::Counts& c = cache->counts();
-    fmt::print(stderr, "cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed,
-               c.stored, native_compile_count());
+    print_error("cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed, c.stored,
+                native_compile_count());
   }
+  show_thread_note();
   if (!result.fallback.empty()) {
-    fmt::print(stderr, "warning: ran on the reference evaluator: {}\n", result.fallback);
+    print_error("warning: ran on the reference evaluator: {}\n", result.fallback);
   }
   for (const plan::SegmentPlan& plan : result.checkpoints) {
     if (options.grad_memory && plan.bytes > *options.grad_memory) {
-      fmt::print(stderr, "warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
-                 plan::describe(plan));
+      print_error("warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
+                  plan::describe(plan));
     }
   }
   if (result.timing) {
     Peaks peaks = measure_peaks();
-    std::fputs(command.format == "json"
-                   ? (timing_json(p.compiled.times, *result.timing, peaks).dump() + "\n").c_str()
-                   : timing_text(p.compiled.times, *result.timing, peaks).c_str(),
-               stderr);
+    put_error(command.format == "json"
+                  ? timing_json(p.compiled.times, *result.timing, peaks).dump() + "\n"
+                  : timing_text(p.compiled.times, *result.timing, peaks));
   } else if (command.time) {
-    fmt::print(stderr, "--time: nothing ran as native code\n");
+    print_error("--time: nothing ran as native code\n");
   }
   if (result.error) return runtime_error(*result.error, command.common, &p.sources);
-  if (result.stopped) fmt::print(stderr, "interrupted: {}\n", stop_text(*result.stopped));
+  if (result.stopped) print_error("interrupted: {}\n", stop_text(*result.stopped));
   if (auto status = write_outputs(command, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   if (command.show.empty()) return kFine;
@@ -141,10 +143,10 @@ int run_verb(const RunCommand& command) {
     if (command.format == "json") {
       items.push_back(fmt::format("\"{}\": {}", name, show_json(t, coords)));
     } else {
-      fmt::print("{} = {}\n", name, show(t, coords));
+      print_out("{} = {}\n", name, show(t, coords));
     }
   }
-  if (command.format == "json") fmt::print("{{{}}}\n", fmt::join(items, ", "));
+  if (command.format == "json") print_out("{{{}}}\n", fmt::join(items, ", "));
   return kFine;
 }
 

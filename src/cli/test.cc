@@ -40,17 +40,18 @@ void run_file(const TestCommand& command, const std::string& file, ImageCache* c
   RunOptions run_options;
   run_options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   run_options.cache = cache;
+  run_options.access = p.access.get();
   for (CompiledTest& test : p.compiled.tests) {
     std::string printed;
     RunResult result =
         run(test.module, {}, run_options, [&](const std::string& line) { printed += line; });
     ++(result.error ? tally.failed : tally.passed);
-    fmt::print("{}: {} … {}\n", file, test.name, result.error ? "failed" : "ok");
+    print_out("{}: {} … {}\n", file, test.name, result.error ? "failed" : "ok");
     if (!result.error) continue;
     // What a test printed helps only where it failed.
-    std::fputs(printed.c_str(), stdout);
+    put(printed);
     Span at = result.error->at.valid() ? result.error->at : test.span;
-    fmt::print("  {}: {}\n", place_text(p.sources, at), result.error->message);
+    print_out("  {}: {}\n", place_text(p.sources, at), result.error->message);
   }
 }
 
@@ -58,11 +59,14 @@ void run_file(const TestCommand& command, const std::string& file, ImageCache* c
 
 int test_verb(const TestCommand& command) {
   Tally tally;
-  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache();
+  std::string note;
+  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);
+  if (!note.empty()) print_error("note: {}\n", note);
   for (const std::string& file : command.files.empty() ? programs_here() : command.files) {
     run_file(command, file, cache.get(), tally);
   }
-  fmt::print("{} passed, {} failed\n", tally.passed, tally.failed);
+  show_thread_note();
+  print_out("{} passed, {} failed\n", tally.passed, tally.failed);
   return tally.failed > 0 ? std::max<int>(tally.status, kProgramWrong) : tally.status;
 }
 

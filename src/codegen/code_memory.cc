@@ -2,6 +2,8 @@
 
 #include <llvm/Support/Process.h>
 
+#include <new>
+
 #include "base/check.h"
 
 namespace ein {
@@ -20,7 +22,7 @@ void CodeMemory::reserveAllocationSpace(uintptr_t code, llvm::Align, uintptr_t c
   std::error_code failed;
   block_ = Memory::allocateMappedMemory(pages(code) + pages(constants) + pages(data), nullptr,
                                         Memory::MF_READ | Memory::MF_WRITE, failed);
-  EIN_CHECK(!failed, "no memory for generated code: " + failed.message());
+  if (failed) throw std::bad_alloc();
   auto* at = static_cast<uint8_t*>(block_.base());
   auto part = [&](uintptr_t size) {
     Part p{at, at + pages(size), at};

@@ -6,6 +6,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "base/check.h"
 #include "codegen/code_memory.h"
@@ -54,10 +56,19 @@ const Host& host() {
   return found;
 }
 
+// LLVM would end the process. Its functions are not made for exceptions, but nothing of what they
+// leave behind is used again.
+void throw_bad_alloc(void*, const char*, bool) { throw std::bad_alloc(); }
+void throw_fatal(void*, const char* reason, bool) {
+  throw InternalError(std::string("LLVM: ") + reason);
+}
+
 // One machine per compilation: it is not safe to share between threads, and it is cheap once the
 // target is registered and the host's features are known.
 std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
   static const llvm::Target* target = [] {
+    llvm::install_bad_alloc_error_handler(throw_bad_alloc);
+    llvm::install_fatal_error_handler(throw_fatal);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

@@ -166,6 +166,52 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   return !shape.reduces || s.depth == reader.rank();
 }
 
+// Does computing `body` always read, at slot `k`, a coordinate of that extent?
+bool reads_at(const Module& m, ExprId body, uint32_t k, ExprId extent) {
+  const Expr& x = m[body];
+  if (const auto* a = std::get_if<Access>(&x.node)) {
+    for (size_t j = 0; j < a->at.size(); ++j) {
+      if (slot_of(m, a->at[j]) == k && m[a->family].coords[j].extent == extent) return true;
+    }
+    return false;
+  }
+  const auto* a = std::get_if<Apply>(&x.node);
+  if (!a) return false;
+  size_t always = a->op == Op::Select || a->op == Op::And || a->op == Op::Or ? 1 : a->args.size();
+  return std::any_of(a->args.begin(), a->args.begin() + static_cast<ptrdiff_t>(always),
+                     [&](ExprId e) { return reads_at(m, e, k, extent); });
+}
+
+// A read outside is an error that must not disappear together with the family: the address is known
+// to lie inside, or what is put in place of the read looks there too.
+bool keeps_checks(Module& m, const Family& f, const Site& s) {
+  const Access a = *get_if<Access>(m, s.node);
+  const bool cell = s.clause == ~size_t{0};  // of a table
+  const Clause reader = cell ? Clause{} : m[s.reader].clauses[s.clause];
+  auto same_range = [&](uint32_t slot, ExprId extent) {  // nearly all of them
+    return slot < reader.box.size() && const_int(m, reader.box[slot].lo).value_or(-1) >= 0 &&
+           reader.box[slot].hi == extent;
+  };
+  std::vector<uint32_t> open;  // coordinates that nothing else looks at
+  for (uint32_t k = 0; k < a.at.size(); ++k) {
+    ExprId extent = f.coords[k].extent;
+    if (same_range(slot_of(m, a.at[k]), extent)) continue;
+    if (!reads_at(m, f.clauses[0].body, k, extent)) open.push_back(k);
+  }
+  if (open.empty()) return true;
+  if (cell) return false;
+  bool inside = true;
+  auto is_access = [](const Node& n) { return std::holds_alternative<Access>(n); };
+  for_each_with_facts(m, reader, is_access, [&](ExprId e, const Facts& facts) {
+    if (e != s.node) return;
+    for (uint32_t k : open) {
+      inside &= proves_le(m, int_lit(m, 0), a.at[k], facts) &&
+                proves_lt(m, a.at[k], f.coords[k].extent, facts);
+    }
+  });
+  return inside;
+}
+
 // The clause to put in place of each read of `id`; null when the family stays.
 const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
   const Family& f = m[id];
@@ -175,6 +221,9 @@ const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
   }
   const Clause* clause = nullptr;
   if (is_whole(m, f)) {
+    for (const Site& s : sites) {
+      if (!keeps_checks(m, f, s)) return nullptr;
+    }
     clause = &f.clauses[0];
   } else {
     for (const Site& s : sites) {

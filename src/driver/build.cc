@@ -67,6 +67,21 @@ std::optional<RuntimeError> embed_files(const core::Module& m, const std::vector
   return std::nullopt;
 }
 
+// A caller may give every input of the program, as with `ein run`.
+void add_unused(const core::Module& m, Image& image) {
+  for (const core::Family& f : m.families) {
+    if (f.kind != core::Family::Kind::Input || f.file || f.generated) continue;
+    std::string name = text(f.name);
+    if (std::any_of(image.inputs.begin(), image.inputs.end(),
+                    [&](const Image::Input& i) { return i.name == name; })) {
+      continue;
+    }
+    Image::Input input{name, f.dtype, {}, f.span};
+    for (const core::Coord& c : f.coords) input.coords.push_back({text(c.name), {}});
+    image.unused.push_back(std::move(input));
+  }
+}
+
 uint32_t buffer_of(const Image& image, uint32_t family) {
   for (uint32_t i = 0; i < image.buffers.size(); ++i) {
     if (image.buffers[i].family == family && image.buffers[i].wanted) return i;
@@ -148,6 +163,7 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   Image image = image_of(native);
   if (auto wrong = embed_files(m, wanted, image)) return *wrong;
   for (FamilyId f : shown) image.outputs.push_back(buffer_of(image, f.v));
+  if (options.executable) add_unused(m, image);
   add_effects(m, options.executable, image);
   add_places(m, wanted, sources, image);
   StandaloneGlue glue{pack(image), "main", ""};

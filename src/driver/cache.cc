@@ -1,6 +1,7 @@
 #include "driver/cache.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[8] = {'e', 'i', 'n', 'c', 'a', 'c', 'h', '1'};
+constexpr char kMagic[8] = {'e', 'i', 'n', 'c', 'a', 'c', 'h', '2'};
 constexpr const char* kEnding = ".eincache";
 
 struct Header {
@@ -28,6 +29,11 @@ struct Header {
   uint64_t size;  // of what follows
   Digest checksum;
 };
+
+// Of the key too: an entry under another program's name is as wrong as a damaged one.
+Digest checksum(const std::string& key, const std::string& image) {
+  return blake2(key + '\0' + image);
+}
 
 struct File {
   int fd;
@@ -83,9 +89,24 @@ std::string cache_folder() {
   return {};
 }
 
-std::unique_ptr<DiskCache> open_cache() {
+std::string unsafe_folder(const std::string& folder) {
+  struct stat about;
+  if (::stat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return {};
+  if (about.st_uid != ::geteuid()) {
+    return fmt::format("the cache `{}` is not used: it belongs to another user", folder);
+  }
+  if ((about.st_mode & 022) == 0) return {};
+  return fmt::format(
+      "the cache `{}` is not used: others may write to it (mode {:03o}); `chmod go-w` changes that",
+      folder, about.st_mode & 0777);
+}
+
+std::unique_ptr<DiskCache> open_cache(std::string* note) {
   std::string folder = cache_folder();
-  return folder.empty() ? nullptr : std::make_unique<DiskCache>(std::move(folder));
+  if (folder.empty()) return nullptr;
+  std::string unsafe = unsafe_folder(folder);
+  if (note) *note = unsafe;
+  return unsafe.empty() ? std::make_unique<DiskCache>(std::move(folder)) : nullptr;
 }
 
 std::string DiskCache::path_of(const std::string& key) const {
@@ -111,7 +132,7 @@ std::optional<std::string> DiskCache::read(const std::string& key) const {
     return std::nullopt;
   }
   std::string out(header.size, '\0');
-  if (!read_all(file.fd, out.data(), out.size()) || blake2(out) != header.checksum)
+  if (!read_all(file.fd, out.data(), out.size()) || checksum(key, out) != header.checksum)
     return std::nullopt;
   ::futimens(file.fd, nullptr);  // used just now: not among the oldest
   return out;
@@ -125,7 +146,7 @@ bool DiskCache::write(const std::string& key, const std::string& image) const {
   Header header;
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.size = image.size();
-  header.checksum = blake2(image);
+  header.checksum = checksum(key, image);
   bool written = false;
   {
     File file{::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};

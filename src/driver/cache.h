@@ -1,6 +1,7 @@
 // Compiled programs on disk, so that a program that has not changed starts at once. A file is
-// written under another name and renamed, carries a checksum, and whatever goes wrong (no folder,
-// no room, no permission, damage, a race) is a miss: no run ever fails because of the cache.
+// written under another name and renamed, carries a checksum of itself and of the program's key,
+// and whatever goes wrong (no folder, no room, no permission, damage, a race) is a miss: no run
+// ever fails because of the cache.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,11 @@ class DiskCache final : public ImageCache {
   Counts counts_;
 };
 
-// Null when there is no folder for it.
-std::unique_ptr<DiskCache> open_cache();
+// Why code from that folder is not to be run: somebody else may have put it there. Empty when it is
+// safe, or not there yet.
+std::string unsafe_folder(const std::string& folder);
+
+// Null when there is no folder for it, or an unsafe one, which `note` then says.
+std::unique_ptr<DiskCache> open_cache(std::string* note = nullptr);
 
 }  // namespace ein

@@ -40,14 +40,25 @@ std::set<FamilyId> reached(const core::Module& m, const std::vector<FamilyId>& w
   return seen;
 }
 
-sema::FileLookup files_on_disk(const SourceMap& sources) {
-  return [&sources](FileId from, const std::string& path,
-                    const std::string& member) -> std::variant<sema::FoundFile, RuntimeError> {
+sema::FileLookup files_on_disk(const SourceMap& sources, std::shared_ptr<const FileAccess> access) {
+  return [&sources, access = std::move(access)](
+             FileId from, const std::string& path,
+             const std::string& member) -> std::variant<sema::FoundFile, RuntimeError> {
     namespace fs = std::filesystem;
-    std::error_code error;
-    std::string found = path;
-    fs::path beside = fs::path(sources.name(from)).parent_path() / path;
-    if (fs::exists(beside, error)) found = beside.string();
+    std::string beside = (fs::path(sources.name(from)).parent_path() / path).string();
+    std::optional<RuntimeError> refused;
+    std::string found;
+    for (const std::string& place : {beside, path}) {
+      // Whether a file is there at all is already more than a program may know of other folders.
+      auto no = access ? refuse_read(*access, place) : std::nullopt;
+      if (no && !refused) refused = no;
+      std::error_code error;
+      if (no || !fs::exists(place, error)) continue;
+      found = place;
+      break;
+    }
+    if (found.empty() && refused) return *refused;
+    if (found.empty()) found = path;  // which says that it is not there
     auto header = inspect_file(found, member);
     if (auto* e = std::get_if<RuntimeError>(&header)) return *e;
     return sema::FoundFile{found, std::get<FileHeader>(header)};

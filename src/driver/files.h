@@ -1,6 +1,7 @@
 // The files of a program: where `load` finds them, and reading them when it runs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -8,13 +9,15 @@
 #include "base/source.h"
 #include "core/core.h"
 #include "core/eval.h"
+#include "runtime/paths.h"
 #include "sema/file_lookup.h"
 
 namespace ein {
 
-// A path is looked for beside the program that names it, then in the current folder. `sources` must
-// outlive the result.
-sema::FileLookup files_on_disk(const SourceMap& sources);
+// A path is looked for beside the program that names it, then in the current folder, as far as
+// `access` allows; without one, anywhere. `sources` must outlive the result.
+sema::FileLookup files_on_disk(const SourceMap& sources,
+                               std::shared_ptr<const FileAccess> access = nullptr);
 
 // `wanted` and everything they read.
 std::set<core::FamilyId> reached(const core::Module& m, const std::vector<core::FamilyId>& wanted);

@@ -36,7 +36,8 @@ std::string apply(std::string text, std::vector<Edit> edits) {
 
 }  // namespace
 
-Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file) {
+Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file,
+                  std::shared_ptr<const FileAccess> access) {
   Fixed out;
   out.text = std::move(text);
   for (int round = 0;; ++round) {
@@ -44,7 +45,7 @@ Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& rea
     out.left = {};
     FileId file = out.sources.add(name, out.text);
     CompileOptions options{.read_file = read_file, .tests = true};
-    options.files = files_on_disk(out.sources);
+    options.files = files_on_disk(out.sources, access);
     compile(file, out.sources, options, out.left);
     if (round == kMaxRounds) return out;
     std::vector<Edit> edits;

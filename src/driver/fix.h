@@ -4,12 +4,14 @@
 // names, writes none.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/diag.h"
 #include "base/source.h"
 #include "driver/library.h"
+#include "runtime/paths.h"
 
 namespace ein {
 
@@ -26,6 +28,7 @@ struct Fixed {
   Diagnostics left;
 };
 
-Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file = {});
+Fixed apply_fixes(const std::string& name, std::string text, const ReadFile& read_file = {},
+                  std::shared_ptr<const FileAccess> access = nullptr);
 
 }  // namespace ein

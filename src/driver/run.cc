@@ -32,6 +32,15 @@ bool segments_wanted(const core::Module& m, const RunOptions& options) {
                                             [](const auto& f) { return f.checkpoint != 0; });
 }
 
+// A file that the program may not write.
+std::optional<RuntimeError> refuse_effect(const FileAccess* access, const core::Effect& e) {
+  bool writes = e.kind == core::Effect::Kind::Save || e.kind == core::Effect::Kind::Write;
+  if (!access || !writes) return std::nullopt;
+  auto refused = refuse_write(*access, e.path);
+  if (refused) refused->at = e.span;
+  return refused;
+}
+
 double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
 
 }  // namespace
@@ -144,6 +153,11 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
               const std::function<void(const std::string&)>& write) {
   RunResult out;
   Values values;
+  // Before anything is computed: a long run that cannot save its result is of no use.
+  for (const core::Effect& e : original.effects) {
+    out.error = refuse_effect(options.access, e);
+    if (out.error) return out;
+  }
   auto ready = prepare(original, wanted_families(original, options), supplied, options);
   if (auto* e = std::get_if<RuntimeError>(&ready)) {
     out.error = *e;
@@ -211,7 +225,8 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   }
   auto value_of = [&](uint32_t id) -> const Tensor& { return values.at(FamilyId(id)); };
   for (const core::Effect& e : m.effects) {
-    out.error = perform(plain_effect(m, e), value_of, write);
+    out.error = refuse_effect(options.access, e);  // links may have changed since
+    if (!out.error) out.error = perform(plain_effect(m, e), value_of, write);
     if (out.error) return out;
   }
   keep_shown();

@@ -14,6 +14,7 @@
 #include "lower/work.h"
 #include "plan/checkpoint.h"
 #include "runtime/effect.h"
+#include "runtime/paths.h"
 #include "runtime/processor.h"
 #include "runtime/tensor.h"
 
@@ -32,6 +33,7 @@ struct RunOptions {
   std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
   ImageCache* cache = nullptr;              // of compiled programs
+  const FileAccess* access = nullptr;       // what `save` may write; null: everything
   Monitor* monitor = nullptr;               // told where the program is, and may stop it
   std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
   bool time = false;                        // leave a Timing, when it runs natively

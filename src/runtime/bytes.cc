@@ -2,15 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+
+#include "runtime/files.h"
+#include "runtime/paths.h"
 
 namespace ein {
 
 InFile::InFile(const std::string& path) {
+  if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
   // Not to wait for a writer when the path is a pipe: that is refused below.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) throw Malformed{errno == ENOENT ? "there is no such file" : std::strerror(errno)};
@@ -39,21 +45,92 @@ void InFile::read_at(uint64_t offset, void* to, size_t n) const {
   }
 }
 
+std::optional<std::string> read_text(int descriptor) {
+  std::string text;
+  char buffer[1 << 16];
+  for (;;) {
+    ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) return text;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+}
+
+std::optional<std::string> read_text(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::optional<std::string> text = read_text(fd);
+  int reason = errno;
+  ::close(fd);
+  errno = reason;
+  return text;
+}
+
 void FileSource::read(void* to, size_t n) {
   if (n > left()) throw Malformed{"it is truncated"};
   file_.read_at(at_, to, n);
   at_ += n;
 }
 
-OutFile::OutFile(const std::string& path) : path_(path) {
-  struct stat info {};
-  bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  if (!special) temporary_ = fmt::format("{}.{}.part", path, ::getpid());
-  const std::string& name = special ? path_ : temporary_;
-  fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+OutFile::OutFile(const std::string& path, bool executable) {
+  if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
+  struct stat there {};
+  bool exists = ::stat(path.c_str(), &there) == 0;
+  if (exists && S_ISDIR(there.st_mode)) throw Malformed{"it is a folder"};
+  // Standard output is written where it is, behind what was printed before.
+  if (int stream = exists ? standard_stream(path) : -1; stream >= 0) {
+    std::fflush(stream == STDOUT_FILENO ? stdout : stderr);
+    fd_ = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
+  } else if (exists && !S_ISREG(there.st_mode)) {
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  } else {
+    path_ = resolved(path);
+    if (path_.empty()) throw Malformed{"its links cannot be followed"};
+    struct stat real {};  // `no/..` is a folder that has to be looked for
+    if (path.ends_with('/') || (::stat(path_.c_str(), &real) == 0 && S_ISDIR(real.st_mode))) {
+      throw Malformed{"it is a folder"};
+    }
+    if (exists && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) {
+      throw Malformed{std::strerror(errno)};
+    }
+    open_beside(exists ? &there : nullptr, executable);
+  }
   if (fd_ < 0) {
     throw Malformed{errno == ENOENT ? "there is no such folder" : std::strerror(errno)};
   }
+}
+
+// The name is one that nobody could have put a link at, and O_EXCL follows none. What replaces a
+// file is never more open than that was.
+void OutFile::open_beside(const struct stat* old, bool executable) {
+  std::string folder = path_.substr(0, path_.rfind('/') + 1);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) throw Malformed{"no random name"};
+    temporary_ = fmt::format("{}.ein-{:016x}.part", folder, random);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                 old          ? 0600
+                 : executable ? 0777
+                              : 0666);
+    if (fd_ >= 0 || errno != EEXIST) break;
+  }
+  if (fd_ < 0) {
+    temporary_.clear();
+    // A file that may be written in a folder that may not.
+    if (old && (errno == EACCES || errno == EPERM || errno == EROFS)) {
+      fd_ = ::open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    }
+    return;
+  }
+  if (!old) return;
+  if (::fchown(fd_, old->st_uid, old->st_gid) != 0) {}        // only root keeps somebody else's
+  mode_t more = executable ? (old->st_mode & 0444) >> 2 : 0;  // whoever may read it may run it
+  if (::fchmod(fd_, (old->st_mode | more) & 07777) == 0) return;
+  std::string why = std::strerror(errno);
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+  throw Malformed{why};
 }
 
 OutFile::~OutFile() {

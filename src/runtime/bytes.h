@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+struct stat;
+
 namespace ein {
 
 struct Malformed {
@@ -56,10 +58,12 @@ class FileSource : public Source {
 };
 
 // A file being written under another name, which takes its place in `close`: nobody ever sees half
-// of it. What is not a regular file (/dev/null) is written directly.
+// of it. It keeps the mode of the file that it replaces, and replaces what a link leads to, not the
+// link. What is not a regular file (a pipe, /dev/null) is written directly, and so is standard
+// output by whatever name.
 class OutFile {
  public:
-  explicit OutFile(const std::string& path);
+  explicit OutFile(const std::string& path, bool executable = false);
   ~OutFile();
   OutFile(const OutFile&) = delete;
   OutFile& operator=(const OutFile&) = delete;
@@ -70,6 +74,8 @@ class OutFile {
   void close();
 
  private:
+  void open_beside(const struct stat* old, bool executable);
+
   std::string path_, temporary_;
   int fd_ = -1;
   uint64_t written_ = 0;

@@ -45,12 +45,41 @@ std::optional<double> float_of(std::string_view s) {
   return v;
 }
 
+// Also one that no type holds: it is a mistake then, but no heading.
 bool is_number(std::string_view s) {
-  return s == "true" || s == "false" || int_of(s) || float_of<double>(s);
+  if (s == "true" || s == "false") return true;
+  s = unsigned_part(s);
+  double v = 0;
+  auto [stop, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  return !s.empty() && stop == s.data() + s.size() && error != std::errc::invalid_argument;
+}
+
+[[noreturn]] void bad_cell(int64_t line, std::string_view cell, const std::string& what) {
+  std::string shown(cell.substr(0, 40));
+  throw Malformed{shown.empty() ? fmt::format("line {} has an empty cell", line)
+                                : fmt::format("line {}: `{}` is not {}", line, shown, what)};
+}
+
+// A first line of which no cell is a number. One that is both may be a heading or a mistake, and
+// numbers in it must not get lost: whoever means a heading says so.
+bool is_heading(int64_t line, const std::vector<std::string_view>& cells) {
+  std::string_view other;
+  bool number = false;
+  for (std::string_view c : cells) {
+    number |= is_number(c);
+    if (!is_number(c) && (other.empty() || !c.empty())) other = c;
+  }
+  if (other.empty()) return false;
+  if (number) {
+    bad_cell(line, other,
+             "a number, but other cells of the line are: if it is a line of headings, say so with "
+             "`load(\"…\", \"headings\")` or --csv-headings");
+  }
+  return true;
 }
 
 // Calls `cell(line, column, text)` for every cell, and gives the number of rows and columns.
-CsvShape for_each_cell(const std::string& text,
+CsvShape for_each_cell(const std::string& text, bool headings,
                        const std::function<void(int64_t, int64_t, std::string_view)>& cell) {
   CsvShape out;
   int64_t line = 0, first = 0;
@@ -70,9 +99,7 @@ CsvShape for_each_cell(const std::string& text,
     auto columns = static_cast<int64_t>(cells.size());
     if (out.rows == 0 && first == 0) {
       first = line;
-      bool numbers = true;
-      for (std::string_view c : cells) numbers &= c.empty() || is_number(c);
-      if (!numbers) {  // headings
+      if (headings || is_heading(line, cells)) {
         out.columns = columns;
         continue;
       }
@@ -89,12 +116,6 @@ CsvShape for_each_cell(const std::string& text,
   return out;
 }
 
-[[noreturn]] void bad_cell(int64_t line, std::string_view cell, const std::string& what) {
-  std::string shown(cell.substr(0, 40));
-  throw Malformed{shown.empty() ? fmt::format("line {} has an empty cell", line)
-                                : fmt::format("line {}: `{}` is not {}", line, shown, what)};
-}
-
 void set_cell(Tensor& t, int64_t at, int64_t line, std::string_view cell) {
   DType type = t.dtype();
   std::string what = fmt::format("a value of type {}", name_of(type));
@@ -105,6 +126,7 @@ void set_cell(Tensor& t, int64_t at, int64_t line, std::string_view cell) {
     auto v = type == DType::F64 ? float_of<double>(cell) : float_of<float>(cell);
     if (!v) bad_cell(line, cell, what);
     t.set_float(at, *v);
+    if (std::isinf(t.get_float(at)) && !std::isinf(*v)) bad_cell(line, cell, what);  // f16, bf16
   } else {
     auto v = int_of(cell);
     if (v) t.set_int(at, *v);
@@ -114,10 +136,10 @@ void set_cell(Tensor& t, int64_t at, int64_t line, std::string_view cell) {
 
 }  // namespace
 
-CsvShape csv_shape(const std::string& text) {
+CsvShape csv_shape(const std::string& text, bool headings) {
   bool floats = false, wide = false;
   int64_t bools = 0, all = 0;
-  CsvShape out = for_each_cell(text, [&](int64_t line, int64_t, std::string_view cell) {
+  CsvShape out = for_each_cell(text, headings, [&](int64_t line, int64_t, std::string_view cell) {
     ++all;
     if (cell == "true" || cell == "false") {
       ++bools;
@@ -134,8 +156,8 @@ CsvShape csv_shape(const std::string& text) {
   return out;
 }
 
-Tensor read_csv(const std::string& text, std::optional<Wanted> wanted) {
-  CsvShape s = csv_shape(text);
+Tensor read_csv(const std::string& text, bool headings, std::optional<Wanted> wanted) {
+  CsvShape s = csv_shape(text, headings);
   std::vector<int64_t> shape{s.rows, s.columns};
   if (s.columns == 1) shape = {s.rows};
   if (wanted && wanted->rank == 2) shape = {s.rows, s.columns};
@@ -143,8 +165,9 @@ Tensor read_csv(const std::string& text, std::optional<Wanted> wanted) {
   if (wanted && wanted->rank == 0 && s.rows == 1 && s.columns == 1) shape = {};
   Tensor t(wanted ? wanted->dtype : s.dtype, shape);
   int64_t at = 0;
-  for_each_cell(
-      text, [&](int64_t line, int64_t, std::string_view cell) { set_cell(t, at++, line, cell); });
+  for_each_cell(text, headings, [&](int64_t line, int64_t, std::string_view cell) {
+    set_cell(t, at++, line, cell);
+  });
   return t;
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "runtime/formats.h"
+#include "runtime/write_program.h"
 
 namespace ein {
 namespace {
@@ -87,6 +88,14 @@ DType type_of(const SafeEntry& e) {
                               e.type.substr(0, 40))};
 }
 
+// What stands in the place of a member's name for a csv file.
+bool says_headings(const std::string& member) {
+  if (member.empty() || member == kCsvHeadings) return !member.empty();
+  throw Malformed{
+      fmt::format("a csv file has no member `{}`; `{}` says that its first line is one of headings",
+                  member, kCsvHeadings)};
+}
+
 void no_member(const std::string& member) {
   if (!member.empty()) throw Malformed{"only .npz and .safetensors files have named tensors"};
 }
@@ -111,8 +120,7 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       return with(read_npy_header(*in));
     }
     case Format::Csv: {
-      no_member(member);
-      CsvShape s = csv_shape(whole_text(file));
+      CsvShape s = csv_shape(whole_text(file), says_headings(member));
       out.dtype = s.dtype;
       out.shape = {s.rows};
       if (s.columns != 1) out.shape.push_back(s.columns);
@@ -155,7 +163,7 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       NpyHeader h = read_npy_header(*in);
       return read_npy_data(*in, h);
     }
-    case Format::Csv: no_member(member); return read_csv(whole_text(file), wanted);
+    case Format::Csv: return read_csv(whole_text(file), says_headings(member), wanted);
     case Format::Safetensors: {
       std::vector<SafeEntry> entries = safetensors_entries(file);
       const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
@@ -254,6 +262,8 @@ std::string check_value(const std::string& path, const std::string& name, DType 
   }
 }
 
+bool is_csv(const std::string& path) { return format_of(path) == Format::Csv; }
+
 bool has_members(const std::string& path) {
   Format format = format_of(path);
   return format == Format::Npz || format == Format::Safetensors;
@@ -300,14 +310,28 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
   });
 }
 
-std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
-                                                      const std::string& text) {
+namespace {
+
+std::variant<std::monostate, RuntimeError> write_bytes(const std::string& path,
+                                                       const std::string& bytes, bool executable) {
   return named<std::monostate>("write", path, [&] {
-    OutFile out(path);
-    out.write(text);
+    OutFile out(path, executable);
+    out.write(bytes);
     out.close();
     return std::monostate{};
   });
+}
+
+}  // namespace
+
+std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
+                                                      const std::string& text) {
+  return write_bytes(path, text, false);
+}
+
+std::variant<std::monostate, RuntimeError> write_program(const std::string& path,
+                                                         const std::string& bytes) {
+  return write_bytes(path, bytes, true);
 }
 
 // A csv file is a text: who writes one as such adds headings.

@@ -31,6 +31,9 @@ struct Wanted {
 };
 
 // `member` names a tensor of an .npz or .safetensors file; it may be empty when there is only one.
+// Of a .csv file it says that the first line is one of headings, which is otherwise so where no
+// cell of it is a number.
+inline constexpr const char* kCsvHeadings = "headings";
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
                                                     const std::string& member);
 std::variant<Tensor, RuntimeError> read_tensor(const std::string& path, const std::string& member,
@@ -44,6 +47,10 @@ struct NamedTensor {
 std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
                                                          const std::vector<NamedTensor>& tensors);
 
+// A text as it is; nothing, and the reason in `errno`, when it cannot be read.
+std::optional<std::string> read_text(const std::string& path);
+std::optional<std::string> read_text(int descriptor);
+
 // A text as it is, under any name that is not one of tensors.
 std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
                                                       const std::string& text);
@@ -56,6 +63,7 @@ std::string check_target(const std::string& path, size_t tensors);
 // calls it.
 std::string check_value(const std::string& path, const std::string& name, DType dtype, size_t rank);
 bool has_members(const std::string& path);   // by its extension
+bool is_csv(const std::string& path);        // likewise
 std::string show_type(const FileHeader& h);  // "[f32; 3, 4]"
 
 }  // namespace ein

@@ -48,8 +48,9 @@ struct CsvShape {
   DType dtype = DType::I32;
   int64_t rows = 0, columns = 0;
 };
-Tensor read_csv(const std::string& text, std::optional<Wanted> wanted);
-CsvShape csv_shape(const std::string& text);
+// `headings`: the first line is one of headings, whatever stands in it.
+Tensor read_csv(const std::string& text, bool headings, std::optional<Wanted> wanted);
+CsvShape csv_shape(const std::string& text, bool headings);
 std::string csv_text(const Tensor& t);
 
 // safetensors.cc
@@ -58,7 +59,7 @@ struct SafeEntry {
   std::string type;            // as written
   std::optional<DType> dtype;  // when it is one of ours
   std::vector<int64_t> shape;
-  uint64_t begin = 0;  // in the file
+  uint64_t begin = 0, size = 0;  // in the file
 };
 std::vector<SafeEntry> safetensors_entries(const InFile& file);
 std::string safetensors_header(const std::vector<NamedTensor>& tensors);

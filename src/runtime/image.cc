@@ -140,7 +140,7 @@ void field(A& a, Effect& x) {
 template <class A>
 void field(A& a, Image& x) {
   fields(a, x.inputs, x.params, x.constraints, x.buffers, x.sites, x.processor, x.kernels, x.object,
-         x.outputs, x.effects, x.places);
+         x.outputs, x.effects, x.unused, x.places);
 }
 
 template <class A, class T>

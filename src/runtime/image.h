@@ -108,6 +108,7 @@ struct Image {
   // Of a program that runs without the compiler:
   std::vector<uint32_t> outputs;  // buffers, in the order in which they were asked for
   std::vector<Effect> effects;    // values are buffers
+  std::vector<Input> unused;      // inputs of the program that nothing here needs
   std::vector<Place> places;
 };
 

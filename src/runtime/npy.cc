@@ -43,16 +43,22 @@ class HeaderParser {
         shape = true;
         extents();
       } else {
-        bad();
+        bool twice = key == "descr" || key == "fortran_order" || key == "shape";
+        bad(fmt::format("it has {} `{}`{}", twice ? "the key" : "an unknown key", key.substr(0, 40),
+                        twice ? " twice" : ""));
       }
-      if (peek() == ',') ++at_;
+      separator('}');
     }
-    if (!descr || !order || !shape) bad();
+    ++at_;
+    if (!descr || !order || !shape) bad("it needs `descr`, `fortran_order` and `shape`");
+    if (peek() != '\0' || at_ != text_.size()) bad("something follows its dictionary");
     return out_;
   }
 
  private:
-  [[noreturn]] static void bad() { throw Malformed{"its header is not an npy header"}; }
+  [[noreturn]] static void bad(const std::string& why = "") {
+    throw Malformed{"its header is not an npy header" + (why.empty() ? "" : ": " + why)};
+  }
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -60,6 +66,14 @@ class HeaderParser {
   void expect(char c) {
     if (peek() != c) bad();
     ++at_;
+  }
+  // Between two items; behind the last one it may be left out.
+  void separator(char close) {
+    if (peek() == ',') {
+      ++at_;
+    } else if (peek() != close) {
+      bad();
+    }
   }
   std::string string() {
     char quote = peek();
@@ -108,10 +122,13 @@ class HeaderParser {
         }
         ++at_;
       }
-      if (at_ == begin || out_.shape.size() == kMostExtents) bad();
+      bool padded = text_[begin] == '0' && at_ - begin > 1;  // 012 is no number in Python
+      if (at_ == begin || padded || out_.shape.size() == kMostExtents) bad();
       out_.shape.push_back(n);
-      if (peek() == 'L') ++at_;  // written by Python 2
-      if (peek() == ',') ++at_;
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
+      // `(3)` is a number in parentheses, `(3,)` a tuple.
+      if (out_.shape.size() == 1 && peek() != ',') bad("`shape` is no tuple");
+      separator(')');
     }
     ++at_;
   }
@@ -167,8 +184,9 @@ NpyHeader read_npy_header(Source& in) {
   if (in.left() < 10) throw Malformed{"it is not an npy file"};
   in.read(start, 10);
   if (std::memcmp(start, "\x93NUMPY", 6) != 0) throw Malformed{"it is not an npy file"};
-  if (start[6] < 1 || start[6] > 3) {
-    throw Malformed{fmt::format("it is an npy file of version {}, not 1 to 3", start[6])};
+  if (start[6] < 1 || start[6] > 3 || start[7] != 0) {
+    throw Malformed{
+        fmt::format("it is an npy file of version {}.{}, not 1.0 to 3.0", start[6], start[7])};
   }
   size_t length = little_at<uint16_t>(start + 8);
   if (start[6] >= 2) {
@@ -181,9 +199,11 @@ NpyHeader read_npy_header(Source& in) {
   in.read(dict.data(), length);
   NpyHeader h = HeaderParser(dict).parse();
   uint64_t wanted = byte_count(h.dtype, h.shape);
-  if (wanted > in.left()) {
-    throw Malformed{fmt::format("it is truncated: {} bytes of data where its header needs {}",
-                                in.left(), wanted)};
+  // Neither too few nor too many: bytes that nobody reads are a sign that the extents are wrong.
+  if (wanted != in.left()) {
+    throw Malformed{fmt::format("{}: {} bytes of data where its header needs {}",
+                                wanted > in.left() ? "it is truncated" : "it is damaged", in.left(),
+                                wanted)};
   }
   return h;
 }

@@ -31,8 +31,12 @@ constexpr int kSpins = 4000;
 
 class Pool {
  public:
-  explicit Pool(int helpers) {
-    for (int i = 1; i <= helpers; ++i) helpers_.emplace_back([this, i] { help(i); });
+  // As many of them as there are to be had; `why` not more.
+  Pool(int helpers, std::string& why) {
+    helpers_.reserve(static_cast<size_t>(helpers));
+    try {
+      for (int i = 1; i <= helpers; ++i) helpers_.emplace_back([this, i] { help(i); });
+    } catch (const std::system_error& e) { why = e.code().message(); }
   }
   ~Pool() {
     {
@@ -43,6 +47,7 @@ class Pool {
     wake_.notify_all();
     for (std::thread& t : helpers_) t.join();
   }
+  int helpers() const { return static_cast<int>(helpers_.size()); }
 
   void run(Job& job) {
     {
@@ -101,14 +106,37 @@ int usable_cpus() {
 std::mutex g_mutex;  // one shared loop at a time; another caller runs its own alone
 int g_threads = 0;
 std::unique_ptr<Pool> g_pool;
+Shortage g_shortage;
+
+// A system that has no more threads has little left of anything: where it stopped, half of what it
+// gave is given back, so that the program itself still has room.
+void start_pool() {
+  std::string why;
+  int wanted = g_threads - 1;
+  g_pool = std::make_unique<Pool>(wanted, why);
+  if (int got = g_pool->helpers(); got < wanted) {
+    g_pool.reset();
+    std::string again;
+    if (got / 2 > 0) g_pool = std::make_unique<Pool>(got / 2, again);
+    if (g_pool && g_pool->helpers() == 0) g_pool.reset();
+    g_threads = g_pool ? g_pool->helpers() + 1 : 1;
+    g_shortage = {wanted + 1, g_threads, why};
+  }
+}
 
 }  // namespace
+
+Shortage thread_shortage() {
+  std::lock_guard lock(g_mutex);
+  return g_shortage;
+}
 
 void set_threads(int count) {
   std::lock_guard lock(g_mutex);
   int now = count > 0 ? count : usable_cpus();
   if (now != g_threads) g_pool.reset();
   g_threads = now;
+  g_shortage = {};
 }
 
 int threads() {
@@ -122,13 +150,7 @@ void for_each_chunk(int64_t count, const std::function<void(int64_t, int)>& chun
     for (int64_t i = 0; i < count; ++i) chunk(i, 0);
     return;
   }
-  if (!g_pool) {
-    try {
-      g_pool = std::make_unique<Pool>(g_threads - 1);
-    } catch (const std::system_error&) {  // no more threads to be had: this one does it all
-      g_threads = 1;
-    }
-  }
+  if (!g_pool) start_pool();
   Job job;
   job.chunk = &chunk;
   job.count = count;

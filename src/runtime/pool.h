@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "runtime/native_abi.h"
 
@@ -14,6 +15,14 @@ namespace ein {
 // use. Not while a program runs.
 void set_threads(int count);
 int threads();
+
+// When the system did not give as many: what was asked for and what there is, the caller's
+// included.
+struct Shortage {
+  int wanted = 0, started = 0;  // 0: there was none
+  std::string why;
+};
+Shortage thread_shortage();
 
 // Calls `chunk(number, worker)` for every number below `count`; `worker` is below threads(), and no
 // two calls at a time have the same. Returns when all are done. Inside a chunk it runs in order on

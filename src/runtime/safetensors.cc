@@ -1,7 +1,9 @@
 // safetensors: 8 bytes of length, a JSON header, then the bytes of all tensors.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/formats.h"
 
@@ -53,7 +55,43 @@ SafeEntry entry(const std::string& name, const json& j, uint64_t begin, uint64_t
                     byte_count(*out.dtype, out.shape)));
   }
   out.begin = begin + from;
+  out.size = to - from;
   return out;
+}
+
+// JSON that says nothing twice: of two equal keys a reader would believe one or the other.
+json parsed(const std::string& text) {
+  std::vector<std::set<std::string>> open;  // the keys of the objects around
+  auto look = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
+      bad(fmt::format("it has `{}` twice", value.get<std::string>().substr(0, 100)));
+    }
+    return true;
+  };
+  return json::parse(text, look, false);
+}
+
+// Every byte belongs to one tensor, as the format wants it: what no tensor has, or two, is a sign
+// that an offset is wrong.
+void check_layout(std::vector<SafeEntry> entries, uint64_t begin, uint64_t end) {
+  std::stable_sort(entries.begin(), entries.end(), [](const SafeEntry& a, const SafeEntry& b) {
+    return std::pair(a.begin, a.size) < std::pair(b.begin, b.size);
+  });
+  uint64_t at = begin;
+  const SafeEntry* before = nullptr;
+  for (const SafeEntry& e : entries) {
+    if (e.begin < at) bad(fmt::format("`{}` and `{}` share bytes", before->name, e.name));
+    if (e.begin > at) {
+      bad(fmt::format("bytes {} to {} belong to no tensor", at - begin, e.begin - begin));
+    }
+    at = e.begin + e.size;
+    if (e.size > 0) before = &e;
+  }
+  if (at < end && !entries.empty()) {
+    bad(fmt::format("bytes {} to {} belong to no tensor", at - begin, end - begin));
+  }
 }
 
 }  // namespace
@@ -67,7 +105,7 @@ std::vector<SafeEntry> safetensors_entries(const InFile& file) {
   if (length > file.size() - 8) throw Malformed{"it is truncated inside its header"};
   std::string text(length, ' ');
   file.read_at(8, text.data(), length);
-  json j = json::parse(text, nullptr, false);
+  json j = parsed(text);
   if (!j.is_object()) bad("it is not a JSON object");
   uint64_t begin = 8 + length;
   std::vector<SafeEntry> out;
@@ -75,6 +113,7 @@ std::vector<SafeEntry> safetensors_entries(const InFile& file) {
     if (name == "__metadata__") continue;
     out.push_back(entry(name, value, begin, file.size() - begin));
   }
+  check_layout(out, begin, file.size());
   return out;
 }
 

@@ -1,12 +1,15 @@
 // The main function of a program made by `ein build --emit exe`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <cstdio>
+#include <cmath>
 #include <new>
 
 #include "runtime/files.h"
+#include "runtime/pool.h"
 #include "runtime/standalone_state.h"
+#include "runtime/streams.h"
 
 namespace ein {
 namespace {
@@ -14,11 +17,11 @@ namespace {
 enum Exit { kFine = 0, kUsage = 2, kFailed = 3 };  // as those of `ein run`
 
 int fail(const Image& image, const RuntimeError& e) {
-  std::fflush(stdout);
+  flush_output();
   std::string where = place_text(image, e.at);
   if (where.empty()) where = place_text(image, e.statement);
-  fmt::print(stderr, "error[{}]: {}\n", info(e.code).name, e.message);
-  if (!where.empty()) fmt::print(stderr, "  --> {}\n", where);
+  put_error(fmt::format("error[{}]: {}\n", info(e.code).name, e.message));
+  if (!where.empty()) put_error(fmt::format("  --> {}\n", where));
   return kFailed;
 }
 
@@ -33,15 +36,17 @@ std::string type_text(const Image::Input& input) {
 }
 
 int usage(const Image& image, const char* name, const std::string& problem) {
-  if (!problem.empty()) fmt::print(stderr, "{}: {}\n", name, problem);
-  std::string inputs;
+  std::string out = problem.empty() ? "" : fmt::format("{}: {}\n", name, problem);
+  out += fmt::format("usage: {}", name);
   for (const Image::Input& i : image.inputs) {
-    inputs += fmt::format(" {}={}", i.name, i.coords.empty() ? "VALUE" : "FILE");
+    out += fmt::format(" {}={}", i.name, i.coords.empty() ? "VALUE" : "FILE");
   }
-  fmt::print(problem.empty() ? stdout : stderr, "usage: {}{}\n", name, inputs);
-  for (const Image::Input& i : image.inputs) {
-    fmt::print(problem.empty() ? stdout : stderr, "  {}: {}\n", i.name, type_text(i));
+  out += "\n";
+  for (const Image::Input& i : image.inputs) out += fmt::format("  {}: {}\n", i.name, type_text(i));
+  for (const Image::Input& i : image.unused) {
+    out += fmt::format("  {}: {}, not needed\n", i.name, type_text(i));
   }
+  problem.empty() ? put(out) : put_error(out);
   return problem.empty() ? kFine : kUsage;
 }
 
@@ -60,10 +65,32 @@ std::optional<Tensor> scalar_of(const std::string& text, DType dtype) {
   if (error != std::errc{} || stop != end) return std::nullopt;
   if (is_float(dtype)) {
     t.set_float(0, real);
+    // A finite number stays one.
+    if (std::isfinite(real) && !std::isfinite(t.get_float(0))) return std::nullopt;
     return t;
   }
   t.set_int(0, whole);
   return t.get_int(0) == whole ? std::optional(t) : std::nullopt;
+}
+
+// `NAME=VALUE` or `NAME=FILE` as a value of that input, in `out`; otherwise the exit status.
+int read_given(const Image& image, const Image::Input& input, const std::string& value,
+               const char* program, Tensor& out) {
+  if (input.coords.empty()) {
+    auto scalar = scalar_of(value, input.dtype);
+    if (!scalar) {
+      return usage(image, program,
+                   fmt::format("`{}` is not a value of type {}", value, name_of(input.dtype)));
+    }
+    out = *scalar;
+    return kFine;
+  }
+  auto only = has_members(value) ? inspect_file(value, "") : FileHeader{};
+  std::string member = std::holds_alternative<RuntimeError>(only) ? input.name : "";
+  auto read = read_tensor(value, member, Wanted{input.dtype, input.coords.size()});
+  if (auto* e = std::get_if<RuntimeError>(&read)) return fail(image, *e);
+  out = std::move(std::get<Tensor>(read));
+  return kFine;
 }
 
 int run(StandaloneProgram& program, int argc, char** argv) {
@@ -76,27 +103,22 @@ int run(StandaloneProgram& program, int argc, char** argv) {
     if (given == "--help" || given == "-h") return usage(image, argv[0], "");
     size_t equals = given.find('=');
     std::string name = given.substr(0, equals);
-    size_t i = 0;
-    while (i < image.inputs.size() && image.inputs[i].name != name) ++i;
-    if (equals == std::string::npos || i == image.inputs.size()) {
+    auto find = [&](const std::vector<Image::Input>& in) {
+      return std::find_if(in.begin(), in.end(), [&](const auto& i) { return i.name == name; });
+    };
+    auto used = find(image.inputs), unused = find(image.unused);
+    if (equals == std::string::npos ||
+        (used == image.inputs.end() && unused == image.unused.end())) {
       return usage(image, argv[0], fmt::format("`{}` is not an input of the program", given));
     }
-    const Image::Input& input = image.inputs[i];
-    std::string value = given.substr(equals + 1);
-    if (input.coords.empty()) {
-      auto scalar = scalar_of(value, input.dtype);
-      if (!scalar) {
-        return usage(image, argv[0],
-                     fmt::format("`{}` is not a value of type {}", value, name_of(input.dtype)));
-      }
-      values[i] = *scalar;
-    } else {
-      auto only = has_members(value) ? inspect_file(value, "") : FileHeader{};
-      std::string member = std::holds_alternative<RuntimeError>(only) ? name : "";
-      auto read = read_tensor(value, member, Wanted{input.dtype, input.coords.size()});
-      if (auto* e = std::get_if<RuntimeError>(&read)) return fail(image, *e);
-      values[i] = std::move(std::get<Tensor>(read));
-    }
+    bool needed = used != image.inputs.end();
+    Tensor value;
+    int status =
+        read_given(image, needed ? *used : *unused, given.substr(equals + 1), argv[0], value);
+    if (status != kFine) return status;
+    if (!needed) continue;
+    auto i = static_cast<size_t>(used - image.inputs.begin());
+    values[i] = std::move(value);
     views[i] = view_of(values[i]);
   }
   Frame frame;
@@ -109,8 +131,7 @@ int run(StandaloneProgram& program, int argc, char** argv) {
     auto value = [&](uint32_t buffer) -> const Tensor& {
       return kept.emplace_back(value_of(image, frame, buffer));
     };
-    auto failed =
-        perform(e, value, [](const std::string& line) { std::fputs(line.c_str(), stdout); });
+    auto failed = perform(e, value, [](const std::string& line) { put(line); });
     if (failed) return fail(image, *failed);
   }
   return kFine;
@@ -120,14 +141,21 @@ int run(StandaloneProgram& program, int argc, char** argv) {
 }  // namespace ein
 
 extern "C" int ein_standalone_main(ein::StandaloneProgram* program, int argc, char** argv) {
+  ein::take_streams();
+  int status = 70;
   try {
-    int status = ein::run(*program, argc, argv);
-    return std::fflush(stdout) == 0 ? status : int{ein::kFailed};
+    status = ein::run(*program, argc, argv);
+    if (ein::Shortage few = ein::thread_shortage(); few.wanted > 0) {
+      ein::put_error(fmt::format("note: ran with {} thread{} instead of {}: {}\n", few.started,
+                                 few.started == 1 ? "" : "s", few.wanted, few.why));
+    }
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error[E0807]: out of memory\n");
-    return ein::kFailed;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", argv[0], e.what());
-    return 70;
+    ein::put_error("error[E0807]: out of memory\n");
+    status = ein::kFailed;
+  } catch (const std::exception& e) { ein::put_error(fmt::format("{}: {}\n", argv[0], e.what())); }
+  if (auto why = ein::lost_output()) {
+    ein::put_error("error[E0808]: cannot write to standard output: " + *why + "\n");
+    if (status != 70) status = ein::kFailed;
   }
+  return status;
 }

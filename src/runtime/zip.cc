@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/formats.h"
 
@@ -12,6 +13,8 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50,
                    kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr uint32_t kFull = 0xffffffff;  // "see the zip64 field"
+// How hard deflate tried, sizes behind the data, names in UTF-8.
+constexpr int kKnownFlags = 0x0006 | 0x0008 | 0x0800;
 constexpr uint64_t kMostDirectory = 64u << 20;
 constexpr uint64_t kBestRatio = 1032;  // deflate cannot do better
 
@@ -23,7 +26,7 @@ std::vector<unsigned char> bytes_at(const InFile& file, uint64_t offset, uint64_
 }
 
 struct Directory {
-  uint64_t offset = 0, size = 0;
+  uint64_t offset = 0, size = 0, count = 0;
 };
 
 Directory find_directory(const InFile& file) {
@@ -32,20 +35,27 @@ Directory find_directory(const InFile& file) {
   uint64_t window = std::min<uint64_t>(file.size(), 22 + 65535), begin = file.size() - window;
   std::vector<unsigned char> tail = bytes_at(file, begin, window);
   size_t at = tail.size() - 22;
-  while (little_at<uint32_t>(&tail[at]) != kEnd) {
+  while (little_at<uint32_t>(&tail[at]) != kEnd ||
+         little_at<uint16_t>(&tail[at + 20]) != tail.size() - at - 22) {
     if (at-- == 0) throw Malformed{"it is not an npz file, or it is truncated"};
   }
-  Directory d{little_at<uint32_t>(&tail[at + 16]), little_at<uint32_t>(&tail[at + 12])};
+  Directory d{little_at<uint32_t>(&tail[at + 16]), little_at<uint32_t>(&tail[at + 12]),
+              little_at<uint16_t>(&tail[at + 10])};
   uint64_t end = begin + at;
   if ((d.offset == kFull || d.size == kFull) && end >= 20) {
     std::vector<unsigned char> locator = bytes_at(file, end - 20, 20);
     if (little_at<uint32_t>(locator.data()) != kLocator64)
       throw Malformed{"its directory is damaged"};
-    std::vector<unsigned char> end64 = bytes_at(file, little_at<uint64_t>(&locator[8]), 56);
+    end = little_at<uint64_t>(&locator[8]);
+    std::vector<unsigned char> end64 = bytes_at(file, end, 56);
     if (little_at<uint32_t>(end64.data()) != kEnd64) throw Malformed{"its directory is damaged"};
-    d = {little_at<uint64_t>(&end64[48]), little_at<uint64_t>(&end64[40])};
+    d = {little_at<uint64_t>(&end64[48]), little_at<uint64_t>(&end64[40]),
+         little_at<uint64_t>(&end64[32])};
   }
-  if (d.size > kMostDirectory) throw Malformed{"its directory is damaged"};
+  // It lies right before the record that says where it lies.
+  if (d.size > kMostDirectory || d.offset > end || d.size != end - d.offset) {
+    throw Malformed{"its directory is damaged"};
+  }
   return d;
 }
 
@@ -68,6 +78,12 @@ void widen(ZipMember& m, const unsigned char* extra, size_t n) {
   }
 }
 
+// A checksum is one of all bytes, also of those that nobody asks for.
+void skip_rest(Source& in) {
+  char buffer[1 << 12];
+  while (in.left() > 0) in.read(buffer, std::min<uint64_t>(in.left(), sizeof buffer));
+}
+
 // The part of a file that a stored member is, with its checksum.
 class StoredSource : public Source {
  public:
@@ -79,7 +95,8 @@ class StoredSource : public Source {
   }
   uint64_t left() const override { return in_.left(); }
   void finish() override {
-    if (left() == 0 && sum_ != crc_) throw Malformed{"its checksum is wrong: the data is damaged"};
+    skip_rest(*this);
+    if (sum_ != crc_) throw Malformed{"its checksum is wrong: the data is damaged"};
   }
 
  private:
@@ -102,18 +119,13 @@ class InflateSource : public Source {
     if (n > left_) throw Malformed{"it is truncated"};
     auto* out = static_cast<Bytef*>(to);
     for (size_t done = 0; done < n;) {
-      if (z_.avail_in == 0) {
-        size_t more = std::min<uint64_t>(in_.left(), sizeof buffer_);
-        if (more == 0) throw Malformed{"it is truncated"};
-        in_.read(buffer_, more);
-        z_.next_in = buffer_;
-        z_.avail_in = static_cast<uInt>(more);
-      }
+      if (z_.avail_in == 0) refill();
       auto room = static_cast<uInt>(std::min<size_t>(n - done, 1u << 30));
       z_.next_out = out + done;
       z_.avail_out = room;
       int status = inflate(&z_, Z_NO_FLUSH);
       done += room - z_.avail_out;
+      ended_ = status == Z_STREAM_END;
       if (status != Z_OK && !(status == Z_STREAM_END && done == n)) {
         throw Malformed{"its compressed data is damaged"};
       }
@@ -123,11 +135,32 @@ class InflateSource : public Source {
   }
   uint64_t left() const override { return left_; }
   void finish() override {
-    if (left_ == 0 && sum_ != crc_) throw Malformed{"its checksum is wrong: the data is damaged"};
+    skip_rest(*this);
+    if (sum_ != crc_) throw Malformed{"its checksum is wrong: the data is damaged"};
+    // The stream ends where the directory says that it does, on both sides.
+    if (!ended_) {
+      Bytef none = 0;
+      if (z_.avail_in == 0) refill();
+      z_.next_out = &none;
+      z_.avail_out = 1;
+      ended_ = inflate(&z_, Z_NO_FLUSH) == Z_STREAM_END && z_.avail_out == 1;
+    }
+    if (!ended_ || z_.avail_in > 0 || in_.left() > 0) {
+      throw Malformed{"its compressed data is damaged"};
+    }
   }
 
  private:
+  void refill() {
+    size_t more = std::min<uint64_t>(in_.left(), sizeof buffer_);
+    if (more == 0) throw Malformed{"it is truncated"};
+    in_.read(buffer_, more);
+    z_.next_in = buffer_;
+    z_.avail_in = static_cast<uInt>(more);
+  }
+
   FileSource in_;
+  bool ended_ = false;
   uint64_t left_;
   uint32_t crc_;
   uLong sum_ = crc32_z(0, nullptr, 0);
@@ -149,7 +182,9 @@ std::vector<ZipMember> zip_members(const InFile& file) {
     if (all.size() - at - 46 < name + extra + comment) throw Malformed{"its directory is damaged"};
     ZipMember m;
     m.name.assign(reinterpret_cast<const char*>(p + 46), name);
-    if (little_at<uint16_t>(p + 8) & 1) throw Malformed{"it is encrypted"};
+    auto flags = little_at<uint16_t>(p + 8);
+    if (flags & 1) throw Malformed{"it is encrypted"};
+    if (flags & ~kKnownFlags) throw Malformed{"its directory is damaged: it has unknown flags"};
     m.method = little_at<uint16_t>(p + 10);
     m.crc = little_at<uint32_t>(p + 16);
     m.compressed = little_at<uint32_t>(p + 20);
@@ -159,13 +194,27 @@ std::vector<ZipMember> zip_members(const InFile& file) {
     out.push_back(std::move(m));
     at += 46 + name + extra + comment;
   }
-  if (at != all.size()) throw Malformed{"its directory is damaged"};
+  if (at != all.size() || out.size() % 0x10000 != d.count % 0x10000) {
+    throw Malformed{"its directory is damaged"};
+  }
+  std::set<std::string> names;
+  for (const ZipMember& m : out) {
+    if (!names.insert(m.name).second) {
+      throw Malformed{fmt::format("it has two members `{}`", m.name.substr(0, 100))};
+    }
+  }
   return out;
 }
 
 std::unique_ptr<Source> open_member(const InFile& file, const ZipMember& m) {
   std::vector<unsigned char> local = bytes_at(file, m.offset, 30);
   if (little_at<uint32_t>(local.data()) != kLocal) throw Malformed{"its directory is damaged"};
+  // The member says its own name and method too; where they differ, one of them is damaged.
+  std::vector<unsigned char> name = bytes_at(file, m.offset + 30, little_at<uint16_t>(&local[26]));
+  if (std::string(name.begin(), name.end()) != m.name ||
+      little_at<uint16_t>(&local[8]) != m.method) {
+    throw Malformed{"its directory is damaged"};
+  }
   uint64_t begin =
       m.offset + 30 + little_at<uint16_t>(&local[26]) + little_at<uint16_t>(&local[28]);
   if (begin > file.size() || m.compressed > file.size() - begin) throw Malformed{"it is truncated"};

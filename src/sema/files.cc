@@ -85,8 +85,10 @@ Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
   if (!s.files) return unsupported(s, span, "`load`", "no files are read here");
   auto found = s.files(span.file, *path, *member);
   if (const auto* error = std::get_if<RuntimeError>(&found)) {
-    auto& d = s.diags.error(Code::E0220, error->message);
-    d.primary(call.args.size() == 2 && has_members(*path) ? span : s[call.args[0]].span, "");
+    bool refused = error->code == Code::E0811;
+    auto& d = s.diags.error(refused ? Code::E0811 : Code::E0220, error->message);
+    bool member_wrong = call.args.size() == 2 && (has_members(*path) || is_csv(*path));
+    d.primary(member_wrong && !refused ? span : s[call.args[0]].span, "");
     if (error->message.ends_with("no such file"))
       d.help(
           "the file must be there when the program is compiled; a value that is supplied only when "

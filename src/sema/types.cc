@@ -1,14 +1,43 @@
 // Element types: literals that adapt, operands that must agree, tables.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "core/rewrite.h"
+#include "runtime/show.h"
 #include "sema/sema.h"
 
 namespace ein::sema {
 namespace {
+
+// Does a finite number stay one in that type?
+bool stays_finite(DType type, double value) {
+  Tensor t(type, {});
+  t.set_float(0, value);
+  return std::isfinite(t.get_float(0)) || !std::isfinite(value);
+}
+
+// The first literal that would become infinite in `to`; a rounded one is what was asked for.
+std::optional<double> too_large(const Sema& s, CoreId e, DType to) {
+  std::optional<double> out;
+  core::for_each_node(s.m, e, [&](CoreId x) {
+    const auto* f = core::get_if<core::FloatLit>(s.m, x);
+    if (f && !out && s.m[x].type == DType::F64 && !stays_finite(to, f->value)) out = f->value;
+  });
+  return out;
+}
+
+void report_too_large(Sema& s, double value, DType to, Span span) {
+  Tensor t(to, {});
+  t.set_float(0, to == DType::F16 ? 65504.0 : to == DType::BF16 ? 0x1.fep127 : 0x1.fffffep127);
+  s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", value, name_of(to)))
+      .primary(span, fmt::format("the largest `{}` is {}", name_of(to), show_scalar(t, 0)))
+      .help(to == DType::F32 ? "give it a wider type, as in `1e39 as f64`"
+                             : "give it a wider type, as in `1e6 as f32`");
+}
 
 // A literal expression computed in f64, computed again in `to` (decision 20: it takes the context's
 // type as a whole).
@@ -60,8 +89,19 @@ Value mismatch(Sema& s, const Value& v, DType to) {
 // Converts one scalar expression of an adapting value.
 CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
   if (v.typing == Typing::Float) {
+    if (auto large = too_large(s, e, to)) {
+      report_too_large(s, *large, to, v.span);
+      ok = false;
+      return e;
+    }
     std::unordered_map<CoreId, CoreId> memo;
     return retype(s, e, to, memo);
+  }
+  if (auto c = core::const_int(s.m, e);
+      c && is_float(to) && !stays_finite(to, static_cast<double>(*c))) {
+    report_too_large(s, static_cast<double>(*c), to, v.span);
+    ok = false;
+    return e;
   }
   if (auto c = core::const_int(s.m, e); c && !holds(to, *c)) {
     s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", *c, name_of(to)))

@@ -192,6 +192,36 @@ class Executable(Build):
             self.assertIn(message, done.stderr)
         self.assertIn("x: [f32; i]", run("--help").stdout)
 
+    def test_inputs_that_nothing_needs(self):
+        """Given or left out, as with `ein run`."""
+        run = self.exe("let x: f32;\nlet y: [f32; n];\nlet z: i32;\nlet s = sum[n](y[n]);\nprint(x);\n")
+        numpy.save(self.path("y.npy"), numpy.array([1.5], numpy.float32))
+        program = self.path("p.ein")
+        for exe, ein, status, err in (
+                (["x=2"], ["--set", "x=2"], 0, ""), (["x=2", "y=y.npy"], ["--set", "x=2", "--in", "y=y.npy"], 0, ""),
+                (["y=y.npy", "z=7", "x=2"], ["--set", "x=2", "--in", "y=y.npy", "--set", "z=7"], 0, ""),
+                (["x=2", "z=no"], ["--set", "x=2", "--set", "z=no"], 2, "`no` is not a value of type i32"),
+                (["x=2", "y=no.npy"], ["--set", "x=2", "--in", "y=no.npy"], 3, "there is no such file"),
+                (["x=2", "w=1"], ["--set", "x=2", "--set", "w=1"], 2, "`w"),
+                (["x=1e39"], ["--set", "x=1e39"], 2, "`1e39` is not a value of type f32")):
+            with self.subTest(exe):
+                made, ran = run(*exe), self.ein("run", program, *ein, cwd=self.folder.name)
+                self.assertEqual((made.returncode, made.stdout), (status, "2.0\n" if status == 0 else ""), made.stderr)
+                self.assertEqual((ran.returncode, ran.stdout), (made.returncode, made.stdout))
+                self.assertIn(err, made.stderr)
+                self.assertIn(err, ran.stderr)
+        self.assertIn("y: [f32; n], not needed", run("--help").stdout)
+
+    def test_output_that_gets_lost(self):
+        run = self.exe("print(1);\n")
+        self.assertEqual(run().stdout, "1\n")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([self.path("p")], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("error[E0808]: cannot write to standard output: No space left on device", done.stderr)
+        done = subprocess.run(["sh", "-c", 'exec "$0" >&-', self.path("p")], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3)
+
     def test_failures(self):
         run = self.exe('let n: i64;\nlet x[i in 0..3] = i;\nprint("before");\nassert(n != 2, "two");\nlet y = x[n];\nprint(y);\n')
         self.assertEqual(run("n=1").stdout, "before\n1\n")
@@ -245,7 +275,7 @@ class Stages(Build):
         self.check(["build", program, "-o", so], 2, "", "`false` could not link", env={"CC": "false"})
         self.check(["build", program, "-o", so], 0, "", env={"CC": "env gcc"})
         os.remove(so)
-        self.check(["build", program, "-o", "/nowhere/libp.so"], 2, "", "cannot write `/nowhere/libp.so.o`")
+        self.check(["build", program, "-o", "/nowhere/libp.so"], 2, "", "cannot write `/nowhere/libp.so`: there is no such folder")
         self.check(["build", program, "-o", so, "--show", "lose"], 2, "", "did you mean `loss`?")
         self.check(["build", program, "-o", so, "--name", "a b"], 2, "", "--name needs a C identifier")
         self.check(["build", "-c", "let x = y;", "-o", so], 1, "", "error[E0201]")

@@ -98,6 +98,49 @@ class Cache(Cli):
                 self.assertEqual(self.run_program(), (cold, MISS))
                 self.assertEqual(entry.read_bytes(), whole)  # repaired, and the same as the first time
 
+    def test_an_entry_under_another_name(self):
+        """Right in itself, and still not this program's."""
+        other = self.write("q.ein", PROGRAM.replace("0.5", "0.25"))
+        mine, _ = self.run_program()
+        entry = self.entries()[0]
+        theirs, _ = self.run_program(program=other)
+        self.assertNotEqual(mine, theirs)
+        misplaced = next(e for e in self.entries() if e != entry)
+        whole = entry.read_bytes()
+        entry.write_bytes(misplaced.read_bytes())
+        self.assertEqual(self.run_program(), (mine, MISS))
+        self.assertEqual(entry.read_bytes(), whole)
+
+    def noted(self, env=None):
+        done = self.ein("run", self.program, "--in", f"x={self.x}", "--cache-stats",
+                        env={"EINLANG_CACHE": str(self.cache), **(env or {})})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def test_a_folder_that_others_may_write_to(self):
+        cold, _ = self.run_program()
+        for mode in (0o777, 0o770, 0o1777, 0o722):
+            self.cache.chmod(mode)
+            out, err = self.noted()
+            self.assertEqual(out, cold)
+            self.assertEqual(err, f"note: the cache `{self.cache}` is not used: others may write to it "
+                                  f"(mode {mode & 0o777:03o}); `chmod go-w` changes that\n")
+        for mode in (0o700, 0o755, 0o500):
+            self.cache.chmod(mode)
+            self.assertEqual(self.run_program(), (cold, HIT))
+        self.cache.chmod(0o700)
+
+    def test_a_folder_of_somebody_else(self):
+        cold, _ = self.run_program("--no-cache")
+        if os.geteuid() == 0:
+            self.cache.mkdir()
+            os.chown(self.cache, 65534, -1)
+            folder = self.cache
+        else:
+            folder = "/usr"  # root's, and nobody else may write to it
+        out, err = self.noted({"EINLANG_CACHE": str(folder)})
+        self.assertEqual((out, err), (cold, f"note: the cache `{folder}` is not used: it belongs to another user\n"))
+
     def test_not_a_file(self):
         cold, _ = self.run_program()
         entry = self.entries()[0]

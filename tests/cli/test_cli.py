@@ -50,8 +50,8 @@ class Cli(unittest.TestCase):
         files.write_npy(pathlib.Path(self.path(name)), dtype, shape, cells)
         return self.path(name)
 
-    def ein(self, *args, stdin="", env=None):
-        return subprocess.run([EIN, *args], input=stdin, capture_output=True, text=True, timeout=60,
+    def ein(self, *args, stdin="", env=None, cwd=None):
+        return subprocess.run([EIN, *args], input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd,
                               env={**os.environ, **(env or {})})
 
     def check(self, args, status, out=None, err=None, **more):

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/render.h"
 
 namespace ein {
@@ -64,6 +65,16 @@ TEST(Diagnostics, PrimaryLabelComesFirst) {
   Diagnostic& d = diags.error(Code::E0201, "m").label(s.at("a"), "x").primary(s.at("b"), "y");
   EXPECT_TRUE(d.labels[0].primary);
   EXPECT_EQ(d.labels[0].text, "y");
+}
+
+TEST(Check, NamesTheFileWithinTheProject) {
+  EXPECT_EQ(within_project("/home/somebody/src/einlang/src/core/eval.cc"), "src/core/eval.cc");
+  EXPECT_EQ(within_project("src/core/eval.cc"), "src/core/eval.cc");
+  try {
+    internal_error("/build/here/src/core/eval.cc", 7, "a slot is not bound");
+  } catch (const InternalError& e) {
+    EXPECT_STREQ(e.what(), "src/core/eval.cc:7: a slot is not bound");
+  }
 }
 
 TEST(DidYouMean, FindsNearNamesOnly) {
