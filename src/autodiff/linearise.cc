@@ -59,6 +59,24 @@ ExprId below_binders(Module& m, ExprId e, size_t slots, size_t binders) {
   return core::substitute(m, e, std::vector<ExprId>(slots), static_cast<uint32_t>(slots + binders));
 }
 
+bool has_derivative(ReduceOp op) {
+  return op == ReduceOp::Sum || op == ReduceOp::Prod || op == ReduceOp::Max || op == ReduceOp::Min;
+}
+
+// The product of all factors but one, written out: as many multiplications as there are pairs.
+ExprId factors_but_one(Module& m, const Reduce& r) {
+  uint32_t other = r.first + 1;
+  std::vector<ExprId> with(other);
+  with[r.first] = core::slot(m, other);
+  auto moved = [&](ExprId e) { return core::substitute(m, e, with, other + 1); };
+  Reduce out = r;
+  out.first = other;
+  out.gate = core::apply(m, Op::Ne, {core::slot(m, other), core::slot(m, r.first)});
+  if (r.gate) out.gate = core::both(m, out.gate, moved(r.gate));
+  out.body = moved(r.body);
+  return core::reduce(m, std::move(out), m[r.body].span);
+}
+
 // Reverse accumulation over one scalar expression, a DAG: the coefficient of every active read, per
 // gate under which it is read.
 class Sweep {
@@ -97,8 +115,9 @@ class Sweep {
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
     if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, mode, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
-    if (const auto* r = std::get_if<Reduce>(&expr.node); r && r->op == ReduceOp::Sum && r->routes.empty())
-      return inner_sum(*r, mode, entries);
+    const auto* r = std::get_if<Reduce>(&expr.node);
+    bool inside = r && r->routes.empty() && (r->op == ReduceOp::Sum || r->over.size() == 1);
+    if (inside && has_derivative(r->op)) return inner_reduction(*r, mode, entries);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
     for (const auto& [gate, coef] : entries) {
       if (a->op == Op::Select) {
@@ -126,24 +145,42 @@ class Sweep {
     }
   }
 
-  // A sum that is no family of its own, because an index around it runs over data and has no closed
-  // bound: its terms with its binders.
-  void inner_sum(const Reduce& r, Mode mode, const std::map<ExprId, Coef>& entries) {
+  // A reduction that is no family of its own, because an index around it runs over data and has no
+  // closed bound: its terms with its binders.
+  void inner_reduction(const Reduce& r, Mode mode, const std::map<ExprId, Coef>& entries) {
     Sweep inner(m_, {r.body, mode}, type_, active_);
     inner.run();
     if (inner.problem) problem = inner.problem;
+    if (inner.terms.empty()) return;
+    ExprId taken = r.gate;
+    Coef others;
+    if (r.op == ReduceOp::Prod) others = typed({.num = factors_but_one(m_, r)});
+    if (r.op == ReduceOp::Max || r.op == ReduceOp::Min) taken = core::both(m_, taken, winner(r));
     for (const auto& [gate, coef] : entries) {
       for (const Term& t : inner.terms) {
         Term out = t;
         out.over.insert(out.over.begin(), r.over.begin(), r.over.end());
         out.names.insert(out.names.begin(), r.names.begin(), r.names.end());
         auto deeper = [&](ExprId e) { return below_binders(m_, e, r.first, out.over.size()); };
-        ExprId own = below_binders(m_, r.gate, r.first + r.over.size(), t.over.size());
-        out.gate = core::both(m_, core::both(m_, deeper(gate), own), t.gate);
-        out.coef = times(m_, {coef.zero, coef.scale, deeper(coef.num), deeper(coef.den)}, t.coef);
+        auto own = [&](ExprId e) {
+          return below_binders(m_, e, r.first + r.over.size(), t.over.size());
+        };
+        out.gate = core::both(m_, core::both(m_, deeper(gate), own(taken)), t.gate);
+        Coef around{coef.zero, coef.scale, deeper(coef.num), deeper(coef.den)};
+        Coef factor{others.zero, others.scale, own(others.num), own(others.den)};
+        out.coef = times(m_, times(m_, around, factor), t.coef);
         terms.push_back(std::move(out));
       }
     }
+  }
+
+  // Where the binder is the one that wins.
+  ExprId winner(const Reduce& r) {
+    Reduce select = r;
+    select.op = r.op == ReduceOp::Max ? ReduceOp::ArgMax : ReduceOp::ArgMin;
+    ExprId arg = core::cast(m_, core::reduce(m_, select, m_[r.body].span), DType::I64);
+    return core::apply(m_, Op::Eq,
+                       {core::slot(m_, r.first), below_binders(m_, arg, r.first, r.over.size())});
   }
 
   void call(const core::Call& c, const core::Expr& expr, Mode mode,
@@ -257,20 +294,6 @@ ExprId value_under(Module& m, ExprId body, ExprId gate) {
   }
 }
 
-// The product of all factors but one, written out: as many multiplications as there are pairs.
-ExprId factors_but_one(Module& m, const core::Clause& clause, const Reduce& r) {
-  uint32_t other = r.first + 1;
-  std::vector<ExprId> with(other);
-  with[r.first] = core::slot(m, other);
-  auto moved = [&](ExprId e) { return core::substitute(m, e, with, other + 1); };
-  Reduce out = r;
-  out.first = other;
-  out.gate = core::apply(m, Op::Ne, {core::slot(m, other), core::slot(m, r.first)});
-  if (r.gate) out.gate = core::both(m, out.gate, moved(r.gate));
-  out.body = moved(r.body);
-  return core::reduce(m, std::move(out), m[clause.body].span);
-}
-
 // The product of all factors but one, exact when factors are zero: exclusive prefix times exclusive
 // suffix, each a recurrence over the binder.
 ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r) {
@@ -287,7 +310,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
                     ? core::hoist(m, text(m[id].name) + "_factor", factor, {}, facts, names,
                                   m[clause.body].span)
                     : ExprId{};
-  if (!read) return factors_but_one(m, clause, r);
+  if (!read) return factors_but_one(m, r);
   FamilyId factors = core::get_if<Access>(m, read)->family;
   const std::vector<ExprId> at = core::get_if<Access>(m, read)->at;
   auto last = static_cast<uint32_t>(at.size() - 1);
@@ -334,20 +357,12 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
 Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
                        Mode mode, const Active& active) {
   Linear out;
-  switch (r.op) {
-    case ReduceOp::Sum:
-    case ReduceOp::Prod:
-    case ReduceOp::Max:
-    case ReduceOp::Min: break;
-    case ReduceOp::All:
-    case ReduceOp::Any:
-    case ReduceOp::ArgMax:
-    case ReduceOp::ArgMin:
-      if (has_active_read(m, r.body, mode, active)) {
-        out.problem =
-            NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
-      }
-      return out;
+  if (!has_derivative(r.op)) {
+    if (has_active_read(m, r.body, mode, active)) {
+      out.problem =
+          NotDifferentiable{std::string("`") + core::name_of(r.op) + "`", m[clause.body].span};
+    }
+    return out;
   }
   Sweep sweep(m, {r.body, mode}, m[r.body].type, active);
   sweep.run();

@@ -225,6 +225,12 @@ ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, 
   });
 }
 
+bool has_reduce(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
+  return found;
+}
+
 bool reads_values(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) { found |= get_if<Access>(m, x) != nullptr; });

@@ -37,6 +37,7 @@ ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, 
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot);
 // Whether some cell of a family is read in it.
 bool reads_values(const Module& m, ExprId e);
+bool has_reduce(const Module& m, ExprId e);
 // Evaluating it may fail, so it relies on the conditions around it: it reads a family or calls a
 // function, or divides integers.
 bool may_fail(const Module& m, ExprId e);

@@ -182,10 +182,12 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   return true;
 }
 
-// The equality `gate` of i64 values as a form that is zero where it holds.
+// The equality `gate` of i64 values as a form that is zero where it holds. What has reductions in it
+// stays where it is: put elsewhere, their binders would be numbered for another depth.
 std::optional<AffineForm> equality(Module& m, ExprId gate) {
   const auto* a = get_if<Apply>(m, gate);
   if (!a || a->op != Op::Eq || m[a->args[0]].type != DType::I64) return std::nullopt;
+  if (has_reduce(m, gate)) return std::nullopt;
   return affine_form(m, sub(m, a->args[0], a->args[1]));
 }
 

@@ -127,17 +127,11 @@ bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   return (used & (used + 1)) == 0;
 }
 
-bool reduces(const Module& m, ExprId e) {
-  bool found = false;
-  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
-  return found;
-}
-
 // A definition with reductions read at an index that has some: inside the definition's they would
 // be computed again and again, with binders numbered for another depth.
 bool nests(const Module& m, ExprId definition, const std::vector<ExprId>& at) {
-  auto deep = [&](ExprId e) { return reduces(m, e); };
-  return std::any_of(at.begin(), at.end(), deep) && reduces(m, definition);
+  auto deep = [&](ExprId e) { return has_reduce(m, e); };
+  return std::any_of(at.begin(), at.end(), deep) && has_reduce(m, definition);
 }
 
 bool may_inline(const Module& m, const Family& f, const Clause& clause,

@@ -105,7 +105,18 @@ struct Isolation : Operands {
       terms[static_cast<size_t>(into)].conds.push_back(cond);
       masked = true;
     }
-    return true;
+    return std::all_of(terms.begin(), terms.end(), [&](Term& t) { return guarded(t, parts); });
+  }
+
+  // Each term is computed on its own, so a read that relies on a condition takes it along.
+  bool guarded(Term& t, const std::vector<ExprId>& conds) {
+    if (total(m, value(t), facts, Overflow::Wraps)) return true;
+    for (ExprId cond : conds) {
+      bool own = (m[cond].free & ~t.slots) == 0 && (m[cond].free & binders) != 0;
+      bool has = std::find(t.conds.begin(), t.conds.end(), cond) != t.conds.end();
+      if (own && !has) t.conds.push_back(cond);
+    }
+    return total(m, value(t), facts, Overflow::Wraps);
   }
 
   // A sum over some binders, as a family; an invalid id when it has no closed extents.

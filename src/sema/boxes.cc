@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <list>
+#include <set>
 
 #include "sema/sema.h"
 
@@ -120,6 +121,39 @@ class Pieces {
   std::vector<Place> wide_;
 };
 
+// A hole that only small extents have: `1..n` and `0..n - 1` cover everything but for n = 1. That is
+// checked at entry, like everything that extents decide (decision 13).
+bool closes_when_large(Sema& s, const Box& box) {
+  constexpr int64_t kLarge = 64;
+  core::Facts facts = entry_facts(s);
+  std::set<CoreId> extents;
+  for (const core::Range& r : box) {
+    for (CoreId end : {r.lo, r.hi}) {
+      core::for_each_node(s.m, end, [&](CoreId e) {
+        if (core::get_if<core::ParamRef>(s.m, e)) extents.insert(e);
+      });
+    }
+  }
+  for (CoreId e : extents) {
+    core::assume(s.m, core::apply(s.m, core::Op::Ge, {e, core::int_lit(s.m, kLarge)}), facts);
+  }
+  return std::any_of(box.begin(), box.end(),
+                     [&](const core::Range& r) { return empty_range(s, r, facts); });
+}
+
+void demand_empty(Sema& s, const Definition& d, const Box& box,
+                  const std::vector<core::Coord>& coords) {
+  CoreId empty;
+  for (const core::Range& r : box) {
+    CoreId none = core::apply(s.m, core::Op::Le, {r.hi, r.lo});
+    empty = empty ? core::apply(s.m, core::Op::Or, {empty, none}) : none;
+  }
+  constrain(s, empty,
+            fmt::format("{} has a hole: nothing defines {}{}", quoted(d.name.symbol),
+                        text(d.name.symbol), show_box(s, box, coords)),
+            d.name.span, {});
+}
+
 void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
                  const std::vector<core::Coord>& coords) {
   std::vector<Box> left(1);
@@ -137,6 +171,11 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
     }
     left = std::move(next);
   }
+  std::erase_if(left, [&](const Box& box) {
+    bool closes = closes_when_large(s, box);
+    if (closes) demand_empty(s, d, box, coords);
+    return closes;
+  });
   if (left.empty()) return;
   auto& e = s.diags.error(Code::E0401,
                           fmt::format("{} has a hole: nothing defines {}{}", quoted(d.name.symbol),
