@@ -75,6 +75,7 @@ class Differentiator {
     }
     // What was inlined last may have left a sum over an index that its body no longer mentions.
     for (FamilyId id : made) simplify(m_, id);
+    drop_marks(m_);
     start_at_seeds(m_, made);
   }
 

@@ -99,7 +99,7 @@ class Forward {
     f.name = fresh_name(m_, along_ ? "d_" + name + "_along_" + along_->name
                                    : "d_" + name + "_d_" + text(m_[sweep_.den()].name));
     f.dtype = tangent_type(m_, id);
-    f.generated = true;
+    f.generated = f.tangent = true;
     f.span = m_[id].span;
     f.coords = m_[id].coords;
     std::set<Symbol> taken;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "core/build.h"
@@ -16,18 +17,19 @@ using core::Op;
 
 namespace {
 
-// Forward, over the body of one function. Zeros and ones are structural, as in rules.h.
+// Forward, over the body of one function, given the tangents of its parameters (those without one
+// stand still). Zeros and ones are structural, as in rules.h.
 class Tangent {
  public:
-  Tangent(Module& m, uint32_t param, std::optional<NotDifferentiable>& problem)
-      : m_(m), param_(param), problem_(problem) {}
+  Tangent(Module& m, std::map<uint32_t, Coef> moving, std::optional<NotDifferentiable>& problem)
+      : m_(m), moving_(std::move(moving)), problem_(problem) {}
 
   Coef of(ExprId e) {
     if (auto it = memo_.find(e); it != memo_.end()) return it->second;
     const core::Expr x = m_[e];  // a copy: derivatives add nodes
     Coef out{.zero = true};
     if (const auto* a = std::get_if<core::Arg>(&x.node)) {
-      out.zero = a->n != param_;
+      if (auto it = moving_.find(a->n); it != moving_.end()) out = it->second;
     } else if (const auto* c = std::get_if<core::Call>(&x.node)) {
       if (is_float(x.type)) out = call(*c, x);
     } else if (const auto* n = std::get_if<Apply>(&x.node)) {
@@ -37,13 +39,13 @@ class Tangent {
   }
 
  private:
-  // The parameter reaches the value of `e`, through integers and booleans too; the condition of an
-  // `if` is control, and nothing passes `stop`.
+  // A parameter that moves reaches the value of `e`, through integers and booleans too; the
+  // condition of an `if` is control, and nothing passes `stop`.
   bool reaches(ExprId e) {
     if (auto it = reaches_.find(e); it != reaches_.end()) return it->second;
     bool out = false;
     const core::Node& n = m_[e].node;
-    if (const auto* arg = std::get_if<core::Arg>(&n)) out = arg->n == param_;
+    if (const auto* arg = std::get_if<core::Arg>(&n)) out = moving_.contains(arg->n);
     if (const auto* c = std::get_if<core::Call>(&n)) {
       for (ExprId a : c->args) out |= reaches(a);
     }
@@ -66,21 +68,28 @@ class Tangent {
     return {.num = core::cast(m_, value(m_, c, from), to)};
   }
 
+  // One call for one call, however many arguments move: a function that calls itself would
+  // otherwise be followed along every path from a parameter to a parameter.
   Coef call(const core::Call& c, const core::Expr& x) {
-    Coef out{.zero = true};
+    std::vector<size_t> moving;
     for (size_t k = 0; k < c.args.size(); ++k) {
-      DType type = m_[c.args[k]].type;
-      if (!is_float(type)) {
+      if (!is_float(m_[c.args[k]].type)) {
         if (reaches(c.args[k])) fail(integer_argument(m_, c.function, k, x.span));
-        continue;
+      } else if (!of(c.args[k]).zero) {
+        moving.push_back(k);
       }
-      Coef inner = of(c.args[k]);
-      if (inner.zero) continue;
-      FunctionId slope = partial_function(m_, c.function, k, problem_);
-      Coef outer{.num = core::call(m_, slope, c.args)};
-      out = plus(m_, out, times(m_, outer, converted(inner, type, x.type)), x.type);
     }
-    return out;
+    if (moving.empty()) return {.zero = true};
+    if (moving.size() == 1) {
+      ExprId arg = c.args[moving[0]];
+      FunctionId slope = partial_function(m_, c.function, moving[0], problem_);
+      Coef outer{.num = core::call(m_, slope, c.args)};
+      return times(m_, outer, converted(of(arg), m_[arg].type, x.type));
+    }
+    std::vector<ExprId> args = c.args;
+    for (size_t k : moving) args.push_back(value(m_, of(c.args[k]), m_[c.args[k]].type));
+    FunctionId along = directional_function(m_, c.function, moving, problem_);
+    return {.num = core::call(m_, along, std::move(args))};
   }
 
   Coef apply(ExprId e, const Apply& n, const core::Expr& x) {
@@ -114,7 +123,7 @@ class Tangent {
   }
 
   Module& m_;
-  uint32_t param_;
+  std::map<uint32_t, Coef> moving_;
   std::optional<NotDifferentiable>& problem_;
   std::unordered_map<ExprId, Coef> memo_;
   std::unordered_map<ExprId, bool> reaches_;
@@ -131,19 +140,61 @@ Symbol fresh_function_name(const Module& m, const std::string& base) {
 
 }  // namespace
 
+namespace {
+
+// `f` with another name, no derivatives and, until it is known, a body of zero: it may call itself.
+core::Function derived(Module& m, FunctionId f, const std::string& name) {
+  core::Function d = m.functions[f];
+  d.partials.clear();
+  d.along.clear();
+  d.name = fresh_function_name(m, name);
+  d.body = core::number(m, 0, d.result);
+  return d;
+}
+
+void define(Module& m, FunctionId id, FunctionId of, std::map<uint32_t, Coef> moving,
+            std::optional<NotDifferentiable>& problem) {
+  Tangent tangent(m, std::move(moving), problem);
+  Coef body = tangent.of(m.functions[of].body);
+  if (!body.zero) m.functions[id].body = value(m, body, m.functions[id].result);
+}
+
+}  // namespace
+
 FunctionId partial_function(Module& m, FunctionId f, size_t k,
                             std::optional<NotDifferentiable>& problem) {
   m.functions[f].partials.resize(m.functions[f].params.size());
   if (FunctionId made = m.functions[f].partials[k]) return made;
-  core::Function d = m.functions[f];
-  d.partials.clear();
-  d.name = fresh_function_name(m, fmt::format("d_{}_d_{}", text(d.name), text(d.params[k].name)));
-  d.body = core::number(m, 0, d.result);  // until it is known: the function may call itself
-  FunctionId id = m.functions.add(std::move(d));
+  const core::Function& of = m.functions[f];
+  std::string name = fmt::format("d_{}_d_{}", text(of.name), text(of.params[k].name));
+  FunctionId id = m.functions.add(derived(m, f, name));
   m.functions[f].partials[k] = id;
-  Tangent tangent(m, static_cast<uint32_t>(k), problem);
-  Coef body = tangent.of(m.functions[f].body);
-  if (!body.zero) m.functions[id].body = value(m, body, m.functions[id].result);
+  define(m, id, f, {{static_cast<uint32_t>(k), Coef{}}}, problem);
+  return id;
+}
+
+FunctionId directional_function(Module& m, FunctionId f, const std::vector<size_t>& moving,
+                                std::optional<NotDifferentiable>& problem) {
+  if (auto made = m.functions[f].along.find(moving); made != m.functions[f].along.end())
+    return made->second;
+  std::string name = fmt::format("d_{}_along", text(m.functions[f].name));
+  for (size_t k : moving) name += "_" + text(m.functions[f].params[k].name);
+  core::Function d = derived(m, f, name);
+  for (size_t k : moving) {
+    std::string base = "d_" + text(d.params[k].name), unused = base;
+    auto taken = [&](const auto& p) { return text(p.name) == unused; };
+    for (int n = 1; std::any_of(d.params.begin(), d.params.end(), taken); ++n)
+      unused = base + "_" + std::to_string(n);
+    d.params.push_back({intern(unused), d.params[k].type});
+  }
+  auto first = static_cast<uint32_t>(m.functions[f].params.size());
+  FunctionId id = m.functions.add(std::move(d));
+  m.functions[f].along[moving] = id;
+  std::map<uint32_t, Coef> tangents;
+  for (uint32_t i = 0; i < moving.size(); ++i) {
+    tangents[static_cast<uint32_t>(moving[i])] = {.num = core::argument(m, id, first + i)};
+  }
+  define(m, id, f, std::move(tangents), problem);
   return id;
 }
 

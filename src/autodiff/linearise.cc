@@ -354,6 +354,27 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   return core::mul(m, running("_before", -1), running("_after", 1));
 }
 
+// A family of winners, just made: the one that an earlier derivative made, where there is one.
+ExprId same_winner(Module& m, ExprId read) {
+  const Access made = *core::get_if<Access>(m, read);
+  core::Family& f = m.families[made.family];
+  f.winner = true;
+  auto same = [&](const core::Clause& a, const core::Clause& b) {
+    auto equal = [](const core::Range& x, const core::Range& y) {
+      return x.lo == y.lo && x.hi == y.hi;
+    };
+    return a.body == b.body && std::equal(a.box.begin(), a.box.end(), b.box.begin(), equal);
+  };
+  for (uint32_t i = 0; i < made.family.v; ++i) {
+    const core::Family& other = m[FamilyId(i)];
+    if (other.winner && other.rank() == f.rank() &&
+        std::equal(other.clauses.begin(), other.clauses.end(), f.clauses.begin(), f.clauses.end(),
+                   same))
+      return core::access(m, FamilyId(i), made.at, m[read].span);
+  }
+  return read;
+}
+
 Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r,
                        Mode mode, const Active& active) {
   Linear out;
@@ -387,7 +408,7 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
                               core::clause_facts(m, clause), core::coordinate_names(family),
                               m[clause.body].span);
     EIN_CHECK(read.valid(), "argmax over a clause without closed bounds");
-    m.families[core::get_if<Access>(m, read)->family].winner = true;
+    read = same_winner(m, read);
     ExprId is_winner =
         core::apply(m, Op::Eq, {core::slot(m, r.first), core::cast(m, read, DType::I64)});
     gate = core::both(m, gate, is_winner);

@@ -62,7 +62,7 @@ class Transposer {
     Family f;
     f.name = fresh_name(m_, "d_" + text(m_[sweep_.num()].name) + "_d_" + text(m_[id].name));
     f.dtype = tangent_type(m_, id);
-    f.generated = true;
+    f.generated = f.tangent = true;
     f.span = m_[id].span;
     std::set<Symbol> own;
     for (const Coord& c : m_[id].coords) own.insert(c.name);

@@ -30,6 +30,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -178,6 +179,8 @@ struct Family {
   // Which index wins a max, where a derivative passes on the winner's: control, and so a constant
   // for further derivatives, unlike an argmax of the program that becomes a float.
   bool winner = false;
+  // An adjoint or a tangent: where its gates fail it is zero by structure, whatever multiplies it.
+  bool tangent = false;
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
@@ -190,6 +193,8 @@ struct Function {
   DType result = DType::F32;
   ExprId body;  // of literals, Arg, Affine, Apply and Call
   std::vector<FunctionId> partials;  // by parameter: the derivative, where autodiff has made it
+  // By the parameters that move, two or more: the derivative along their tangents, further parameters.
+  std::map<std::vector<size_t>, FunctionId> along;
   Span span;
 };
 // Calls inside calls, on both back ends; one more is a run-time error.

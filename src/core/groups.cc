@@ -222,8 +222,8 @@ class Scheduler {
     return ok;
   }
 
-  // Members in an order in which each shares a read with an earlier one where there is any (families
-  // in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
+  // Members in an order in which each shares a read with an earlier one where there is any
+  // (families in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component, const Graph& inner) {
     std::vector<FamilyId> order;
     std::set<FamilyId> in;

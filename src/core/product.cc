@@ -11,6 +11,11 @@ void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
     out.negative = !out.negative;
     return flatten(m, a->args[0], inverse, out);
   }
+  if (a && a->op == Op::Tangent) {  // of a product: some factor of it, marked itself, or a number
+    const auto* inner = get_if<Apply>(m, a->args[0]);
+    if (inner && (inner->op == Op::Mul || inner->op == Op::Div || inner->op == Op::Neg))
+      return flatten(m, a->args[0], inverse, out);
+  }
   if (a && (a->op == Op::Mul || (a->op == Op::Div && !inverse))) {
     flatten(m, a->args[0], inverse, out);
     return flatten(m, a->args[1], inverse != (a->op == Op::Div), out);

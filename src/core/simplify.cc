@@ -1,6 +1,7 @@
 #include "core/simplify.h"
 
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "core/build.h"
@@ -55,8 +56,18 @@ ExprId lift_gate(Module& m, ExprId e) {
   return gated(m, all_of(m, outside), reduce(m, r, m[e].span));
 }
 
+// A factor that leaves 0 as it is, whatever it reads.
+bool keeps_zero(Module& m, ExprId e, bool divides, const Facts& facts) {
+  if (const auto* lit = get_if<FloatLit>(m, e))
+    return std::isfinite(lit->value) && !(divides && lit->value == 0);
+  const auto* a = get_if<Apply>(m, e);
+  bool counts = a && a->op == Op::Cast && m[a->args[0]].type == DType::I64 &&
+                (m[e].type == DType::F32 || m[e].type == DType::F64);
+  return counts && (!divides || proves_lt(m, int_lit(m, 0), a->args[0], facts));
+}
+
 // sum[j, k](x[j]) = n · sum[j](x[j]) when nothing depends on k, which takes n values.
-ExprId count_unused(Module& m, ExprId e) {
+ExprId count_unused(Module& m, ExprId e, bool tangent, const Facts& facts) {
   const auto* in = get_if<Reduce>(m, e);
   if (!in || in->op != ReduceOp::Sum || !is_float(m[e].type)) return e;
   Reduce r = *in;
@@ -69,7 +80,8 @@ ExprId count_unused(Module& m, ExprId e) {
     // A range that depends on other binders of this sum would leave their scope.
     bool dependent = ((m[r.over[k].lo].free | m[r.over[k].hi].free) & binders_of(r)) != 0;
     if (used || dependent) continue;
-    ExprId count = sub(m, r.over[k].hi, r.over[k].lo);
+    const Range counted = r.over[k];
+    ExprId count = sub(m, counted.hi, counted.lo);
     if (!proves_nonnegative(m, affine_form(m, count), {}))
       count = apply(m, Op::Max, {count, int_lit(m, 0)});
     std::vector<ExprId> with(r.first + r.over.size());
@@ -84,21 +96,16 @@ ExprId count_unused(Module& m, ExprId e) {
     r.gate = put(r.gate);
     r.body = put(r.body);
     ExprId times = cast(m, count, m[e].type);
-    if (r.routes.empty()) return mul(m, reduce(m, r, m[e].span), times);
+    if (r.routes.empty()) {
+      ExprId sum = reduce(m, r, m[e].span);
+      ExprId out = mul(m, tangent ? mark_tangent(m, sum) : sum, times);
+      // No cells at all are 0, even where each of them would be infinite.
+      return keeps_zero(m, sum, false, facts) ? out : gated(m, has_cells(m, {counted}, facts), out);
+    }
     r.body = mul(m, r.body, times);  // a routed sum stays the whole body of its clause
     return reduce(m, r, m[e].span);
   }
   return e;
-}
-
-// A factor that leaves 0 as it is, whatever it reads.
-bool keeps_zero(Module& m, ExprId e, bool divides, const Facts& facts) {
-  if (const auto* lit = get_if<FloatLit>(m, e))
-    return std::isfinite(lit->value) && !(divides && lit->value == 0);
-  const auto* a = get_if<Apply>(m, e);
-  bool counts = a && a->op == Op::Cast && m[a->args[0]].type == DType::I64 &&
-                (m[e].type == DType::F32 || m[e].type == DType::F64);
-  return counts && (!divides || proves_lt(m, int_lit(m, 0), a->args[0], facts));
 }
 
 ExprId pull_factors(Module& m, ExprId e, const Facts& facts) {
@@ -130,59 +137,148 @@ ExprId pull_factors(Module& m, ExprId e, const Facts& facts) {
   return p.negative ? neg(m, v) : v;
 }
 
-ExprId step(Module& m, ExprId e, const Facts& facts) {
-  const Expr expr = m[e];
-  Gated g;
-  if (const auto* a = std::get_if<Apply>(&expr.node)) {
-    if (a->op == Op::Mul || a->op == Op::Div) {
-      for (size_t k = 0; k < (a->op == Op::Mul ? 2u : 1u); ++k) {
-        if (!as_gated(m, a->args[k], g)) continue;
-        std::vector<ExprId> args = a->args;
-        args[k] = g.value;
-        return gated(m, g.gate, step(m, apply(m, a->op, args, expr.span), facts));
+// One family's clauses, node by node with whether the node is a tangent where it stands.
+class Simplifier {
+ public:
+  Simplifier(Module& m, const Facts& facts) : m_(m), facts_(facts) {}
+
+  ExprId visit(ExprId e, bool tangent) {
+    auto key = std::pair{e, tangent};
+    if (auto it = memo_.find(key); it != memo_.end()) return it->second;
+    ExprId out = fresh(e, tangent);
+    memo_[key] = out;
+    return out;
+  }
+
+ private:
+  ExprId fresh(ExprId e, bool tangent) {
+    const Expr expr = m_[e];
+    if (const auto* a = std::get_if<Apply>(&expr.node)) {
+      if (a->op == Op::Tangent) {
+        ExprId inside = visit(a->args[0], true);
+        return tangent ? inside : mark_tangent(m_, inside);
       }
+      std::vector<ExprId> args;
+      for (size_t k = 0; k < a->args.size(); ++k)
+        args.push_back(visit(a->args[k], tangent && passes(*a, k)));
+      if (args == a->args) return step(e, tangent);
+      ExprId out = a->op == Op::Cast ? cast(m_, args[0], expr.type, expr.span)
+                                     : apply(m_, a->op, std::move(args), expr.span);
+      return step(out, tangent);
     }
-    if (a->op == Op::Neg && as_gated(m, a->args[0], g)) return gated(m, g.gate, neg(m, g.value));
-    Gated other;
-    if ((a->op == Op::Add || a->op == Op::Sub) && as_gated(m, a->args[0], g) &&
-        as_gated(m, a->args[1], other) && g.gate == other.gate) {
-      return gated(m, g.gate, apply(m, a->op, {g.value, other.value}, expr.span));
+    if (const auto* r = std::get_if<Reduce>(&expr.node)) {
+      Reduce out = *r;
+      for (Range& o : out.over) o = {visit(o.lo, false), visit(o.hi, false)};
+      for (Route& o : out.routes) o.to = visit(o.to, false);
+      if (out.gate) out.gate = visit(out.gate, false);
+      out.body = visit(out.body, tangent && r->op == ReduceOp::Sum);
+      return step(reduce(m_, std::move(out), expr.span), tangent);
     }
-    if (a->op == Op::Add && as_gated(m, a->args[1], g)) {  // (x + gated) + gated
-      const auto* left = get_if<Apply>(m, a->args[0]);
-      if (left && left->op == Op::Add && as_gated(m, left->args[1], other) &&
-          g.gate == other.gate) {
-        return add(m, left->args[0], gated(m, g.gate, add(m, other.value, g.value)), expr.span);
-      }
-    }
-    Gated outer;
-    if (as_gated(m, e, outer) && as_gated(m, outer.value, g)) {
-      return gated(m, both(m, outer.gate, g.gate), g.value);
+    return map_children(m_, e, [&](ExprId child) { return visit(child, false); });
+  }
+
+  // Operand k of a tangent is one.
+  bool passes(const Apply& a, size_t k) const {
+    switch (a.op) {
+      case Op::Add:
+      case Op::Sub:
+      case Op::Neg: return true;
+      case Op::Cast: return is_float(m_[a.args[0]].type);
+      case Op::Select: return k > 0;
+      default: return false;
     }
   }
-  if (const auto* r = std::get_if<Reduce>(&expr.node);
-      r && r->op == ReduceOp::Sum && as_gated(m, r->body, g)) {
-    Reduce out = *r;
-    out.gate = both(m, r->gate, g.gate);
-    out.body = g.value;
-    return reduce(m, std::move(out), expr.span);
+
+  // A gated tangent among the operands of a product: as `e` where that stands.
+  bool gated_tangent(ExprId e, bool tangent, Gated& out) {
+    ExprId inside = unmarked(m_, e);
+    return (tangent || inside != e) && as_gated(m_, inside, out);
   }
-  if (ExprId lifted = lift_gate(m, e); lifted != e) return lifted;
-  if (ExprId counted = count_unused(m, e); counted != e) return counted;
-  return pull_factors(m, e, facts);
-}
+
+  ExprId tangent_of(ExprId e, bool inside) { return inside ? e : mark_tangent(m_, e); }
+
+  ExprId step(ExprId e, bool tangent) {
+    const Expr expr = m_[e];
+    Gated g;
+    if (const auto* a = std::get_if<Apply>(&expr.node)) {
+      if (a->op == Op::Mul || a->op == Op::Div) {
+        for (size_t k = 0; k < (a->op == Op::Mul ? 2u : 1u); ++k) {
+          if (!gated_tangent(a->args[k], false, g)) continue;
+          std::vector<ExprId> args = a->args;
+          args[k] = mark_tangent(m_, g.value);
+          ExprId value = step(apply(m_, a->op, args, expr.span), true);
+          return tangent_of(gated(m_, g.gate, value), tangent);
+        }
+      }
+      if (a->op == Op::Neg && gated_tangent(a->args[0], tangent, g))
+        return tangent_of(gated(m_, g.gate, neg(m_, g.value)), tangent);
+      Gated other;
+      if ((a->op == Op::Add || a->op == Op::Sub) && as_gated(m_, a->args[0], g) &&
+          as_gated(m_, a->args[1], other) && g.gate == other.gate) {
+        return gated(m_, g.gate, apply(m_, a->op, {g.value, other.value}, expr.span));
+      }
+      if (a->op == Op::Add && as_gated(m_, a->args[1], g)) {  // (x + gated) + gated
+        const auto* left = get_if<Apply>(m_, a->args[0]);
+        if (left && left->op == Op::Add && as_gated(m_, left->args[1], other) &&
+            g.gate == other.gate) {
+          ExprId first = left->args[0];
+          return add(m_, first, gated(m_, g.gate, add(m_, other.value, g.value)), expr.span);
+        }
+      }
+      Gated outer;
+      if (as_gated(m_, e, outer) && as_gated(m_, unmarked(m_, outer.value), g)) {
+        ExprId value =
+            outer.value == unmarked(m_, outer.value) ? g.value : mark_tangent(m_, g.value);
+        return gated(m_, both(m_, outer.gate, g.gate), value);
+      }
+    }
+    if (const auto* r = std::get_if<Reduce>(&expr.node);
+        r && r->op == ReduceOp::Sum && as_gated(m_, unmarked(m_, r->body), g)) {
+      Reduce out = *r;
+      out.gate = both(m_, r->gate, g.gate);
+      out.body = r->body == unmarked(m_, r->body) ? g.value : mark_tangent(m_, g.value);
+      return reduce(m_, std::move(out), expr.span);
+    }
+    if (ExprId lifted = lift_gate(m_, e); lifted != e) return lifted;
+    if (ExprId counted = count_unused(m_, e, tangent, facts_); counted != e) return counted;
+    return pull_factors(m_, e, facts_);
+  }
+
+  Module& m_;
+  const Facts& facts_;  // of the clause
+  std::map<std::pair<ExprId, bool>, ExprId> memo_;
+};
 
 }  // namespace
 
 void simplify(Module& m, FamilyId id) {
+  bool tangent = m[id].tangent;
   for (Clause& c : m.families[id].clauses) {
     const Facts facts = clause_facts(m, c);
     for (ExprId before; before != c.body;) {
       before = c.body;
-      c.body = rewrite(m, c.body, [&](ExprId e) { return step(m, e, facts); });
+      c.body = Simplifier(m, facts).visit(c.body, tangent);
     }
   }
   solve_gates(m, id);
+}
+
+ExprId mark_tangent(Module& m, ExprId e) {
+  bool needless = !get_if<Apply>(m, e) && !get_if<Reduce>(m, e);
+  return needless || unmarked(m, e) != e ? e : apply(m, Op::Tangent, {e}, m[e].span);
+}
+
+ExprId unmarked(const Module& m, ExprId e) {
+  const auto* a = get_if<Apply>(m, e);
+  return a && a->op == Op::Tangent ? a->args[0] : e;
+}
+
+void drop_marks(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    rewrite_family(m, FamilyId(i), [&](ExprId root) {
+      return rewrite(m, root, [&](ExprId e) { return unmarked(m, e); });
+    });
+  }
 }
 
 }  // namespace ein::core

@@ -9,8 +9,15 @@
 //   sum[k](v where g, h), g free of k    →  if g { sum[k](v where h) } else { 0 }
 //   if g { if h { v } else { 0 } } else { 0 }  →  if g && h { v } else { 0 }
 //   (if g { v } else { 0 }) + (if g { w } else { 0 })  →  if g { v + w } else { 0 }
-//   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (the zero is structural
-//   here)
+//   (if g { v } else { 0 }) * w          →  if g { v * w } else { 0 }   (of a tangent alone; also
+//   / w and unary -)
+//
+// The last rule makes 0 of 0 · inf and 0 / 0, so it is for zeros by structure: those of an adjoint
+// or tangent whose gate fails. A zero that the program computes is a number. Which is which follows
+// from the place: the definition of such a family is a tangent, and so is what `tidy` inlined of
+// one, which it marks (Op::Tangent, free again once rules are gone). Sums, selections and
+// reductions of a tangent consist of tangents; of a product one factor is a tangent, the marked
+// one, and the others are values. `drop_marks` ends this.
 //
 // Only families made by the compiler, or whose body came from a request, are simplified: what the
 // user wrote is computed as written.
@@ -21,5 +28,9 @@
 namespace ein::core {
 
 void simplify(Module& m, FamilyId family);
+
+ExprId mark_tangent(Module& m, ExprId e);    // reads and numbers need none
+ExprId unmarked(const Module& m, ExprId e);  // without a mark around all of it
+void drop_marks(Module& m);
 
 }  // namespace ein::core

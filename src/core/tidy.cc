@@ -8,6 +8,7 @@
 #include "core/build.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/simplify.h"
 #include "core/solve_gates.h"
 
 namespace ein::core {
@@ -77,7 +78,8 @@ Shape shape_of(const Module& m, ExprId body) {
     }
     s.requests |= get_if<Request>(m, e) != nullptr;
     s.reads |= get_if<Access>(m, e) != nullptr;
-    if (const auto* a = get_if<Apply>(m, e)) s.work += a->op != Op::Cast && m[e].type != DType::I64;
+    if (const auto* a = get_if<Apply>(m, e))
+      s.work += a->op != Op::Cast && a->op != Op::Tangent && m[e].type != DType::I64;
   });
   return s;
 }
@@ -282,14 +284,29 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& defin
         auto it = definitions.find(a->family);
         std::vector<ExprId> at = a->at;
         // An index may have got its reduction just now.
-        if (it != definitions.end() && !nests(m, it->second, at))
+        if (it != definitions.end() && !nests(m, it->second, at)) {
+          bool tangent = m[a->family].tangent;
           out = substitute(m, it->second, at, depth);
+          if (tangent) out = mark_tangent(m, out);
+        }
       }
     }
     memo[{e, depth}] = out;
     return out;
   };
   return visit(body, rank);
+}
+
+// A clause that is nothing but a tangent needs no mark: its family is one then.
+void unmark_whole(Module& m, Family& f) {
+  auto marked = [&](const Clause& c) { return unmarked(m, c.body) != c.body; };
+  bool all = f.tangent || std::all_of(f.clauses.begin(), f.clauses.end(), marked);
+  for (Clause& c : f.clauses) {
+    const auto* r = get_if<Reduce>(m, unmarked(m, c.body));
+    // A routed sum runs as one pass only as the whole body.
+    if (all || (r && !r->routes.empty())) c.body = unmarked(m, c.body);
+  }
+  f.tangent |= all && !f.clauses.empty();
 }
 
 // The module with only the families in `keep`, renumbered.
@@ -403,6 +420,7 @@ void tidy(Module& m) {
     for (FamilyId reader : readers) {
       Family& f = m.families[reader];
       for (Clause& c : f.clauses) c.body = inline_in(m, c.body, f.rank(), chosen);
+      unmark_whole(m, f);
       for (ExprId& c : f.cells) c = inline_in(m, c, 0, chosen);
       solve_gates(m, reader);
     }

@@ -37,6 +37,7 @@ Module widen(Module m) {
       if (narrow(p.type)) p.type = DType::F64;
     }
     if (narrow(f.result)) f.result = DType::F64;
+    f.along.clear();
     f.partials.clear();  // made again, wide, when a derivative asks
   }
   for (uint32_t i = 0; i < m.functions.size(); ++i) {

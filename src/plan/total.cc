@@ -197,10 +197,4 @@ uint64_t cost(const Module& m, ExprId e) {
   return sum;
 }
 
-bool has_reduce(const Module& m, ExprId e) {
-  bool found = false;
-  for_each_node(m, e, [&](ExprId x) { found |= get_if<Reduce>(m, x) != nullptr; });
-  return found;
-}
-
 }  // namespace ein::plan

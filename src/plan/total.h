@@ -29,6 +29,4 @@ bool divides(core::Module& m, const core::Apply& apply, const core::Facts& facts
 // Roughly how many simple operations one evaluation takes; a reduction counts as very many.
 uint64_t cost(const core::Module& m, core::ExprId e);
 
-bool has_reduce(const core::Module& m, core::ExprId e);
-
 }  // namespace ein::plan

@@ -163,5 +163,37 @@ TEST(Laws, AChainOfProductsIsLinearInItsLength) {
   EXPECT_LE(long_text, 10 * short_text);  // longer numbers in names
 }
 
+// Which entries belong to a row is data: nobody asks every row about every entry.
+TEST(Laws, EntriesOfRowsAreVisitedOnce) {
+  const std::string source =
+      "let row: [i32; r];\nlet col: [i32; nnz];\nlet val: [f64; nnz];\nlet x: [f64; n];\n"
+      "let y[i in 0..len(row) - 1] = sum[k in row[i]..row[i + 1]](val[k] * x[col[k]]);\n"
+      "let z = sum[i](y[i] ** 2.0);\nlet dval = @z / @val;\nlet dx = @z / @x;\n";
+  auto measure = [&](const std::string& text, int64_t rows) {
+    fuzz::Subject subject;
+    EXPECT_EQ(fuzz::compile_source(text, subject), "");
+    core::Module& m = subject.compiled.module;
+    Tensor row(DType::I32, {rows + 1}), col(DType::I32, {3 * rows}), val(DType::F64, {3 * rows});
+    Tensor x(DType::F64, {rows});
+    for (int64_t i = 0; i <= rows; ++i) row.set_int(i, 3 * i);
+    for (int64_t i = 0; i < 3 * rows; ++i) {
+      col.set_int(i, (i * 7) % rows);
+      val.set_float(i, 0.5);
+    }
+    core::Inputs in{{"row", row}, {"col", col}, {"val", val}, {"x", x}};
+    std::vector<core::FamilyId> value{m.find(intern("z"))}, all = value;
+    for (const char* name : {"dval", "dx"}) all.push_back(m.find(intern(name)));
+    core::EvalResult both = core::evaluate(m, in, all);
+    EXPECT_FALSE(both.error);
+    EXPECT_LE(both.operations, 4 * core::evaluate(m, in, value).operations) << rows;
+  };
+  fuzz::Subject subject;
+  ASSERT_EQ(fuzz::compile_source(source, subject), "");
+  for (const std::string& text : {source, core::print(subject.compiled.module)}) {
+    measure(text, 100);
+    measure(text, 800);
+  }
+}
+
 }  // namespace
 }  // namespace ein
