@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -99,6 +100,10 @@ void send(int fd, const std::string& text) {
   }
 }
 
+double seconds_since(clock_t begin) {
+  return static_cast<double>(clock() - begin) / CLOCKS_PER_SEC;
+}
+
 std::string flattened(std::string text) {
   std::replace(text.begin(), text.end(), '\n', '\1');
   return text;
@@ -108,14 +113,15 @@ std::string unfolded(std::string text) {
   return text;
 }
 
-// Lines to the parent: `begin SEED`, then `class NAME`, `route NAME`, `state NAME`, and at last
+// Lines to the parent: `begin SEED`, then `class NAME`, `route SECONDS NAME`, `state NAME`, and at last
 // `fail TEXT` or `fine`.
 void work(uint64_t first, uint64_t last, const Options& options, int fd) {
   for (uint64_t seed = first; seed < last; ++seed) {
     limit(kSeconds);
     send(fd, fmt::format("begin {}\n", seed));
+    clock_t begin = clock();
     Drawing d = drawn(seed, options);
-    std::string out;
+    std::string out = fmt::format("route {} oracle\n", seconds_since(begin));
     for (int k = 0; k < d.redrawn; ++k) out += "state redrawn\n";
     using State = oracle::Prepared::State;
     if (d.expected.state == State::Invalid) {
@@ -124,10 +130,13 @@ void work(uint64_t first, uint64_t last, const Options& options, int fd) {
       out += "state skipped\nfine\n";
     } else {
       for (const std::string& name : d.program.classes) out += "class " + name + "\n";
-      if (d.expected.nonfinite) out += "state non-finite\n";
-      std::map<std::string, int> taken;
+      for (const oracle::Expected& e : d.expected.values) {
+        if (!e.derivative) continue;
+        out += e.nonfinite ? "state derivatives not compared: not finite\n" : "state derivatives\n";
+      }
+      std::map<std::string, double> taken;
       std::string wrong = check_routes(d.program, d.expected, routes_of(seed, options), taken);
-      for (const auto& [name, times] : taken) out += "route " + name + "\n";
+      for (const auto& [name, seconds] : taken) out += fmt::format("route {} {}\n", seconds, name);
       out += wrong.empty() ? "fine\n" : "fail " + flattened(wrong) + "\n";
     }
     send(fd, out);
@@ -142,8 +151,14 @@ struct Worker {
   std::string text;
 };
 
+struct Route {
+  uint64_t times = 0;
+  double seconds = 0;  // of the processor
+};
+
 struct Totals {
-  std::map<std::string, uint64_t> classes, routes, states;
+  std::map<std::string, uint64_t> classes, states;
+  std::map<std::string, Route> routes;
   std::map<uint64_t, std::string> failures;
   uint64_t done = 0;
 };
@@ -161,7 +176,10 @@ void read_lines(Worker& w, Totals& totals) {
     } else if (word == "class") {
       ++totals.classes[rest];
     } else if (word == "route") {
-      ++totals.routes[rest];
+      size_t end_of_number = rest.find(' ');
+      Route& route = totals.routes[rest.substr(end_of_number + 1)];
+      ++route.times;
+      route.seconds += std::stod(rest.substr(0, end_of_number));
     } else if (word == "state") {
       ++totals.states[rest];
     } else {
@@ -255,7 +273,7 @@ std::string failure_of(const oracle::Program& p, const Routes& routes) {
     close(ends[0]);
     limit(10);
     oracle::Prepared expected = oracle::prepare(p);
-    std::map<std::string, int> taken;
+    std::map<std::string, double> taken;
     if (expected.state == oracle::Prepared::State::Ready)
       send(ends[1], check_routes(p, expected, routes, taken));
     _exit(0);
@@ -316,7 +334,8 @@ int report(const Totals& totals, const Options& options, double seconds) {
       fmt::print("{:>8} {}\n", it == totals.classes.end() ? 0 : it->second, name);
     }
   }
-  for (const auto& [name, times] : totals.routes) fmt::print("{:>8} by route {}\n", times, name);
+  for (const auto& [name, route] : totals.routes)
+    fmt::print("{:>8} by route {}, {:.1f} s\n", route.times, name, route.seconds);
   for (const auto& [name, times] : totals.states) fmt::print("{:>8} {}\n", times, name);
   fmt::print("{} programs, {} passed, {} failed, {:.1f} s\n", totals.done,
              totals.done - totals.failures.size(), totals.failures.size(), seconds);

@@ -16,8 +16,8 @@ struct Routes {
 };
 
 // Empty, or the route, a colon and what is wrong with it. The part before the second colon is the
-// kind of failure, which the shrinker keeps. `taken` counts the routes.
+// kind of failure, which the shrinker keeps. `taken` gets the seconds of the processor by route.
 std::string check_routes(const oracle::Program& p, const oracle::Prepared& expected,
-                         const Routes& routes, std::map<std::string, int>& taken);
+                         const Routes& routes, std::map<std::string, double>& taken);
 
 }  // namespace ein::fuzz

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace oracle {
 namespace {
@@ -40,6 +41,7 @@ class Evaluator {
   Evaluator(const Program& p, const Noise& noise, uint64_t most, Answer& out)
       : p_(p), noise_(noise), most_(most), out_(out), env_(p.vars.size(), 0), rng_(noise.seed) {
     find_dependences();
+    out.nonfinite.assign(p.defs.size(), false);
     for (size_t k = 0; k < p.defs.size(); ++k) shapes_.push_back(shape_of(p, static_cast<int>(k)));
   }
 
@@ -66,6 +68,11 @@ class Evaluator {
         }
       }
       out_.values[id] = std::move(c);
+    }
+    std::vector<bool> own = out_.nonfinite;
+    for (size_t k = 0; k < own.size(); ++k) {
+      for (size_t j = 0; j < own.size(); ++j)
+        if (own[j] && depends_[k][j]) out_.nonfinite[k] = true;
     }
   }
 
@@ -166,6 +173,7 @@ class Evaluator {
       return found->second;
     }
     found->second.depth = -1;  // being computed
+    int outer = std::exchange(current_, id);
     const Definition& d = def(id);
     Num out;
     // What is perturbed keeps its value, unless it is a recurrence: later steps follow.
@@ -184,6 +192,7 @@ class Evaluator {
     for (Context* up = c.parent; again && up; up = up->parent)
       if (up->def == id && key == up->at) out = perturbed(out, up->depth, 1);
     c.floats[key] = out;
+    current_ = outer;
     return out;
   }
 
@@ -262,7 +271,7 @@ class Evaluator {
   Num rounded(Num x) {
     if (++out_.operations > most_) throw Wrong("too much work");
     out_.largest = std::max(out_.largest, std::fabs(x.value()));
-    if (!finite(x)) out_.nonfinite = true;
+    if (!finite(x)) not_finite();
     if (noise_.unit == 0) return x;
     for (int k = 0; k < 1 << x.depth; ++k) {
       rng_ = rng_ * 6364136223846793005ull + 1442695040888963407ull;
@@ -273,6 +282,9 @@ class Evaluator {
     return x;
   }
 
+  void not_finite() {
+    if (current_ >= 0) out_.nonfinite[static_cast<size_t>(current_)] = true;
+  }
   void decided(bool how) {
     out_.decisions = (out_.decisions ^ (how ? 3u : 1u)) * 1099511628211ull;
   }
@@ -409,12 +421,10 @@ class Evaluator {
       }
     });
     if (n.reduction == Reduction::Mean) {
-      if (count == 0) out_.nonfinite = true;
+      if (count == 0) not_finite();
       out = count == 0 ? Num(std::numeric_limits<Real>::quiet_NaN())
                        : rounded(scaled(out, 1 / static_cast<Real>(count)));
     }
-    if (count == 0 && (n.reduction == Reduction::Max || n.reduction == Reduction::Min))
-      out_.nonfinite = true;
     return out;
   }
 
@@ -498,6 +508,7 @@ class Evaluator {
   std::vector<bool> recurs_;
   std::vector<std::vector<int64_t>> shapes_;  // by definition
   std::vector<std::vector<Num>> params_;
+  int current_ = -1;  // the definition whose cell is being computed
   uint64_t rng_;
 };
 

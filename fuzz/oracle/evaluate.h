@@ -25,7 +25,7 @@ struct Answer {
   Real smallest_gap = 1;   // between the sides of a decision, relative; ties of data do not count
   bool tie = false;        // between values that were computed, so that rounding decides
   Real largest = 0;        // magnitude of any intermediate value
-  bool nonfinite = false;  // some intermediate value was
+  std::vector<bool> nonfinite;  // by definition: some number on the way to it was not finite
   uint64_t decisions = 0;  // a hash of all of them
   uint64_t operations = 0;
 };

@@ -58,7 +58,6 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
     out.why = exact.wrong;
     return out;
   }
-  out.nonfinite = exact.nonfinite;
   if (exact.tie || exact.smallest_gap < precision.gap) out.state = Prepared::State::Tie;
   if (exact.largest > precision.largest) out.state = Prepared::State::Range;
   std::vector<Answer> noisy;
@@ -75,7 +74,8 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
     const Definition& d = p.defs[static_cast<size_t>(id)];
     if (d.input || d.dropped) continue;
     const Computed& c = exact.values.at(id);
-    Expected e{d.name, d.type, derived[static_cast<size_t>(id)], c.shape, c.cells, {}};
+    auto at = static_cast<size_t>(id);
+    Expected e{d.name, d.type, derived[at], exact.nonfinite[at], c.shape, c.cells, {}};
     Real scale = 0;  // of the value as a whole: cells that cancel are as inexact as the others
     for (Real x : c.cells)
       if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));

@@ -10,6 +10,7 @@ struct Expected {
   std::string name;
   Type type = Type::Float;
   bool derivative = false;  // it depends on a request
+  bool nonfinite = false;   // and on a number that is not finite: its derivatives mean nothing
   std::vector<int64_t> shape;
   std::vector<Real> cells, tolerance;
 };
@@ -24,7 +25,6 @@ struct Prepared {
     Invalid  // the program is wrong: a mistake of the generator
   } state = State::Ready;
   std::string why;
-  bool nonfinite = false;  // then derivatives are not compared
 };
 
 Prepared prepare(const Program& p, uint64_t most_operations = 400000);

@@ -303,6 +303,9 @@ Node Generator::window(const Scope& s, int depth) {
   static const Reduction all[] = {Reduction::Sum, Reduction::Sum, Reduction::Mean, Reduction::Max,
                                   Reduction::Min};
   Reduction r = all[pick(0, 4)];
+  bool selects = r == Reduction::Max || r == Reduction::Min;
+  if (selects && !allowed("negative winner")) r = Reduction::Sum;
+  if (selects && allowed("negative winner")) drew("negative winner");
   drew("negative start");
   Node out = reduce(r, {{k, integer(-pick(1, 2)), integer(pick(1, 2))}}, body, gate);
   out.inclusive = chance(50);

@@ -11,14 +11,14 @@ namespace oracle {
 const std::vector<std::string>& class_names() {
   static const std::vector<std::string> names = {
       "f64", "f32", "f16", "bf16", "sum", "prod", "mean", "max", "min", "argmax", "argmin",
-      "dependent range", "gated reduction", "empty range", "negative start", "triangular",
+      "dependent range", "gated reduction", "empty range", "negative start", "negative winner", "triangular",
       "data-bounded range", "clauses", "symbolic boxes", "overlapping clauses", "gated clause",
       "recurrence", "one step", "lookback 2", "downward", "history", "parent pointers",
       "two coordinates", "mutual group", "checkpoint", "symbolic steps", "training loop",
       "meta step", "constant local", "gradient penalty", "gather", "gather of gather",
       "guarded gather", "guarded read", "guarded value", "match", "choose", "recursion",
       "coordinate call", "gated call", "function", "request in function", "block", "ties",
-      "huge sum", "if", "inferred range", "selection", "whole value",
+      "huge sum", "if", "inferred range", "selection", "gated selection", "whole value",
       "gradient", "Hessian", "Hessian diagonal", "Hessian vector", "mixed", "third", "Jacobian",
       "by an intermediate"};
   return names;
@@ -159,7 +159,7 @@ void Generator::statement() {
 
 void Generator::loss() {
   Node sum;
-  int left = pick(2, 4);
+  int left = pick(1, 3);
   for (size_t k = floats_.size(); k-- > 0 && left > 0; --left) {
     const Value v = floats_[k];
     std::vector<Index> at = indices_of(v, "l");
@@ -182,6 +182,7 @@ void Generator::requests() {
   int64_t budget = 40000;
   std::map<int, int> gradients;
   for (int x : by_) {
+    if (!gradients.empty() && chance(40)) continue;
     const Definition& d = p_.defs[static_cast<size_t>(x)];
     Value v{x, {}};
     for (const Node& e : d.extents) v.extents.push_back(e.id);
@@ -221,7 +222,7 @@ void Generator::second_order(int64_t evaluations, const std::map<int, int>& grad
     return id;
   };
   std::vector<std::pair<int, int>> known(gradients.begin(), gradients.end());
-  for (int tries = pick(0, 2); tries > 0; --tries) {
+  for (int tries = chance(65) ? 1 : 0; tries > 0; --tries) {
     const auto [x, g] = any(known);
     const auto [y, unused] = any(known);
     std::vector<Index> a = indices_of(value(x), "p"), b = indices_of(value(y), "q");
@@ -309,7 +310,8 @@ void Generator::second_order(int64_t evaluations, const std::map<int, int>& grad
 Program Generator::run() {
   inputs();
   if (allowed("huge sum") && pick(1, 1000) == 1) huge();
-  for (int k = pick(2, 5); k > 0; --k) statement();
+  // Small programs: many of them find more than few large ones, and machine code takes its time.
+  for (int k = pick(1, 3); k > 0; --k) statement();
   loss();
   requests();
   return std::move(p_);

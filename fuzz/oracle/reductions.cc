@@ -31,6 +31,7 @@ Node Generator::reduction_along(const Scope& s, int depth, int extent, const Ind
     switch (pick(0, 7)) {
       case 0:
       case 1:
+        if (!allowed("empty range")) break;
         high = i;
         filled = compare_ints(Kind::Greater, i, integer(0));
         break;
@@ -41,14 +42,17 @@ Node Generator::reduction_along(const Scope& s, int depth, int extent, const Ind
       case 3: high = plus(i, 1); break;
       case 4: low = i; break;
       case 5:
+        if (!allowed("empty range")) break;
         low = plus(i, 1);
         filled = compare_ints(Kind::Less, plus(i, 1), extent_node(extent));
         break;
       case 6:
+        if (!allowed("empty range")) break;
         high = plus(i, -1);
         filled = compare_ints(Kind::Greater, i, integer(1));
         break;
       default:
+        if (!allowed("empty range")) break;
         low = node(Kind::Minus, {extent_node(extent), i});
         filled = compare_ints(Kind::Greater, i, integer(0));
     }

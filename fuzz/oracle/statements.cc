@@ -91,10 +91,14 @@ void Generator::triangular() {
   }
   Node body = multiply(grounded(s, a), grounded(s, b));
   if (chance(40)) body = multiply(chance(50) ? cast(variable(a.var)) : expr(s, 1), grounded(s, b));
-  Node out = reduce(chance(80) ? Reduction::Sum : Reduction::Prod,
+  bool product = chance(20) && allowed("prod");
+  Node out = reduce(product ? Reduction::Prod : Reduction::Sum,
                     {{a.var, integer(0), extent_node(extent)}, {b.var, low, high}}, body);
-  if (out.reduction == Reduction::Prod) out.kids[0] = add(literal(0.75), bounded(out.kids[0]));
-  if (chance(30)) {
+  if (product) {
+    out.kids[0] = add(literal(0.75), bounded(out.kids[0]));
+    drew("prod");
+  }
+  if (chance(30) && allowed("gated reduction")) {
     out.kids[1] = condition(s);
     drew("gated reduction");
   }
@@ -114,17 +118,17 @@ void Generator::selection() {
   bool most = chance(50);
   Node low = integer(0), high = extent_node(k.extent), gate;
   bool empty = false;
-  if (!at.empty() && chance(60)) {
+  if (!at.empty() && chance(60) && allowed("dependent range")) {
     drew("dependent range");
     if (chance(50)) {
-      high = plus(variable(at[0].var), empty ? 0 : pick(0, 1));
-      empty = high.kind == Kind::Variable;
+      empty = chance(50) && allowed("empty range");
+      high = plus(variable(at[0].var), empty ? 0 : 1);
     } else {
       low = variable(at[0].var);
     }
-  } else if (chance(40)) {
+  } else if (chance(40) && allowed("gated selection")) {
     gate = condition(inner);
-    drew("gated reduction");
+    drew("gated selection");
     empty = true;
   }
   Node body = grounded(inner, k);
@@ -164,18 +168,18 @@ void Generator::clauses() {
   std::vector<Piece> pieces;
   Scope s = scope_of(at);
   pieces.push_back({slots_of(at), expr(s, 2), {}, {}});
-  if (chance(30)) {
+  if (chance(30) && allowed("gated clause")) {
     pieces[0].gate = condition(s);
     if (chance(50)) pieces[0].otherwise = leaf(s);
     drew("gated clause");
   }
-  for (int more = pick(1, 2); more > 0; --more) {
+  for (int more = allowed("overlapping clauses") ? pick(1, 2) : 1; more > 0; --more) {
     std::vector<Index> inner;
     for (const Index& i : at) inner.push_back(again(i));
     std::vector<Slot> slots = slots_of(inner);
     Scope t = scope_of(inner);
     Node body, gate;
-    int kind = pick(0, 3);
+    int kind = allowed("symbolic boxes") ? pick(0, 3) : 0;
     if (kind == 0) {
       slots[0] = this->at(0);
       Scope rest = scope_of({inner.begin() + 1, inner.end()});
@@ -196,15 +200,15 @@ void Generator::clauses() {
         Node next = oracle::read(any(fits)->def, {plus(variable(inner[0].var), kind == 2 ? 1 : -1)});
         body = chance(50) ? multiply(next, body) : add(next, body);
       }
-      if (chance(25)) {
+      if (chance(25) && allowed("gated clause")) {
         gate = condition(t);
         drew("gated clause");
       }
       drew("symbolic boxes");
     }
     pieces.push_back({slots, body, gate, {}});
-    drew("overlapping clauses");
   }
+  if (pieces.size() > 2) drew("overlapping clauses");
   int id = define(name, Type::Float, extents_of(at));
   for (const Piece& piece : pieces) {
     Clause& c = clause(id, piece.slots, piece.body);
@@ -251,6 +255,7 @@ void Generator::rows() {
   body = multiply(body, expr(inner, 2));
   static const Reduction all[] = {Reduction::Sum, Reduction::Sum, Reduction::Prod, Reduction::Max};
   Reduction r = all[pick(0, 3)];
+  if (r == Reduction::Prod && !allowed("prod")) r = Reduction::Sum;
   Node out = reduce(r,
                     {{k.var, oracle::read(row, {variable(i.var)}, Type::Int),
                       oracle::read(row, {plus(variable(i.var), 1)}, Type::Int)}},

@@ -51,7 +51,9 @@ void Generator::recurrence() {
     Node cellwise = oracle::read(id, {plus(variable(t.var), down ? 1 : -1), variable(k.var)});
     static const Reduction all[] = {Reduction::Sum, Reduction::Sum, Reduction::Max,
                                     Reduction::Prod, Reduction::Mean};
-    before = add(before, reduce(all[pick(0, 4)], {{k.var, integer(0), extent_node(k.extent)}},
+    Reduction r = all[pick(0, 4)];
+    if (r == Reduction::Prod && !allowed("prod")) r = Reduction::Sum;
+    before = add(before, reduce(r, {{k.var, integer(0), extent_node(k.extent)}},
                                 multiply(cellwise, expr(inner, 1))));
   }
   Node body = chance(50) ? bounded(add(before, step)) : add(before, bounded(step));
@@ -98,6 +100,7 @@ void Generator::history() {
   static const Reduction all[] = {Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Prod,
                                   Reduction::Mean};
   Reduction r = all[pick(0, 4)];
+  if (r == Reduction::Prod && !allowed("prod")) r = Reduction::Sum;
   Node all_before = reduce(r, {{k.var, integer(0), variable(t.var)}}, multiply(past, factor));
   if (chance(50)) {
     clause(id, {at(0)}, first);
@@ -160,7 +163,6 @@ void Generator::grid() {
            {ranged(i.var, integer(1), extent_node(i.extent)),
             ranged(j.var, integer(1), extent_node(j.extent))},
            inside);
-    drew("overlapping clauses");
   }
   drew("two coordinates");
   drew("recurrence");
