@@ -128,8 +128,9 @@ class Transposer {
     std::vector<ExprId> gates, read;  // `read`: those whose address is read under the term's gate
     for (size_t k = 0; k < in.term.at.size(); ++k) {
       ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
+      bool fails = may_fail(m_, there);
       if (m_[there].free == 0) std::swap(here, there);  // reads `s == 19`
-      (may_fail(m_, there) ? read : gates).push_back(apply(m_, Op::Eq, {there, here}));
+      (fails ? read : gates).push_back(apply(m_, Op::Eq, {there, here}));
     }
     if (as_seed) {
       for (uint32_t k = 0; k < front; ++k) {
