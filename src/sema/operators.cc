@@ -273,7 +273,7 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
                  !std::holds_alternative<ast::Call>(s[x].node);
     });
     if (!literal) v.division = {};
-    v = as_data(s, env, adapt(s, env, std::move(v), *to));
+    v = as_data(s, env, adapt(s, env, std::move(v), *to, true));
     if (v.poison()) return v;
   } else {
     v = settle(s, env, std::move(v));

@@ -98,7 +98,8 @@ std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class
 std::optional<DType> scalar_type(Symbol name);
 DType default_type(const Value& v);
 // Converts or reports. `what` names the other side in messages.
-Value adapt(Sema& s, const Env& env, Value v, DType to);
+// `asked`: by `as`, which rounds what is too large to infinity; nothing else may lose a literal.
+Value adapt(Sema& s, const Env& env, Value v, DType to, bool asked = false);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
 bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span);

@@ -35,8 +35,9 @@ void report_too_large(Sema& s, double value, DType to, Span span) {
   t.set_float(0, to == DType::F16 ? 65504.0 : to == DType::BF16 ? 0x1.fep127 : 0x1.fffffep127);
   s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", value, name_of(to)))
       .primary(span, fmt::format("the largest `{}` is {}", name_of(to), show_scalar(t, 0)))
-      .help(to == DType::F32 ? "give it a wider type, as in `1e39 as f64`"
-                             : "give it a wider type, as in `1e6 as f32`");
+      .help(
+          fmt::format("give it a wider type, as in `1e39 as f64`; if infinity is meant, `… as {}`",
+                      name_of(to)));
 }
 
 // A literal expression computed in f64, computed again in `to` (decision 20: it takes the context's
@@ -87,9 +88,9 @@ Value mismatch(Sema& s, const Value& v, DType to) {
 }
 
 // Converts one scalar expression of an adapting value.
-CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
+CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool asked, bool& ok) {
   if (v.typing == Typing::Float) {
-    if (auto large = too_large(s, e, to)) {
+    if (auto large = asked ? std::nullopt : too_large(s, e, to)) {
       report_too_large(s, *large, to, v.span);
       ok = false;
       return e;
@@ -98,7 +99,7 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
     return retype(s, e, to, memo);
   }
   if (auto c = core::const_int(s.m, e);
-      c && is_float(to) && !stays_finite(to, static_cast<double>(*c))) {
+      c && !asked && is_float(to) && !stays_finite(to, static_cast<double>(*c))) {
     report_too_large(s, static_cast<double>(*c), to, v.span);
     ok = false;
     return e;
@@ -112,7 +113,8 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool& ok) {
   // `if c { 1 } else { 0 }` takes the type in its arms, like the literals it is made of.
   if (const core::Expr x = s.m[e]; const auto* a = std::get_if<core::Apply>(&x.node)) {
     if (a->op == core::Op::Select) {
-      CoreId yes = convert(s, v, a->args[1], to, ok), no = convert(s, v, a->args[2], to, ok);
+      CoreId yes = convert(s, v, a->args[1], to, asked, ok),
+             no = convert(s, v, a->args[2], to, asked, ok);
       if (!ok) return e;
       return core::apply(s.m, core::Op::Select, {a->args[0], yes, no}, x.span);
     }
@@ -155,7 +157,7 @@ bool fits(const Value& v, DType to) {
   EIN_UNREACHABLE("typing");
 }
 
-Value adapt(Sema& s, const Env&, Value v, DType to) {
+Value adapt(Sema& s, const Env&, Value v, DType to, bool asked) {
   if (v.poison()) return v;
   if (v.typing == Typing::Fixed && v.type == to) return v;
   if (!fits(v, to)) return mismatch(s, v, to);
@@ -170,9 +172,9 @@ Value adapt(Sema& s, const Env&, Value v, DType to) {
   }
   bool ok = true;
   if (v.kind == Value::Kind::Table) {
-    for (CoreId& c : v.cells) c = convert(s, v, c, to, ok);
+    for (CoreId& c : v.cells) c = convert(s, v, c, to, asked, ok);
   } else {
-    v.body = convert(s, v, v.body, to, ok);
+    v.body = convert(s, v, v.body, to, asked, ok);
   }
   if (!ok) return {};
   v.type = to;
