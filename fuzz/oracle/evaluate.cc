@@ -187,10 +187,12 @@ class Evaluator {
       check_bounds(id, at);
       out = from_clauses(d, at, c);
     }
-    if (itself && key == c.at) out = perturbed(out, c.depth, 1);
-    // What the contexts above this one added was not in the clause.
-    for (Context* up = c.parent; again && up; up = up->parent)
-      if (up->def == id && key == up->at) out = perturbed(out, up->depth, 1);
+    if (itself && !again) {
+      if (key == c.at) out = perturbed(out, c.depth, 1);
+    } else {  // what this context and those above it add is not in the clause
+      for (Context* up = &c; up; up = up->parent)
+        if (up->def == id && key == up->at) out = perturbed(out, up->depth, 1);
+    }
     c.floats[key] = out;
     current_ = outer;
     return out;
@@ -273,13 +275,14 @@ class Evaluator {
     out_.largest = std::max(out_.largest, std::fabs(x.value()));
     if (!finite(x)) not_finite();
     if (noise_.unit == 0) return x;
-    for (int k = 0; k < 1 << x.depth; ++k) {
-      rng_ = rng_ * 6364136223846793005ull + 1442695040888963407ull;
-      Real r = static_cast<Real>(static_cast<int64_t>(rng_ >> 33) - (int64_t{1} << 30)) /
-               static_cast<Real>(int64_t{1} << 30);
-      x.c[k] += r * (noise_.unit * x.c[k] + noise_.smallest);
-    }
+    for (int k = 0; k < 1 << x.depth; ++k)
+      x.c[k] += random() * (noise_.unit * x.c[k] + noise_.smallest);
     return x;
+  }
+  Real random() {  // between −1 and 1
+    rng_ = rng_ * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<Real>(static_cast<int64_t>(rng_ >> 33) - (int64_t{1} << 30)) /
+           static_cast<Real>(int64_t{1} << 30);
   }
 
   void not_finite() {
@@ -316,7 +319,7 @@ class Evaluator {
           gap(x.value(), 0, false);
           decided(x.value() < 0);
         }
-        return rounded(apply(n.function, x));
+        return rounded(apply(n.function, x, noise_.unit * random()));
       }
       case Kind::Max2:
       case Kind::Min2: {

@@ -73,12 +73,14 @@ Num operator/(const Num& a, const Num& b) {
   return out;
 }
 
-Num apply(Function f, const Num& x) {
+Num apply(Function f, const Num& x, Real error) {
   Real v = x.c[0];
   Real y[kMaxDepth + 1] = {};
   switch (f) {
-    case Function::Tanh: from_equation(std::tanh(v), 0, -1, x.depth, y); break;
-    case Function::Sigmoid: from_equation(1 / (1 + std::exp(-v)), 1, -1, x.depth, y); break;
+    case Function::Tanh: from_equation(std::tanh(v) * (1 + error), 0, -1, x.depth, y); break;
+    case Function::Sigmoid:
+      from_equation((1 + error) / (1 + std::exp(-v)), 1, -1, x.depth, y);
+      break;
     case Function::Sin:
     case Function::Cos: {
       Real s = std::sin(v), c = std::cos(v), factorial = 1;

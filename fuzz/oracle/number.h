@@ -31,7 +31,9 @@ Num operator/(const Num& a, const Num& b);
 Num scaled(const Num& a, Real by);
 
 enum class Function { Tanh, Sin, Cos, Exp, Log, Sqrt, Sigmoid, Abs, Square, Cube };
-Num apply(Function f, const Num& x);
+// `error`: how far, relatively, the value may be off that slopes are computed from: 1 − tanh² of a
+// rounded tanh is less exact than the slope itself.
+Num apply(Function f, const Num& x, Real error = 0);
 
 // The number plus `weight` times the infinitesimal number `which` (from 1).
 Num perturbed(const Num& x, int which, Real weight);

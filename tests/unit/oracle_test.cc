@@ -111,6 +111,19 @@ TEST(Oracle, DependentProductsAndTheirGradient) {
       << print(s.p);
 }
 
+TEST(Oracle, WhatIsAddedToOneBindingStaysWhenAnotherMoves) {
+  // y = x[0]², z = x[0] · y, g = dz / dx[0] = y + x[0] · 2x[0]. An infinitesimal added to y moves g by
+  // as much: the slope of y by x[0] does not know of it.
+  Small s;
+  Node first = read(s.x, {integer(0)});
+  int y = s.add("y", {}, {}, call(Function::Square, first));
+  int z = s.add("z", {}, {}, multiply(first, whole(y, {})));
+  int g = s.add("g", {}, {}, request(whole(z, {}), s.x, {integer(0)}, false));
+  int d = s.add("d", {}, {}, request(whole(g, {}), y, {}, true));
+  EXPECT_EQ(s.cells(g), std::vector<double>{12});
+  EXPECT_EQ(s.cells(d), std::vector<double>{1});
+}
+
 TEST(Oracle, EmptyRangesAndReadsOutside) {
   Small s;
   Slot j{s.j, integer(0), extent_node(0), false};
