@@ -51,6 +51,46 @@ ExprId start_of(Module& m, const Range& range, const Facts& facts) {
   return closed_lower(m, range.lo, facts);
 }
 
+// Whether `e` can be evaluated wherever the slots are in these ranges and `gate` holds.
+bool is_total(Module& m, ExprId e, ExprId gate, const std::vector<Range>& ranges) {
+  bool total = true;
+  auto wanted = [](const Node& n) {
+    return std::holds_alternative<Access>(n) || std::holds_alternative<Call>(n) ||
+           std::holds_alternative<Apply>(n);
+  };
+  ExprId zero = m[e].type == DType::Bool ? bool_lit(m, false) : number(m, 0, m[e].type);
+  ExprId body = gate ? apply(m, Op::Select, {gate, e, zero}) : e;
+  for_each_with_facts(m, Clause{ranges, body, {}}, wanted, [&](ExprId x, const Facts& facts) {
+    if (const auto* a = get_if<Access>(m, x)) {
+      const Access read = *a;
+      for (size_t k = 0; k < read.at.size() && total; ++k)
+        total = proves_in_bounds(m, read.at[k], m[read.family].coords[k].extent, facts);
+    } else if (const auto* op = get_if<Apply>(m, x)) {
+      bool divides = (op->op == Op::Div || op->op == Op::Mod) && is_int(m[x].type);
+      auto by = divides ? const_int(m, op->args[1]) : std::nullopt;
+      total &= !divides || (by && *by != 0);
+    } else {
+      total = false;
+    }
+  });
+  return total;
+}
+
+// A slot whose range is data (`k in row[i]..row[i + 1]`) may be an index of what `e` reads: then it
+// is one of the addresses there, and `e` is computed for all of them, if it can be.
+ExprId extent_it_reads(Module& m, ExprId e, ExprId gate, uint32_t n, std::vector<Range> ranges) {
+  ExprId extent;
+  for_each_node(m, e, [&](ExprId x) {
+    const auto* a = get_if<Access>(m, x);
+    for (size_t k = 0; a && k < a->at.size() && !extent; ++k) {
+      if (slot_of(m, a->at[k]) == n) extent = m[a->family].coords[k].extent;
+    }
+  });
+  if (!extent) return {};
+  ranges[n] = {int_lit(m, 0), extent};
+  return is_total(m, e, gate, ranges) ? extent : ExprId{};
+}
+
 // The reduction, whole body of a clause, under one more condition. Where that fails, ranges are not
 // to be looked at either. Routes become conditions again where it is about a coordinate that they
 // lead to: one pass knows that only once it has the address.
@@ -79,14 +119,20 @@ Reduce under_condition(Module& m, Reduce r, ExprId cond) {
 
 }  // namespace
 
-ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
+ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& known,
              const std::vector<Symbol>& names, Span span) {
+  Facts facts = known;
   uint64_t free = m[e].free | (gate ? m[gate].free : 0);
   // A range that mentions another slot makes that slot a coordinate too (its bound is checked
   // there).
   for (int n = kMaxSlots - 1; n >= 0; --n) {
     if (((free >> n) & 1) == 0) continue;
-    const Range& r = facts.slots.at(static_cast<size_t>(n));
+    Range& r = facts.slots.at(static_cast<size_t>(n));
+    if (!closed_upper(m, r.hi, facts) || !start_of(m, r, facts)) {
+      ExprId extent = extent_it_reads(m, e, gate, static_cast<uint32_t>(n), facts.slots);
+      if (!extent) return {};
+      r = {int_lit(m, 0), extent};
+    }
     free |= m[r.lo].free | m[r.hi].free;
   }
   Family f;

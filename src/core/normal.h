@@ -13,7 +13,8 @@ namespace ein::core {
 // Defines a generated family whose coordinates are the free slots of `e` (in slot order) and whose
 // cells are `e`, for the slot values that `facts.slots` allows and where `gate` (may be invalid)
 // holds; other cells are 0. `names` gives a name per slot. Returns the access that stands for `e`
-// where it stood; invalid when some slot's range has no closed bound.
+// where it stood; invalid when some slot's range has no closed bound and the slot is no index of
+// what `e` reads either (then all of those addresses are computed).
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
              const std::vector<Symbol>& names, Span span);
 
