@@ -313,6 +313,10 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   if (!read) return factors_but_one(m, r);
   FamilyId factors = core::get_if<Access>(m, read)->family;
   const std::vector<ExprId> at = core::get_if<Access>(m, read)->at;
+  uint64_t has = 0;
+  for (ExprId e : at) has |= m[e].free;
+  // Factors that are the same for all ranges: which of them are multiplied is not.
+  if ((m[r.over[0].lo].free | m[r.over[0].hi].free) & ~has) return factors_but_one(m, r);
   auto last = static_cast<uint32_t>(at.size() - 1);
   // The range in the numbering of the factors, whose coordinate k is at[k] here.
   std::vector<ExprId> with(r.first + 1);

@@ -65,6 +65,15 @@ Diagnostic& Diagnostics::add(Code code, std::string message) {
   return items_.back();
 }
 
+bool Diagnostics::allowed(const Diagnostic& d) const {
+  if (info(d.code).severity == Severity::Error || d.labels.empty()) return false;
+  Span at = d.labels.front().span;
+  return std::any_of(allowed_.begin(), allowed_.end(), [&](const Allowed& a) {
+    return a.code == d.code && a.span.file == at.file && a.span.begin <= at.begin &&
+           at.end <= a.span.end;
+  });
+}
+
 std::vector<const Diagnostic*> Diagnostics::sorted() const {
   std::vector<const Diagnostic*> list;
   for (const Diagnostic& d : items_) list.push_back(&d);

@@ -72,6 +72,10 @@ class Diagnostics {
   Diagnostic& error(Code code, std::string message) { return add(code, std::move(message)); }
   Diagnostic& warning(Code code, std::string message) { return add(code, std::move(message)); }
 
+  // What a warning of this code inside the span is about is meant: `#[allow(W0301)]`.
+  void allow(Code code, Span span) { allowed_.push_back({code, span}); }
+  bool allowed(const Diagnostic& d) const;
+
   bool has_errors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }
   const std::deque<Diagnostic>& all() const { return items_; }
@@ -80,7 +84,12 @@ class Diagnostics {
  private:
   Diagnostic& add(Code code, std::string message);
 
+  struct Allowed {
+    Code code;
+    Span span;
+  };
   std::deque<Diagnostic> items_;
+  std::vector<Allowed> allowed_;
   size_t errors_ = 0;
 };
 

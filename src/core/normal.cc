@@ -76,21 +76,6 @@ bool is_total(Module& m, ExprId e, ExprId gate, const std::vector<Range>& ranges
   return total;
 }
 
-// A slot whose range is data (`k in row[i]..row[i + 1]`) may be an index of what `e` reads: then it
-// is one of the addresses there, and `e` is computed for all of them, if it can be.
-ExprId extent_it_reads(Module& m, ExprId e, ExprId gate, uint32_t n, std::vector<Range> ranges) {
-  ExprId extent;
-  for_each_node(m, e, [&](ExprId x) {
-    const auto* a = get_if<Access>(m, x);
-    for (size_t k = 0; a && k < a->at.size() && !extent; ++k) {
-      if (slot_of(m, a->at[k]) == n) extent = m[a->family].coords[k].extent;
-    }
-  });
-  if (!extent) return {};
-  ranges[n] = {int_lit(m, 0), extent};
-  return is_total(m, e, gate, ranges) ? extent : ExprId{};
-}
-
 // The reduction, whole body of a clause, under one more condition. Where that fails, ranges are not
 // to be looked at either. Routes become conditions again where it is about a coordinate that they
 // lead to: one pass knows that only once it has the address.
@@ -129,9 +114,12 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
     if (((free >> n) & 1) == 0) continue;
     Range& r = facts.slots.at(static_cast<size_t>(n));
     if (!closed_upper(m, r.hi, facts) || !start_of(m, r, facts)) {
-      ExprId extent = extent_it_reads(m, e, gate, static_cast<uint32_t>(n), facts.slots);
+      ExprId extent = bound_by_reads(m, e, static_cast<uint32_t>(n));
       if (!extent) return {};
-      r = {int_lit(m, 0), extent};
+      // Computed for all addresses, if it can be: who asks for which of them does not matter then.
+      std::vector<Range> ranges = facts.slots;
+      ranges[static_cast<size_t>(n)] = {int_lit(m, 0), extent};
+      if (is_total(m, e, gate, ranges)) r = {int_lit(m, 0), extent};
     }
     free |= m[r.lo].free | m[r.hi].free;
   }

@@ -129,6 +129,7 @@ void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
              l.span.end <= test.end;
     };
     bool own = std::any_of(d.labels.begin(), d.labels.end(), inside);
+    own &= !found.allowed(d);
     if (info(d.code).severity == Severity::Error || own) diags.error(d.code, d.message) = d;
   }
 }
@@ -173,7 +174,8 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   Diagnostics found;
   Compiled out = run_passes(file, sources, options, found);
   for (const Diagnostic& d : found.all()) {
-    if (!is_library_warning(d, sources, file)) diags.error(d.code, d.message) = d;
+    if (is_library_warning(d, sources, file) || found.allowed(d)) continue;
+    diags.error(d.code, d.message) = d;
   }
   return out;
 }

@@ -55,13 +55,42 @@ Given written(const ast::Ast& ast, const SourceMap& sources, ast::TypeId id) {
   return g;
 }
 
+// Which values of a function that returns a tuple have derivatives; empty when it returns one
+// value. Without a written type all of them are taken to be floats.
+std::vector<bool> fields_of(const ast::Ast& ast, const SourceMap& sources, const ast::Fn& fn) {
+  std::vector<bool> out;
+  if (fn.result) {
+    if (const auto* types = std::get_if<ast::TupleType>(&ast[fn.result].node)) {
+      for (ast::TypeId t : types->items) out.push_back(written(ast, sources, t).floating);
+    }
+    return out;
+  }
+  const auto* block = std::get_if<ast::Block>(&ast[fn.body].node);
+  if (!block || !block->value) return out;
+  if (const auto* tuple = std::get_if<ast::Tuple>(&ast[block->value].node)) {
+    out.assign(tuple->items.size(), true);
+  }
+  return out;
+}
+
+// What holds the derivative of a value (of a tuple: its number) by a parameter.
+std::string holder_of(const std::string& prefix, size_t field, bool tuple, const std::string& by) {
+  return tuple ? fmt::format("{}_{}_{}_by", prefix, field, by)
+               : fmt::format("{}_{}_by", prefix, by);
+}
+
 constexpr int kPoints = 16;  // a scalar function is tried at so many points
 
 // `untyped`: what parameters without a type are; empty: scalars. `cast`: the function gives an
 // integer, which a rule turns into a float.
 std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::Fn& fn,
-                      const std::string& prefix, const std::string& untyped, bool cast) {
+                      const std::string& prefix, const std::string& untyped, bool cast,
+                      const std::vector<bool>& fields) {
   std::vector<Given> given;
+  const bool tuple = !fields.empty();
+  auto value_of = [&](size_t k) { return tuple ? fmt::format("{}_{}", prefix, k) : prefix; };
+  std::vector<std::string> values;
+  for (size_t k = 0; k < std::max<size_t>(1, fields.size()); ++k) values.push_back(value_of(k));
   bool scalar = fn.coords.empty();
   for (const ast::Param& p : fn.params) {
     Given g;
@@ -92,10 +121,17 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
   std::string call = text(fn.name.symbol);
   if (!brackets.empty()) call += fmt::format("[{}]", fmt::join(brackets, ", "));
   call += fmt::format("({})", fmt::join(args, ", "));
-  out += fmt::format("let {}{} = {}{};\n", prefix, scalar ? "[point]" : "", call,
+  std::string left = tuple ? fmt::format("({})", fmt::join(values, ", ")) : prefix;
+  out += fmt::format("let {}{} = {}{};\n", left, scalar ? "[point]" : "", call,
                      cast ? " as " + element : "");
-  for (const Given& g : given) {
-    if (g.floating) out += fmt::format("let {}_by = @{} / @{};\n", g.name, prefix, g.name);
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (tuple && !fields[k]) continue;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!given[i].floating) continue;
+      out += fmt::format("let {} = @{} / @{};\n",
+                         holder_of(prefix, k, tuple, text(fn.params[i].name.symbol)), values[k],
+                         given[i].name);
+    }
   }
   return out;
 }
@@ -122,11 +158,15 @@ std::vector<RuleProgram> rule_programs(const sema::Program& program, const Sourc
       });
       std::string prefix = "gradcheck_" + r.function;
       bool untyped = false;
+      std::vector<bool> fields = fields_of(ast, sources, *fn);
       for (const ast::Param& p : fn->params) {
         untyped |= !p.type;
         bool floating = !p.type || written(ast, sources, p.type).floating;
         std::string name = text(p.name.symbol);
-        if (floating) r.by.push_back({fmt::format("{}_{}_by", prefix, name), name});
+        for (size_t k = 0; floating && k < std::max<size_t>(1, fields.size()); ++k) {
+          if (!fields.empty() && !fields[k]) continue;
+          r.by.push_back({holder_of(prefix, k, !fields.empty(), name), name});
+        }
       }
       std::vector<std::string> shapes{""};
       if (untyped) {
@@ -142,7 +182,7 @@ std::vector<RuleProgram> rule_programs(const sema::Program& program, const Sourc
       for (const std::string& shape : shapes) {
         for (bool cast : {false, true}) {
           r.candidates.push_back(sources.text(module.file) +
-                                 call_text(ast, sources, *fn, prefix, shape, cast));
+                                 call_text(ast, sources, *fn, prefix, shape, cast, fields));
         }
       }
       out.push_back(std::move(r));

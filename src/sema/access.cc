@@ -193,6 +193,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   warn_diagonal(s, base, trees);
   warn_swapped(s, base, trees);
   note_use(s, env, base, trees, at, span);
+  note_axes(s, env, index.base, base, trees, span);
   size_t rest = base.coords.size() - at.size();
   auto inside = env.depth + static_cast<uint32_t>(rest);
   if (rest > 0) {  // reductions inside an index expression move above the remaining coordinates

@@ -105,6 +105,29 @@ Symbol dim_name(const Sema& s, const ast::Dim& dim) {
   return dim.kind == ast::Dim::Kind::Extent ? path_name(s, dim.extent) : Symbol{};
 }
 
+namespace {
+
+// A constant, or an integer that is known before any cell is: what a shape name may stand for.
+bool fixes_extent(Sema& s, Definition& d) {
+  if (d.state == Definition::State::Busy || d.clauses.size() != 1) return false;
+  const auto* l = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
+  if (l && (l->has_slots || l->tuple)) return false;
+  if (d.input) {
+    auto type = l && l->type && !dims_of(s, l->type) ? written_type(s, l->type) : std::nullopt;
+    return type && is_int(*type);
+  }
+  define(s, d);
+  if (d.state == Definition::State::Bad) return true;  // reported where it is read
+  if (d.constant) return true;
+  if (d.inlined) return d.inlined->scalar() && d.inlined->typing == Typing::Int;
+  if (!d.family || !s.m[d.family].coords.empty() || !is_int(s.m[d.family].dtype)) return false;
+  Value v = read_definition(s, d.scope->env, d, d.name.span);
+  CoreId index = v.poison() ? CoreId{} : as_index(s, d.scope->env, v, {});
+  return index && closed(s, as_extent(s, index));
+}
+
+}  // namespace
+
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual) {
   switch (dim.kind) {
     case ast::Dim::Kind::Unknown: return actual;
@@ -120,14 +143,26 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   barrier.up = env.frame;
   barrier.function = true;
   outside.frame = &barrier;
-  auto known = [&](Symbol name) {
-    if (find_extent(s, outside, name)) return true;
+  // Names in the types of parameters belong to the function, whatever an annotation outside calls
+  // by them; a constant still fixes the extent (decision 5).
+  const bool own = scope.signature && actual;
+  auto extent_named = [&](Symbol name) -> std::optional<CoreId> {
+    if (!own) return find_extent(s, outside, name);
+    auto it = scope.extents.find(name);
+    return it == scope.extents.end() ? std::nullopt : std::optional(it->second.extent);
+  };
+  auto definition_named = [&](Symbol name) {
     Definition* d = find_definition(outside, name);
+    return d && own && !fixes_extent(s, *d) ? nullptr : d;
+  };
+  auto known = [&](Symbol name) {
+    if (extent_named(name)) return true;
+    Definition* d = definition_named(name);
     return d && (!scope.extent_sources.count(name) || scope.extent_sources[name] != d);
   };
   if (Symbol name = dim_name(s, dim)) {
-    if (auto extent = find_extent(s, outside, name)) return *extent;
-    if (find_definition(outside, name)) {
+    if (auto extent = extent_named(name)) return *extent;
+    if (definition_named(name)) {
       CoreId value = elaborate_index(s, outside, dim.extent);
       return value ? as_extent(s, value) : value;
     }
@@ -137,6 +172,11 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   std::set<Symbol> fresh;
   for (Symbol name : free_names(s.ast, dim.extent)) {
     if (!known(name)) fresh.insert(name);
+  }
+  for (Symbol name : free_names(s.ast, dim.extent)) {  // before values of the same name
+    if (auto extent = own ? extent_named(name) : std::nullopt) {
+      barrier.values.push_back({{name, dim.span}, untyped_int(outside, *extent, dim.span)});
+    }
   }
   if (fresh.empty()) {
     CoreId value = elaborate_index(s, outside, dim.extent);
@@ -149,6 +189,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   Symbol name = *fresh.begin();
   CoreId unknown = placeholder(s);
   scope.extents[name] = {unknown, dim.span};
+  if (own) barrier.values.push_back({{name, dim.span}, untyped_int(outside, unknown, dim.span)});
   CoreId value = elaborate_index(s, outside, dim.extent);
   scope.extents.erase(name);
   if (!value) return {};

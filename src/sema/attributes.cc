@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/sema.h"
 
 namespace ein::sema {
 namespace {
 
-enum class On : uint8_t { Let, Rule, Nothing };
+enum class On : uint8_t { Let, Rule, Nothing, Anything };
 
 struct Known {
   const char* name;
@@ -16,6 +18,8 @@ struct Known {
   const char* means;
 };
 constexpr Known kKnown[] = {
+    {"allow", On::Anything, "a statement",
+     "`#[allow(W0301)]` before a statement says that what this warning is about is meant there"},
     {"checkpoint", On::Let, "a `let`",
      "`#[checkpoint]` marks a recurrence whose steps a derivative computes again instead of "
      "keeping "
@@ -35,6 +39,34 @@ int64_t segment_length(const Sema& s, const ast::Attribute& a) {
   if (a.args.empty()) return -1;
   const auto* k = std::get_if<ast::IntLit>(&s[a.args[0]].node);
   return a.args.size() == 1 && k && k->value > 0 ? static_cast<int64_t>(k->value) : 0;
+}
+
+// `#[allow(W0301, W0304)]`
+void allow_warnings(Sema& s, const ast::Stmt& stmt, const ast::Attribute& a, const char* means) {
+  if (a.args.empty()) {
+    s.diags.error(Code::E0114, "`allow` takes codes of warnings").primary(a.span, "").help(means);
+  }
+  for (TreeId arg : a.args) {
+    std::string name = path_name(s, arg) ? text(path_name(s, arg)) : "";
+    const CodeInfo* found = nullptr;
+    std::vector<std::string> names;
+    for (const CodeInfo& code : all_codes()) {
+      if (code.severity != Severity::Warning) continue;
+      names.push_back(code.name);
+      if (name == code.name) found = &code;
+    }
+    if (found) {
+      s.diags.allow(found->code, stmt.span);
+      continue;
+    }
+    bool error = std::any_of(all_codes().begin(), all_codes().end(),
+                             [&](const CodeInfo& c) { return name == c.name; });
+    auto& d =
+        s.diags.error(Code::E0114, error ? fmt::format("`{}` is an error, not a warning", name)
+                                         : "`allow` takes codes of warnings");
+    d.primary(s[arg].span, error ? "cannot be allowed" : "").help(means);
+    if (!error) suggest(d, did_you_mean(name, names), s[arg].span);
+  }
 }
 
 const ast::Attribute* checkpoint_of(const Sema& s, const Definition& d) {
@@ -92,6 +124,8 @@ void check_attributes(Sema& s, const ast::Stmt& stmt) {
       auto& d = s.diags.error(Code::E0114, fmt::format("there is no attribute `{}`", name))
                     .primary(a.span, "unknown");
       suggest(d, did_you_mean(name, names), a.name.span);
+    } else if (name == "allow") {
+      allow_warnings(s, stmt, a, known->means);
     } else if (known->on != kind_of(stmt)) {
       s.diags.error(Code::E0114, fmt::format("`{}` stands on {}", name, known->where))
           .primary(a.span, "not here")

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "sema/define.h"
 #include "sema/coords.h"
+#include "sema/define.h"
 
 namespace ein::sema {
 namespace {
@@ -374,6 +374,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
 
   Gated g = split_gate(s, env, value);
   if (g.body.poison()) return out;
+  warn_axes(s, site, out.left);
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
     return tuple_clause(s, env, d, stmt, *l, value, std::move(g), std::move(out));
   }

@@ -206,6 +206,21 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
       out.gate.coords = std::move(all);
     }
   }
+  // `w[c % 1] > 5.0` names `c` and has the same value along it: it gates that coordinate too.
+  if (out.gate.poison()) return true;
+  std::vector<core::Coord> all = out.gate.coords;
+  for (Symbol name : out.names) {
+    auto same = [&](const core::Coord& c) { return c.name == name; };
+    auto it = std::find_if(coordinates.begin(), coordinates.end(), same);
+    if (it != coordinates.end() && std::none_of(all.begin(), all.end(), same)) all.push_back(*it);
+  }
+  if (all.size() == out.gate.coords.size()) return true;
+  std::vector<CoreId> at;
+  for (size_t i = 0; i < out.gate.coords.size(); ++i) {
+    at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
+  }
+  out.gate.body = cell(s, out.gate, at, env.depth + static_cast<uint32_t>(all.size()));
+  out.gate.coords = std::move(all);
   return true;
 }
 
@@ -317,10 +332,12 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
 }
 
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result) {
+  s.constant_along.clear();
   const auto* found = std::get_if<ast::Block>(&s[fn.body].node);
   if (!found || !found->value || result.empty()) return elaborate(s, env, fn.body);
   const ast::Block& block = *found;
   Scope& scope = open_block(s, env, block);
+  if (scope.broken) return {};
   Env inside = scope.env;
   std::vector<Symbol> spelled = lone_names(s, inside, block.value);
   auto closes = [&](const core::Coord& c) {
@@ -379,6 +396,10 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     with[inside.depth + k] = core::slot(s.m, env.depth + static_cast<uint32_t>(open[k]));
   }
   if (!v.coords.empty()) v.body = core::substitute(s.m, v.body, with, inside.depth);
+  s.constant_along.clear();
+  for (size_t i : open) {
+    if (v.coords.empty()) s.constant_along.push_back(result[i].name);
+  }
   std::vector<core::Coord> coords = result;
   for (size_t k = 0; k < v.coords.size(); ++k) {
     if (!coords[open[k]].extent) coords[open[k]].extent = v.coords[k].extent;

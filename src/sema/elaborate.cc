@@ -13,11 +13,13 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
   const auto* call = std::get_if<ast::Call>(&s[value].node);
   if (call && is_effect(path_name(s, call->callee))) {
     elaborate_effect(s, env, *call, s[value].span);
+    warn_axes(s, site);
     return true;
   }
   size_t effects = s.m.effects.size(), errors = s.diags.errors();
   env.effects = call != nullptr;
   elaborate(s, env, value);
+  warn_axes(s, site);
   return s.m.effects.size() != effects || s.diags.errors() != errors;
 }
 

@@ -30,6 +30,9 @@ core::Op op_of(ast::BinaryOp op) {
 Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
   if (path.parts.size() != 1) {
     if (const Function* f = function_at(s, env, path, false)) return function_value(*f, env, span);
+    if (Symbol name = primitive_at(s, env, path)) {
+      return primitive_value(*primitive_named(name), env, path.parts.back());
+    }
     Definition* d = value_at(s, env, path);
     return d ? read_definition(s, env, *d, span) : Value{};
   }

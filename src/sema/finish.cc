@@ -256,6 +256,7 @@ void check_order(Sema& s) {
 }  // namespace
 
 void finish(Sema& s) {
+  check_contracts(s);
   auto known = [&](CoreId e) { return resolve(s, e); };
   core::rewrite_all(s.m, known);
   check_constraints(s);

@@ -186,7 +186,8 @@ const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::Stmt
 
 void add_called(Sema& s, const Scope& scope, Walker& walker) {
   for (Symbol callee : walker.callees) {  // `let f = |x| …; let y = f(1);`
-    bool known = scope.functions.count(callee) || is_builtin(callee);
+    bool known =
+        scope.functions.count(callee) || scope.primitives.count(callee) || is_builtin(callee);
     if (!known) walker.values.insert(callee);
   }
   // A function is read by calling it or by naming it.

@@ -100,16 +100,20 @@ Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
   return value_of(std::move(c), env, span);
 }
 
+Value primitive_value(core::Op op, const Env& env, const ast::Name& name) {
+  Closure c;
+  c.primitive = op;
+  c.name = quoted(name.symbol);
+  return value_of(std::move(c), env, name.span);
+}
+
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name) {
   if (const Function* f = find_function(env, name.symbol)) {
     if (ambiguous(s, env, name, true)) return Value{};
     return function_value(*f, env, name.span);
   }
-  if (auto op = primitive_named(name.symbol)) {
-    Closure c;
-    c.primitive = op;
-    c.name = quoted(name.symbol);
-    return value_of(std::move(c), env, name.span);
+  if (auto op = primitive_named(primitive_called(env, name.symbol))) {
+    return primitive_value(*op, env, name);
   }
   if (reduction_named(name.symbol)) {
     s.diags.error(Code::E0206, quoted(name.symbol) + " is not a value")

@@ -236,6 +236,10 @@ bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::Typ
     }
     return true;
   }
+  // In a rule `0.0` stands for no tangent, at every address.
+  const auto* lit =
+      v.kind == Value::Kind::Data ? core::get_if<core::FloatLit>(s.m, v.body) : nullptr;
+  if (sig.fn.rule && lit && lit->value == 0 && v.scalar()) return true;
   // A scalar result type on a mapped call: the coordinates are the arguments'.
   if (!type || !dims_of(s, type) || any_rank(s, type)) return true;
   return check_result_coords(s, sig.fn, type, v, coords);
@@ -248,8 +252,14 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
   Span declared = s.ast[fn.result].span;
   if (fn.rule) {  // the tangent of an integer is a float
-    v = as_data(s, env, std::move(v));
-    return !v.poison() && check_shape(s, env, scope, sig, fn.result, v, coords);
+    v = without_tables(s, env, std::move(v));
+    if (v.poison()) return false;
+    // What is no tuple beside one is reported where the two meet (with_rule).
+    const ast::TupleType* tuple = tuple_type(s, fn.result);
+    bool parts = v.kind == Value::Kind::Tuple;
+    if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
+      return true;
+    return check_shape(s, env, scope, sig, fn.result, v, coords);
   }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
   if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
@@ -285,6 +295,7 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
   scope.frame.up = home;
   scope.frame.function = true;
   scope.frame.scope = &scope;
+  scope.signature = true;
   scope.env = env;
   Signature sig = signature_of(s, fn);
   if (!bind_brackets(s, sig, &brackets, span)) return std::nullopt;
@@ -329,6 +340,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   }
   const Function* rule = rule_of(s, fn, stmt, home);
   std::vector<Value> given = rule ? args : std::vector<Value>{};
+  std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
   auto ruled = [&](Value v) {
     if (!rule || v.poison()) return v;
     ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
@@ -337,9 +349,15 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     std::vector<ast::StmtId> calls = s.calls;
     std::erase_if(s.calls,
                   [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+    std::vector<Symbol> of_value = std::move(spread);
     Value tangent =
         call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
     s.calls = std::move(calls);
+    std::vector<Symbol> unspelled = std::exchange(s.constant_along, {});
+    std::erase_if(unspelled, [&](Symbol name) {
+      return std::find(of_value.begin(), of_value.end(), name) != of_value.end();
+    });
+    if (tangent.poison() || !check_spread(s, *rule, fn, tangent, unspelled, span)) return Value{};
     return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
   };
   Env env = caller;
@@ -364,6 +382,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it
   scope.frame.rule = fn.rule;
   scope.frame.scope = &scope;
+  scope.signature = true;
   scope.env = env;
   Signature sig = signature_of(s, fn);
   if (!bind_brackets(s, sig, brackets, span)) return {};
@@ -390,7 +409,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   }
   for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
   if (stmt && s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
-  size_t errors = s.diags.errors();
+  auto faults = [&] { return s.diags.errors() - s.broken_contracts; };
+  size_t errors = faults();
   Env inside = env;
   inside.frame = &scope.frame;
   inside.gates.clear();
@@ -398,6 +418,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   std::vector<core::Coord> coords;
   bool ok = result_coords(s, env, scope, sig, fn.result, coords);
   s.calls.push_back(stmt);
+  s.call_places.push_back(span);
   Value v;
   const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
   if (caller.effects && block) {
@@ -405,9 +426,11 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     ok = false;
   }
   if (ok) v = elaborate_body(s, inside, fn, coords);
+  spread = std::exchange(s.constant_along, {});
   s.calls.pop_back();
+  s.call_places.pop_back();
   ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
-  if (stmt && s.diags.errors() > errors) s.bad_functions.insert(stmt);
+  if (stmt && faults() > errors) s.bad_functions.insert(stmt);
   if (!ok) return {};
   std::function<Value(Value)> out = [&](Value item) {
     for (Value& part : item.items) part = out(std::move(part));
@@ -432,7 +455,9 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     item.depth = caller.depth;
     return item;
   };
-  return ruled(out(std::move(v)));
+  v = out(std::move(v));
+  if (fn.rule) s.constant_along = std::move(spread);  // for the comparison with its function
+  return ruled(std::move(v));
 }
 
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
@@ -472,11 +497,13 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
   }
   const Function* fn = find_callee(s, env, call.callee);
-  if (!fn && path->parts.size() > 1) {
+  const bool far = path->parts.size() > 1;
+  ast::Name name = path->parts.back();
+  if (!fn) name.symbol = far ? primitive_at(s, env, *path) : primitive_called(env, name.symbol);
+  if (!fn && !name.symbol) {
     function_at(s, env, *path, true);
     return {};
   }
-  const ast::Name& name = path->parts.back();
   const std::string& spelled = text(name.symbol);
   if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
   if (!fn) {

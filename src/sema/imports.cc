@@ -24,6 +24,13 @@ Definition* exported_value(const Scope& module, Symbol name) {
   return it->second->exported && it->second->scope == &module ? it->second : nullptr;
 }
 
+const std::string& module_name(const Sema& s, const Scope& module);
+
+// Scalar primitives need no `use`; by a path they belong to `std::math`.
+bool exports_primitive(const Sema& s, const Scope& module, Symbol name) {
+  return primitive_named(name) && module_name(s, module) == "std/math.ein";
+}
+
 const std::string& module_name(const Sema& s, const Scope& module) {
   for (size_t i = 0; i < s.modules.size(); ++i) {
     if (s.modules[i] == &module) return s.program.modules[i].name;
@@ -72,10 +79,18 @@ void defined_twice(Sema& s, const ast::Name& name, Span first) {
 void import_item(Sema& s, Scope& scope, Scope& from, const ast::Name& name, const ast::Name& as) {
   const Function* f = exported_function(from, name.symbol);
   Definition* v = exported_value(from, name.symbol);
+  if (!f && !v && exports_primitive(s, from, name.symbol)) {
+    auto [it, fresh] = scope.primitives.try_emplace(as.symbol, name.symbol);
+    if (!fresh && it->second != name.symbol) defined_twice(s, as, as.span);
+    auto defined = scope.functions.find(as.symbol);
+    if (defined != scope.functions.end()) defined_twice(s, as, defined->second.fn->name.span);
+    return;
+  }
   if (!f && !v) {
     scope.missing.insert(as.symbol);
     return report_not_exported(s, from, name);
   }
+  if (f && scope.primitives.count(as.symbol)) defined_twice(s, as, as.span);
   if (f) {
     auto [it, fresh] = scope.functions.try_emplace(as.symbol, *f);
     if (!fresh && it->second.stmt != f->stmt) defined_twice(s, as, it->second.fn->name.span);
@@ -176,6 +191,21 @@ void import(Sema& s, Scope& scope, ast::StmtId id) {
   }
 }
 
+Symbol primitive_called(const Env& env, Symbol name) {
+  for (const Frame* f = env.frame; f; f = f->up) {
+    if (!f->scope) continue;
+    auto it = f->scope->primitives.find(name);
+    if (it != f->scope->primitives.end()) return it->second;
+  }
+  return name;
+}
+
+Symbol primitive_at(Sema& s, const Env& env, const ast::Path& path) {
+  Scope* module = module_at(s, env, path, false);
+  Symbol name = path.parts.back().symbol;
+  return module && exports_primitive(s, *module, name) ? name : Symbol{};
+}
+
 const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
   Scope* module = module_at(s, env, path, report);
   if (!module) return nullptr;
@@ -210,6 +240,7 @@ bool ambiguous(Sema& s, const Env& env, ast::Name name, bool function) {
   for (const Frame* f = env.frame; f; f = f->up) {
     if (!f->scope) continue;
     if (function && f->scope->functions.count(name.symbol)) return false;
+    if (function && f->scope->primitives.count(name.symbol)) return false;
     if (!function && f->scope->values.count(name.symbol)) return false;
     const Glob* first = nullptr;
     for (const Glob& glob : f->scope->globs) {

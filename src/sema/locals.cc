@@ -9,8 +9,15 @@
 namespace ein::sema {
 namespace {
 
+// `assert(…)`: in a block that gives a value it is a condition on the call (contracts.cc).
+const ast::Call* as_contract(const Sema& s, const ast::ExprStmt& stmt) {
+  const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
+  return call && path_name(s, call->callee) == intern("assert") ? call : nullptr;
+}
+
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
+  if (as_contract(s, stmt)) return;  // checked already
   if (call && is_effect(path_name(s, call->callee))) {
     const Definition* recurrence = nullptr;
     for (const Site* site = env.site; site; site = site->outer) {
@@ -79,8 +86,18 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
         .help("inputs stand at the top level of the program");
     d->state = Definition::State::Bad;
   }
-  for (Definition* d : scope.order) define(s, *d);
   Env inside = scope.env;
+  bool met = true;  // conditions first: what a broken one makes wrong is not reported again
+  for (ast::StmtId id : block.stmts) {
+    const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
+    const ast::Call* contract = e && !env.effects ? as_contract(s, *e) : nullptr;
+    if (contract) met &= check_contract(s, inside, *contract, s[e->value].span);
+  }
+  scope.broken = !met;
+  for (Definition* d : scope.order) {
+    if (!met) d->state = Definition::State::Bad;
+    define(s, *d);
+  }
   for (ast::StmtId id : block.stmts) {
     const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
     if (e && env.effects) elaborate_statement(s, inside, e->value);
@@ -104,7 +121,7 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   bool broken = std::any_of(block.stmts.begin(), block.stmts.end(), [&](ast::StmtId id) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });
-  if (!block.value && broken) return {};  // the parser has said why
+  if (scope.broken || (!block.value && broken)) return {};  // it has been said why
   if (!block.value) {
     s.diags.error(Code::E0502, "block has no value")
         .primary(span, "")

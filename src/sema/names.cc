@@ -176,6 +176,7 @@ const Function* find_function(const Env& env, Symbol name) {
     if (!f->scope) continue;
     auto it = f->scope->functions.find(name);
     if (it != f->scope->functions.end()) return &it->second;
+    if (f->scope->primitives.count(name)) return nullptr;
     if (const Function* imported = glob_function(*f->scope, name)) return imported;
   }
   return nullptr;

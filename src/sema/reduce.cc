@@ -167,6 +167,9 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
       }
       at = c;
     }
+    // One name for the one coordinate, which has none: `sum[i]([1.0, 2.0])`.
+    bool only = parts.binders.size() == 1 && parts.body.coords.size() == 1;
+    if (only && !parts.body.coords[0].name && !index.used) at = 0;
     if (index.used && at != npos) {
       s.diags
           .error(Code::E0304, fmt::format("{} is an index here, but a whole operand carries it too",

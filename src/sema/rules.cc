@@ -162,6 +162,11 @@ struct Linearity {
   }
 };
 
+bool is_zero(Sema& s, const Value& tangent) {
+  if (tangent.kind != Value::Kind::Data) return false;
+  return Linearity{s, {}, {}, {}}.of(tangent.body) == Degree::Zero;
+}
+
 }  // namespace
 
 void check_rules(Sema& s, Scope& scope) {
@@ -194,13 +199,68 @@ const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, cons
   return inside ? nullptr : &it->second;
 }
 
+bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value& tangent,
+                  const std::vector<Symbol>& unspelled, Span span) {
+  const auto* dims = fn.result ? dims_of(s, fn.result) : nullptr;
+  if (unspelled.empty() || !dims || is_zero(s, tangent)) return true;
+  auto missing = [&](Symbol name) {
+    return std::find(unspelled.begin(), unspelled.end(), name) != unspelled.end();
+  };
+  std::vector<std::string> of_rule, of_value;
+  for (const ast::Dim& d : *dims) {
+    bool pack = d.kind == ast::Dim::Kind::Pack;
+    Symbol name = pack ? d.name.symbol : dim_name(s, d);
+    of_value.push_back(name ? text(name) : "?");
+    if (pack || !missing(name)) of_rule.push_back(of_value.back());
+  }
+  if (of_rule.size() == of_value.size()) return true;  // what is missing is part of a pack
+  auto shown = [](const std::vector<std::string>& names) {
+    return names.empty() ? "no coordinates"
+                         : fmt::format("coordinates `{}`", fmt::join(names, ", "));
+  };
+  mismatch(s, *rule.fn,
+           fmt::format("the rule's result has {}, the value of {} has {}", shown(of_rule),
+                       quoted(fn.name.symbol), shown(of_value)))
+      .label(s.ast[fn.result].span, "the value's coordinates")
+      .label(span, "called here")
+      .help(fmt::format(
+          "index the rule's terms by the coordinates of the result: {} does not occur in them",
+          quoted(unspelled[0])));
+  return false;
+}
+
 Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span) {
   if (tangent.poison()) return {};
-  if (value.kind == Value::Kind::Tuple) {
-    return unsupported(s, rule.fn->name.span, "rules of functions that return tuples");
+  if (value.kind == Value::Kind::Tuple || tangent.kind == Value::Kind::Tuple) {
+    bool fits = value.kind == tangent.kind && value.items.size() == tangent.items.size();
+    if (!fits) {
+      auto called = [&](const Value& v) {
+        return v.kind == Value::Kind::Tuple ? fmt::format("a tuple of {} values", v.items.size())
+                                            : show_value(s, v);
+      };
+      mismatch(s, *rule.fn,
+               fmt::format("the rule of {} gives {}, its function gives {}",
+                           quoted(rule.fn->name.symbol), called(tangent), called(value)))
+          .label(span, "called here")
+          .help("a rule gives one tangent for each value of its function, `0.0` for an integer");
+      return {};
+    }
+    for (size_t i = 0; i < value.items.size(); ++i) {
+      Value& item = value.items[i];
+      if (item.one() || item.kind == Value::Kind::Tuple) {
+        item = with_rule(s, env, rule, std::move(item), std::move(tangent.items[i]), span);
+      }
+      if (item.poison()) return {};
+    }
+    return value;
   }
+  // Made of literals alone: a constant, which still adapts to the type that it meets.
+  if (value.kind == Value::Kind::Data && value.typing != Typing::Fixed) return value;
   value = settle(s, env, std::move(value));
   if (value.poison()) return {};
+  tangent = as_data(s, env, std::move(tangent));
+  if (tangent.poison()) return {};
+  if (!is_float(value.type) && is_zero(s, tangent)) return value;
   DType type = is_float(value.type) ? value.type : default_type(tangent);
   if (!fits(tangent, type) || !is_float(type)) {
     mismatch(s, *rule.fn,
@@ -209,9 +269,10 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
         .label(span, "called here");
     return {};
   }
-  tangent = as_data(s, env, adapt(s, env, std::move(tangent), type));
+  tangent = adapt(s, env, std::move(tangent), type);
   if (tangent.poison()) return {};
-  bool layout = tangent.scalar() || tangent.coords.size() == value.coords.size();
+  bool spread = tangent.scalar() && is_zero(s, tangent);  // no derivative, at every address
+  bool layout = spread || tangent.coords.size() == value.coords.size();
   for (size_t i = 0; layout && i < tangent.coords.size(); ++i) {
     Symbol a = tangent.coords[i].name, b = value.coords[i].name;
     layout = !a || !b || a == b;
@@ -260,7 +321,15 @@ Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span spa
         .help("a derivative has a numerator and a denominator: `@y / @x`");
     return {};
   }
-  Value v = settle(s, env, elaborate(s, env, request.num));
+  Value v = elaborate(s, env, request.num);
+  if (v.kind == Value::Kind::Data && v.typing != Typing::Fixed && v.scalar()) {
+    // A literal, an index or an extent is a constant, of the type that it meets.
+    v.body = core::float_lit(s.m, 0, DType::F64);
+    v.type = DType::F64;
+    v.typing = Typing::Float;
+    return v;
+  }
+  v = settle(s, env, std::move(v));
   if (v.poison()) return {};
   if (!is_float(v.type)) {
     s.diags.error(Code::E0602, fmt::format("`@{}`: only floats have tangents", text(symbol)))

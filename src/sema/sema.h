@@ -34,6 +34,11 @@ void import(Sema& s, Scope& scope, ast::StmtId id);  // a `use` or `mod`
 // An exported item by its path.
 const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report);
 Definition* value_at(Sema& s, const Env& env, const ast::Path& path);
+// The scalar primitive that a name stands for where no function has it: one that `use` gave another
+// name, or itself. The same for a path, which leads to the module that exports them; invalid when
+// it does not.
+Symbol primitive_called(const Env& env, Symbol name);
+Symbol primitive_at(Sema& s, const Env& env, const ast::Path& path);
 // What the globs of one scope bring for a name that nothing closer defines.
 const Function* glob_function(const Scope& scope, Symbol name);
 Definition* glob_value(const Scope& scope, Symbol name);
@@ -213,6 +218,7 @@ bool joins(const Value& text);
 Value function_value(const Function& f, const Env& env, Span span);
 Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span);
 // The function of that name as a value; none when there is none.
+Value primitive_value(core::Op op, const Env& env, const ast::Name& name);
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name);
 // What a call of `name` calls, if that is a value; innermost scopes first.
 std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
@@ -286,6 +292,10 @@ bool is_builtin(Symbol name);  // something that a call means without any defini
 void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared
 // The rule of a function, if it has one and derivatives are asked for; null inside the rule itself.
 const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home);
+// A rule that is constant along coordinates of its function's result, which the function's body
+// is not: reported, and false.
+bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value& tangent,
+                  const std::vector<Symbol>& unspelled, Span span);
 // The value of a call together with what its rule says.
 Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span);
 Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
@@ -358,6 +368,19 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
 void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
 void declare_inputs(Sema& s, Scope& scope);
 void finish(Sema& s);
+
+// ---- contracts.cc ------------------------------------------------------------------------------
+
+// An `assert` among the statements of a block; false after an error.
+bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span);
+void check_contracts(Sema& s);  // those that had to wait for extents
+
+// ---- axes.cc: indices at the wrong coordinate ---------------------------------------------------
+
+void note_axes(Sema& s, Env& env, TreeId base, const Value& value, const std::vector<TreeId>& at,
+               Span span);
+// When the statement has been read; `left` is its left side.
+void warn_axes(Sema& s, const Site& site, const std::vector<Left>& left = {});
 
 // ---- uncalled.cc -------------------------------------------------------------------------------
 

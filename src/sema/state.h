@@ -234,12 +234,15 @@ struct Scope {
   std::map<Symbol, Definition*> values;  // its own and those that `use` names
   std::map<Symbol, Function> functions;  // the same
   std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
+  std::map<Symbol, Symbol> primitives;   // scalar primitives that `use` names, by their names here
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::vector<Glob> globs;
   std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
   bool missing_glob = false;  // the same for any name
   bool module = false;        // the top level of a file
   bool root = false;          // of the program: its families keep their names
+  bool signature = false;     // of one call: names of the parameters' types belong to it
+  bool broken = false;        // a condition on the call does not hold: there is no value
   std::map<Symbol, ExtentName> extents;                  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
@@ -257,6 +260,24 @@ struct Use {
   Span span;
 };
 
+// An operand as written, for warnings about indices at the wrong coordinate (axes.cc).
+struct AxisSlot {
+  Symbol coordinate;       // the name of the coordinate; invalid when it has none
+  CoreId extent;           // of the coordinate
+  Index* own = nullptr;    // the index in scope that has this name
+  Index* index = nullptr;  // what stands there: an index alone, or
+  int64_t offset = 0;      // one with a constant added
+  Span span;
+};
+struct AxisRead {
+  Symbol base;
+  std::vector<AxisSlot> slots;
+  bool self = false;          // of a family that the statement defines
+  std::vector<Symbol> names;  // of all coordinates of the operand
+  Span span;
+  ast::StmtId function;  // the one being inlined
+};
+
 // The clause being elaborated.
 struct Site {
   Site* outer = nullptr;
@@ -264,6 +285,7 @@ struct Site {
   std::string name;             // prefix of generated names
   std::vector<SiteSlot> slots;  // slots 0 …
   std::vector<Use> uses;
+  std::vector<AxisRead> axes;
   std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families
   std::set<Symbol> reported;                              // names already complained about
   Span span;                                              // the left side
@@ -280,6 +302,13 @@ struct Unknown {
   Symbol name;
   Span span;
   bool left = false;
+};
+
+// An `assert` of a function that a call has to meet (contracts.cc).
+struct Contract {
+  CoreId cond;
+  std::string message;
+  Span call, written;
 };
 
 struct Lifted {
@@ -333,6 +362,11 @@ struct Sema {
   std::vector<std::vector<Definition*>> groups;  // definitions that read each other, by number
   std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
   Span gated_by;                      // the gate
+
+  std::vector<Span> call_places;       // of the calls being inlined, outermost first
+  std::vector<Contract> contracts;     // whose extents are not known yet
+  std::vector<Symbol> constant_along;  // result coordinates that the last body did not spell
+  size_t broken_contracts = 0;         // errors so far that are a call's fault, not the function's
 
   std::vector<std::map<Symbol, DType>> element_types;  // of the calls being inlined
   std::vector<Scope*> modules;                         // as in the program; the root is last

@@ -113,7 +113,8 @@ bool is_extent(const Env& env, Symbol name) {
 
 bool is_function(const Env& env, Symbol name) {
   static const std::set<std::string> others = {"load", "save", "eprint", "_"};
-  return is_builtin(name) || find_function(env, name) || others.count(text(name)) > 0;
+  return is_builtin(primitive_called(env, name)) || find_function(env, name) ||
+         others.count(text(name)) > 0;
 }
 
 }  // namespace

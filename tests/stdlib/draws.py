@@ -111,6 +111,7 @@ BY_FUNCTION = {
     "math.sqrt_safe": {"x": "positive"},
     "math.divide_safe": {"b": "spread"},
     "math.xlogy": {"y": "positive"},
+    "math.xlog1py": {"y": "positive"},
     "math.lgamma": {"x": "positive"},
     "math.digamma": {"x": "positive"},
     "math.gamma": {"x": "positive"},
