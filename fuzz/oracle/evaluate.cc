@@ -272,7 +272,7 @@ class Evaluator {
 
   Num rounded(Num x) {
     if (++out_.operations > most_) throw Wrong("too much work");
-    out_.largest = std::max(out_.largest, std::fabs(x.value()));
+    for (int k = 0; k < 1 << x.depth; ++k) out_.largest = std::max(out_.largest, std::fabs(x.c[k]));
     if (!finite(x)) not_finite();
     if (noise_.unit == 0) return x;
     for (int k = 0; k < 1 << x.depth; ++k)
@@ -338,8 +338,12 @@ class Evaluator {
                       c);
       }
       case Kind::Reduce: return reduce(n, c);
-      case Kind::Block:
-      case Kind::Shown: return number(n.kids[0], c);
+      case Kind::Block: return number(n.kids[0], c);
+      case Kind::Shown: {
+        // Adding up that many terms one after another errs by as many units at most.
+        Num x = number(n.kids[0], c);
+        return n.value > 0 ? scaled(x, 1 + noise_.unit * n.value * random() / kCaution) : x;
+      }
       case Kind::Request: return request(n, c);
       case Kind::Cast: return Num(static_cast<Real>(integer(n.kids[0], c)));
       case Kind::Recurse: {

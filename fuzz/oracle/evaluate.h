@@ -24,11 +24,13 @@ struct Answer {
   std::string wrong;       // the program is not one: a read outside, a cycle
   Real smallest_gap = 1;   // between the sides of a decision, relative; ties of data do not count
   bool tie = false;        // between values that were computed, so that rounding decides
-  Real largest = 0;        // magnitude of any intermediate value
+  Real largest = 0;        // magnitude of any number on the way, derivatives included
   std::vector<bool> nonfinite;  // by definition: some number on the way to it was not finite
   uint64_t decisions = 0;  // a hash of all of them
   uint64_t operations = 0;
 };
+
+inline constexpr Real kCaution = 50;  // spreads of noisy runs are multiplied by it
 
 struct Noise {
   Real unit = 0;      // relative error of every operation

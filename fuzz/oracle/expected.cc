@@ -85,7 +85,7 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
         spread = std::max(spread, std::fabs(n.values.at(id).cells[k] - c.cells[k]));
       // Two or four runs see a part of what may happen, and other orders of the same sums err
       // elsewhere; a wrong rule errs by far more than fifty times the rounding.
-      e.tolerance.push_back(50 * spread + 64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
+      e.tolerance.push_back(kCaution * spread + 64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
                             64 * precision.smallest);
     }
     out.values.push_back(std::move(e));

@@ -31,7 +31,7 @@ enum class Kind {
   Choose,   // match of an integer: kids[0], then the arms for 0, 1, …, and the last for the rest
   Reduce,   // reduction, vars; kids: body, gate or None, and low and high of every variable
   Block,    // locals, kids[0]
-  Shown,    // printed as `text`, means kids[0]
+  Shown,    // printed as `text`, means kids[0]; `value`: how many terms it adds up
   Request,  // kids[0] by the cell kids[1…] of definition `id`; `hidden` slots are not written
   Cast,     // an integer as a float
   Recurse,  // id: function; kids: the two floats, the integer
