@@ -2,7 +2,8 @@
 // as it stands (evaluate.cc). Nothing here knows the compiler.
 //
 // Every index variable has a number of its own, and so has every definition, locals of blocks
-// included. An instance of a local is told from the others by the values of the variables around it.
+// included. An instance of a local is told from the others by the values of the variables around
+// it.
 #pragma once
 
 #include <cstdint>
