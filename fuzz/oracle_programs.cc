@@ -38,10 +38,10 @@ struct Options {
   std::string shrink;
 };
 
-constexpr int kSeconds = 30;       // that one program may take
-constexpr long kKilobytes = 3 << 20;  // that its process may hold
-constexpr int kAttempts = 6;       // programs drawn for a seed until one stands at no tie
-constexpr size_t kShrunk = 3;      // programs of each kind that are shrunk
+constexpr int kSeconds = 30;                // that one program may take
+constexpr long kKilobytes = 3 << 20;        // that its process may hold
+constexpr int kAttempts = 6;                // programs drawn for a seed until one stands at no tie
+constexpr size_t kShrunk = 3;               // programs of each kind that are shrunk
 constexpr int kNoEnd = 98, kNoMemory = 99;  // what the process of such a program ends with
 
 struct Drawing {
@@ -113,8 +113,8 @@ std::string unfolded(std::string text) {
   return text;
 }
 
-// Lines to the parent: `begin SEED`, then `class NAME`, `route SECONDS NAME`, `state NAME`, and at last
-// `fail TEXT` or `fine`.
+// Lines to the parent: `begin SEED`, then `class NAME`, `route SECONDS NAME`, `state NAME`, and at
+// last `fail TEXT` or `fine`.
 void work(uint64_t first, uint64_t last, const Options& options, int fd) {
   for (uint64_t seed = first; seed < last; ++seed) {
     limit(kSeconds);
@@ -291,9 +291,8 @@ std::string failure_of(const oracle::Program& p, const Routes& routes) {
 
 void write_shrunk(const oracle::Program& p, const Routes& routes, uint64_t seed,
                   const std::string& kind, const Options& options) {
-  oracle::Program small = oracle::shrink(p, [&](const oracle::Program& q) {
-    return kind_of(failure_of(q, routes)) == kind;
-  });
+  oracle::Program small = oracle::shrink(
+      p, [&](const oracle::Program& q) { return kind_of(failure_of(q, routes)) == kind; });
   std::string text = fmt::format("// seed {}\n", seed), why = failure_of(small, routes);
   auto comment = [&](const std::string& lines) {
     std::istringstream in(lines);
@@ -320,10 +319,10 @@ int report(const Totals& totals, const Options& options, double seconds) {
   for (const auto& [seed, failure] : totals.failures) kinds[kind_of(failure)].push_back(seed);
   for (const auto& [kind, seeds] : kinds) {
     Drawing d = drawn(seeds[0], options);
-    fmt::print("--- {} programs, seed {}: {}\n{}{}\n", seeds.size(),
-               fmt::join(seeds.begin(), seeds.begin() + std::min<ptrdiff_t>(8, std::ssize(seeds)),
-                         ", "),
-               kind, oracle::print(d.program), totals.failures.at(seeds[0]));
+    fmt::print(
+        "--- {} programs, seed {}: {}\n{}{}\n", seeds.size(),
+        fmt::join(seeds.begin(), seeds.begin() + std::min<ptrdiff_t>(8, std::ssize(seeds)), ", "),
+        kind, oracle::print(d.program), totals.failures.at(seeds[0]));
     for (size_t k = 0; k < std::min<size_t>(kShrunk, seeds.size()) && !options.shrink.empty(); ++k)
       write_shrunk(drawn(seeds[k], options).program, routes_of(seeds[k], options), seeds[k], kind,
                    options);

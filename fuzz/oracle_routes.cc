@@ -54,8 +54,8 @@ std::string compare(const oracle::Expected& e, const Tensor& t) {
     auto k = static_cast<size_t>(i);
     if (e.type != oracle::Type::Float) {
       if (t.get_int(i) == static_cast<int64_t>(e.cells[k])) continue;
-      return fmt::format("integer differs: `{}` cell {} is {}, expected {}", e.name, i, t.get_int(i),
-                         static_cast<double>(e.cells[k]));
+      return fmt::format("integer differs: `{}` cell {} is {}, expected {}", e.name, i,
+                         t.get_int(i), static_cast<double>(e.cells[k]));
     }
     auto want = static_cast<double>(e.cells[k]);
     double got = t.get_float(i);

@@ -10,7 +10,7 @@
 namespace ein::fuzz {
 
 struct Routes {
-  uint64_t seed = 0;    // which routes are taken, and the plans drawn at random
+  uint64_t seed = 0;  // which routes are taken, and the plans drawn at random
   bool native = true;
   bool all = false;  // every route, whatever the seed
 };

@@ -134,7 +134,8 @@ class Evaluator {
     Context* at = &c;
     while (at->parent) {
       const Definition& moved = def(at->def);
-      bool follows = id == at->def || depends_[static_cast<size_t>(id)][static_cast<size_t>(at->def)];
+      bool follows =
+          id == at->def || depends_[static_cast<size_t>(id)][static_cast<size_t>(at->def)];
       follows = follows && inside(def(id), moved);
       if (follows) break;
       at = at->parent;
@@ -272,7 +273,7 @@ class Evaluator {
 
   Num rounded(Num x) {
     if (++out_.operations > most_) throw Wrong("too much work");
-    out_.largest = std::max(out_.largest, std::fabs(x.value()));
+    for (int k = 0; k < 1 << x.depth; ++k) out_.largest = std::max(out_.largest, std::fabs(x.c[k]));
     if (!finite(x)) not_finite();
     if (noise_.unit == 0) return x;
     for (int k = 0; k < 1 << x.depth; ++k)
@@ -288,9 +289,7 @@ class Evaluator {
   void not_finite() {
     if (current_ >= 0) out_.nonfinite[static_cast<size_t>(current_)] = true;
   }
-  void decided(bool how) {
-    out_.decisions = (out_.decisions ^ (how ? 3u : 1u)) * 1099511628211ull;
-  }
+  void decided(bool how) { out_.decisions = (out_.decisions ^ (how ? 3u : 1u)) * 1099511628211ull; }
   void gap(Real a, Real b, bool data) {
     Real g = std::fabs(a - b) / std::max({Real{1}, std::fabs(a), std::fabs(b)});
     if (std::isnan(g)) return;
@@ -300,8 +299,7 @@ class Evaluator {
   }
   // Values that every way of computing agrees on to the last bit.
   bool is_data(const Node& n) {
-    return n.kind == Kind::Literal ||
-           (n.kind == Kind::Read && def(n.id).input);
+    return n.kind == Kind::Literal || (n.kind == Kind::Read && def(n.id).input);
   }
 
   Num number(const Node& n, Context& c) {
@@ -334,12 +332,16 @@ class Evaluator {
       case Kind::Choose: {
         int64_t which = integer(n.kids[0], c);
         auto arms = static_cast<int64_t>(n.kids.size()) - 2;
-        return number(n.kids[static_cast<size_t>(which >= 0 && which < arms ? which + 1 : arms + 1)],
-                      c);
+        return number(
+            n.kids[static_cast<size_t>(which >= 0 && which < arms ? which + 1 : arms + 1)], c);
       }
       case Kind::Reduce: return reduce(n, c);
-      case Kind::Block:
-      case Kind::Shown: return number(n.kids[0], c);
+      case Kind::Block: return number(n.kids[0], c);
+      case Kind::Shown: {
+        // Adding up that many terms one after another errs by as many units at most.
+        Num x = number(n.kids[0], c);
+        return n.value > 0 ? scaled(x, 1 + noise_.unit * n.value * random() / kCaution) : x;
+      }
       case Kind::Request: return request(n, c);
       case Kind::Cast: return Num(static_cast<Real>(integer(n.kids[0], c)));
       case Kind::Recurse: {
@@ -413,9 +415,9 @@ class Evaluator {
           if (nan) break;
           if (count > 1) gap(x.value(), out.value(), is_data(n.kids[0]));
           nan = std::isnan(x.value());
-          bool wins = nan || count == 1 ||
-                      (n.reduction == Reduction::Max ? x.value() > out.value()
-                                                     : x.value() < out.value());
+          bool wins =
+              nan || count == 1 ||
+              (n.reduction == Reduction::Max ? x.value() > out.value() : x.value() < out.value());
           decided(wins);
           if (wins) out = x;
           break;
@@ -439,9 +441,9 @@ class Evaluator {
     over(n, 0, c, [&] {
       Real x = number(n.kids[0], c).value();
       if (any) gap(x, value, is_data(n.kids[0]));
-      bool wins = !any || (!std::isnan(value) &&
-                           (std::isnan(x) ||
-                            (n.reduction == Reduction::ArgMax ? x > value : x < value)));
+      bool wins =
+          !any || (!std::isnan(value) &&
+                   (std::isnan(x) || (n.reduction == Reduction::ArgMax ? x > value : x < value)));
       decided(wins);
       if (!wins) return;
       any = true;

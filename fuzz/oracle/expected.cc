@@ -53,8 +53,7 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
   Precision precision = precision_of(p.dtype);
   Answer exact = evaluate(p, {}, most_operations);
   if (!exact.wrong.empty()) {
-    out.state =
-        exact.wrong == "too much work" ? Prepared::State::Work : Prepared::State::Invalid;
+    out.state = exact.wrong == "too much work" ? Prepared::State::Work : Prepared::State::Invalid;
     out.why = exact.wrong;
     return out;
   }
@@ -63,8 +62,8 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
   std::vector<Answer> noisy;
   int runs = p.dtype == "f64" ? 2 : 4;
   for (int k = 0; k < runs && out.state == Prepared::State::Ready; ++k) {
-    noisy.push_back(evaluate(p, {precision.unit, precision.smallest, 77u + static_cast<uint64_t>(k)},
-                             most_operations));
+    noisy.push_back(evaluate(
+        p, {precision.unit, precision.smallest, 77u + static_cast<uint64_t>(k)}, most_operations));
     if (noisy.back().decisions != exact.decisions || !noisy.back().wrong.empty())
       out.state = Prepared::State::Tie;
   }
@@ -85,7 +84,8 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
         spread = std::max(spread, std::fabs(n.values.at(id).cells[k] - c.cells[k]));
       // Two or four runs see a part of what may happen, and other orders of the same sums err
       // elsewhere; a wrong rule errs by far more than fifty times the rounding.
-      e.tolerance.push_back(50 * spread + 64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
+      e.tolerance.push_back(kCaution * spread +
+                            64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
                             64 * precision.smallest);
     }
     out.values.push_back(std::move(e));

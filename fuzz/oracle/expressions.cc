@@ -69,9 +69,9 @@ Node Generator::grounded(const Scope& s, const Index& i) {
   std::vector<Node> at;
   for (size_t k = 0; k < v->extents.size(); ++k) {
     const Index* other = index_over(s, v->extents[k]);
-    at.push_back(k == position              ? variable(i.var)
+    at.push_back(k == position          ? variable(i.var)
                  : other && !chance(15) ? variable(other->var)
-                                            : integer(0));
+                                        : integer(0));
   }
   return oracle::read(v->def, at);
 }
@@ -87,8 +87,7 @@ Node Generator::condition(const Scope& s) {
     const Index& j = any(s.indices);
     static const Kind kinds[] = {Kind::Greater, Kind::Unequal, Kind::LessEqual, Kind::Equal};
     Kind k = kinds[pick(0, 3)];
-    if (i.var != j.var && chance(50))
-      return compare_ints(k, variable(i.var), variable(j.var));
+    if (i.var != j.var && chance(50)) return compare_ints(k, variable(i.var), variable(j.var));
     return compare_ints(k, variable(i.var), integer(pick(0, 1)));
   }
   return compare(chance(50) ? Kind::Greater : Kind::Less, Type::Float, certain(s), constant());
@@ -138,8 +137,8 @@ Node Generator::expr(const Scope& s, int depth) {
 Node Generator::matched(const Scope& s, int depth) {
   if (!s.indices.empty() && chance(50) && allowed("choose")) {
     drew("choose");
-    return node(Kind::Choose, {variable(any(s.indices).var), expr(s, depth), expr(s, depth),
-                               expr(s, depth)});
+    return node(Kind::Choose,
+                {variable(any(s.indices).var), expr(s, depth), expr(s, depth), expr(s, depth)});
   }
   if (!allowed("match")) return leaf(s);
   drew("match");
@@ -177,8 +176,9 @@ Node Generator::guarded(const Scope& s, int depth) {
     return choose(test, multiply(call(f, x), expr(s, depth)), other);
   }
   Node test = compare(Kind::Unequal, Type::Float, x, literal(0));
-  if (chance(30)) return choose(node(Kind::Not, {compare(Kind::Equal, Type::Float, x, literal(0))}),
-                                bounded(divide(expr(s, depth), x)), other);
+  if (chance(30))
+    return choose(node(Kind::Not, {compare(Kind::Equal, Type::Float, x, literal(0))}),
+                  bounded(divide(expr(s, depth), x)), other);
   return choose(test, bounded(divide(expr(s, depth), x)), other);
 }
 
@@ -188,9 +188,9 @@ Node Generator::neighbour(const Scope& s, int depth) {
   const Index i = any(s.indices);
   bool before = chance(50);
   int64_t step = before ? -1 : 1;
-  Node test = before ? compare_ints(chance(50) ? Kind::Greater : Kind::Unequal, variable(i.var),
-                                    integer(0))
-                     : compare_ints(Kind::Less, plus(variable(i.var), 1), extent_node(i.extent));
+  Node test =
+      before ? compare_ints(chance(50) ? Kind::Greater : Kind::Unequal, variable(i.var), integer(0))
+             : compare_ints(Kind::Less, plus(variable(i.var), 1), extent_node(i.extent));
   std::vector<std::pair<const Value*, size_t>> fits;
   for (const Value& v : floats_) {
     for (size_t k = 0; k < v.extents.size(); ++k) {
@@ -336,13 +336,12 @@ Node Generator::recursive(const Scope& s, int depth) {
     f.base = add(multiply(a, b), constant());
     f.first = chance(50) ? b : call(Function::Sin, b);
     f.second = call(Function::Tanh, multiply(a, constant()));
-    f.step = add(multiply(c, chance(50) ? c : call(Function::Sin, a)),
-                 chance(50) ? b : constant());
+    f.step = add(multiply(c, chance(50) ? c : call(Function::Sin, a)), chance(50) ? b : constant());
     p_.functions.push_back(f);
   }
-  Node n = node(Kind::Recurse, {bounded(expr(s, depth)), bounded(leaf(s)),
-                                s.vars.empty() || chance(50) ? integer(pick(0, 3))
-                                                             : variable(any(s.vars))});
+  Node n = node(Kind::Recurse,
+                {bounded(expr(s, depth)), bounded(leaf(s)),
+                 s.vars.empty() || chance(50) ? integer(pick(0, 3)) : variable(any(s.vars))});
   n.id = 0;
   return n;
 }

@@ -9,18 +9,70 @@
 namespace oracle {
 
 const std::vector<std::string>& class_names() {
-  static const std::vector<std::string> names = {
-      "f64", "f32", "f16", "bf16", "sum", "prod", "mean", "max", "min", "argmax", "argmin",
-      "dependent range", "gated reduction", "empty range", "negative start", "negative winner", "triangular",
-      "data-bounded range", "clauses", "symbolic boxes", "overlapping clauses", "gated clause",
-      "recurrence", "one step", "lookback 2", "downward", "history", "parent pointers",
-      "two coordinates", "mutual group", "checkpoint", "symbolic steps", "training loop",
-      "meta step", "constant local", "gradient penalty", "gather", "gather of gather",
-      "guarded gather", "guarded read", "guarded value", "match", "choose", "recursion",
-      "coordinate call", "gated call", "function", "request in function", "block", "ties",
-      "huge sum", "if", "inferred range", "selection", "gated selection", "whole value",
-      "gradient", "Hessian", "Hessian diagonal", "Hessian vector", "mixed", "third", "Jacobian",
-      "by an intermediate"};
+  static const std::vector<std::string> names = {"f64",
+                                                 "f32",
+                                                 "f16",
+                                                 "bf16",
+                                                 "sum",
+                                                 "prod",
+                                                 "mean",
+                                                 "max",
+                                                 "min",
+                                                 "argmax",
+                                                 "argmin",
+                                                 "dependent range",
+                                                 "gated reduction",
+                                                 "empty range",
+                                                 "negative start",
+                                                 "negative winner",
+                                                 "triangular",
+                                                 "data-bounded range",
+                                                 "clauses",
+                                                 "symbolic boxes",
+                                                 "overlapping clauses",
+                                                 "gated clause",
+                                                 "recurrence",
+                                                 "one step",
+                                                 "lookback 2",
+                                                 "downward",
+                                                 "history",
+                                                 "parent pointers",
+                                                 "two coordinates",
+                                                 "mutual group",
+                                                 "checkpoint",
+                                                 "symbolic steps",
+                                                 "training loop",
+                                                 "meta step",
+                                                 "constant local",
+                                                 "gradient penalty",
+                                                 "gather",
+                                                 "gather of gather",
+                                                 "guarded gather",
+                                                 "guarded read",
+                                                 "guarded value",
+                                                 "match",
+                                                 "choose",
+                                                 "recursion",
+                                                 "coordinate call",
+                                                 "gated call",
+                                                 "function",
+                                                 "request in function",
+                                                 "block",
+                                                 "ties",
+                                                 "huge sum",
+                                                 "if",
+                                                 "inferred range",
+                                                 "selection",
+                                                 "gated selection",
+                                                 "whole value",
+                                                 "gradient",
+                                                 "Hessian",
+                                                 "Hessian diagonal",
+                                                 "Hessian vector",
+                                                 "mixed",
+                                                 "third",
+                                                 "Jacobian",
+                                                 "by an intermediate"};
   return names;
 }
 
@@ -127,9 +179,8 @@ void Generator::inputs() {
     int over = some_extent(), target = some_extent();
     bool inside = chance(60);
     int n = static_cast<int>(size(target));
-    int id = input(fresh("idx"), Type::Int, {over}, [&] {
-      return static_cast<double>(inside ? pick(0, n - 1) : pick(-1, n));
-    });
+    int id = input(fresh("idx"), Type::Int, {over},
+                   [&] { return static_cast<double>(inside ? pick(0, n - 1) : pick(-1, n)); });
     gathers_.push_back({id, over, target, inside});
   }
 }
@@ -140,13 +191,27 @@ void Generator::statement() {
     void (Generator::*draw)();
   };
   static const Choice choices[] = {
-      {14, &Generator::pointwise},  {8, &Generator::contraction}, {3, &Generator::whole_value},      {12, &Generator::dependent},
-      {5, &Generator::triangular},  {6, &Generator::selection},        {10, &Generator::clauses},
-      {5, &Generator::rows},        {6, &Generator::coordinate_call},  {5, &Generator::scalar_call},
-      {5, &Generator::ties},        {3, &Generator::empty},            {12, &Generator::recurrence},
-      {5, &Generator::history},     {4, &Generator::tree},             {5, &Generator::grid},
-      {5, &Generator::coupled},     {7, &Generator::training},         {4, &Generator::meta},
-      {3, &Generator::constant_local}, {3, &Generator::penalty},
+      {14, &Generator::pointwise},
+      {8, &Generator::contraction},
+      {3, &Generator::whole_value},
+      {12, &Generator::dependent},
+      {5, &Generator::triangular},
+      {6, &Generator::selection},
+      {10, &Generator::clauses},
+      {5, &Generator::rows},
+      {6, &Generator::coordinate_call},
+      {5, &Generator::scalar_call},
+      {5, &Generator::ties},
+      {3, &Generator::empty},
+      {12, &Generator::recurrence},
+      {5, &Generator::history},
+      {4, &Generator::tree},
+      {5, &Generator::grid},
+      {5, &Generator::coupled},
+      {7, &Generator::training},
+      {4, &Generator::meta},
+      {3, &Generator::constant_local},
+      {3, &Generator::penalty},
   };
   int total = 0;
   for (const Choice& c : choices) total += c.weight;
@@ -318,7 +383,8 @@ Program Generator::run() {
 }
 
 Program draw(uint64_t seed, int attempt, const std::set<std::string>& without) {
-  uint64_t mixed = (seed + 1) * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(attempt) * 0xBF58476Dull;
+  uint64_t mixed =
+      (seed + 1) * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(attempt) * 0xBF58476Dull;
   return Generator(mixed, without).run();
 }
 

@@ -1,5 +1,5 @@
-// The generator's state and what its files share. A statement method draws one kind of statement and
-// adds it to the program; an expression method returns a tree over the indices in scope.
+// The generator's state and what its files share. A statement method draws one kind of statement
+// and adds it to the program; an expression method returns a tree over the indices in scope.
 #pragma once
 
 #include <functional>
@@ -52,7 +52,7 @@ class Generator {
   const T& any(const std::vector<T>& v) {
     return v[static_cast<size_t>(pick(0, static_cast<int>(v.size()) - 1))];
   }
-  double datum();          // representable in the element type
+  double datum();  // representable in the element type
   Node constant() { return literal(coarse()); }
   double coarse();
   bool allowed(const char* name) const { return !without_.count(name); }
@@ -81,7 +81,9 @@ class Generator {
   Clause& clause(int def, const std::vector<Slot>& slots, Node body);
   Slot slot(const Index& i) { return {i.var, integer(0), extent_node(i.extent), false}; }
   Slot at(int64_t k) { return {-1, integer(k), {}, false}; }
-  Slot ranged(int var, Node low, Node high) { return {var, std::move(low), std::move(high), false}; }
+  Slot ranged(int var, Node low, Node high) {
+    return {var, std::move(low), std::move(high), false};
+  }
   int input(const std::string& name, Type type, const std::vector<int>& extents,
             const std::function<double()>& cell);
   void add_value(int def, const std::vector<int>& extents) { floats_.push_back({def, extents}); }

@@ -108,7 +108,8 @@ Num apply(Function f, const Num& x, Real error) {
     case Function::Sqrt:
       y[0] = std::sqrt(v);
       for (int k = 1; k <= x.depth; ++k)
-        y[k] = y[k - 1] * (static_cast<Real>(1.5) - static_cast<Real>(k)) / static_cast<Real>(k) / v;
+        y[k] =
+            y[k - 1] * (static_cast<Real>(1.5) - static_cast<Real>(k)) / static_cast<Real>(k) / v;
       break;
     case Function::Abs: return v < 0 ? scaled(x, -1) : x;
     case Function::Square: return x * x;

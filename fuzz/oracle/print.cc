@@ -130,10 +130,9 @@ class Printer {
           slots.push_back(fmt::format("{} in {}..{}", var(s.var), bound(s.low), bound(s.high)));
         }
       }
-      out += fmt::format(
-          "let {}{}{} = {}", d.name,
-          slots.empty() ? "" : fmt::format("[{}]", fmt::join(slots, ", ")),
-          c.typed ? ": " + type_name(d.type) : "", plain(c.body));
+      out += fmt::format("let {}{}{} = {}", d.name,
+                         slots.empty() ? "" : fmt::format("[{}]", fmt::join(slots, ", ")),
+                         c.typed ? ": " + type_name(d.type) : "", plain(c.body));
       if (c.gate.kind != Kind::None) out += " where " + plain(c.gate);
       if (c.otherwise.kind != Kind::None) out += " else " + text(c.otherwise);
       out += fmt::format(";{}", end);

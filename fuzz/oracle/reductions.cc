@@ -57,9 +57,9 @@ Node Generator::reduction_along(const Scope& s, int depth, int extent, const Ind
         filled = compare_ints(Kind::Greater, i, integer(0));
     }
   }
-  static const Reduction all[] = {Reduction::Sum, Reduction::Sum,  Reduction::Sum,
-                                  Reduction::Sum, Reduction::Prod, Reduction::Prod,
-                                  Reduction::Mean, Reduction::Max, Reduction::Min};
+  static const Reduction all[] = {Reduction::Sum,  Reduction::Sum,  Reduction::Sum,
+                                  Reduction::Sum,  Reduction::Prod, Reduction::Prod,
+                                  Reduction::Mean, Reduction::Max,  Reduction::Min};
   Reduction r = all[pick(0, 8)];
   if (!allowed(class_of(r))) r = Reduction::Sum;
   drew(class_of(r));

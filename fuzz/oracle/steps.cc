@@ -2,7 +2,8 @@
 
 namespace oracle {
 
-// One coordinate runs in steps: up or down, one or two steps back, a few steps or symbolically many.
+// One coordinate runs in steps: up or down, one or two steps back, a few steps or symbolically
+// many.
 void Generator::recurrence() {
   if (!allowed("recurrence")) return pointwise();
   std::vector<Index> rest = left(0, 1);
@@ -49,8 +50,8 @@ void Generator::recurrence() {
     Scope inner = s;
     inner.bind(k);
     Node cellwise = oracle::read(id, {plus(variable(t.var), down ? 1 : -1), variable(k.var)});
-    static const Reduction all[] = {Reduction::Sum, Reduction::Sum, Reduction::Max,
-                                    Reduction::Prod, Reduction::Mean};
+    static const Reduction all[] = {Reduction::Sum, Reduction::Sum, Reduction::Max, Reduction::Prod,
+                                    Reduction::Mean};
     Reduction r = all[pick(0, 4)];
     if (r == Reduction::Prod && !allowed("prod")) r = Reduction::Sum;
     before = add(before, reduce(r, {{k.var, integer(0), extent_node(k.extent)}},

@@ -20,8 +20,8 @@ Node Generator::objective(const Scope& s, const Value& w) {
     Scope sample = s;
     sample.bind(i);
     body = reduce(Reduction::Sum, {{i.var, integer(0), extent_node(i.extent)}},
-                  call(Function::Square, subtract(multiply(cell(w.def, at), grounded(sample, i)),
-                                                  leaf(sample))));
+                  call(Function::Square,
+                       subtract(multiply(cell(w.def, at), grounded(sample, i)), leaf(sample))));
   }
   floats_.pop_back();
   return body;
@@ -122,8 +122,9 @@ void Generator::meta() {
   Node rate = literal(pick(1, 6) / 16.0);
   int u = define(fresh("u"), Type::Float, x.extents);
   if (spelled) {
-    clause(u, slots_of(at), subtract(oracle::read(x.def, address),
-                                     multiply(rate, request(whole(l, {}), x.def, address, false))))
+    clause(u, slots_of(at),
+           subtract(oracle::read(x.def, address),
+                    multiply(rate, request(whole(l, {}), x.def, address, false))))
         .typed = false;
   } else {
     Clause& c = clause(u, slots_of(at),

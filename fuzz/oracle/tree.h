@@ -2,7 +2,8 @@
 // as it stands (evaluate.cc). Nothing here knows the compiler.
 //
 // Every index variable has a number of its own, and so has every definition, locals of blocks
-// included. An instance of a local is told from the others by the values of the variables around it.
+// included. An instance of a local is told from the others by the values of the variables around
+// it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ enum class Kind {
   Choose,   // match of an integer: kids[0], then the arms for 0, 1, …, and the last for the rest
   Reduce,   // reduction, vars; kids: body, gate or None, and low and high of every variable
   Block,    // locals, kids[0]
-  Shown,    // printed as `text`, means kids[0]
+  Shown,    // printed as `text`, means kids[0]; `value`: how many terms it adds up
   Request,  // kids[0] by the cell kids[1…] of definition `id`; `hidden` slots are not written
   Cast,     // an integer as a float
   Recurse,  // id: function; kids: the two floats, the integer

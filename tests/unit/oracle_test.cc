@@ -98,13 +98,13 @@ TEST(Oracle, DependentProductsAndTheirGradient) {
   // y[j] = prod[k in j..n](x[k]), loss = sum(y): by hand 24 + 12 + 4 and [12, 8 + 4, 6 + 3 + 1].
   Small s;
   Slot j{s.j, integer(0), extent_node(0), false};
-  int y = s.add("y", {extent_node(0)}, {j},
-                reduce(Reduction::Prod, {{s.k, variable(s.j), extent_node(0)}},
-                       read(s.x, {variable(s.k)})));
+  int y = s.add(
+      "y", {extent_node(0)}, {j},
+      reduce(Reduction::Prod, {{s.k, variable(s.j), extent_node(0)}}, read(s.x, {variable(s.k)})));
   EXPECT_EQ(s.cells(y), (std::vector<double>{24, 12, 4}));
-  int l = s.add("l", {}, {},
-                reduce(Reduction::Sum, {{s.k, integer(0), extent_node(0)}},
-                       read(y, {variable(s.k)})));
+  int l =
+      s.add("l", {}, {},
+            reduce(Reduction::Sum, {{s.k, integer(0), extent_node(0)}}, read(y, {variable(s.k)})));
   int d = s.add("d", {extent_node(0)}, {j}, request(whole(l, {}), s.x, {variable(s.j)}, true));
   EXPECT_EQ(s.cells(d), (std::vector<double>{12, 12, 10}));
   EXPECT_NE(print(s.p).find("let y[j in 0..n] = prod[k in j..n](x[k]);"), std::string::npos)
@@ -112,8 +112,8 @@ TEST(Oracle, DependentProductsAndTheirGradient) {
 }
 
 TEST(Oracle, WhatIsAddedToOneBindingStaysWhenAnotherMoves) {
-  // y = x[0]², z = x[0] · y, g = dz / dx[0] = y + x[0] · 2x[0]. An infinitesimal added to y moves g by
-  // as much: the slope of y by x[0] does not know of it.
+  // y = x[0]², z = x[0] · y, g = dz / dx[0] = y + x[0] · 2x[0]. An infinitesimal added to y moves g
+  // by as much: the slope of y by x[0] does not know of it.
   Small s;
   Node first = read(s.x, {integer(0)});
   int y = s.add("y", {}, {}, call(Function::Square, first));
