@@ -136,7 +136,11 @@ class Group {
         out.push_back(c);
         continue;
       }
-      ExprId cut = apply(m_, Op::Max, {r.lo, apply(m_, Op::Min, {r.hi, edge})});
+      // At most the end of the range, even where that lies before its start: the parts then end in
+      // the same place as the whole, and print as clauses that can be compared.
+      ExprId cut = proves_le(m_, edge, r.lo, none)
+                       ? r.lo
+                       : apply(m_, Op::Min, {r.hi, apply(m_, Op::Max, {r.lo, edge})});
       if (cut == r.lo || cut == r.hi) {  // all of it, or none
         out.push_back(c);
         if (cut == (downward_ ? r.lo : r.hi)) out.back().body = zero;

@@ -10,6 +10,7 @@
 
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "core/solve_gates.h"
 
 namespace ein::core {
 namespace {
@@ -102,6 +103,7 @@ void drop(Module& m, const Drops& drops) {
       return access(m, id, std::move(at), m[e].span);
     });
   });
+  for (const auto& [id, pair] : drops) solve_gates(m, id);  // routes may have become gates
 }
 
 bool may_repeat(const Family& f) {

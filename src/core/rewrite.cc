@@ -176,6 +176,12 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
       shift == 0 && std::none_of(with.begin(), with.end(), [](ExprId x) { return x.valid(); });
   if (identity) return e;
   auto moved = [&](uint32_t n) { return static_cast<uint32_t>(static_cast<int64_t>(n) + shift); };
+  auto becomes = [&](uint32_t s) {  // how many slots become this one
+    size_t count = s >= first_binder ? 1 : 0;
+    for (uint32_t n = 0; n < with.size(); ++n)
+      count += with[n] ? slot_of(m, with[n]) == s : n == s;
+    return count;
+  };
   auto on_reduce = [&](Reduce r) {
     r.first = moved(r.first);
     std::vector<Route> routes;
@@ -183,12 +189,10 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
       ExprId target =
           route.slot < with.size() && with[route.slot] ? with[route.slot] : slot(m, route.slot);
       uint32_t s = slot_of(m, target);
-      auto same = std::find_if(routes.begin(), routes.end(),
-                               [&](const Route& other) { return other.slot == s; });
-      if (s == ~0u) {  // the coordinate is no longer free: the route is an ordinary gate
+      // The coordinate is no longer free, or another one has become the same: then what mentions it
+      // may mean that one, and an ordinary gate says so.
+      if (s == ~0u || becomes(s) > 1) {
         r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, target}));
-      } else if (same != routes.end()) {  // two coordinates became one: both lead to one address
-        r.gate = both(m, r.gate, apply(m, Op::Eq, {same->to, route.to}));
       } else {
         routes.push_back({s, route.to});
       }
