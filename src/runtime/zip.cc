@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50,
                    kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr uint32_t kFull = 0xffffffff;  // "see the zip64 field"
+constexpr uint16_t kNewest = 63;        // 6.3
 // How hard deflate tried, sizes behind the data, names in UTF-8.
 constexpr int kKnownFlags = 0x0006 | 0x0008 | 0x0800;
 constexpr uint64_t kMostDirectory = 64u << 20;
@@ -182,6 +183,9 @@ std::vector<ZipMember> zip_members(const InFile& file) {
     if (all.size() - at - 46 < name + extra + comment) throw Malformed{"its directory is damaged"};
     ZipMember m;
     m.name.assign(reinterpret_cast<const char*>(p + 46), name);
+    if (little_at<uint16_t>(p + 6) > kNewest) {
+      throw Malformed{"its directory is damaged: it asks for a version of zip that does not exist"};
+    }
     auto flags = little_at<uint16_t>(p + 8);
     if (flags & 1) throw Malformed{"it is encrypted"};
     if (flags & ~kKnownFlags) throw Malformed{"its directory is damaged: it has unknown flags"};
