@@ -275,6 +275,11 @@ class Evaluator {
     if (++out_.operations > most_) throw Wrong("too much work");
     for (int k = 0; k < 1 << x.depth; ++k) out_.largest = std::max(out_.largest, std::fabs(x.c[k]));
     if (!finite(x)) not_finite();
+    return shaken(x);
+  }
+  // With noise in every coefficient. Operands of products too: the terms of a slope may cancel, as
+  // those of x / x do, and each of them errs.
+  Num shaken(Num x) {
     if (noise_.unit == 0) return x;
     for (int k = 0; k < 1 << x.depth; ++k)
       x.c[k] += random() * (noise_.unit * x.c[k] + noise_.smallest);
@@ -309,15 +314,17 @@ class Evaluator {
       case Kind::Negate: return scaled(number(n.kids[0], c), -1);
       case Kind::Add: return rounded(number(n.kids[0], c) + number(n.kids[1], c));
       case Kind::Subtract: return rounded(number(n.kids[0], c) - number(n.kids[1], c));
-      case Kind::Multiply: return rounded(number(n.kids[0], c) * number(n.kids[1], c));
-      case Kind::Divide: return rounded(number(n.kids[0], c) / number(n.kids[1], c));
+      case Kind::Multiply:
+        return rounded(shaken(number(n.kids[0], c)) * shaken(number(n.kids[1], c)));
+      case Kind::Divide:
+        return rounded(shaken(number(n.kids[0], c)) / shaken(number(n.kids[1], c)));
       case Kind::Apply: {
         Num x = number(n.kids[0], c);
         if (n.function == Function::Abs) {
           gap(x.value(), 0, false);
           decided(x.value() < 0);
         }
-        return rounded(apply(n.function, x, noise_.unit * random()));
+        return rounded(apply(n.function, shaken(x), noise_.unit * random()));
       }
       case Kind::Max2:
       case Kind::Min2: {
@@ -409,7 +416,7 @@ class Evaluator {
       Num x = number(n.kids[0], c);
       ++count;
       switch (n.reduction) {
-        case Reduction::Prod: out = rounded(out * x); break;
+        case Reduction::Prod: out = rounded(shaken(out) * shaken(x)); break;
         case Reduction::Max:
         case Reduction::Min: {
           if (nan) break;
