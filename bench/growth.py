@@ -14,9 +14,10 @@ import argparse
 import json
 import math
 import os
+import signal
 import subprocess
-import sys
 import tempfile
+import threading
 
 
 def lets(n):
@@ -379,14 +380,20 @@ def measure(ein, route, path, limit):
     env = dict(os.environ, EINLANG_CACHE="off")
     with tempfile.TemporaryFile() as err:
         child = subprocess.Popen([ein, *ROUTES[route], path], stdout=subprocess.DEVNULL, stderr=err, env=env)
+        alarm = threading.Timer(limit, child.kill)
+        alarm.start()
         try:
             _, status, used = os.wait4(child.pid, 0)
         except KeyboardInterrupt:
             child.kill()
             raise
+        finally:
+            alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         err.seek(0)
         message = err.read(400).decode(errors="replace").strip().splitlines()
+    if child.returncode == -signal.SIGKILL:
+        return None, f"more than {limit:.0f} s"
     if child.returncode != 0:
         return None, f"status {child.returncode}: {message[0] if message else ''}"
     return (used.ru_utime + used.ru_stime, used.ru_maxrss / 1024), ""
@@ -424,7 +431,7 @@ def main():
                 out.write("\n".join(lines) + "\n")
 
         write(["print(1);"])
-        base = {r: measure(args.ein, r, path, args.seconds)[0] for r in (*args.routes.split(","), "test")}
+        base = {r: measure(args.ein, r, path, 10 * args.seconds)[0] for r in (*args.routes.split(","), "test")}
         print(f"{'kind':18} {'route':7} {'n':>6} {'seconds':>8} {'MiB':>7}  time  memory")
         for kind, make in KINDS.items():
             if not any(word == kind or (word.endswith("*") and word[:-1] in kind) or not word
@@ -439,7 +446,7 @@ def main():
                 n = min(args.least, MOST.get(kind, args.most) // 8)
                 while n <= MOST.get(kind, args.most):
                     write(make(n))
-                    found, note = measure(args.ein, route, path, args.seconds)
+                    found, note = measure(args.ein, route, path, 10 * args.seconds)
                     if not found:
                         note = f"n = {n}: {note}"
                         break
