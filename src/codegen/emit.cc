@@ -4,9 +4,11 @@
 #include <llvm/IR/Verifier.h>
 
 #include <cstddef>
+#include <deque>
 
 #include "base/check.h"
 #include "base/match.h"
+#include "codegen/kernel_parts.h"
 
 namespace ein::codegen {
 
@@ -41,7 +43,7 @@ llvm::Constant* pointers(llvm::Module& mod, const std::vector<llvm::Constant*>& 
 // loop over their addresses rather than calls written out: a program may have thousands, and passes
 // take longer than in proportion over one long function.
 void emit_entry(llvm::Module& mod, const std::vector<llvm::Constant*>& code,
-                const std::vector<llvm::Constant*>& tables) {
+                const std::vector<llvm::Constant*>& tables, const std::vector<uint64_t>& numbers) {
   auto& c = mod.getContext();
   auto* pointer = llvm::PointerType::getUnqual(c);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {pointer}, false);
@@ -77,7 +79,11 @@ void emit_entry(llvm::Module& mod, const std::vector<llvm::Constant*>& code,
   Value* table = field(context, b.getInt64(offsetof(NativeContext, functions) / sizeof(void*)));
   Value* ended = field(table, b.getInt64(static_cast<uint64_t>(NativeFn::KernelEnded)));
   auto* ended_type = llvm::FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty()}, false);
-  b.CreateCall(ended_type, ended, {times, number})->setDoesNotThrow();
+  auto* kernels = llvm::ConstantDataArray::get(c, numbers);  // parts of one kernel have its number
+  auto* which = new llvm::GlobalVariable(mod, kernels->getType(), true,
+                                         llvm::GlobalValue::PrivateLinkage, kernels, "numbers");
+  Value* at = b.CreateInBoundsGEP(b.getInt64Ty(), which, number);
+  b.CreateCall(ended_type, ended, {times, b.CreateLoad(b.getInt64Ty(), at)})->setDoesNotThrow();
   b.CreateBr(go_on);
   b.SetInsertPoint(go_on);
   Value* following = b.CreateAdd(number, b.getInt64(1));
@@ -115,14 +121,17 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   };
   std::unordered_map<std::string, Alike> alike;
   std::vector<std::string> shapes;
-  std::vector<KernelNames> names(p.kernels.size());
-  for (size_t i = 0; i < p.kernels.size(); ++i) {
-    shapes.push_back(shape_of(p, p.kernels[i], names[i]));
+  std::deque<loops::Kernel> cut;
+  const std::vector<KernelPart> parts = parts_of(p, cut);
+  std::vector<KernelNames> names(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    shapes.push_back(shape_of(p, *parts[i].code, names[i]));
     ++alike[shapes[i]].count;
   }
   std::vector<llvm::Constant*> code, tables;
+  std::vector<uint64_t> numbers;
   auto* none = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(c));
-  for (size_t i = 0; i < p.kernels.size(); ++i) {
+  for (size_t i = 0; i < parts.size(); ++i) {
     llvm::Function*& f = alike[shapes[i]].code;
     bool serves_many = alike[shapes[i]].count > 1;
     if (!f) {
@@ -130,12 +139,13 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
       e.functions = functions;
       e.target = target;
       if (serves_many) e.names = &names[i];
-      f = e.kernel(p.kernels[i], "k" + std::to_string(i) + "_" + p.kernels[i].name);
+      f = e.kernel(*parts[i].code, "k" + std::to_string(i) + "_" + parts[i].code->name);
     }
     code.push_back(f);
     tables.push_back(serves_many ? table_of(mod, names[i], first_dim) : none);
+    numbers.push_back(parts[i].kernel);
   }
-  emit_entry(mod, code, tables);
+  emit_entry(mod, code, tables, numbers);
 }
 
 llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {

@@ -23,7 +23,7 @@ constexpr uint64_t kTrivial = 8;  // operations that may be repeated at every re
 // Nodes in what one clause may become, and in what is looked at to find out. Every step here walks
 // the bodies it is about, so a chain of definitions that all became one expression would take time
 // in the square of its length; beyond this much there is little left to gain.
-constexpr size_t kMaxNodes = 1024;
+constexpr size_t kMaxNodes = 512;
 
 // One read of the candidate, in one context.
 struct Use {
@@ -67,7 +67,7 @@ bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
 // Which families read which, and how many nodes a family has; kept up to date while bodies change.
 struct Readers {
   std::map<FamilyId, std::set<FamilyId>> of, reads;
-  std::map<FamilyId, size_t> nodes;
+  std::map<FamilyId, size_t> nodes, at_first, looked_at;
 
   void add(const Module& m, FamilyId reader) {
     forget(reader);
@@ -91,13 +91,20 @@ struct Readers {
     reads.erase(it);
   }
 
-  // Whether the candidate and what reads it stay within bounds.
+  // Whether the candidate and what reads it stay within bounds: how much a reader grows, and how
+  // much of it is looked at on behalf of all that it reads. What was written long stays long.
   bool small(FamilyId candidate) {
     size_t own = nodes[candidate];
     if (own > kMaxNodes) return false;
     const std::set<FamilyId>& by = of[candidate];
-    return std::all_of(by.begin(), by.end(),
-                       [&](FamilyId reader) { return nodes[reader] + own <= kMaxNodes; });
+    return std::all_of(by.begin(), by.end(), [&](FamilyId reader) {
+      size_t now = nodes[reader], written = at_first.try_emplace(reader, now).first->second;
+      return now + own <= std::max(kMaxNodes, 2 * written) &&
+             looked_at[reader] + now <= 64 * kMaxNodes + 8 * written;
+    });
+  }
+  void look_at(FamilyId candidate) {
+    for (FamilyId reader : of[candidate]) looked_at[reader] += nodes[reader];
   }
 };
 
@@ -197,6 +204,7 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
     if (choices.inlines) wish = choices.inlines(candidate);
     if (wish && !*wish) continue;
     if (!readers.small(candidate)) continue;
+    readers.look_at(candidate);
     if (!legal_bodies(m, family, choices.overflow)) continue;
     Uses uses = find_uses(m, candidate, readers.of[candidate]);
     if (!uses.legal || uses.all.empty()) continue;
