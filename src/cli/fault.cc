@@ -3,8 +3,10 @@
 // its own, because a full stack is one of the reasons for being here.
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -44,8 +46,29 @@ bool no_memory_left() {
   return false;
 }
 
-void on_fault(int signal) {
+// The fault lies where the stack would have grown to next.
+bool is_full_stack(const siginfo_t* info, const void* machine) {
+#ifdef __x86_64__
+  const auto& registers = static_cast<const ucontext_t*>(machine)->uc_mcontext.gregs;
+  auto top = static_cast<uintptr_t>(registers[REG_RSP]);
+  auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  constexpr uintptr_t kNear = 1 << 16;
+  return at + kNear > top && at < top + kNear;
+#else
+  (void)info, (void)machine;
+  return false;
+#endif
+}
+
+void on_fault(int signal, siginfo_t* info, void* machine) {
   if (no_memory_left()) out_of_memory();
+  if (signal == SIGSEGV && is_full_stack(info, machine)) {
+    say("ein: the stack is full: the program nests too deeply for the memory that this process may "
+        "use, or this is a fault in the compiler\n"
+        "give the inner parts names with `let`; if that does not help, please report it with the "
+        "program that caused it\n");
+    _exit(kInternal);
+  }
   say("ein: a fault in the compiler: ");
   say(signal == SIGSEGV || signal == SIGBUS ? "an address that is not ours (or a full stack)"
       : signal == SIGFPE                    ? "an arithmetic trap"
@@ -82,8 +105,8 @@ void report_faults() {
   stack.ss_size = kBytes;
   if (memory) sigaltstack(&stack, nullptr);
   struct sigaction action {};
-  action.sa_handler = on_fault;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 

@@ -156,11 +156,11 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
 }
 
 void add_entry(const core::Module& m, Image& out) {
+  std::unordered_map<std::string, uint32_t> inputs;
+  for (uint32_t i = 0; i < out.inputs.size(); ++i) inputs[out.inputs[i].name] = i;
   for (const core::Param& p : m.params) {
     Image::Param to{param_name(m, p), Image::Param::kNone, p.axis};
-    for (uint32_t i = 0; i < out.inputs.size(); ++i) {
-      if (out.inputs[i].name == text(m[p.source].name)) to.input = i;
-    }
+    if (auto it = inputs.find(text(m[p.source].name)); it != inputs.end()) to.input = it->second;
     out.params.push_back(std::move(to));
   }
   for (const core::Constraint& c : m.constraints) {
@@ -178,6 +178,12 @@ void add_entry(const core::Module& m, Image& out) {
 
 void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out) {
   const core::Module& m = plan.module;
+  std::unordered_map<std::string, core::FamilyId> families;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    families.emplace(text(m[core::FamilyId(i)].name), core::FamilyId(i));
+  }
+  std::unordered_map<uint32_t, uint32_t> buffer_of;  // a family has one
+  for (uint32_t i = 0; i < out.buffers.size(); ++i) buffer_of[out.buffers[i].family] = i;
   for (const loops::Site& s : program.sites) {
     Image::Site to;
     to.name = s.name;
@@ -187,7 +193,7 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
     switch (s.kind) {
       case loops::Site::Kind::Bounds:
         to.kind = Image::Site::Kind::Bounds;
-        for (const core::Coord& c : m[m.find(intern(s.name))].coords) {
+        for (const core::Coord& c : m[families.at(s.name)].coords) {
           to.extents.push_back(formula(m, c.extent));
         }
         break;
@@ -213,12 +219,12 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
           const auto& other = std::get<core::Sequence>(plan.schedule.steps[part]).members;
           members.insert(members.end(), other.begin(), other.end());
         }
-        for (uint32_t i = 0; i < out.buffers.size(); ++i) {
-          for (const auto& member : members) {
-            if (member.family.v == out.buffers[i].family)
-              to.members.push_back({i, member.position});
-          }
+        std::map<uint32_t, uint32_t> by_buffer;
+        for (const auto& member : members) {
+          auto it = buffer_of.find(member.family.v);
+          if (it != buffer_of.end()) by_buffer.emplace(it->second, member.position);
         }
+        for (const auto& [buffer, position] : by_buffer) to.members.push_back({buffer, position});
         break;
       }
     }

@@ -6,6 +6,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -63,6 +64,16 @@ void throw_fatal(void*, const char* reason, bool) {
   throw InternalError(std::string("LLVM: ") + reason);
 }
 
+// The scheduler of instructions compares every access to memory in a block with those before it, up
+// to a number that this option says: a block of thousands (an array literal of values) would take
+// seconds. What it can gain lies close by.
+void bound_scheduling() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  auto found = options.find("dag-maps-huge-region");
+  if (found == options.end()) return;
+  found->second->addOccurrence(0, "dag-maps-huge-region", "64");
+}
+
 // One machine per compilation: it is not safe to share between threads, and it is cheap once the
 // target is registered and the host's features are known.
 std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
@@ -73,6 +84,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    bound_scheduling();
     std::string error;
     const llvm::Target* t = llvm::TargetRegistry::lookupTarget(host().triple, error);
     EIN_CHECK(t, "no LLVM target for this machine: " + error);

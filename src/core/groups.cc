@@ -50,11 +50,14 @@ void collect(Module& m, FamilyId id, const std::set<FamilyId>& members, Graph& o
 std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& families,
                                               const Edges& edges) {
   constexpr uint32_t kNew = ~0u;
-  uint32_t largest = 0;
-  for (FamilyId f : families) largest = std::max(largest, f.v);
-  std::vector<uint32_t> number(families.empty() ? 0 : largest + 1, kNew);
-  for (uint32_t i = 0; i < families.size(); ++i) number[families[i].v] = i;
-  auto number_of = [&](FamilyId f) { return f.v < number.size() ? number[f.v] : kNew; };
+  // By a table of what is here, not of all families: a program may have very many groups.
+  std::unordered_map<FamilyId, uint32_t> number;
+  number.reserve(families.size());
+  for (uint32_t i = 0; i < families.size(); ++i) number[families[i]] = i;
+  auto number_of = [&](FamilyId f) {
+    auto it = number.find(f);
+    return it == number.end() ? kNew : it->second;
+  };
   std::vector<std::vector<uint32_t>> next(families.size());
   for (const auto& [reader, read] : edges) {
     uint32_t from = number_of(reader), to = number_of(read);
@@ -134,10 +137,21 @@ class Scheduler {
 
  private:
   using Positions = std::map<FamilyId, uint32_t>;
+  using Touching = std::unordered_map<FamilyId, std::vector<const Read*>>;
   struct Lock {
     uint32_t position;
     bool downward;
   };
+
+  // The reads that each family takes part in, in order.
+  static Touching reads_of(const Graph& reads) {
+    Touching out;
+    for (const Read& r : reads) {
+      out[r.reader].push_back(&r);
+      if (r.read != r.reader) out[r.read].push_back(&r);
+    }
+    return out;
+  }
 
   // How these families are to run, if some of them are in a lockstep that is not running yet.
   const Lock* locked(const std::vector<FamilyId>& families) {
@@ -183,11 +197,12 @@ class Scheduler {
   // Chooses one coordinate per member and a direction such that no read goes against it.
   bool sequence(const std::vector<FamilyId>& component, const Graph& inner,
                 std::vector<Step>& out) {
-    std::vector<FamilyId> connected = connect(component, inner);
+    const Touching touching = reads_of(inner);
+    std::vector<FamilyId> connected = connect(component, touching);
     for (bool downward : {false, true}) {
       if (locked(component) && locked(component)->downward != downward) continue;
       Positions positions;
-      bool found = assign(connected, 0, inner, downward, positions, [&] {
+      bool found = assign(connected, 0, touching, downward, positions, [&] {
         return try_positions(component, inner, downward, positions, out);
       });
       if (found) return true;
@@ -224,18 +239,19 @@ class Scheduler {
 
   // Members in an order in which each shares a read with an earlier one where there is any
   // (families in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
-  static std::vector<FamilyId> connect(const std::vector<FamilyId>& component, const Graph& inner) {
+  static std::vector<FamilyId> connect(const std::vector<FamilyId>& component,
+                                       const Touching& touching) {
     std::vector<FamilyId> order;
     std::set<FamilyId> in;
     size_t i = 0;
     for (FamilyId next : component) {
       if (in.insert(next).second) order.push_back(next);
       for (; i < order.size(); ++i) {
-        for (const Read& r : inner) {
-          FamilyId other;
-          if (r.reader == order[i]) other = r.read;
-          if (r.read == order[i]) other = r.reader;
-          if (other && in.insert(other).second) order.push_back(other);
+        auto reads = touching.find(order[i]);
+        if (reads == touching.end()) continue;
+        for (const Read* r : reads->second) {
+          FamilyId other = r->read == order[i] ? r->reader : r->read;
+          if (in.insert(other).second) order.push_back(other);
         }
       }
     }
@@ -254,7 +270,7 @@ class Scheduler {
     return out;
   }
 
-  bool assign(const std::vector<FamilyId>& order, size_t i, const Graph& inner, bool downward,
+  bool assign(const std::vector<FamilyId>& order, size_t i, const Touching& touching, bool downward,
               Positions& positions, const std::function<bool()>& done) {
     if (i == order.size()) return --tries_ >= 0 && done();
     FamilyId f = order[i];
@@ -263,12 +279,14 @@ class Scheduler {
       if (tries_ < 0) return false;
       if (fixed_[f].contains(p) || (lock && lock->position != p)) continue;
       positions[f] = p;
-      bool legal = std::all_of(inner.begin(), inner.end(), [&](const Read& r) {
-        if (r.reader != f && r.read != f) return true;
-        if (!positions.contains(r.reader) || !positions.contains(r.read)) return true;
-        return carried(r, positions, downward, 0);
-      });
-      if (legal && assign(order, i + 1, inner, downward, positions, done)) return true;
+      auto reads = touching.find(f);
+      bool legal = reads == touching.end() ||
+                   std::all_of(reads->second.begin(), reads->second.end(), [&](const Read* r) {
+                     if (!positions.contains(r->reader) || !positions.contains(r->read))
+                       return true;
+                     return carried(*r, positions, downward, 0);
+                   });
+      if (legal && assign(order, i + 1, touching, downward, positions, done)) return true;
       positions.erase(f);
     }
     return false;

@@ -167,10 +167,8 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
     } else if (const_int(m, lo) != 0) {
       std::vector<Range> below = box;
       // The range may be empty: what is below it ends with the coordinate all the same.
-      Facts always;
-      always.entry = facts.entry;
       ExprId hi = box[k].hi;
-      below[k].hi = proves_le(m, lo, hi, always) ? lo : apply(m, Op::Min, {lo, hi});
+      below[k].hi = proves_le(m, lo, hi, {}) ? lo : apply(m, Op::Min, {lo, hi});
       f.clauses.push_back({below, zero, span});
       box[k].lo = lo;
     }

@@ -225,8 +225,13 @@ void enter(const Module&, const Reduce& r, Facts& facts) {
   facts.slots.insert(facts.slots.end(), r.over.begin(), r.over.end());
 }
 
+bool knows_enough(const Facts& facts) {
+  constexpr size_t kMaxConditions = 256;
+  return facts.guarded && facts.holds.size() >= kMaxConditions;
+}
+
 void assume(const Module& m, ExprId cond, Facts& facts) {
-  if (!cond) return;
+  if (!cond || knows_enough(facts)) return;
   std::vector<ExprId> parts;
   conjuncts(m, cond, parts);
   facts.guarded = true;

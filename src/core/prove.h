@@ -39,7 +39,9 @@ struct Facts {
 Facts clause_facts(const Module& m, const Clause& clause);
 // Adds the binders of a Reduce (not its gate).
 void enter(const Module& m, const Reduce& r, Facts& facts);
-// Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing).
+// Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing). Of
+// very many conditions around one place the outermost are remembered: knowing less is sound.
+bool knows_enough(const Facts& facts);  // nothing more would be remembered
 void assume(const Module& m, ExprId cond, Facts& facts);
 
 bool proves_nonnegative(Module& m, const AffineForm& form, const Facts& facts);  // form ≥ 0

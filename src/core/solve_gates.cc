@@ -357,6 +357,7 @@ class Solver {
   }
 
   ExprId under(ExprId cond, ExprId e, const Facts& facts, int context) {
+    if (knows_enough(facts)) return solve(e, facts, context);
     Facts inner = facts;
     assume(m_, cond, inner);
     return solve(e, inner, number(context, cond));
@@ -371,6 +372,7 @@ class Solver {
   ExprId simplify_gate(ExprId gate, const Facts& facts) {
     std::vector<ExprId> parts, kept;
     conjuncts(m_, gate, parts);
+    if (parts.size() == 1) return proves(m_, gate, facts) ? ExprId{} : gate;
     Facts known = facts;
     for (ExprId part : parts) {
       if (proves(m_, part, known)) continue;

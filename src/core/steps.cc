@@ -1,6 +1,7 @@
 #include "core/steps.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/build.h"
 #include "core/prove.h"
@@ -96,9 +97,10 @@ SequenceReports report_sequences(Module& m, const Schedule& order,
 std::unordered_map<FamilyId, Ring> find_rings(Module& m, const Schedule& order,
                                               const std::vector<FamilyId>& wanted) {
   std::vector<FamilyId> readers = families_of(order.steps);
+  const std::unordered_set<FamilyId> shown(wanted.begin(), wanted.end());
   std::unordered_map<FamilyId, Ring> out;
   for (const auto& [family, report] : report_sequences(m, order, readers)) {
-    bool whole = std::find(wanted.begin(), wanted.end(), family) != wanted.end();
+    bool whole = shown.contains(family);
     std::optional<int64_t> kept = report.kept();
     if (whole || !report.by_step || !kept) continue;
     uint32_t position = report.order[0].position;

@@ -19,16 +19,20 @@ struct Site {
   size_t clause;
   ExprId node;     // the Access
   uint32_t depth;  // slots in scope
+  // Nodes that hold it, there: above one, what is put in its place is written as often.
+  uint32_t times = 1;
 };
 
 using Sites = std::map<FamilyId, std::vector<Site>>;
 
-// Every access with the number of slots in scope where it stands; once per (node, depth).
+// Every access with the number of slots in scope where it stands, and how many nodes there hold it;
+// once per (node, depth).
 void sites_in(const Module& m, ExprId body, uint32_t rank,
-              const std::function<void(ExprId, uint32_t)>& f) {
-  std::set<std::pair<ExprId, uint32_t>> seen;
+              const std::function<void(ExprId, uint32_t, uint32_t)>& f) {
+  std::map<std::pair<ExprId, uint32_t>, uint32_t> times;
+  std::vector<std::pair<ExprId, uint32_t>> found;
   std::function<void(ExprId, uint32_t)> visit = [&](ExprId e, uint32_t depth) {
-    if (!seen.insert({e, depth}).second) return;
+    if (++times[{e, depth}] > 1) return;
     if (const auto* r = get_if<Reduce>(m, e)) {
       for (const Range& range : r->over) {
         visit(range.lo, depth);
@@ -40,10 +44,11 @@ void sites_in(const Module& m, ExprId body, uint32_t rank,
       visit(r->body, inside);
       return;
     }
-    if (get_if<Access>(m, e)) f(e, depth);
+    if (get_if<Access>(m, e)) found.push_back({e, depth});
     for_each_child(m, e, [&](ExprId child) { visit(child, depth); });
   };
   visit(body, rank);
+  for (const auto& key : found) f(key.first, key.second, times.at(key));
 }
 
 Sites find_sites(const Module& m, const std::set<FamilyId>& readers) {
@@ -51,13 +56,13 @@ Sites find_sites(const Module& m, const std::set<FamilyId>& readers) {
   for (FamilyId id : readers) {
     const Family& f = m[id];
     for (size_t c = 0; c < f.clauses.size(); ++c) {
-      sites_in(m, f.clauses[c].body, f.rank(), [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({id, c, e, depth});
+      sites_in(m, f.clauses[c].body, f.rank(), [&](ExprId e, uint32_t depth, uint32_t times) {
+        out[get_if<Access>(m, e)->family].push_back({id, c, e, depth, times});
       });
     }
     for (ExprId cell : f.cells) {
-      sites_in(m, cell, 0, [&](ExprId e, uint32_t depth) {
-        out[get_if<Access>(m, e)->family].push_back({id, ~size_t{0}, e, depth});
+      sites_in(m, cell, 0, [&](ExprId e, uint32_t depth, uint32_t times) {
+        out[get_if<Access>(m, e)->family].push_back({id, ~size_t{0}, e, depth, times});
       });
     }
   }
@@ -84,31 +89,6 @@ Shape shape_of(const Module& m, ExprId body) {
   return s;
 }
 
-// The clause of `f` that defines every cell read at `a` in a clause of the reader; null when that
-// is not known to be one clause.
-const Clause* read_clause(Module& m, const Family& f, const Clause& reader, ExprId node) {
-  if (f.kind != Family::Kind::Defined) return nullptr;
-  const Clause* found = nullptr;
-  bool one = true;
-  auto is_node = [&](const Node& n) { return std::holds_alternative<Access>(n); };
-  for_each_with_facts(m, reader, is_node, [&](ExprId e, const Facts& facts) {
-    if (e != node) return;
-    const Access a = *get_if<Access>(m, e);
-    const Clause* here = nullptr;
-    for (const Clause& c : f.clauses) {
-      bool inside = true;
-      for (size_t k = 0; k < c.box.size() && inside; ++k) {
-        inside =
-            proves_le(m, c.box[k].lo, a.at[k], facts) && proves_lt(m, a.at[k], c.box[k].hi, facts);
-      }
-      if (inside) here = &c;
-    }
-    one &= here != nullptr && (!found || found == here);
-    found = here;
-  });
-  return one ? found : nullptr;
-}
-
 bool is_whole(const Module& m, const Family& f) {
   if (f.kind != Family::Kind::Defined || f.clauses.size() != 1) return false;
   for (size_t k = 0; k < f.coords.size(); ++k) {
@@ -117,6 +97,64 @@ bool is_whole(const Module& m, const Family& f) {
   }
   return true;
 }
+
+// What is known about reads, found when it is first asked for. For each read of a generated family
+// in parts, the clause that defines every cell read there; null
+// when that is not known to be one clause. All reads of a clause are looked at together, when one
+// of them is asked for: a sum may read thousands.
+class ReadClauses {
+ public:
+  explicit ReadClauses(Module& m) : m_(m) {}
+
+  const Clause* at(const Site& s) {
+    auto [it, fresh] = found_.try_emplace({s.reader, s.clause});
+    if (fresh) look(m_[s.reader].clauses[s.clause], it->second);
+    auto read = it->second.find(s.node);
+    return read == it->second.end() ? nullptr : read->second;
+  }
+
+  // Operations on values in the clause that a read stands in.
+  size_t work(const Site& s) {
+    auto [it, fresh] = work_.try_emplace({s.reader, s.clause}, 0);
+    if (fresh) it->second = shape_of(m_, m_[s.reader].clauses[s.clause].body).work;
+    return it->second;
+  }
+
+ private:
+  using Found = std::map<ExprId, const Clause*>;
+
+  void look(const Clause& reader, Found& out) {
+    auto wanted = [&](const Node& n) {
+      const auto* a = std::get_if<Access>(&n);
+      if (!a) return false;
+      const Family& f = m_[a->family];
+      return f.generated && f.kind == Family::Kind::Defined && !is_whole(m_, f);
+    };
+    for_each_with_facts(m_, reader, wanted, [&](ExprId e, const Facts& facts) {
+      const Clause* here = clause_at(e, facts);
+      auto [it, fresh] = out.try_emplace(e, here);
+      if (!fresh && it->second != here) it->second = nullptr;
+    });
+  }
+
+  const Clause* clause_at(ExprId e, const Facts& facts) {
+    const Access a = *get_if<Access>(m_, e);
+    const Clause* here = nullptr;
+    for (const Clause& c : m_[a.family].clauses) {
+      bool inside = true;
+      for (size_t k = 0; k < c.box.size() && inside; ++k) {
+        inside = proves_le(m_, c.box[k].lo, a.at[k], facts) &&
+                 proves_lt(m_, a.at[k], c.box[k].hi, facts);
+      }
+      if (inside) here = &c;
+    }
+    return here;
+  }
+
+  Module& m_;
+  std::map<std::pair<FamilyId, size_t>, Found> found_;
+  std::map<std::pair<FamilyId, size_t>, size_t> work_;
+};
 
 // Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest
 // one is mentioned, so nothing that the definition computes once is computed again. `whole`: every
@@ -137,7 +175,7 @@ bool nests(const Module& m, ExprId definition, const std::vector<ExprId>& at) {
 }
 
 bool may_inline(const Module& m, const Family& f, const Clause& clause,
-                const std::vector<Site>& sites) {
+                const std::vector<Site>& sites, ReadClauses& read) {
   Shape shape = shape_of(m, clause.body);
   if (shape.requests) return false;
   bool constant = !shape.reads && m[clause.body].free == 0;
@@ -147,6 +185,11 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   if (shape.reduces && is_int(f.dtype)) return false;
   if (sites.size() != 1) return false;
   const Site& s = sites[0];
+  // What is read in several places of one expression is one node there, but not once it is printed:
+  // the adjoints of `x3 = x2 * x1`, `x4 = x3 * x2`, … would double at every step.
+  constexpr size_t kRepeated = 24, kLongest = 1024;
+  if (shape.work > kLongest) return false;
+  if (s.times > 1 && s.clause != ~size_t{0} && shape.work + read.work(s) > kRepeated) return false;
   const Access& a = *get_if<Access>(m, s.node);
   if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
   if (nests(m, clause.body, a.at)) return false;
@@ -209,7 +252,7 @@ bool keeps_checks(Module& m, const Family& f, const Site& s) {
 }
 
 // The clause to put in place of each read of `id`; null when the family stays.
-const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
+const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites, ReadClauses& read) {
   const Family& f = m[id];
   if (!f.generated || sites.empty()) return nullptr;
   for (const Site& s : sites) {
@@ -224,12 +267,12 @@ const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites) {
   } else {
     for (const Site& s : sites) {
       if (s.clause == ~size_t{0}) return nullptr;
-      const Clause* here = read_clause(m, f, m[s.reader].clauses[s.clause], s.node);
+      const Clause* here = read.at(s);
       if (!here || (clause && clause != here)) return nullptr;
       clause = here;
     }
   }
-  return clause && may_inline(m, f, *clause, sites) ? clause : nullptr;
+  return clause && may_inline(m, f, *clause, sites, read) ? clause : nullptr;
 }
 
 // The gate and the value of a whole family that is zero elsewhere.
@@ -396,11 +439,12 @@ Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
     for (const Piece& p : e.pieces) named.insert(p.value);
   }
   Definitions chosen;
+  ReadClauses read(m);
   for (const auto& [id, list] : sites) {
     if (named.contains(id) || readers.contains(id)) continue;
     bool apart = std::none_of(list.begin(), list.end(),
                               [&](const Site& s) { return chosen.contains(s.reader); });
-    const Clause* clause = apart ? inlined(m, id, list) : nullptr;
+    const Clause* clause = apart ? inlined(m, id, list, read) : nullptr;
     if (!clause || !m[id].with.empty()) continue;
     chosen[id] = clause->body;
     for (const Site& s : list) readers.insert(s.reader);

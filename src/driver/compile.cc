@@ -136,11 +136,13 @@ void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
 
 void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& diags) {
   const ast::Ast& ast = out.program.ast;
+  const std::vector<ast::StmtId> shared = sema::test_definitions(out.program);
   for (ast::StmtId id : ast.items) {
     const auto* test = std::get_if<ast::Test>(&ast[id].node);
     if (!test) continue;
     Diagnostics found;
-    core::Module m = sema::elaborate_test(out.program, *test, found, options.files, options.inputs);
+    core::Module m =
+        sema::elaborate_test(out.program, *test, found, options.files, options.inputs, &shared);
     if (!found.has_errors()) {
       core::solve_gates(m);
       m = autodiff::differentiate(std::move(m), found, options.direction);

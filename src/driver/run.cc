@@ -48,8 +48,9 @@ double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
 // What effects and `show` need (decision 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
   std::vector<FamilyId> wanted;
+  std::set<FamilyId> seen;
   auto want = [&](FamilyId f) {
-    if (f && std::find(wanted.begin(), wanted.end(), f) == wanted.end()) wanted.push_back(f);
+    if (f && seen.insert(f).second) wanted.push_back(f);
   };
   for (const core::Effect& e : m.effects) {
     want(e.cond);

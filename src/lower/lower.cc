@@ -73,9 +73,7 @@ loops::Program lower(plan::Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     l.part = static_cast<uint32_t>(&s - plan.schedule.steps.data());
     Scope& kernel = l.push(Scope::Kind::Kernel);
-    for (const core::Constraint& c : plan.module.constraints) {
-      core::assume(plan.module, c.cond, kernel.facts);
-    }
+    kernel.facts.entry = core::entry_facts(plan.module);
     l.steps({s}, {});
     loops::Block body = std::move(l.pop()->block);
     if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});

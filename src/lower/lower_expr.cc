@@ -210,9 +210,40 @@ std::optional<Value> Lowering::only_side(const core::Apply& n) {
   return take(no, core::refutes);
 }
 
+namespace {
+
+// A long `else if` or `match`: conditions and values in order, what is left last.
+constexpr size_t kLongChain = 32;
+std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
+  std::vector<ExprId> out;
+  for (const core::Apply* n = &first; n && n->op == Op::Select;) {
+    out.insert(out.end(), {n->args[0], n->args[1]});
+    ExprId rest = n->args[2];
+    n = core::get_if<core::Apply>(m, rest);
+    if (!n || n->op != Op::Select) out.push_back(rest);
+  }
+  return out;
+}
+
+}  // namespace
+
 Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   if (auto only = only_side(n)) return *only;
   const core::Facts& here = scopes.back()->facts;
+  // Branches inside branches by the thousand would take the optimiser longer than in proportion.
+  // Where every part is cheap and cannot fail, they are selections one after the other.
+  if (n.op == Op::Select) {
+    const std::vector<ExprId> chain = chain_of(m, n);
+    if (chain.size() > 2 * kLongChain &&
+        std::all_of(chain.begin(), chain.end(), [&](ExprId x) { return cheap(x, here); })) {
+      Value out = lower(chain.back());
+      for (size_t i = chain.size() - 1; i >= 2; i -= 2) {
+        Value cond = lower(chain[i - 2]), value = lower(chain[i - 1]);
+        out = bind(op(Op::Select, {cond, value, out}, type));
+      }
+      return out;
+    }
+  }
   bool strict = true;
   for (size_t i = 1; i < n.args.size(); ++i) strict = strict && cheap(n.args[i], here);
   if (strict) {

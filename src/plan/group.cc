@@ -37,7 +37,12 @@ struct Candidate {
   std::optional<uint32_t> lane;  // among them, the one that runs in lanes
   uint32_t width = 1;
   std::vector<Read> reads;
+  size_t nodes = 0;  // in its bodies
 };
+
+// What one group may hold. A longer one is a function that takes the optimiser longer than in
+// proportion, and forming it looks at all its members for each one that joins.
+constexpr size_t kMaxMembers = 64, kMaxNodes = 1024;
 
 struct Level {
   Plan& plan;
@@ -65,6 +70,7 @@ struct Level {
       for (FamilyId with : plan.module[id].with) note(step, with);
       for_each_body(plan.module, id, [&](ExprId body) {
         for_each_node(plan.module, body, [&](ExprId e) {
+          ++c.nodes;
           if (const auto* a = get_if<Access>(plan.module, e)) {
             c.reads.push_back({a->family, a->at});
             note(step, a->family);
@@ -181,8 +187,17 @@ struct Level {
     return out;
   }
 
-  // Does anything outside the group that the step needs need the group?
+  bool has_room(uint32_t step, uint32_t group) const {
+    if (members[group].size() >= kMaxMembers) return false;
+    size_t nodes = candidates[step].nodes;
+    for (uint32_t s : members[group]) nodes += candidates[s].nodes;
+    return nodes <= kMaxNodes;
+  }
+
+  // Does anything outside the group that the step needs need the group? Yes, too, when that takes
+  // long to find out: then the step stays where it is.
   bool between(uint32_t step, uint32_t group) const {
+    constexpr size_t kMostSeen = 1000;
     std::vector<uint32_t> open;
     std::set<uint32_t> seen;
     auto follow = [&](uint32_t s) {
@@ -196,6 +211,7 @@ struct Level {
     };
     follow(step);
     while (!open.empty() && !found) {
+      if (seen.size() > kMostSeen) return true;
       uint32_t n = open.back();
       open.pop_back();
       for (uint32_t s : members[n]) {
@@ -232,6 +248,7 @@ struct Level {
 
   void join(uint32_t step) {
     for (uint32_t group : neighbours(step)) {
+      if (!has_room(step, group)) continue;
       std::vector<uint32_t> chosen = members[group];
       chosen.push_back(step);
       if (!fit(chosen) || between(step, group)) continue;

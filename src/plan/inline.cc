@@ -20,6 +20,11 @@ using namespace core;
 
 constexpr uint64_t kTrivial = 8;  // operations that may be repeated at every read
 
+// Nodes in what one clause may become, and in what is looked at to find out. Every step here walks
+// the bodies it is about, so a chain of definitions that all became one expression would take time
+// in the square of its length; beyond this much there is little left to gain.
+constexpr size_t kMaxNodes = 512;
+
 // One read of the candidate, in one context.
 struct Use {
   FamilyId reader;
@@ -59,17 +64,47 @@ bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
   return used == (facts.slots.size() >= 64 ? ~0ull : (1ull << facts.slots.size()) - 1);
 }
 
-// Which families read which; kept up to date while bodies change.
+// Which families read which, and how many nodes a family has; kept up to date while bodies change.
 struct Readers {
-  std::map<FamilyId, std::set<FamilyId>> of;
+  std::map<FamilyId, std::set<FamilyId>> of, reads;
+  std::map<FamilyId, size_t> nodes, at_first, looked_at;
 
   void add(const Module& m, FamilyId reader) {
-    const Family& f = m[reader];
-    auto note = [&](ExprId e) {
-      if (const auto* a = get_if<Access>(m, e)) of[a->family].insert(reader);
-    };
-    for (const Clause& c : f.clauses) for_each_node(m, c.body, note);
-    for (ExprId cell : f.cells) for_each_node(m, cell, note);
+    forget(reader);
+    size_t count = 0;
+    for_each_body(m, reader, [&](ExprId body) {
+      for_each_node(m, body, [&](ExprId e) {
+        ++count;
+        const auto* a = get_if<Access>(m, e);
+        if (!a) return;
+        of[a->family].insert(reader);
+        reads[reader].insert(a->family);
+      });
+    });
+    nodes[reader] = count;
+  }
+
+  void forget(FamilyId reader) {
+    auto it = reads.find(reader);
+    if (it == reads.end()) return;
+    for (FamilyId read : it->second) of[read].erase(reader);
+    reads.erase(it);
+  }
+
+  // Whether the candidate and what reads it stay within bounds: how much a reader grows, and how
+  // much of it is looked at on behalf of all that it reads. What was written long stays long.
+  bool small(FamilyId candidate) {
+    size_t own = nodes[candidate];
+    if (own > kMaxNodes) return false;
+    const std::set<FamilyId>& by = of[candidate];
+    return std::all_of(by.begin(), by.end(), [&](FamilyId reader) {
+      size_t now = nodes[reader], written = at_first.try_emplace(reader, now).first->second;
+      return now + own <= std::max(kMaxNodes, 2 * written) &&
+             looked_at[reader] + now <= 64 * kMaxNodes + 8 * written;
+    });
+  }
+  void look_at(FamilyId candidate) {
+    for (FamilyId reader : of[candidate]) looked_at[reader] += nodes[reader];
   }
 };
 
@@ -168,12 +203,14 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
     std::optional<bool> wish;
     if (choices.inlines) wish = choices.inlines(candidate);
     if (wish && !*wish) continue;
+    if (!readers.small(candidate)) continue;
+    readers.look_at(candidate);
     if (!legal_bodies(m, family, choices.overflow)) continue;
     Uses uses = find_uses(m, candidate, readers.of[candidate]);
     if (!uses.legal || uses.all.empty()) continue;
     if (!wish && (ordered.contains(candidate) || !worthwhile(m, family, uses))) continue;
     replace(m, candidate, uses);
-    for (auto& [read, by] : readers.of) by.erase(candidate);
+    readers.forget(candidate);
     for (const Use& u : uses.all) readers.add(m, u.reader);
     out.push_back(candidate);
   }

@@ -95,6 +95,7 @@ bool scatters(const Module& m, const Clause& clause, uint64_t free) {
 struct Planner {
   Plan& plan;
   const Choices& choices;
+  std::set<FamilyId> wanted = {plan.wanted.begin(), plan.wanted.end()};
 
   void steps(const std::vector<core::Step>& list, const std::map<FamilyId, uint64_t>& fixed) {
     for (const core::Step& s : list) {
@@ -114,7 +115,7 @@ struct Planner {
     Module& m = plan.module;
     const Family f = m[id];
     FamilyPlan out;
-    out.wanted = std::find(plan.wanted.begin(), plan.wanted.end(), id) != plan.wanted.end();
+    out.wanted = wanted.contains(id);
     uint64_t coords = f.rank() >= 64 ? ~0ull : bit(f.rank()) - 1;
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       out.clauses.push_back(clause(id, c, f, coords & ~fixed));

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <list>
 #include <set>
+#include <map>
 
 #include "sema/sema.h"
 
@@ -17,11 +19,15 @@ struct Piece {
   std::vector<const ClauseOut*> layers;
 };
 
-// The one address that a box covers along its first coordinate, if that is known.
-std::optional<int64_t> single(const Sema& s, const Box& box) {
+struct Interval {
+  int64_t lo, hi;
+};
+
+// The addresses that a box covers along its first coordinate, if they are known and there are any.
+std::optional<Interval> interval(const Sema& s, const Box& box) {
   if (box.empty()) return std::nullopt;
   auto lo = core::const_int(s.m, box[0].lo), hi = core::const_int(s.m, box[0].hi);
-  return lo && hi && *hi == *lo + 1 ? lo : std::nullopt;
+  return lo && hi && *lo < *hi && *lo >= 0 ? std::optional(Interval{*lo, *hi}) : std::nullopt;
 }
 
 bool empty_range(Sema& s, const core::Range& r, const core::Facts& facts) {
@@ -79,8 +85,9 @@ bool covers_all(const Sema& s, const Box& box, const std::vector<core::Coord>& c
   return true;
 }
 
-// The pieces in order, found by the address they stand at along the first coordinate: a family may
-// have thousands of clauses for single cells.
+// The pieces in order, found by the addresses they cover along the first coordinate: a family may
+// have thousands of clauses. Pieces of about one width are kept together, sorted by where they
+// begin, so that those which meet an interval lie next to each other.
 class Pieces {
  public:
   using Place = std::list<Piece>::iterator;
@@ -90,35 +97,58 @@ class Pieces {
 
   void add(Piece p) { index(pieces_.insert(pieces_.end(), std::move(p))); }
   void replace(Place at, std::vector<Piece> by) {
-    auto& list = place(at->box);
-    list.erase(std::find(list.begin(), list.end(), at));
+    forget(at);
     for (Piece& p : by) index(pieces_.insert(at, std::move(p)));
     pieces_.erase(at);
   }
-  // Those that a box may meet; all others lie at another address.
-  std::vector<Place> near(const Box& box) {
-    std::vector<Place> out = wide_;
-    auto address = single(s_, box);
-    if (!address) {
+  // Those that a box may meet; all others lie at other addresses. `in_order`: as they stand.
+  std::vector<Place> near(const Box& box, bool in_order) {
+    std::vector<Place> out = unknown_;
+    auto wanted = interval(s_, box);
+    if (!wanted || (in_order && wanted->hi - wanted->lo > 1)) {
       out.clear();
       for (auto it = pieces_.begin(); it != pieces_.end(); ++it) out.push_back(it);
-    } else if (auto it = at_.find(*address); it != at_.end()) {
-      out.insert(out.end(), it->second.begin(), it->second.end());
+      return out;
+    }
+    for (auto& [width, list] : by_width_) {  // at least half of `width` wide, at most all of it
+      for (auto it = list.lower_bound(std::max<int64_t>(wanted->lo - width, 0));
+           it != list.end() && it->first < wanted->hi; ++it) {
+        if (interval(s_, it->second->box)->hi > wanted->lo) out.push_back(it->second);
+      }
     }
     return out;
   }
 
  private:
-  void index(Place p) { place(p->box).push_back(p); }
-  std::vector<Place>& place(const Box& box) {
-    auto address = single(s_, box);
-    return address ? at_[*address] : wide_;
+  using Starts = std::multimap<int64_t, Place>;
+
+  static int64_t width_of(const Interval& i) {
+    auto width = static_cast<uint64_t>(i.hi - i.lo);
+    return static_cast<int64_t>(std::min(std::bit_ceil(width), uint64_t{1} << 62));
+  }
+  void index(Place p) {
+    auto known = interval(s_, p->box);
+    if (known) {
+      by_width_[width_of(*known)].emplace(known->lo, p);
+    } else {
+      unknown_.push_back(p);
+    }
+  }
+  void forget(Place p) {
+    auto known = interval(s_, p->box);
+    if (!known) {
+      unknown_.erase(std::find(unknown_.begin(), unknown_.end(), p));
+      return;
+    }
+    Starts& list = by_width_[width_of(*known)];
+    auto [from, to] = list.equal_range(known->lo);
+    list.erase(std::find_if(from, to, [&](const auto& x) { return x.second == p; }));
   }
 
   Sema& s_;
   std::list<Piece> pieces_;
-  std::unordered_map<int64_t, std::vector<Place>> at_;
-  std::vector<Place> wide_;
+  std::map<int64_t, Starts> by_width_;
+  std::vector<Place> unknown_;
 };
 
 // A hole that only small extents have: `1..n` and `0..n - 1` cover everything but for n = 1. That is
@@ -160,10 +190,19 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
   for (const core::Coord& c : coords) left[0].push_back({core::int_lit(s.m, 0), c.extent});
   std::vector<const Piece*> sorted;
   for (const Piece& p : pieces) sorted.push_back(&p);
-  // From the last address down, so that single cells are cut off the end of what is left.
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Piece* a, const Piece* b) {
-    return single(s, a->box).value_or(-1) > single(s, b->box).value_or(-1);
-  });
+  // From the last address down, so that they are cut off the end of what is left, which stays few
+  // boxes.
+  auto starts = [&](const Piece* p) {
+    std::vector<int64_t> out;
+    if (!interval(s, p->box)) return out;  // last of all
+    for (const core::Range& r : p->box) out.push_back(core::const_int(s.m, r.lo).value_or(-1));
+    return out;
+  };
+  std::vector<std::pair<std::vector<int64_t>, const Piece*>> keyed;
+  for (const Piece* p : sorted) keyed.emplace_back(starts(p), p);
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t i = 0; i < keyed.size(); ++i) sorted[i] = keyed[i].second;
   for (const Piece* p : sorted) {
     std::vector<Box> next;
     for (const Box& b : left) {
@@ -235,7 +274,7 @@ std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
   Pieces made(s);
   for (const auto& out : d.outs) {
     std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one
-    for (auto it : made.near(out->box)) {
+    for (auto it : made.near(out->box, out->gate.valid())) {
       const Piece p = *it;
       std::vector<Piece> next;
       for (Box& rest : subtract(s, p.box, out->box)) next.push_back({std::move(rest), p.layers});

@@ -95,10 +95,19 @@ core::Module elaborate(const Program& program, Diagnostics& diags, const FileLoo
   return elaborate_program(program, program.ast.items, effects, diags, files, inputs, true);
 }
 
+std::vector<ast::StmtId> test_definitions(const Program& program) {
+  std::vector<ast::StmtId> out;
+  for (ast::StmtId id : program.ast.items) {
+    if (!std::holds_alternative<ast::Test>(program.ast[id].node)) out.push_back(id);
+  }
+  return out;
+}
+
 core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
-                            const FileLookup& files, const InputShapes& inputs) {
+                            const FileLookup& files, const InputShapes& inputs,
+                            const std::vector<ast::StmtId>* shared) {
   const ast::Ast& ast = program.ast;
-  std::vector<ast::StmtId> definitions = ast.items;
+  std::vector<ast::StmtId> definitions = shared ? *shared : test_definitions(program);
   std::vector<TreeId> effects;
   if (const auto* block = std::get_if<ast::Block>(&ast[test.body].node)) {
     definitions.insert(definitions.end(), block->stmts.begin(), block->stmts.end());

@@ -44,12 +44,10 @@ Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
   return found.value;
 }
 
-Value elaborate_binary(Sema& s, Env& env, const ast::Binary& b, Span span) {
+// `b` with its left side known.
+Value elaborate_right(Sema& s, Env& env, const ast::Binary& b, Value lhs, Span span) {
   core::Op op = op_of(b.op);
   core::OpClass cls = core::info(op).cls;
-  bool shadow = env.shadow_ok;
-  if (cls == core::OpClass::Compare) env.shadow_ok = true;
-  Value lhs = elaborate(s, env, b.lhs);
   // The right side of && and || is reached only when the left side does not decide.
   size_t conds = env.conds.size();
   if (cls == core::OpClass::Logic && !lhs.poison() && lhs.scalar() && lhs.type == DType::Bool) {
@@ -57,8 +55,32 @@ Value elaborate_binary(Sema& s, Env& env, const ast::Binary& b, Span span) {
   }
   Value rhs = elaborate(s, env, b.rhs);
   env.conds.resize(conds);
-  env.shadow_ok = shadow;
   return apply_binary(s, env, op, std::move(lhs), std::move(rhs), span, b.op_span);
+}
+
+// A chain of arithmetic or of `&&` and `||` nests to the left, as deep as it is long: it is walked
+// down and built up, not descended into.
+Value elaborate_binary(Sema& s, Env& env, const ast::Binary& b, Span span) {
+  core::OpClass cls = core::info(op_of(b.op)).cls;
+  bool shadow = env.shadow_ok;
+  if (cls == core::OpClass::Compare) env.shadow_ok = true;
+  std::vector<TreeId> chain;  // from the outermost left side in
+  TreeId first = b.lhs;
+  while (cls != core::OpClass::Compare && first) {
+    const auto* inner = std::get_if<ast::Binary>(&s[first].node);
+    if (!inner || core::info(op_of(inner->op)).cls != cls) break;
+    chain.push_back(first);
+    first = inner->lhs;
+  }
+  Value lhs = elaborate(s, env, first);
+  for (size_t i = chain.size(); i-- > 0;) {
+    Span inner = s[chain[i]].span;
+    lhs = elaborate_right(s, env, std::get<ast::Binary>(s[chain[i]].node), std::move(lhs), inner);
+    if (!lhs.poison()) lhs.span = inner;
+  }
+  Value out = elaborate_right(s, env, b, std::move(lhs), span);
+  env.shadow_ok = shadow;
+  return out;
 }
 
 Value elaborate_if(Sema& s, Env& env, const ast::If& n, Span span) {

@@ -222,6 +222,7 @@ struct Reach {
   }
 
   void scope(const Scope& inner) {
+    if (inner.module) return;  // nothing around it has slots, and it may be long
     for (CoreId cond : inner.env.conds) expr(cond);
     for (const Definition& other : inner.definitions) {
       if (other.inlined) value(*other.inlined);
@@ -239,6 +240,7 @@ struct Reach {
 
 std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d) {
   const Env& env = d.scope->env;
+  if (env.depth == 0) return {};
   const std::vector<SiteSlot> around = slots_around(env);
   Reach reach{s, around};
   for (CoreId cond : env.conds) reach.expr(cond);

@@ -177,10 +177,17 @@ void check_bounds(Sema& s) {
 // An index or extent that adapts to an integer type must fit it wherever that can be seen
 // (decision 19). What `as` converts from `i64` wraps like any other value.
 void check_adapted(Sema& s) {
-  std::set<std::pair<uint32_t, uint32_t>> written;
-  for (const ast::Expr& e : s.ast.exprs) {
-    if (std::holds_alternative<ast::Cast>(e.node)) written.insert({e.span.begin, e.span.end});
-  }
+  // Every cast of the source is looked at once something has to be compared with them.
+  std::optional<std::set<std::pair<uint32_t, uint32_t>>> casts;
+  auto written = [&](Span span) {
+    if (!casts) {
+      casts.emplace();
+      for (const ast::Expr& e : s.ast.exprs) {
+        if (std::holds_alternative<ast::Cast>(e.node)) casts->insert({e.span.begin, e.span.end});
+      }
+    }
+    return casts->count({span.begin, span.end}) > 0;
+  };
   auto wanted = [](const core::Node& n) {
     const auto* a = std::get_if<core::Apply>(&n);
     return a && a->op == core::Op::Cast;
@@ -197,7 +204,7 @@ void check_adapted(Sema& s) {
         const core::Expr x = s.m[e];
         CoreId from = std::get<core::Apply>(x.node).args[0];
         if (facts.guarded || !is_int(x.type) || x.type == DType::I64) return;
-        if (s.m[from].type != DType::I64 || written.count({x.span.begin, x.span.end})) return;
+        if (s.m[from].type != DType::I64 || written(x.span)) return;
         auto low = extreme(s, from, facts, false), high = extreme(s, from, facts, true);
         auto lo = low ? core::const_int(s.m, *low) : std::nullopt;
         auto hi = high ? core::const_int(s.m, *high) : std::nullopt;

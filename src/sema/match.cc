@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "sema/sema.h"
 
@@ -135,19 +138,20 @@ bool matches_all(const Pattern* p) { return !p || p->kind == Pattern::Kind::Any;
 struct Column {
   size_t arity = 0;  // of the tuples in it
   bool tuple = false;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys;  // in the order of the rows
   bool two = false;
   bool complete() const { return tuple || (two && keys.size() == 2); }
 };
 
 Column first_column(const std::vector<Row>& rows) {
   Column c;
+  std::unordered_set<std::string_view> seen;
   for (const Row& r : rows) {
     if (matches_all(r[0])) continue;
     if (r[0]->kind == Pattern::Kind::Tuple) {
       c.tuple = true;
       c.arity = r[0]->items.size();
-    } else if (std::find(c.keys.begin(), c.keys.end(), r[0]->key) == c.keys.end()) {
+    } else if (seen.insert(r[0]->key).second) {
       c.keys.push_back(r[0]->key);
       c.two = r[0]->two;
     }
@@ -199,7 +203,8 @@ Witness missing(const std::vector<Row>& rows, size_t columns) {
   }
   if (!c.complete()) {
     std::string other = c.two ? (c.keys[0] == "true" ? "false" : "true") : "_";
-    if (Witness w = with(other, missing(rest_of(rows, nullptr), columns - 1))) return w;
+    // Rows that match whatever stands here match each of the literals too.
+    return with(other, missing(rest_of(rows, nullptr), columns - 1));
   }
   for (const std::string& key : c.keys) {
     if (Witness w = with(key, missing(rest_of(rows, &key), columns - 1))) return w;
@@ -210,18 +215,49 @@ Witness missing(const std::vector<Row>& rows, size_t columns) {
 // Does `row` match anything that `rows` leave?
 bool useful(const std::vector<Row>& rows, const Row& row) {
   if (row.empty()) return rows.empty();
-  Column c = first_column(rows);
   Row tail(row.begin() + 1, row.end());
   if (!matches_all(row[0])) {
     if (row[0]->kind == Pattern::Kind::Literal) return useful(rest_of(rows, &row[0]->key), tail);
     size_t arity = row[0]->items.size();
     return useful(unpack(rows, arity), unpack(row, arity));
   }
+  Column c = first_column(rows);
   if (c.tuple) return useful(unpack(rows, c.arity), unpack(row, c.arity));
   if (!c.complete()) return useful(rest_of(rows, nullptr), tail);
   return std::any_of(c.keys.begin(), c.keys.end(),
                      [&](const std::string& key) { return useful(rest_of(rows, &key), tail); });
 }
+
+// The patterns of the arms so far, found by the literal they begin with: two that begin with
+// different ones match no value together, and a `match` may have thousands.
+class Covered {
+ public:
+  const std::vector<Row>& rows() const { return rows_; }
+
+  void add(const Pattern& p) {
+    rows_.push_back({&p});
+    const std::string* key = head(p);
+    (key ? by_head_[*key] : others_).push_back({&p});
+  }
+  // Does the pattern match anything that those before leave?
+  bool leaves(const Pattern& p) const {
+    const std::string* key = head(p);
+    if (!key) return useful(rows_, {&p});
+    std::vector<Row> rows = others_;
+    if (auto it = by_head_.find(*key); it != by_head_.end())
+      rows.insert(rows.end(), it->second.begin(), it->second.end());
+    return useful(rows, {&p});
+  }
+
+ private:
+  static const std::string* head(const Pattern& p) {
+    if (p.kind == Pattern::Kind::Literal) return &p.key;
+    return p.kind == Pattern::Kind::Tuple && !p.items.empty() ? head(p.items[0]) : nullptr;
+  }
+
+  std::vector<Row> rows_, others_;
+  std::unordered_map<std::string, std::vector<Row>> by_head_;
+};
 
 // ---- arms --------------------------------------------------------------------------------------
 
@@ -296,7 +332,7 @@ Value elaborate_match(Sema& s, Env& env, const ast::Match& n, Span span) {
   Value subject = without_tables(s, env, elaborate(s, env, n.subject));
   if (subject.poison()) return {};
   std::vector<Arm> arms(n.arms.size());
-  std::vector<Row> rows;  // patterns of the arms without a guard
+  Covered covered;  // by the arms without a guard
   size_t conds = env.conds.size();
   bool ok = true;
   for (size_t k = 0; k < arms.size(); ++k) {
@@ -305,16 +341,16 @@ Value elaborate_match(Sema& s, Env& env, const ast::Match& n, Span span) {
       ok = false;
       continue;
     }
-    arm.reachable = useful(rows, {&arm.pattern});
+    arm.reachable = covered.leaves(arm.pattern);
     if (!arm.reachable) warn_unreachable(s, env, n, k);
-    if (!n.arms[k].guard) rows.push_back({&arm.pattern});
+    if (!n.arms[k].guard) covered.add(arm.pattern);
     arm.body = arm_body(s, env, n.arms[k].body, arm);
     ok &= !arm.body.poison();
     if (arm.cond && arm.cond->scalar()) env.conds.push_back(core::negate(s.m, arm.cond->body));
   }
   env.conds.resize(conds);
   if (!ok) return {};
-  if (Witness w = missing(rows, 1)) {
+  if (Witness w = missing(covered.rows(), 1)) {
     not_exhaustive(s, n, (*w)[0], arms.empty() ? Value{} : arms[0].body, span);
     return {};
   }

@@ -20,12 +20,12 @@ namespace ein::ast {
 // Inside a list a comma separates items, so a `where` there takes one condition.
 enum class WhereItems { One, Many };
 
-// Deepest nesting of brackets, blocks and lambdas. Chains (`a + b + …`, `else if`) count by kMaxChain. It
-// bounds the stack here and in every later phase that walks the tree.
+// Deepest nesting of brackets, blocks and lambdas. Chains (`a + b + …`, `else if`) count by
+// kMaxChain. It bounds the stack here and in every later phase that walks the tree.
 constexpr int kMaxDepth = 256;
-// Longest chain of operators or `else if`s. It nests to the left, so a phase that walks the tree
-// needs as many frames.
-constexpr size_t kMaxChain = 2000;
+// Longest chain of operators or `else if`s. It nests to one side, so a phase that walks the tree
+// needs as many frames: the compiler runs on a stack with room for them (cli/main.cc).
+constexpr size_t kMaxChain = 50'000;
 
 struct Parser {
   Parser(FileId in, const SourceMap& map, Diagnostics& sink, Ast& out, Lexed lexed)

@@ -486,6 +486,58 @@ class Sizes(Cli):
                      "let y = " + "if true { 1.0 } else " * n + "{ 0.0 }"]:
             self.too_deep(text + ";\n")
 
+    def both(self, lines, value):
+        """The same answer from both back ends."""
+        path = self.write("p.ein", "\n".join(lines) + "\n")
+        for backend in ("ref", "native"):
+            self.check(["run", "--no-cache", "--backend", backend, path], 0, value + "\n")
+
+    def test_long_expressions(self):
+        """20,000 operators are accepted, and 5,000 `else if`s."""
+        n = 20000
+        self.both(["let a[i in 0..2] = i + 1;", "let y = " + " + ".join(f"a[{i % 2}]" for i in range(n)) + ";",
+                   "let b = [true, false];", "let z = " + " || ".join(["b[1]"] * n) + ";", 'print("{y} {z}");'],
+                  "30000 false")
+        arms = "".join(f"if k[i] == {i} {{ {i} }} else " for i in range(5000))
+        self.both(["let k[i in 0..3] = i * 2499;", f"let y[i] = {arms}{{ -1 }};", 'print("{y[0]} {y[1]} {y[2]}");'],
+                  "0 2499 4998")
+
+    def test_arms(self):
+        n = 3000
+        arms = [f"{i} => {i % 7}," for i in range(n)]
+        self.both(["let k[i in 0..3] = i * 2000;", "let y[i] = match k[i] {", *arms, "_ => -1 };",
+                   'print("{y[0]} {y[1]} {y[2]}");'], "0 5 -1")
+        pairs = [f"({i}, {i % 3}) => {i}," for i in range(n)]
+        self.both(["let k[i in 0..3] = i * 2;", "let y[i] = match (k[i], k[i]) {", *pairs, "(_, 4) => -4,", "_ => -1 };",
+                   'print("{y[0]} {y[1]} {y[2]}");'], "0 2 -4")
+        self.check(["check", self.write("p.ein", "let k = 3;\nlet y = match k {\n" + "\n".join(arms + arms[:1]) +
+                                        "\n_ => 0 };\n")], 0, "", "W0501")
+
+    def test_boxes(self):
+        """Ranges in any order, one over others, and the hole that is left."""
+        n = 1000
+        boxes = [f"let f[i in {10 * i}..{10 * i + 10}] = {i};" for i in range(n)]
+        shuffled = [boxes[i * 377 % n] for i in range(n)]
+        shown = 'print("{f[0]} {f[4995]} {f[9999]}");'
+        self.both(shuffled + [shown], "0 499 999")
+        self.both(shuffled + ["let f[i in 4990..5005] = -1;", shown], "0 -1 999")
+        self.both([f"let f[i in 0..{10 * n}] = -2;"] + shuffled[1:] + [shown], "-2 499 999")
+        hole = [b for b in shuffled if "4990..5000" not in b]
+        self.check(["check", self.write("p.ein", "\n".join(hole))], 1, "", "nothing defines f[i in 4990..5000]")
+
+    def test_shared_derivatives(self):
+        """What is read twice is written once, however often it is read on."""
+        n = 60
+        lines = ["let x0 = 2.0;", "let x1 = 1.0;"] + [f"let x{i} = x{i - 1} * x{i - 2};" for i in range(2, n)]
+        lines += ["let d = @x19 / @x0;", 'print("{d}");', f"let e = @x{n - 1} / @x0;"]
+        fibonacci = [0, 1]
+        while len(fibonacci) < n:
+            fibonacci.append(fibonacci[-1] + fibonacci[-2])
+        power = fibonacci[18]  # x19 is x0 to that
+        self.both([line.replace("2.0;", "1.0;") for line in lines], f"{power}.0")
+        printed = self.ein("grad", self.write("p.ein", "\n".join(lines))).stdout
+        self.assertLess(max(map(len, printed.splitlines())), 1000)
+
     def test_calls(self):
         """How many calls may be made grows with the program (E0215)."""
         n = 25000
