@@ -161,22 +161,48 @@ void solve_sum(Module& m, FamilyId family) {
   for (Clause& c : m.families[family].clauses) c.body = without_zeros(m, c.body);
 }
 
+namespace {
+
+// Where a summand is not zero by structure.
+struct Supports {
+  Module& m;
+  uint32_t rank;  // of the family it stands in
+  const std::map<FamilyId, ExprId>& known;
+  const std::map<FamilyId, FamilyId>& made;
+
+  ExprId of(ExprId e) {
+    if (const auto* read = get_if<Access>(m, e)) return of_read(*read);
+    const auto* a = get_if<Apply>(m, e);
+    if (!a) return {};
+    switch (a->op) {
+      case Op::Select: return is_zero(m, a->args[2]) ? a->args[0] : ExprId{};
+      case Op::Neg:
+      case Op::Cast: return of(a->args[0]);
+      case Op::Add:
+      case Op::Sub: {
+        const std::vector<ExprId> args = a->args;
+        ExprId left = of(args[0]);
+        return left && left == of(args[1]) ? left : ExprId{};
+      }
+      default: return {};
+    }
+  }
+
+  ExprId of_read(const Access& read) {
+    const std::vector<ExprId> at = read.at;
+    for (const auto& [family, gate] : known) {
+      if (made.at(family) == read.family) return substitute(m, gate, at, rank);
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
 ExprId support(Module& m, FamilyId family, const std::map<FamilyId, ExprId>& supports,
                const std::map<FamilyId, FamilyId>& made) {
   if (m[family].clauses.size() != 1) return {};
-  ExprId body = m[family].clauses[0].body;
-  if (const auto* a = get_if<Apply>(m, body); a && a->op == Op::Select) {
-    const auto* zero = get_if<FloatLit>(m, a->args[2]);
-    return zero && zero->value == 0 ? a->args[0] : ExprId{};
-  }
-  const auto* read = get_if<Access>(m, body);
-  if (!read) return {};
-  for (const auto& [of, gate] : supports) {
-    if (made.at(of) != read->family) continue;
-    std::vector<ExprId> at = read->at;
-    return substitute(m, gate, at, m[family].rank());
-  }
-  return {};
+  return Supports{m, m[family].rank(), supports, made}.of(m[family].clauses[0].body);
 }
 
 ExprId sum(Module& m, std::vector<Contribution> parts, DType type) {
