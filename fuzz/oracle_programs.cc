@@ -66,19 +66,27 @@ Routes routes_of(uint64_t seed, const Options& options) {
   return {seed, seed - options.seed < options.native, options.all};
 }
 
-// Address space is reserved in large pieces, so memory is watched instead of limited.
-volatile sig_atomic_t seconds_left = 0;
+// Address space is reserved in large pieces, so memory is watched instead of limited; and seconds
+// are those of the processor, for the machine may be busy. What only waits ends too, much later.
+volatile sig_atomic_t cpu_limit = 0, wall_left = 0;
+
+sig_atomic_t cpu_seconds(const rusage& used) {
+  return static_cast<sig_atomic_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+}
 
 void watch(int) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   if (used.ru_maxrss > kKilobytes) _exit(kNoMemory);
-  seconds_left = seconds_left - 1;
-  if (seconds_left <= 0) _exit(kNoEnd);
+  wall_left = wall_left - 1;
+  if (cpu_seconds(used) >= cpu_limit || wall_left <= 0) _exit(kNoEnd);
 }
 
 void limit(int seconds) {
-  seconds_left = seconds;
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  cpu_limit = cpu_seconds(used) + seconds;
+  wall_left = 20 * seconds;
   struct sigaction action {};
   action.sa_handler = watch;
   action.sa_flags = SA_RESTART;
