@@ -157,12 +157,12 @@ std::unique_ptr<Order> find_order(Module& m, const std::vector<Asked>& asked) {
   return order;
 }
 
-Positions shared_steps(Module& m, Order& order, const Asked& asked, bool& stuck) {
+Positions shared_steps(Module& m, Order& order, const Asked& asked, bool outside, bool& stuck) {
   const Request& r = asked.request;
   const Chain &c = order.around[asked.in], &n = order.around[r.num], &d = order.around[r.den];
   std::vector<const Sequence*> levels;
   std::vector<uint32_t> den_positions;
-  bool together = false, outside = false;
+  bool together = false, all_inside = true;
   for (size_t k = 0; k < std::min(c.size(), n.size()) && c[k] == n[k]; ++k) {
     ExprId step = r.num_at[position_in(*n[k], r.num)];
     bool inside = k < d.size() && d[k] == c[k];
@@ -171,19 +171,19 @@ Positions shared_steps(Module& m, Order& order, const Asked& asked, bool& stuck)
     if (inside) {
       uint32_t own = position_in(*d[k], r.den);
       if (r.den_at[own] == step) position = own;
-    } else if (slot_of(m, step) != ~0u) {
+    } else if (outside && slot_of(m, step) != ~0u) {
       auto it = std::find(r.den_at.begin(), r.den_at.end(), step);
       if (it != r.den_at.end()) position = static_cast<uint32_t>(it - r.den_at.begin());
     }
     if (position == kNowhere) continue;
-    outside |= !inside;
+    all_inside &= inside;
     levels.push_back(n[k]);
     den_positions.push_back(position);
   }
   stuck = together && levels.empty();
   if (levels.empty()) return {};
   Positions out = of_members(levels);
-  if (!outside) return out;
+  if (all_inside) return out;
   out[r.den] = den_positions;
   return Between(m, levels, r.num, r.den).align(out) ? out : Positions{};
 }

@@ -33,7 +33,8 @@ std::unique_ptr<Order> find_order(Module& m, const std::vector<Asked>& asked);
 
 // The coordinates that the request's numerator and denominator share as steps of the recurrence the
 // request stands in, for every family that has them. Empty: none. `stuck`: the request stands in
-// their recurrence but asks across steps.
-Positions shared_steps(Module& m, Order& order, const Asked& asked, bool& stuck);
+// their recurrence but asks across steps. `outside`: a denominator outside of the recurrence counts
+// as one of its step too.
+Positions shared_steps(Module& m, Order& order, const Asked& asked, bool outside, bool& stuck);
 
 }  // namespace ein::autodiff
