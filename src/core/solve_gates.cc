@@ -19,6 +19,11 @@ struct Work {
   size_t guards = 0;          // so many in front are ranges of eliminated binders
 };
 
+void drop_gate(Work& w, size_t gate) {
+  w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+  if (gate < w.guards) --w.guards;
+}
+
 // The range of binder p, about to be replaced by `by` because of the equality that stood at `gate`,
 // becomes gates: in front of the user's, which may rely on it, and of the guards that mention p;
 // behind the guards of binders eliminated before, which `by` may rely on. When `by` may fail
@@ -102,7 +107,7 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
   int64_t c = coefficient(form, self);
   ExprId by = scaled(m, without(form, self), -c);
   if (!may_replace(m, w, p, by)) return false;
-  w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+  drop_gate(w, gate);
   guard(m, w, gate, p, by, {});
   replace_binder(m, w, p, by);
   return true;
@@ -156,7 +161,7 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
     auto reindex = [&](ExprId x) {
       return x ? substitute_slot(m, x, n, add(m, mul(m, step, partner), residue)) : x;
     };
-    w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+    drop_gate(w, gate);
     for (ExprId& g : w.gates) g = reindex(g);
     for (Route& r : w.r.routes) r.to = reindex(r.to);
     w.r.body = reindex(w.r.body);
@@ -176,7 +181,7 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   ExprId e = scaled(m, without(form, self), c > 0 ? -1 : 1);
   ExprId by = apply(m, Op::Div, {e, step});
   if (!may_replace(m, w, p, by)) return false;
-  w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(gate));
+  drop_gate(w, gate);
   guard(m, w, gate, p, by, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
   replace_binder(m, w, p, by);
   return true;
@@ -264,7 +269,7 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
       if (!is_route(m, w, *form, r)) continue;
       ExprId self = slot(m, r);
       ExprId to = scaled(m, without(*form, self), -coefficient(*form, self));
-      w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
+      drop_gate(w, g);
       // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
       // turn may rely on what stood before the equality and does not mention r.
       auto uses = [&](ExprId x) { return mentions_slot(m, x, r); };
@@ -307,8 +312,7 @@ void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
       ++g;
       continue;
     }
-    w.gates.erase(w.gates.begin() + static_cast<ptrdiff_t>(g));
-    --w.guards;
+    drop_gate(w, g);
   }
 }
 
