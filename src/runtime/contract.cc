@@ -462,7 +462,7 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   index += 4 * shape[2];
   Offsets k = offsets(index, shape[3], 1, 2);
   int64_t rows = m.size(), columns = n.size(), work = rows * columns * k.size();
-  if (rows == 0 || columns == 0) return;
+  if (rows == 0 || columns == 0 || batch_ab.size() == 0) return;
   const Tiles<T>& tiles = tiles_for<T, level>(columns);
   bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
   bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
