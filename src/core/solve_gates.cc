@@ -353,9 +353,12 @@ class Solver {
     Work w{in, {}, 0};
     for (Range& r : w.r.over) r = {solve(r.lo, facts, context), solve(r.hi, facts, context)};
     conjuncts(m_, w.r.gate, w.gates);
+    // Where the winner is what is asked for, its index stays, even if there is one candidate.
+    bool asks_where = in.op == ReduceOp::ArgMax || in.op == ReduceOp::ArgMin;
     do {
       drop_proven_guards(m_, w, facts);
-    } while (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_, facts));
+    } while (!asks_where &&
+             (collapse(m_, w) || eliminate(m_, w, facts) || add_route(m_, w, rank_, facts)));
     w.r.gate = all_of(m_, w.gates);
     Facts inner = facts;
     for (const Range& r : w.r.over) {
