@@ -16,6 +16,7 @@
 #include "plan/small_sums.h"
 #include "plan/unused.h"
 #include "plan/wavefront.h"
+#include "plan/wide_sums.h"
 
 namespace ein::plan {
 namespace {
@@ -245,6 +246,8 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
+  core::Module wide = plan.module;
+  if (widen_routed_sums(wide) && !schedule(wide, wanted).cycle) plan.module = std::move(wide);
   std::set<FamilyId> ordered;
   if (free_order && choices.contractions) ordered = isolate(plan.module, wanted);
   const Module before = plan.module;
