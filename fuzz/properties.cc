@@ -193,6 +193,7 @@ plan::Choices random_choices(uint64_t seed) {
   out.contractions = draw(4000, 2) == 0;
   out.rings = draw(4001, 4) != 0;
   out.diagonals = draw(4005, 4) != 0;
+  out.rows = draw(4006, 4) != 0;
   out.scans = draw(4002, 4) != 0;
   out.chunk_work = draw(4003, 3) == 0 ? 0 : static_cast<int64_t>(1 + draw(4004, 40));
   return out;

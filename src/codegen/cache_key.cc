@@ -204,7 +204,7 @@ std::optional<std::string> cache_key(const core::Module& m,
                                      const NativeOptions& options) {
   const plan::Choices& own = options.choices;
   if (own.inlines || own.vector_axis || own.reduce_width || own.joins || !own.contractions ||
-      own.chunk_work != 0 || !own.scans || !own.rings || !own.diagonals) {
+      own.chunk_work != 0 || !own.scans || !own.rings || !own.diagonals || !own.rows) {
     return std::nullopt;
   }
   static const std::string build_id = find_build_id();

@@ -139,6 +139,23 @@ struct Emitter {
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);
   llvm::Constant* start_of(core::ReduceOp op, DType type);  // of a reduction
+  // emit_sums.cc
+  struct RunningSum {
+    loops::VarId var;
+    Cell around;     // where it is outside of the loop
+    bool outermost;  // no loop around sums the same: it is `around` that is added to
+    llvm::AllocaInst *total = nullptr, *lost = nullptr;
+  };
+  std::set<loops::VarId> summed = {};  // by the loops around
+  // Of the accumulators that a loop folds and does not declare.
+  std::vector<loops::VarId> float_sums(const loops::Loop& s) const;
+  std::vector<RunningSum> begin_sums(const std::vector<loops::VarId>& sums, bool in_blocks);
+  void add_block(const RunningSum& sum);
+  void after_block(const std::vector<RunningSum>& sums, llvm::Value* done);
+  void add_blocks(const RunningSum& sum);
+  void end_sums(const std::vector<RunningSum>& sums);
+  void counted_sums(const std::vector<loops::VarId>& vars, llvm::Value* lo, llvm::Value* hi,
+                    int64_t step, const char* name, const std::function<void(llvm::Value*)>& body);
   // emit_unrolled.cc
   bool unrolls(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi) const;
   void unrolled_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);

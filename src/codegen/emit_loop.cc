@@ -1,5 +1,6 @@
 // Loops: plain, in lanes with a tail, and plain loops inside lanes whose lengths differ by lane.
 #include <cstddef>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/emit.h"
@@ -74,7 +75,7 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
   bool around = in_sequence;
   in_sequence |= s.axis.kind == loops::Axis::Kind::Seq;
-  counted(lo, hi, 1, "loop", [&](Value* i) {
+  counted_sums(float_sums(s), lo, hi, 1, "loop", [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
     Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
     if (s.poll) poll(s.poll, values[s.var].v, steps);
@@ -129,12 +130,15 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
     auto count = llvm::ElementCount::getFixed(s.axis.width);
     b.CreateStore(llvm::ConstantVector::getSplat(count, start), cells[v].at);
   }
-  counted(lo, middle, lanes_count, "lanes", [&](Value* i) {
+  std::vector<loops::VarId> sums = float_sums(s);
+  auto around = std::exchange(summed, {});  // accumulators of lanes are new ones
+  counted_sums(sums, lo, middle, lanes_count, "lanes", [&](Value* i) {
     width = s.axis.width;
     values[s.var] = {Val::Shape::Linear, i, i64(1)};
     block(s.body);
     width = 1;
   });
+  summed = std::move(around);
   for (auto& [v, cell] : outer) {
     // A tree: halves are combined until one lane is left.
     Value* part = b.CreateLoad(cells[v].at->getAllocatedType(), cells[v].at);
@@ -153,10 +157,12 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
     Value* acc = b.CreateLoad(cell.at->getAllocatedType(), cell.at);
     b.CreateStore(combine(fold_of(s, v), acc, part, type), cell.at);
   }
+  std::vector<RunningSum> rest = begin_sums(sums, false);
   counted(middle, hi, 1, "tail", [&](Value* i) {
     values[s.var] = uniform(i);
     block(s.body);
   });
+  end_sums(rest);
 }
 
 // Inside lanes, with bounds that differ: runs while any lane has iterations left. Where all lanes
@@ -170,6 +176,7 @@ void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   Value* end = lanes(hi, DType::I64);
   bool together = lo.uniform();
   Value* start = together ? lo.v : lanes(lo, DType::I64);
+  std::vector<RunningSum> sums = begin_sums(float_sums(s), true);
   BasicBlock* before = b.GetInsertBlock();
   BasicBlock* head = BasicBlock::Create(c, "ragged", fn);
   BasicBlock* body = BasicBlock::Create(c, "body", fn);
@@ -178,6 +185,8 @@ void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   b.SetInsertPoint(head);
   llvm::PHINode* i = b.CreatePHI(start->getType(), 2);
   i->addIncoming(start, before);
+  llvm::PHINode* count = b.CreatePHI(b.getInt64Ty(), 2);
+  count->addIncoming(i64(0), before);
   Value* active = b.CreateICmpSLT(together ? b.CreateVectorSplat(width, i) : i, end);
   if (outside) active = b.CreateAnd(active, outside);
   b.CreateCondBr(any(active), body, after);
@@ -187,9 +196,14 @@ void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   block(s.body);
   mask = outside;
   Value* next = b.CreateAdd(i, llvm::ConstantInt::get(i->getType(), 1));
+  Value* done = b.CreateAdd(count, i64(1));
+  after_block(sums, done);
   i->addIncoming(next, b.GetInsertBlock());
+  count->addIncoming(done, b.GetInsertBlock());
   b.CreateBr(head);
   b.SetInsertPoint(after);
+  for (const RunningSum& sum : sums) add_blocks(sum);
+  end_sums(sums);
   path = std::move(around);
 }
 

@@ -170,6 +170,9 @@ Value* Emitter::to_integer(Op op, Value* x) {
 
 Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
   if (is_half(type)) {
+    // Each operation is rounded: none is one with another, even where a processor could.
+    llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+    b.clearFastMathFlags();
     Value* v = real(op, args, DType::F32);
     bool exact = op == Op::Neg || op == Op::Abs || op == Op::Min || op == Op::Max ||
                  op == Op::Sign || op == Op::Stop;

@@ -102,7 +102,7 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
   if (s.folds.empty()) return;
   Value* steps = b.CreateSub(b.CreateAdd(b.CreateSub(hi, lo), grain), i64(1));
   Value* count = b.CreateSDiv(steps, grain);
-  counted(i64(0), count, 1, "parts", [&](Value* i) {
+  counted_sums(float_sums(s), i64(0), count, 1, "parts", [&](Value* i) {
     for (size_t k = 0; k < s.folds.size(); ++k) {
       DType type = p.vars[s.folds[k]].type;
       llvm::Type* element = memory_type_of(type);

@@ -78,12 +78,14 @@ void Emitter::unrolled_loop(const loops::Loop& s, Value* lo, Value* hi) {
   int64_t from = llvm::cast<llvm::ConstantInt>(lo)->getSExtValue();
   int64_t to = llvm::cast<llvm::ConstantInt>(hi)->getSExtValue();
   bool parallel = s.axis.kind == loops::Axis::Kind::Parallel;
+  std::vector<RunningSum> sums = begin_sums(float_sums(s), false);
   for (int64_t i = from; i < to; ++i) {
     if (parallel) path.push_back({&s, i});
     values[s.var] = uniform(i64(s.downward ? from + to - 1 - i : i));
     block(s.body);
     if (parallel) path.pop_back();
   }
+  end_sums(sums);
   if (path.empty()) flush_stores();
 }
 

@@ -11,7 +11,6 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Host.h>
 
 #include <atomic>
 #include <chrono>
@@ -35,26 +34,8 @@ double now_ms() {
   return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-struct Host {
-  std::string triple, cpu, features;
-};
-const Host& host() {
-  static const Host found = [] {
-    Host h;
-    h.triple = llvm::sys::getProcessTriple();
-    h.cpu = llvm::sys::getHostCPUName().str();
-    // The processor's name implies its features; what this machine lacks of them (a virtual one
-    // often does) is taken away. A processor without a name of its own is described in full:
-    // parsing that takes a millisecond.
-    bool named = h.cpu != "generic" && h.cpu != "x86-64";
-    for (const auto& f : llvm::sys::getHostCPUFeatures()) {
-      if (named && f.second) continue;
-      h.features +=
-          (h.features.empty() ? "" : ",") + std::string(f.second ? "+" : "-") + f.first().str();
-    }
-    return h;
-  }();
-  return found;
+Machine wanted(const JitOptions& wish) {
+  return machine_for(wish.processor, wish.host ? *wish.host : host());
 }
 
 // LLVM would end the process. Its functions are not made for exceptions, but nothing of what they
@@ -91,16 +72,11 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
     return t;
   }();
   auto level = wish.opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
-  std::string cpu = host().cpu, features;
-  switch (wish.processor) {
-    case Processor::Native: features = host().features; break;
-    case Processor::Avx512: cpu = "x86-64-v4"; break;
-    case Processor::Avx2: cpu = "x86-64-v3"; break;
-    case Processor::Sse2:
-    case Processor::Portable: cpu = "x86-64"; break;
-  }
   llvm::TargetOptions options;
-  auto* machine = target->createTargetMachine(host().triple, cpu, features, options,
+  // Products are fused into sums where an instruction says that they may be (emit.cc), nowhere
+  // else.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  auto* machine = target->createTargetMachine(host().triple, wanted(wish).cpu, "", options,
                                               llvm::Reloc::PIC_, llvm::CodeModel::Small, level);
   EIN_CHECK(machine, "no LLVM target machine");
   return std::unique_ptr<llvm::TargetMachine>(machine);
@@ -126,6 +102,9 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
                 .rounds = has.checkFeatures("+sse4.1"),
                 .halves = has.checkFeatures("+f16c"),
                 .guards = options.check_bounds});
+  if (std::string tune = wanted(options).tune; !tune.empty()) {
+    for (llvm::Function& f : *out.mod) f.addFnAttr("tune-cpu", tune);
+  }
   std::string broken;
   llvm::raw_string_ostream message(broken);
   EIN_CHECK(!llvm::verifyModule(*out.mod, &message), "ill-formed LLVM IR: " + broken);
@@ -233,8 +212,8 @@ void emit_file(Built& built, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType
 uint64_t jit_count() { return g_count; }
 
 std::string processor_text(Processor p) {
-  std::string out = host().triple + " " + name_of(p);
-  return p == Processor::Native ? out + " " + host().cpu + " " + host().features : out;
+  Machine m = machine_for(p, host());
+  return host().triple + " " + name_of(p) + " " + m.cpu + " " + m.tune;
 }
 
 std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "codegen/machine.h"
 #include "lower/loops.h"
 #include "runtime/native_abi.h"
 
@@ -20,7 +21,8 @@ struct Code {
 struct JitOptions {
   int opt_level = 2;  // 0: none; otherwise the short pipeline
   Processor processor = Processor::Native;
-  bool check_bounds = false;  // of every address
+  bool check_bounds = false;   // of every address
+  const Host* host = nullptr;  // what Native means; null: this machine
 };
 
 struct JitTimes {  // milliseconds
@@ -37,7 +39,7 @@ std::string standalone_object(const loops::Program& p, const JitOptions& options
                               const std::string& image, const std::string& run,
                               const std::string& free);
 
-// The processor that code is made for, with its features.
+// The processor that code is made for, as LLVM knows it.
 std::string processor_text(Processor p);
 
 // The same program as text, for --emit.

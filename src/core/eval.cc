@@ -178,10 +178,13 @@ class Evaluator {
     return at;
   }
 
-  // One pass over the binders; each body is added to the address its routes name.
+  // One pass over the binders; each body is added to the address its routes name. Floats are added
+  // in f64 and rounded once.
   void routed(FamilyId id, const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
               const std::vector<int64_t>& hi) {
     forget(0);
+    bool real = is_float(value.dtype());
+    std::vector<double> sums(real ? static_cast<size_t>(value.size()) : 0);
     cells(lo, hi, 0, {}, [&] { store(value, address(id, value), {.i = 0}); });
     std::vector<bool> skip(lo.size(), false);
     for (const Route& route : r.routes) skip[route.slot] = true;
@@ -196,9 +199,18 @@ class Evaluator {
         Scalar body = eval(r.body);
         for (size_t k = 0; k < target.size(); ++k) slots_[r.routes[k].slot] = target[k];
         int64_t at = address(id, value);
-        store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
+        if (real) {
+          sums[static_cast<size_t>(at)] += body.f;
+        } else {
+          store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
+        }
         return true;
       });
+    });
+    if (!real) return;
+    cells(lo, hi, 0, {}, [&] {
+      int64_t at = address(id, value);
+      store(value, at, {.f = sums[static_cast<size_t>(at)]});
     });
   }
 
@@ -317,8 +329,9 @@ class Evaluator {
   Scalar reduce_node(const Reduce& r, const Expr& x) {
     DType type = m_[r.body].type;
     if (r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin) return select_index(r, type);
+    // Sums of floats are taken in f64, products of short ones in f32, and rounded once.
     bool half = type == DType::F16 || type == DType::BF16;
-    DType sums_in = half ? DType::F32 : type;
+    DType sums_in = is_float(type) && r.op == ReduceOp::Sum ? DType::F64 : half ? DType::F32 : type;
     Scalar acc = eval(identity(m_, r.op, x.type));
     bool first = true;
     binders(r, 0, [&] {
@@ -331,7 +344,7 @@ class Evaluator {
       first = false;
       return r.op == ReduceOp::All ? acc.i != 0 : r.op == ReduceOp::Any ? acc.i == 0 : true;
     });
-    if (half) acc.f = round_to(type, acc.f);
+    if (sums_in != type) acc.f = round_to(type, acc.f);
     return acc;
   }
 

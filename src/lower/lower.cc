@@ -6,6 +6,7 @@
 #include "base/match.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
+#include "plan/rows.h"
 #include "plan/wavefront.h"
 
 namespace ein::lower {
@@ -102,6 +103,8 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
         },
         [&](const core::Sequence& q) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
+          bool by_rows = !in_sequence && plan.by_rows.contains(q.members[0].family);
+          if (by_rows) return rows(q);
           by_diagonals ? diagonals(q) : sequence(q, fixed);
         });
   }
@@ -210,6 +213,56 @@ void Lowering::diagonals(const core::Sequence& q) {
   sequence(q, {});
   choice.otherwise = std::move(pop()->block);
   emit(top(), {std::move(choice)});
+}
+
+// Loops over everything but the steps, of the last of those some rows at a time; the steps inside.
+// What is left of the rows runs one by one.
+void Lowering::rows(const core::Sequence& q) {
+  FamilyId first = q.members[0].family;
+  uint32_t around = m[first].rank() - 1, last = around - 1;
+  Fixed fixed;
+  for (const auto& member : q.members) fixed[member.family].resize(around + 1);
+  std::vector<loops::VarId> vars;
+  auto enter = [&](uint32_t k, Value lo, Value hi) {
+    const core::Coord& coord = m[first].coords[k];
+    vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
+    Scope& s = push(Scope::Kind::Loop);
+    s.lo = lo;
+    s.hi = hi;
+    return get(vars.back(), top());
+  };
+  auto leave = [&] {
+    auto s = pop();
+    emit(top(), {loops::Loop{vars.back(),
+                             s->lo.expr,
+                             s->hi.expr,
+                             {loops::Axis::Kind::Parallel, 1},
+                             false,
+                             {},
+                             std::move(s->block),
+                             {}}});
+    vars.pop_back();
+  };
+  for (uint32_t k = 0; k < last; ++k) {
+    ExprId extent = m[first].coords[k].extent;
+    Value at = enter(k, integer(0), lower(extent));
+    for (const auto& member : q.members) fixed[member.family][k] = {at, extent};
+  }
+  in_sequence = true;  // so the steps of some rows are not watched
+  ExprId extent = m[first].coords[last].extent;
+  Value all = lower(extent), together = integer(plan::kRowsTogether);
+  Value blocks = bind(op(Op::Div, {all, together}, DType::I64));
+  Value block = enter(last, integer(0), blocks);
+  some_rows = {last, bind(op(Op::Mul, {block, together}, DType::I64))};
+  sequence(q, fixed);
+  some_rows.reset();
+  leave();
+  Value at = enter(last, bind(op(Op::Mul, {blocks, together}, DType::I64)), all);
+  for (const auto& member : q.members) fixed[member.family][last] = {at, extent};
+  sequence(q, fixed);
+  leave();
+  in_sequence = false;
+  while (!vars.empty()) leave();
 }
 
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
@@ -377,7 +430,9 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
   std::vector<loops::VarId> vars;
   for (uint32_t k : coords) {
     core::Range r = clamped(id, c, k);
-    Value lo = lower(r.lo), hi = lower(r.hi);
+    bool some = some_rows && some_rows->coordinate == k && running.contains(id);
+    Value lo = some ? integer(0) : lower(r.lo);
+    Value hi = some ? integer(plan::kRowsTogether) : lower(r.hi);
     const core::Coord& coord = m[id].coords[k];
     vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
     Scope& s = push(Scope::Kind::Loop);
@@ -385,6 +440,7 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
     s.hi = hi;
     s.facts.slots[k] = r;
     slots[k] = get(vars.back(), top());
+    if (some) slots[k] = bind(op(Op::Add, {some_rows->from, slots[k]}, DType::I64));
   }
   body();
   for (size_t i = coords.size(); i-- > 0;) {

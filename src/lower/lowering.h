@@ -47,6 +47,11 @@ struct Lowering {
   std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
   std::set<core::FamilyId> running;                 // computed by a Sequence or a group around
   bool in_sequence = false;
+  struct Part {
+    uint32_t coordinate;
+    Value from;
+  };
+  std::optional<Part> some_rows = {};  // that a Sequence around runs at a time (plan/rows.h)
   // Families of which the loops around compute one cell an iteration: that cell, and where it is.
   struct Cell {
     Value value;
@@ -138,6 +143,7 @@ struct Lowering {
   void sequence(const core::Sequence& q, const Fixed& fixed);
   core::ExprId count_of(const core::Sequence& q);
   void diagonals(const core::Sequence& q);
+  void rows(const core::Sequence& q);
   void group(const plan::Group& g, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);
   void table(core::FamilyId id);

@@ -11,9 +11,12 @@
 #include "core/rewrite.h"
 #include "plan/contractions.h"
 #include "plan/precision.h"
+#include "plan/rows.h"
 #include "plan/scan.h"
 #include "plan/small_sums.h"
+#include "plan/unused.h"
 #include "plan/wavefront.h"
+#include "plan/wide_sums.h"
 
 namespace ein::plan {
 namespace {
@@ -78,7 +81,8 @@ bool checked(const Module& m, ExprId e) {
 bool scatters(const Module& m, const Clause& clause, uint64_t free) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->routes.empty()) return false;
-  // Sums of short floats are rounded once, at the end, and memory would round each addition.
+  // Where one is left in a short type (wide_sums.h) it is rounded once, at the end, and memory
+  // would round each addition.
   DType type = m[r->body].type;
   if (type == DType::F16 || type == DType::BF16) return false;
   uint64_t routed = 0;
@@ -181,6 +185,20 @@ void read_as_extents(Module& m) {
   rewrite_all(m, [&](ExprId e) { return rewrite(m, e, extent); });
 }
 
+// Only where all steps are kept: nobody watches the steps of one row, and so the run of all of them
+// is no longer than memory is large.
+void find_rows(Plan& plan) {
+  for (const core::Step& s : plan.schedule.steps) {
+    const auto* q = std::get_if<Sequence>(&s);
+    if (!q || !runs_by_rows(plan.module, *q)) continue;
+    bool plain = std::none_of(q->members.begin(), q->members.end(), [&](const auto& member) {
+      return plan.rings.contains(member.family) || plan.group_of.contains(member.family) ||
+             plan.by_diagonals.contains(member.family);
+    });
+    if (plain) plan.by_rows.insert(q->members[0].family);
+  }
+}
+
 // Sums of products in the form that contractions are found in. Families that have no legal order
 // after that are left as they were. Returns the copies that are there for their order.
 std::set<FamilyId> isolate(Module& m, const std::vector<FamilyId>& wanted) {
@@ -218,6 +236,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   Plan plan;
   plan.module = m;
   read_as_extents(plan.module);
+  if (choices.overflow == Overflow::Wraps) drop_unused_coordinates(plan.module, wanted);
   plan.operands = choices.operands;
   round_operands(plan.module, plan.operands);
   plan.wanted = wanted;
@@ -228,6 +247,8 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
   if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
     plan.module = std::move(linear);
   }
+  core::Module wide = plan.module;
+  if (widen_routed_sums(wide) && !schedule(wide, wanted).cycle) plan.module = std::move(wide);
   std::set<FamilyId> ordered;
   if (free_order && choices.contractions) ordered = isolate(plan.module, wanted);
   const Module before = plan.module;
@@ -258,6 +279,7 @@ Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choic
       }
     }
   }
+  if (free_order && choices.rows) find_rows(plan);
   return plan;
 }
 

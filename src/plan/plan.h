@@ -21,7 +21,8 @@
 //   are batch (in both operands and the result), m (first and result), n (second and result) and k
 //   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
 // - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along
-//   the diagonals of two coordinates (wavefront.h; then all steps are stored).
+//   the diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row
+//   (rows.h; where all steps are stored).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -90,7 +91,8 @@ struct Plan {
   std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
-  int64_t chunk_work = 0;  // simple operations in one chunk of a loop that threads share
+  std::set<core::FamilyId> by_rows;  // recurrences of which some rows run at a time (rows.h)
+  int64_t chunk_work = 0;            // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
   Overflow overflow = Overflow::Wraps;                    // of integers
@@ -111,6 +113,7 @@ struct Choices {
   bool scans = true;      // running reductions in linear time
   bool rings = true;      // keep only the steps of a recurrence that are still read
   bool diagonals = true;  // run tables diagonal by diagonal
+  bool rows = true;       // run recurrences along the last coordinate row by row
   Overflow overflow = Overflow::Wraps;
   DType operands = DType::F32;  // what those of contractions are rounded to
 };

@@ -101,9 +101,14 @@ struct Printer {
               members += fmt::format(" {}.{}", text(f.name), coordinate(f, member.position));
             }
             bool diagonals = depth == 0 && plan.by_diagonals.contains(q.members[0].family);
-            out += fmt::format(
-                "{}sequence{}{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
-                q.downward ? " downward" : "", diagonals ? " by diagonals" : "", members);
+            bool rows = depth == 0 && plan.by_rows.contains(q.members[0].family);
+            out +=
+                fmt::format("{}sequence{}{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
+                            q.downward ? " downward" : "",
+                            diagonals ? " by diagonals"
+                            : rows    ? " by rows"
+                                      : "",
+                            members);
             steps(q.body, depth + 1);
           });
     }

@@ -9,6 +9,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "plan/total.h"
+#include "plan/wide_sums.h"
 
 namespace ein::plan {
 namespace {
@@ -97,7 +98,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
   if (!combination(r.op)) return std::nullopt;
-  // Sums of short floats are taken in f32; a recurrence would round each of its steps.
+  // Those of f16 and bf16 are rounded once; a recurrence would round each of its steps.
   DType type = m[r.body].type;
   if (type == DType::F16 || type == DType::BF16) return std::nullopt;
   for (uint32_t k = 0; k < f.rank(); ++k) {
@@ -149,6 +150,25 @@ void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   clauses.insert(clauses.begin() + static_cast<ptrdiff_t>(number) + 1, step);
 }
 
+// Running sums of short floats, in f64: what is left of them is larger than the sum, so that it
+// becomes a family of its own, if it may be evaluated everywhere.
+ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
+  std::unordered_map<ExprId, ExprId> wide;
+  auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
+  Facts top = clause_facts(m, clause);
+  for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
+    if (facts.slots.size() != f.rank() || wide.contains(e)) return;
+    ExprId by = widened_sum(m, e);
+    if (!by || !find_scan(m, get_if<Apply>(m, by)->args[0], f, clause)) return;
+    if (total(m, e, top, Overflow::Wraps)) wide[e] = by;
+  });
+  if (wide.empty()) return clause.body;
+  return rewrite(m, clause.body, [&](ExprId e) {
+    auto it = wide.find(e);
+    return it == wide.end() ? e : it->second;
+  });
+}
+
 // A running reduction inside a larger expression, evaluated everywhere without harm.
 ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
   ExprId out;
@@ -172,6 +192,7 @@ bool make_scans(Module& m) {
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
       const Family f = m[id];
       Clause clause = f.clauses[c];
+      clause.body = m.families[id].clauses[c].body = with_wide_sums(m, f, clause);
       Facts facts;
       while (ExprId inner = inner_scan(m, f, clause, facts)) {
         ExprId read = hoist(m, text(f.name) + "_running", inner, {}, facts, coordinate_names(f),

@@ -2,7 +2,9 @@
 // runs over the panels: b once for all threads, a by each for the rows that it computes. The tile
 // is written once, over the compiler's vector types, and compiled for three instruction sets and
 // every number of rows. Threads share the rows and columns of the result; the sum over k has one
-// order whatever their number, because its blocks are the same for all.
+// order whatever their number, because its blocks are the same for all. It keeps its digits however
+// long it is (emit_sums.cc says how many): runs of kRun products are added up in registers, runs in
+// memory, and what kSpan of them come to in a sum that remembers what it rounds away.
 #include "runtime/contract.h"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ constexpr int64_t kBlockBytes = 2048;
 constexpr int64_t kBlockRows = 288, kPackedBytes = 8 << 20, kPackedColumns = 4096;
 template <class T>
 constexpr int64_t kBlockK = kBlockBytes / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kRun = 128, kSpan = 16384;
 constexpr int64_t kInPlaceRows = 42;         // so few rows, or so small a b, and b is
 constexpr int64_t kInPlaceBytes = 24 << 10;  // read where it is
 constexpr int64_t kLines =
@@ -169,25 +172,29 @@ template <class T, int Bytes, int64_t Rows, int64_t Vectors, bool InPlace>
   using V [[gnu::vector_size(Bytes)]] = T;
   using U [[gnu::vector_size(Bytes), gnu::aligned(alignof(T))]] = T;
   constexpr int64_t lanes = Bytes / static_cast<int64_t>(sizeof(T));
-  V sum[Rows][Vectors] = {};
-  for (int64_t k = 0; k < k_count; ++k, a += Rows) {
-    V row[Vectors];
-    const T* at = InPlace ? b + ks[k] : b + k * Vectors * lanes;
+  for (int64_t begin = 0; begin < k_count; begin += kRun) {
+    int64_t end = begin + kRun < k_count ? begin + kRun : k_count;
+    V sum[Rows][Vectors] = {};
+    for (int64_t k = begin; k < end; ++k, a += Rows) {
+      V row[Vectors];
+      const T* at = InPlace ? b + ks[k] : b + k * Vectors * lanes;
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < Vectors; ++v) row[v] = *reinterpret_cast<const U*>(at + v * lanes);
+      for (int64_t v = 0; v < Vectors; ++v) row[v] = *reinterpret_cast<const U*>(at + v * lanes);
+#pragma GCC unroll 14
+      for (int64_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < Vectors; ++v) sum[r][v] += a[r] * row[v];
+      }
+    }
 #pragma GCC unroll 14
     for (int64_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
-      for (int64_t v = 0; v < Vectors; ++v) sum[r][v] += a[r] * row[v];
+      for (int64_t v = 0; v < Vectors; ++v) {
+        U* to = reinterpret_cast<U*>(out + rows[r] + v * lanes);
+        *to = add ? *to + sum[r][v] : sum[r][v];
+      }
     }
-  }
-#pragma GCC unroll 14
-  for (int64_t r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < Vectors; ++v) {
-      U* to = reinterpret_cast<U*>(out + rows[r] + v * lanes);
-      *to = add ? *to + sum[r][v] : sum[r][v];
-    }
+    add = true;
   }
 }
 
@@ -451,6 +458,77 @@ struct Product {
   }
 };
 
+template <class T>
+Shape<T> shape_of(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
+  int64_t rows = m.size(), columns = n.size();
+  bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
+  bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
+  bool in_place = rows <= kInPlaceRows || small || panel;
+  // As equal as can be, and rather one that is longer than one that is short.
+  int64_t blocks = std::max<int64_t>(1, (k.size() + kBlockK<T> / 2) / kBlockK<T>);
+  Shape<T> out{tiles, std::move(m), std::move(n), std::move(k), in_place, blocks, {}};
+  for (int64_t j = 0; j < columns; j += tiles.cols()) {
+    int64_t have = std::min(tiles.cols(), columns - j);
+    auto at = static_cast<size_t>(j);
+    out.direct.push_back(have % tiles.lanes == 0 && consecutive(&out.n.y[at], have));
+    if (!consecutive(&out.n.x[at], have)) out.in_place = false;
+  }
+  return out;
+}
+
+// A sum over so many ks that it is taken span by span: the first goes where the result is, every
+// other beside it, from where it is added.
+template <class T>
+struct Spans {
+  std::vector<Shape<T>> all;
+
+  Spans(const Tiles<T>& tiles, const Offsets& m, const Offsets& n, const Offsets& k) {
+    int64_t count = std::max<int64_t>(1, ceil_div(k.size(), kSpan));
+    Offsets rows = m, columns = n;
+    for (int64_t i = 0; i < count; ++i) {
+      auto lo = part_begin(k.size(), count, i), hi = part_begin(k.size(), count, i + 1);
+      Offsets part{{k.x.begin() + lo, k.x.begin() + hi}, {k.y.begin() + lo, k.y.begin() + hi}};
+      all.push_back(shape_of<T>(tiles, rows, columns, std::move(part)));
+      for (size_t r = 0; r < rows.y.size(); ++r) rows.y[r] = static_cast<int64_t>(r) * n.size();
+      for (size_t c = 0; c < columns.y.size(); ++c) columns.y[c] = static_cast<int64_t>(c);
+    }
+  }
+
+  void run(const T* a, const T* b, T* out) const {
+    const Offsets &m = all[0].m, &n = all[0].n;
+    int64_t rows = m.size(), columns = n.size();
+    Product<T>{all[0], a, b, out}.run();
+    if (all.size() == 1) return;
+    Panels<T> memory;
+    T* now = memory.reserve(2 * rows * columns);
+    T* lost = now + rows * columns;
+    auto each_cell = [&](auto&& f) {
+      int64_t tasks = std::clamp<int64_t>(rows * columns / (kTaskWork / 16), 1, rows);
+      for_each_chunk(tasks, [&](int64_t task, int) {
+        int64_t end = part_begin(rows, tasks, task + 1);
+        for (int64_t r = part_begin(rows, tasks, task); r < end; ++r) {
+          for (int64_t c = 0; c < columns; ++c) {
+            f(out[m.y[static_cast<size_t>(r)] + n.y[static_cast<size_t>(c)]], r * columns + c);
+          }
+        }
+      });
+    };
+    for (size_t i = 1; i < all.size(); ++i) {
+      Product<T>{all[i], a, b, now}.run();
+      // total + part, exactly; what is lost of a total that is not finite is NaN.
+      each_cell([&](T& total, int64_t at) {
+        T part = now[at], both = total + part, of_part = both - total;
+        T rest = (total - (both - of_part)) + (part - of_part);
+        lost[at] = i == 1 ? rest : lost[at] + rest;
+        total = both;
+      });
+    }
+    each_cell([&](T& total, int64_t at) {
+      if (lost[at] == lost[at]) total += lost[at];
+    });
+  }
+};
+
 template <class T, Level level>
 void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   const int64_t* index = shape + 4;
@@ -461,21 +539,9 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   Offsets n = offsets(index, shape[2], 2, 3);
   index += 4 * shape[2];
   Offsets k = offsets(index, shape[3], 1, 2);
-  int64_t rows = m.size(), columns = n.size(), work = rows * columns * k.size();
-  if (rows == 0 || columns == 0 || batch_ab.size() == 0) return;
-  const Tiles<T>& tiles = tiles_for<T, level>(columns);
-  bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
-  bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
-  bool in_place = rows <= kInPlaceRows || small || panel;
-  // As equal as can be, and rather one that is longer than one that is short.
-  int64_t blocks = std::max<int64_t>(1, (k.size() + kBlockK<T> / 2) / kBlockK<T>);
-  Shape<T> common{tiles, std::move(m), std::move(n), std::move(k), in_place, blocks, {}};
-  for (int64_t j = 0; j < columns; j += tiles.cols()) {
-    int64_t have = std::min(tiles.cols(), columns - j);
-    auto at = static_cast<size_t>(j);
-    common.direct.push_back(have % tiles.lanes == 0 && consecutive(&common.n.y[at], have));
-    if (!consecutive(&common.n.x[at], have)) common.in_place = false;
-  }
+  int64_t work = m.size() * n.size() * k.size();
+  if (m.size() == 0 || n.size() == 0 || batch_ab.size() == 0) return;
+  const Spans<T> spans(tiles_for<T, level>(n.size()), m, n, k);
   // Many products are shared out one by one, or several at a time; few share their insides.
   int64_t batches = batch_ab.size(), together = batches;
   if (batches >= 2 * threads())
@@ -483,7 +549,7 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
     for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
       auto s = static_cast<size_t>(i);
-      Product<T>{common, a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]}.run();
+      spans.run(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]);
     }
   });
 }

@@ -9,7 +9,7 @@
 namespace ein {
 
 enum class Processor : uint8_t {
-  Native,    // all that this machine has
+  Native,    // the richest of those below that this machine has, tuned for it
   Avx512,    // x86-64-v4
   Avx2,      // x86-64-v3
   Sse2,      // every x86-64

@@ -1,0 +1,18 @@
+// Recurrences along the last coordinate, `s[i, k] = x[i, k] + 0.5 * s[i, k - 1]`. Step by step,
+// each step would touch one cell of every row, far apart in memory. Where rows do not read each
+// other the loops change places: some rows at a time, in lanes, and each of those from its first
+// step to its last.
+#pragma once
+
+#include "core/core.h"
+#include "core/groups.h"
+
+namespace ein::plan {
+
+constexpr int64_t kRowsTogether = 4;
+
+// May the rows of a Sequence run so? Everything in it is a member and runs along its last
+// coordinate; all other coordinates are the same ones, run whole, and are read where they stand.
+bool runs_by_rows(core::Module& m, const core::Sequence& q);
+
+}  // namespace ein::plan

@@ -1,0 +1,18 @@
+// Sums whose cells are added one after the other, in f64. A running sum becomes a recurrence
+// (scan.h) and a routed one adds to memory, so neither can be taken in blocks, as all other sums
+// are; in f32 a million cells would lose half of their digits. So they become sums of f64, rounded
+// when they are read: `sum[k in 0..=i](x[k])` is `(sum[k in 0..=i](x[k] as f64)) as f32`. Sums of
+// f64 stay as they are.
+#pragma once
+
+#include "core/core.h"
+
+namespace ein::plan {
+
+// Routed sums become families of their own. True when anything changed.
+bool widen_routed_sums(core::Module& m);
+
+// The sum in f64, rounded: what takes its place.
+core::ExprId widened_sum(core::Module& m, core::ExprId sum);
+
+}  // namespace ein::plan
