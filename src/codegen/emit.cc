@@ -79,15 +79,13 @@ void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
 
 // The entry. A program may have thousands of kernels, and passes take longer than in proportion
 // over one long function, so no function has more than so many calls.
-void emit_entry(llvm::Module& mod, std::vector<Called> calls) {
+void emit_entry(llvm::Function* run, std::vector<Called> calls) {
   constexpr size_t kMostCalls = 64;
-  auto& c = mod.getContext();
-  auto* type =
-      llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {llvm::PointerType::getUnqual(c)}, false);
   while (calls.size() > kMostCalls) {
     std::vector<Called> parts;
     for (size_t i = 0; i < calls.size(); i += kMostCalls) {
-      auto* part = llvm::Function::Create(type, llvm::Function::InternalLinkage, "part", mod);
+      auto* part = llvm::Function::Create(run->getFunctionType(), llvm::Function::InternalLinkage,
+                                          "part", run->getParent());
       part->addFnAttr(llvm::Attribute::NoUnwind);
       part->addFnAttr(llvm::Attribute::NoInline);
       emit_calls(part, calls.data() + i, calls.data() + std::min(i + kMostCalls, calls.size()));
@@ -95,7 +93,6 @@ void emit_entry(llvm::Module& mod, std::vector<Called> calls) {
     }
     calls = std::move(parts);
   }
-  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
   emit_calls(run, calls.data(), calls.data() + calls.size());
 }
 
@@ -119,6 +116,9 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     e.target = target;
     e.function(p.functions[i], functions[i]);
   }
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {llvm::PointerType::getUnqual(c)}, false);
+  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
   struct Alike {
     size_t count = 0;
     llvm::Function* code = nullptr;
@@ -146,7 +146,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     llvm::Constant* table = serves_many ? table_of(mod, names[i], first_dim) : nullptr;
     calls.push_back({f, table, parts[i].kernel});
   }
-  emit_entry(mod, std::move(calls));
+  emit_entry(run, std::move(calls));
 }
 
 llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {
