@@ -5,12 +5,28 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <unordered_map>
 
 namespace ein::autodiff {
 namespace {
 
+// A module whose families are found by name: there are as many questions as flows.
+struct Named {
+  explicit Named(const core::Module& m) : module(m) {
+    for (uint32_t i = 0; i < m.families.size(); ++i)
+      ids.emplace(m[core::FamilyId(i)].name, core::FamilyId(i));
+  }
+  core::FamilyId find(Symbol name) const {
+    auto it = ids.find(name);
+    return it == ids.end() ? core::FamilyId{} : it->second;
+  }
+
+  const core::Module& module;
+  std::unordered_map<Symbol, core::FamilyId> ids;
+};
+
 // Where an adjoint's definition ended up: in its own family, or in those it was inlined into.
-std::vector<Symbol> places(const Record& record, const core::Module& m, Symbol adjoint) {
+std::vector<Symbol> places(const Record& record, const Named& m, Symbol adjoint) {
   std::vector<Symbol> out;
   std::set<Symbol> seen;
   std::function<void(Symbol)> visit = [&](Symbol s) {
@@ -29,13 +45,13 @@ std::vector<Symbol> places(const Record& record, const core::Module& m, Symbol a
 
 // The value that a reader of the output knows: the family itself, or the one whose definition it is
 // a part of (`h_1` of `h`), if that has the coordinates in question. Invalid: none.
-Symbol known_as(const core::Module& m, Symbol name, const std::vector<Flow::Summed>& coords) {
+Symbol known_as(const Named& m, Symbol name, const std::vector<Flow::Summed>& coords) {
   std::string s = text(name);
   for (;;) {
     if (core::FamilyId id = m.find(intern(s))) {
       bool has =
           s == text(name) || std::all_of(coords.begin(), coords.end(), [&](const Flow::Summed& c) {
-            return std::any_of(m[id].coords.begin(), m[id].coords.end(),
+            return std::any_of(m.module[id].coords.begin(), m.module[id].coords.end(),
                                [&](const core::Coord& k) { return k.name == c.name; });
           });
       return has ? intern(s) : Symbol{};
@@ -46,7 +62,7 @@ Symbol known_as(const core::Module& m, Symbol name, const std::vector<Flow::Summ
   }
 }
 
-std::vector<std::string> lines_of(const Flow& f, const core::Module& m) {
+std::vector<std::string> lines_of(const Flow& f, const Named& m) {
   std::vector<std::string> out;
   Symbol shown = known_as(m, f.reader, f.summed);
   bool named = shown.valid();
@@ -90,10 +106,11 @@ std::string summed_text(const Flow& flow) {
 
 std::map<Symbol, std::vector<std::string>> comments(const Record& record, const core::Module& m) {
   std::map<Symbol, std::vector<std::string>> out;
+  const Named named(m);
   for (const Flow& f : record.flows) {
-    for (Symbol place : places(record, m, f.adjoint)) {
+    for (Symbol place : places(record, named, f.adjoint)) {
       std::vector<std::string>& lines = out[place];
-      for (const std::string& line : lines_of(f, m)) {
+      for (const std::string& line : lines_of(f, named)) {
         if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
       }
     }

@@ -195,7 +195,8 @@ class Transposer {
     if (in.term.gate) f.gate = print(m_, names, in.term.gate);
 
     Family scratch = m_[adjoint];
-    scratch.name = fresh_name(m_, "flow");
+    // Nobody sees the name; a number that is not taken yet saves looking for one.
+    scratch.name = fresh_name(m_, fmt::format("flow_{}", m_.families.size()));
     scratch.clauses.clear();
     Clause clause;
     for (const Coord& c : scratch.coords) clause.box.push_back({int_lit(m_, 0), c.extent});

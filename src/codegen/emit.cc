@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -32,67 +33,67 @@ llvm::Constant* table_of(llvm::Module& mod, const KernelNames& names,
   return table;
 }
 
-llvm::Constant* pointers(llvm::Module& mod, const std::vector<llvm::Constant*>& list,
-                         const char* name) {
-  auto* type = llvm::ArrayType::get(llvm::PointerType::getUnqual(mod.getContext()), list.size());
-  return new llvm::GlobalVariable(mod, type, true, llvm::GlobalValue::PrivateLinkage,
-                                  llvm::ConstantArray::get(type, list), name);
-}
+// A call of generated code: a kernel with the table of its names (if it has one), or a part of the
+// entry. `kernel`: whose time it is.
+struct Called {
+  llvm::Function* code;
+  llvm::Constant* table = nullptr;
+  std::optional<uint64_t> kernel = {};
+};
 
-// Calls the kernels one after the other, each with the table of its names (null: it has none). A
-// loop over their addresses rather than calls written out: a program may have thousands, and passes
-// take longer than in proportion over one long function.
-void emit_entry(llvm::Module& mod, const std::vector<llvm::Constant*>& code,
-                const std::vector<llvm::Constant*>& tables, const std::vector<uint64_t>& numbers) {
-  auto& c = mod.getContext();
+// The calls one after the other, until one fails.
+void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
+  auto& c = run->getContext();
   auto* pointer = llvm::PointerType::getUnqual(c);
-  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {pointer}, false);
-  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
-  BasicBlock* first = BasicBlock::Create(c, "entry", run);
-  llvm::IRBuilder<> b(first);
-  if (code.empty()) {
-    b.CreateRet(b.getInt32(0));
-    return;
-  }
-  auto block = [&](const char* name) { return BasicBlock::Create(c, name, run); };
-  BasicBlock *kernel = block("kernel"), *next = block("next"), *note = block("note");
-  BasicBlock *go_on = block("go"), *done = block("done"), *failed = block("failed");
-  auto field = [&](Value* base, Value* number) {
-    return b.CreateLoad(pointer, b.CreateInBoundsGEP(pointer, base, number));
+  llvm::IRBuilder<> b(BasicBlock::Create(c, "entry", run));
+  BasicBlock* failed = BasicBlock::Create(c, "failed", run);
+  auto field = [&](Value* base, uint64_t number) {
+    return b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, base, number));
   };
   Value* context = run->getArg(0);
-  Value* times = field(context, b.getInt64(offsetof(NativeContext, times) / sizeof(void*)));
+  Value* times = field(context, offsetof(NativeContext, times) / sizeof(void*));
   Value* timed = b.CreateIsNotNull(times);
-  llvm::Constant* all = pointers(mod, code, "kernels");
-  llvm::Constant* named = pointers(mod, tables, "tables");
-  b.CreateBr(kernel);
-  b.SetInsertPoint(kernel);
-  auto* number = b.CreatePHI(b.getInt64Ty(), 2);
-  number->addIncoming(b.getInt64(0), first);
-  auto* kernel_type = llvm::FunctionType::get(b.getInt32Ty(), {pointer, pointer}, false);
-  auto* status = b.CreateCall(kernel_type, field(all, number), {context, field(named, number)});
-  status->setDoesNotThrow();
-  b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
-  b.SetInsertPoint(next);
-  b.CreateCondBr(timed, note, go_on);
-  b.SetInsertPoint(note);
-  Value* table = field(context, b.getInt64(offsetof(NativeContext, functions) / sizeof(void*)));
-  Value* ended = field(table, b.getInt64(static_cast<uint64_t>(NativeFn::KernelEnded)));
   auto* ended_type = llvm::FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty()}, false);
-  auto* kernels = llvm::ConstantDataArray::get(c, numbers);  // parts of one kernel have its number
-  auto* which = new llvm::GlobalVariable(mod, kernels->getType(), true,
-                                         llvm::GlobalValue::PrivateLinkage, kernels, "numbers");
-  Value* at = b.CreateInBoundsGEP(b.getInt64Ty(), which, number);
-  b.CreateCall(ended_type, ended, {times, b.CreateLoad(b.getInt64Ty(), at)})->setDoesNotThrow();
-  b.CreateBr(go_on);
-  b.SetInsertPoint(go_on);
-  Value* following = b.CreateAdd(number, b.getInt64(1));
-  number->addIncoming(following, go_on);
-  b.CreateCondBr(b.CreateICmpULT(following, b.getInt64(code.size())), kernel, done);
-  b.SetInsertPoint(done);
+  for (const Called* call = begin; call != end; ++call) {
+    std::vector<Value*> args{context};
+    if (call->table) args.push_back(call->table);
+    Value* status = b.CreateCall(call->code, args);
+    BasicBlock* next = BasicBlock::Create(c, "next", run);
+    b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
+    b.SetInsertPoint(next);
+    if (!call->kernel) continue;
+    BasicBlock* note = BasicBlock::Create(c, "note", run);
+    BasicBlock* go_on = BasicBlock::Create(c, "go", run);
+    b.CreateCondBr(timed, note, go_on);
+    b.SetInsertPoint(note);
+    Value* table = field(context, offsetof(NativeContext, functions) / sizeof(void*));
+    Value* ended = field(table, static_cast<uint64_t>(NativeFn::KernelEnded));
+    b.CreateCall(ended_type, ended, {times, b.getInt64(*call->kernel)})->setDoesNotThrow();
+    b.CreateBr(go_on);
+    b.SetInsertPoint(go_on);
+  }
   b.CreateRet(b.getInt32(0));
   b.SetInsertPoint(failed);
   b.CreateRet(b.getInt32(1));
+}
+
+// The entry. A program may have thousands of kernels, and passes take longer than in proportion
+// over one long function, so no function has more than so many calls.
+void emit_entry(llvm::Function* run, std::vector<Called> calls) {
+  constexpr size_t kMostCalls = 64;
+  while (calls.size() > kMostCalls) {
+    std::vector<Called> parts;
+    for (size_t i = 0; i < calls.size(); i += kMostCalls) {
+      auto* part = llvm::Function::Create(run->getFunctionType(), llvm::Function::InternalLinkage,
+                                          "part", run->getParent());
+      part->addFnAttr(llvm::Attribute::NoUnwind);
+      part->addFnAttr(llvm::Attribute::NoInline);
+      emit_calls(part, calls.data() + i, calls.data() + std::min(i + kMostCalls, calls.size()));
+      parts.push_back({part});
+    }
+    calls = std::move(parts);
+  }
+  emit_calls(run, calls.data(), calls.data() + calls.size());
 }
 
 }  // namespace
@@ -115,6 +116,9 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     e.target = target;
     e.function(p.functions[i], functions[i]);
   }
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getInt32Ty(c), {llvm::PointerType::getUnqual(c)}, false);
+  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryName, mod);
   struct Alike {
     size_t count = 0;
     llvm::Function* code = nullptr;
@@ -128,9 +132,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     shapes.push_back(shape_of(p, *parts[i].code, names[i]));
     ++alike[shapes[i]].count;
   }
-  std::vector<llvm::Constant*> code, tables;
-  std::vector<uint64_t> numbers;
-  auto* none = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(c));
+  std::vector<Called> calls;
   for (size_t i = 0; i < parts.size(); ++i) {
     llvm::Function*& f = alike[shapes[i]].code;
     bool serves_many = alike[shapes[i]].count > 1;
@@ -141,16 +143,16 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
       if (serves_many) e.names = &names[i];
       f = e.kernel(*parts[i].code, "k" + std::to_string(i) + "_" + parts[i].code->name);
     }
-    code.push_back(f);
-    tables.push_back(serves_many ? table_of(mod, names[i], first_dim) : none);
-    numbers.push_back(parts[i].kernel);
+    llvm::Constant* table = serves_many ? table_of(mod, names[i], first_dim) : nullptr;
+    calls.push_back({f, table, parts[i].kernel});
   }
-  emit_entry(mod, code, tables, numbers);
+  emit_entry(run, std::move(calls));
 }
 
 llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {
   auto& c = mod.getContext();
-  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy(), b.getPtrTy()}, false);
+  std::vector<llvm::Type*> args(names ? 2 : 1, b.getPtrTy());
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), args, false);
   fn = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, mod);
   fn->addFnAttr(llvm::Attribute::NoUnwind);
   fn->addFnAttr(llvm::Attribute::NoInline);

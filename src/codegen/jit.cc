@@ -52,7 +52,7 @@ void bound_scheduling() {
   auto& options = llvm::cl::getRegisteredOptions();
   auto found = options.find("dag-maps-huge-region");
   if (found == options.end()) return;
-  found->second->addOccurrence(0, "dag-maps-huge-region", "64");
+  found->second->addOccurrence(0, "dag-maps-huge-region", "200");
 }
 
 // One machine per compilation: it is not safe to share between threads, and it is cheap once the

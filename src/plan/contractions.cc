@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -244,27 +245,28 @@ bool eligible(const Module& m, const Reduce& r) {
 }
 
 // The families of the outermost Sequence around one, and the coordinates of it that Sequences run.
+using Together = std::shared_ptr<const std::set<FamilyId>>;  // one set for all of them
 struct Around {
-  std::set<FamilyId> together;
+  Together together = std::make_shared<const std::set<FamilyId>>();
   uint64_t sequential = 0;
 };
 using Arounds = std::map<FamilyId, Around>;
 
 void note_sequences(const std::vector<core::Step>& steps, Arounds& out) {
-  std::function<void(const Sequence&, const std::set<FamilyId>&)> visit =
-      [&](const Sequence& q, const std::set<FamilyId>& together) {
-        for (const auto& member : q.members) {
-          out[member.family].together = together;
-          out[member.family].sequential |= bit(member.position);
-        }
-        for (const core::Step& s : q.body) {
-          if (const auto* inner = std::get_if<Sequence>(&s)) visit(*inner, together);
-        }
-      };
+  std::function<void(const Sequence&, const Together&)> visit = [&](const Sequence& q,
+                                                                    const Together& together) {
+    for (const auto& member : q.members) {
+      out[member.family].together = together;
+      out[member.family].sequential |= bit(member.position);
+    }
+    for (const core::Step& s : q.body) {
+      if (const auto* inner = std::get_if<Sequence>(&s)) visit(*inner, together);
+    }
+  };
   for (const core::Step& s : steps) {
     if (const auto* q = std::get_if<Sequence>(&s)) {
       std::vector<FamilyId> all = families_of({s});
-      visit(*q, {all.begin(), all.end()});
+      visit(*q, std::make_shared<const std::set<FamilyId>>(all.begin(), all.end()));
     }
   }
 }
@@ -336,11 +338,11 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around,
     bool anywhere = total(m, e, top, Overflow::Wraps);
     Facts ranges = anywhere || places > 1 ? top : narrowed(m, top, facts);
     if (!anywhere && !total(m, e, ranges, Overflow::Wraps)) continue;
-    Isolation work{
-        {m, text(f.name), coordinate_names(f), ranges, m[r.body].type, m[e].span, &around.together},
-        r,
-        ranges};
-    if (reads_any(m, e, around.together)) work.sequential = around.sequential;
+    Isolation work{{m, text(f.name), coordinate_names(f), ranges, m[r.body].type, m[e].span,
+                    around.together.get()},
+                   r,
+                   ranges};
+    if (reads_any(m, e, *around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);
     work.names.resize(work.facts.slots.size());
     for (size_t i = 0; i < r.over.size(); ++i) {
