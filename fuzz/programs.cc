@@ -84,7 +84,7 @@ std::string check(const Generated& g, const Plan& plan, Counts& counts) {
   options.opt_level = plan.opt_level;
   if (plan.seed % 2 == 1) options.choices = random_choices(plan.seed);
   if (plan.seed % 3 == 1) options.processor = ein::Processor::Sse2;
-  if (plan.seed % 5 == 2) options.choices.overflow = ein::plan::Overflow::Stops;
+  if (plan.seed % 5 == 2) options.choices.overflow = ein::core::Overflow::Stops;
   return plan.native ? ein::native_agrees(m, g.inputs, g.values, options) : "";
 }
 

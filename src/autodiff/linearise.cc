@@ -400,7 +400,10 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
   if (r.op == ReduceOp::Prod) {
     EIN_CHECK(r.over.size() == 1, "prod over several binders is split by the normal form");
     ExprId others = other_factors(m, id, clause, r);
-    for (Term& t : sweep.terms) t.coef = times(m, {.num = others}, t.coef);
+    for (Term& t : sweep.terms) {
+      ExprId there = below_binders(m, others, r.first + r.over.size(), t.over.size());
+      t.coef = times(m, {.num = there}, t.coef);
+    }
   } else if (r.op != ReduceOp::Sum) {
     // The tangent is the winner's: only the binder value that argmax names passes.
     EIN_CHECK(r.over.size() == 1, "max over several binders is split by the normal form");

@@ -9,6 +9,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "core/solve_gates.h"
+#include "core/total.h"
 
 namespace ein::autodiff {
 
@@ -65,15 +66,12 @@ class Group {
   // What it reads, if anything, is there before the recurrence runs and can be read at any time.
   bool readable(ExprId edge) {
     bool ok = true;
-    const Facts none{entry_facts(m_), {}, {}, {}, {}, false};
     for_each_node(m_, edge, [&](ExprId e) {
       const auto* a = get_if<Access>(m_, e);
-      if (!a) return;
-      ok &= m_[a->family].kind != Family::Kind::Defined;
-      for (size_t k = 0; k < a->at.size(); ++k)
-        ok &= proves_in_bounds(m_, a->at[k], m_[a->family].coords[k].extent, none);
+      ok &= !a || m_[a->family].kind != Family::Kind::Defined;
     });
-    return ok;
+    const Facts none{entry_facts(m_), {}, {}, {}, {}, false};
+    return ok && total(m_, edge, none, Overflow::Wraps);
   }
 
   Reach reach(ExprId e, uint32_t position) {

@@ -11,6 +11,7 @@
 #include "core/print.h"
 #include "core/rewrite.h"
 #include "core/solve_gates.h"
+#include "core/total.h"
 
 namespace ein::autodiff {
 
@@ -137,8 +138,8 @@ class Transposer {
         gates.push_back(apply(m_, Op::Eq, {slot(m_, k), slot(m_, first + carried_[k])}));
       }
     }
-    std::vector<ExprId> own,
-        support;  // the term's gate; where the reader's adjoint is not gated out
+    // The term's gate; where the reader's adjoint is not gated out.
+    std::vector<ExprId> own, support;
     conjuncts(m_, put(in.term.gate), own);
     if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
       std::vector<ExprId> at = reader_address(front, first, reader.rank());
@@ -149,16 +150,35 @@ class Transposer {
         if (std::find(but.begin(), but.end(), c) == but.end()) gates.push_back(c);
       }
     };
+    // Passed on as it is, the adjoint's zeros are zeros. An equality that leaves one cell of a sum
+    // stays all the same: without it there may be no legal order.
+    std::vector<ExprId> known = support;
+    uint64_t found = 0;
+    for (ExprId there : in.term.at) found |= m_[put(there)].free;
+    std::erase_if(known, [&](ExprId c) {
+      const auto* a = get_if<Apply>(m_, c);
+      return a && a->op == Op::Eq && (m_[c].free & ~found) != 0;
+    });
     // An address that is data may name a later step where the gate fails, and then no order would be
-    // legal.
-    bool by_data = std::any_of(in.term.at.begin(), in.term.at.end(),
-                               [&](ExprId e) { return reads_values(m_, e); });
-    if (in.term.coef.num || in.term.coef.den || by_data) {
+    // legal; and what is read in one condition may rely on those before it.
+    auto reads = [&](ExprId e) { return reads_values(m_, e); };
+    Facts ranges;
+    ranges.entry = entry_facts(m_);
+    for (const Coord& c : m_[out_.family.at(id)].coords)
+      ranges.slots.push_back({int_lit(m_, 0), c.extent});
+    ranges.slots.insert(ranges.slots.end(), r.over.begin(), r.over.end());
+    auto fails = [&](ExprId c) {
+      return std::find(known.begin(), known.end(), c) == known.end() && may_fail(m_, c) &&
+             !total(m_, c, ranges, Overflow::Wraps);
+    };
+    bool relies = std::any_of(in.term.at.begin(), in.term.at.end(), reads) ||
+                  std::any_of(own.begin(), own.end(), fails);
+    if (in.term.coef.num || in.term.coef.den || relies) {
       // Where the adjoint is gated out, so is what it passes on: 0 · inf never arises.
       add_new(support, {});
       add_new(own, support);
     } else {
-      add_new(own, support);  // passed on as it is: its zeros are zeros
+      add_new(own, known);
     }
     add_new(read, {});
     r.gate = all_of(m_, gates);

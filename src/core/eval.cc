@@ -26,6 +26,20 @@ struct Stop {
   Stopped where;
 };
 
+// A sum of floats, in f64 with what its roundings have lost: as good as exact, to be rounded once.
+class FloatSum {
+ public:
+  void add(double x) {
+    double both = total_ + x;
+    lost_ += std::fabs(total_) >= std::fabs(x) ? (total_ - both) + x : (x - both) + total_;
+    total_ = both;
+  }
+  double value() const { return std::isfinite(lost_) ? total_ + lost_ : total_; }
+
+ private:
+  double total_ = 0, lost_ = 0;  // `lost_` is NaN once the total is not finite
+};
+
 class Evaluator {
  public:
   using Rings = std::unordered_map<FamilyId, Ring>;
@@ -178,13 +192,12 @@ class Evaluator {
     return at;
   }
 
-  // One pass over the binders; each body is added to the address its routes name. Floats are added
-  // in f64 and rounded once.
+  // One pass over the binders; each body is added to the address its routes name.
   void routed(FamilyId id, const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
               const std::vector<int64_t>& hi) {
     forget(0);
     bool real = is_float(value.dtype());
-    std::vector<double> sums(real ? static_cast<size_t>(value.size()) : 0);
+    std::vector<FloatSum> sums(real ? static_cast<size_t>(value.size()) : 0);
     cells(lo, hi, 0, {}, [&] { store(value, address(id, value), {.i = 0}); });
     std::vector<bool> skip(lo.size(), false);
     for (const Route& route : r.routes) skip[route.slot] = true;
@@ -200,7 +213,7 @@ class Evaluator {
         for (size_t k = 0; k < target.size(); ++k) slots_[r.routes[k].slot] = target[k];
         int64_t at = address(id, value);
         if (real) {
-          sums[static_cast<size_t>(at)] += body.f;
+          sums[static_cast<size_t>(at)].add(body.f);
         } else {
           store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
         }
@@ -210,7 +223,7 @@ class Evaluator {
     if (!real) return;
     cells(lo, hi, 0, {}, [&] {
       int64_t at = address(id, value);
-      store(value, at, {.f = sums[static_cast<size_t>(at)]});
+      store(value, at, {.f = sums[static_cast<size_t>(at)].value()});
     });
   }
 
@@ -329,9 +342,11 @@ class Evaluator {
   Scalar reduce_node(const Reduce& r, const Expr& x) {
     DType type = m_[r.body].type;
     if (r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin) return select_index(r, type);
-    // Sums of floats are taken in f64, products of short ones in f32, and rounded once.
+    // Products of short floats are taken in f32 and rounded once.
     bool half = type == DType::F16 || type == DType::BF16;
-    DType sums_in = is_float(type) && r.op == ReduceOp::Sum ? DType::F64 : half ? DType::F32 : type;
+    bool sums = is_float(type) && r.op == ReduceOp::Sum;
+    DType within = half ? DType::F32 : type;
+    FloatSum sum;
     Scalar acc = eval(identity(m_, r.op, x.type));
     bool first = true;
     binders(r, 0, [&] {
@@ -339,12 +354,16 @@ class Evaluator {
         if (eval(route.to).i != slots_[route.slot]) return true;
       }
       Scalar v = eval(r.body);
+      if (sums) {
+        sum.add(v.f);
+        return true;
+      }
       bool selects = r.op == ReduceOp::Max || r.op == ReduceOp::Min;
-      acc = first && selects ? v : combine(r.op, sums_in, acc, v);
+      acc = first && selects ? v : combine(r.op, within, acc, v);
       first = false;
       return r.op == ReduceOp::All ? acc.i != 0 : r.op == ReduceOp::Any ? acc.i == 0 : true;
     });
-    if (sums_in != type) acc.f = round_to(type, acc.f);
+    if (sums || half) acc.f = round_to(type, sums ? sum.value() : acc.f);
     return acc;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "core/build.h"
 #include "core/rewrite.h"
 #include "core/solve_gates.h"
+#include "core/total.h"
 
 namespace ein::core {
 
@@ -53,27 +55,12 @@ ExprId start_of(Module& m, const Range& range, const Facts& facts) {
 
 // Whether `e` can be evaluated wherever the slots are in these ranges and `gate` holds.
 bool is_total(Module& m, ExprId e, ExprId gate, const std::vector<Range>& ranges) {
-  bool total = true;
-  auto wanted = [](const Node& n) {
-    return std::holds_alternative<Access>(n) || std::holds_alternative<Call>(n) ||
-           std::holds_alternative<Apply>(n);
-  };
-  ExprId zero = m[e].type == DType::Bool ? bool_lit(m, false) : number(m, 0, m[e].type);
-  ExprId body = gate ? apply(m, Op::Select, {gate, e, zero}) : e;
-  for_each_with_facts(m, Clause{ranges, body, {}}, wanted, [&](ExprId x, const Facts& facts) {
-    if (const auto* a = get_if<Access>(m, x)) {
-      const Access read = *a;
-      for (size_t k = 0; k < read.at.size() && total; ++k)
-        total = proves_in_bounds(m, read.at[k], m[read.family].coords[k].extent, facts);
-    } else if (const auto* op = get_if<Apply>(m, x)) {
-      bool divides = (op->op == Op::Div || op->op == Op::Mod) && is_int(m[x].type);
-      auto by = divides ? const_int(m, op->args[1]) : std::nullopt;
-      total &= !divides || (by && *by != 0);
-    } else {
-      total = false;
-    }
-  });
-  return total;
+  Facts facts;
+  facts.entry = entry_facts(m);
+  facts.slots = ranges;
+  if (gate && !total(m, gate, facts, Overflow::Wraps)) return false;
+  assume(m, gate, facts);
+  return total(m, e, facts, Overflow::Wraps);
 }
 
 // The reduction, whole body of a clause, under one more condition. Where that fails, ranges are not
@@ -195,6 +182,16 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
 
 namespace {
 
+bool has_reducing_range(const Module& m, ExprId e) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    const auto* r = get_if<Reduce>(m, x);
+    for (size_t k = 0; r && k < r->over.size(); ++k)
+      found |= has_reduce(m, r->over[k].lo) || has_reduce(m, r->over[k].hi);
+  });
+  return found;
+}
+
 // A routed sum inside a larger expression, and under which condition it is evaluated there
 // (invalid: always).
 struct Routed {
@@ -227,7 +224,58 @@ std::optional<Routed> movable(Module& m, const Clause& clause) {
   return std::nullopt;
 }
 
+// The ends of a clause's ranges that reduce, innermost first, by what they become. One that stands
+// under conditions that differ from place to place stays (invalid).
+std::map<ExprId, ExprId> named_ends(Module& m, const Family& family, const Clause& clause) {
+  std::map<ExprId, ExprId> out, conds;
+  auto is_sum = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
+  for_each_with_facts(m, clause, is_sum, [&](ExprId e, const Facts& facts) {
+    const Reduce r = *get_if<Reduce>(m, e);
+    ExprId cond = all_of(m, facts.holds);
+    Facts here = facts;
+    for (size_t k = 0; k < r.over.size(); ++k) {
+      here.slots.resize(r.first + k);
+      for (ExprId end : {r.over[k].lo, r.over[k].hi}) {
+        if (!has_reduce(m, end) || has_reducing_range(m, end)) continue;
+        auto [known, fresh] = conds.try_emplace(end, cond);
+        if (!fresh && known->second != cond) out[end] = {};
+        if (!fresh) continue;
+        out[end] = hoist(m, text(family.name) + "_end", end, cond, here, coordinate_names(family),
+                         m[end].span);
+      }
+      here.slots.push_back(r.over[k]);
+    }
+  });
+  return out;
+}
+
 }  // namespace
+
+void isolate_range_ends(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
+      for (bool again = true; again;) {
+        const Family family = m[FamilyId(i)];
+        ExprId body = family.clauses[c].body;
+        if (!has_reducing_range(m, body)) break;
+        auto named = named_ends(m, family, family.clauses[c]);
+        auto name = [&](ExprId end) {
+          auto it = named.find(end);
+          return it == named.end() || !it->second ? end : it->second;
+        };
+        ExprId by = rewrite(m, body, [&](ExprId x) {
+          const auto* in = get_if<Reduce>(m, x);
+          if (!in) return x;
+          Reduce r = *in;
+          for (Range& range : r.over) range = {name(range.lo), name(range.hi)};
+          return reduce(m, std::move(r), m[x].span);
+        });
+        again = by != body;
+        m.families[FamilyId(i)].clauses[c].body = by;
+      }
+    }
+  }
+}
 
 void isolate_routes(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {

@@ -21,6 +21,11 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
 // The name of each slot at an expression: coordinates of the family, then binders on the way.
 std::vector<Symbol> coordinate_names(const Family& family);
 
+// A reduction in an end of a range, `sum[k in 0..sum[j](n[j])](x[k])`, gets a family of its own: its
+// binders are numbered from those before the range, other binders of the sum than the body's, and
+// whoever adds or drops a binder would have to know.
+void isolate_range_ends(Module& m);
+
 // A routed Reduce runs as one pass only where it is the whole body of a clause: every other one
 // gets a family of its own, gated by the conditions under which it stood. (Where they mention the
 // routed coordinates it stays, and lowering tests its routes cell by cell.) The evaluator does not

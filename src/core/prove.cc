@@ -172,11 +172,20 @@ class Prover {
   const Facts& facts_;
 };
 
+// An integer as the index that can be made of it. (The arena only grows: a module that must not
+// change may look there for what it does not have yet.)
+AffineForm index_form(const Module& m, ExprId e) {
+  if (m[e].type == DType::I64) return affine_form(m, e);
+  if (const auto* lit = get_if<IntLit>(m, e)) return {{}, lit->value};
+  ExprId cast = m.arena->intern(Apply{Op::Cast, {e}}, DType::I64, m[e].span, m[e].free);
+  return {{{cast, 1}}, 0};
+}
+
 // cond as "form ≥ 0" (Eq as two of them); nothing for other conditions.
 std::vector<AffineForm> as_nonnegative(const Module& m, ExprId cond) {
   const auto* a = get_if<Apply>(m, cond);
-  if (!a || a->args.size() != 2 || m[a->args[0]].type != DType::I64) return {};
-  AffineForm x = affine_form(m, a->args[0]), y = affine_form(m, a->args[1]);
+  if (!a || a->args.size() != 2 || !is_int(m[a->args[0]].type)) return {};
+  AffineForm x = index_form(m, a->args[0]), y = index_form(m, a->args[1]);
   AffineForm x_y = plus(x, y, -1), y_x = plus(y, x, -1);
   auto strict = [](AffineForm f) {
     f.constant -= 1;
@@ -239,8 +248,8 @@ void assume(const Module& m, ExprId cond, Facts& facts) {
     facts.holds.push_back(part);
     for (AffineForm& f : as_nonnegative(m, part)) facts.nonnegative.push_back(std::move(f));
     if (const auto* a = get_if<Apply>(m, part);
-        a && a->op == Op::Ne && m[a->args[0]].type == DType::I64) {
-      facts.nonzero.push_back(plus(affine_form(m, a->args[0]), affine_form(m, a->args[1]), -1));
+        a && a->op == Op::Ne && is_int(m[a->args[0]].type)) {
+      facts.nonzero.push_back(plus(index_form(m, a->args[0]), index_form(m, a->args[1]), -1));
     }
   }
 }
@@ -316,6 +325,18 @@ bool refutes(Module& m, ExprId cond, const Facts& facts) {
     }
     return false;
   });
+}
+
+bool proves_unreachable(Module& m, const Facts& facts) {
+  auto empty = [&](const Range& r) { return r.lo && r.hi && proves_le(m, r.hi, r.lo, facts); };
+  auto is_zero = [&](const AffineForm& f) {
+    Prover prover(m, facts);
+    return prover.nonnegative(f, kEffort) && prover.nonnegative(scaled(f, -1), kEffort);
+  };
+  auto cannot_hold = [&](ExprId cond) { return refutes(m, cond, facts); };
+  return std::any_of(facts.slots.begin(), facts.slots.end(), empty) ||
+         std::any_of(facts.nonzero.begin(), facts.nonzero.end(), is_zero) ||
+         std::any_of(facts.holds.begin(), facts.holds.end(), cannot_hold);
 }
 
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {

@@ -49,6 +49,8 @@ bool proves_le(Module& m, ExprId a, ExprId b, const Facts& facts);              
 bool proves_lt(Module& m, ExprId a, ExprId b, const Facts& facts);               // a < b
 bool proves(Module& m, ExprId cond, const Facts& facts);                         // cond holds
 bool refutes(Module& m, ExprId cond, const Facts& facts);                        // cond cannot hold
+// Two of the facts contradict each other, or a range is empty: nothing is evaluated here.
+bool proves_unreachable(Module& m, const Facts& facts);
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 

@@ -248,7 +248,8 @@ bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
 bool may_fail(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) {
-    found |= get_if<Access>(m, x) != nullptr || get_if<Call>(m, x) != nullptr;
+    const auto* read = get_if<Access>(m, x);
+    found |= (read && !read->at.empty()) || get_if<Call>(m, x) != nullptr;
     const auto* a = get_if<Apply>(m, x);
     if (!a || (a->op != Op::Div && a->op != Op::Mod) || !is_int(m[x].type)) return;
     auto by = const_int(m, a->args[1]);

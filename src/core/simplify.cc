@@ -33,13 +33,6 @@ uint64_t binders_of(const Reduce& r) {
   return out;
 }
 
-// An expression that stood inside the reduction and mentions none of its binders, as it reads
-// outside: reductions in it are renumbered.
-ExprId lift(Module& m, const Reduce& r, ExprId e) {
-  std::vector<ExprId> with(r.first + r.over.size());
-  return substitute(m, e, with, r.first);
-}
-
 // sum[k](v where g, h) with g free of k: if g { sum[k](v where h) } else { 0 }. Only conditions in
 // front are lifted: each may rely on those before it.
 ExprId lift_gate(Module& m, ExprId e) {
@@ -86,11 +79,11 @@ ExprId count_unused(Module& m, ExprId e, bool tangent, const Facts& facts) {
       count = apply(m, Op::Max, {count, int_lit(m, 0)});
     std::vector<ExprId> with(r.first + r.over.size());
     for (uint32_t j = k + 1; j < r.over.size(); ++j) with[r.first + j] = slot(m, r.first + j - 1);
-    auto put = [&](ExprId x) {
-      return x ? substitute(m, x, with, r.first + static_cast<uint32_t>(r.over.size()) - 1) : x;
-    };
     r.over.erase(r.over.begin() + k);
     r.names.erase(r.names.begin() + k);
+    auto put = [&](ExprId x) {
+      return x ? substitute(m, x, with, r.first + static_cast<uint32_t>(r.over.size())) : x;
+    };
     for (Range& o : r.over) o = {put(o.lo), put(o.hi)};
     for (Route& o : r.routes) o.to = put(o.to);
     r.gate = put(r.gate);
@@ -250,6 +243,11 @@ class Simplifier {
 };
 
 }  // namespace
+
+ExprId lift(Module& m, const Reduce& r, ExprId e) {
+  std::vector<ExprId> with(r.first + r.over.size());
+  return substitute(m, e, with, r.first);
+}
 
 void simplify(Module& m, FamilyId id) {
   bool tangent = m[id].tangent;

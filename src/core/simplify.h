@@ -29,6 +29,10 @@ namespace ein::core {
 
 void simplify(Module& m, FamilyId family);
 
+// An expression that stood inside the reduction and mentions none of its binders, as it reads
+// outside: reductions in it are renumbered.
+ExprId lift(Module& m, const Reduce& r, ExprId e);
+
 ExprId mark_tangent(Module& m, ExprId e);    // reads and numbers need none
 ExprId unmarked(const Module& m, ExprId e);  // without a mark around all of it
 void drop_marks(Module& m);

@@ -7,6 +7,7 @@
 #include "core/build.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 
 namespace ein::core {
 namespace {
@@ -53,25 +54,53 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
   w.guards += conditions.size();
 }
 
+// An end of binder k's range, which a binder that was in its own range was put into: where the
+// guards of that fail, the end is not to be looked at. Those that mention later binders say nothing
+// here, and what follows them may rely on them.
+ExprId guarded_end(Module& m, const Work& w, size_t k, ExprId end, const Facts& facts) {
+  Facts here = facts;
+  here.slots.resize(w.r.first);
+  auto later = w.r.over.begin() + static_cast<ptrdiff_t>(k);
+  here.slots.insert(here.slots.end(), w.r.over.begin(), later);
+  std::vector<ExprId> needed;
+  bool all_known = true;
+  for (ExprId g : w.gates) {
+    bool known = m[g].level() < static_cast<int32_t>(w.r.first + k);
+    all_known &= known;
+    if (!known || proves(m, g, here)) continue;
+    if (!all_known && !total(m, g, here, Overflow::Wraps)) continue;
+    needed.push_back(g);
+    assume(m, g, here);
+  }
+  ExprId cond = all_of(m, needed);
+  return cond ? apply(m, Op::Select, {cond, end, int_lit(m, 0)}) : end;
+}
+
 // Removes binder `p` and puts `by` in its place. `by` is written in the old numbering and does not
 // mention p.
-void replace_binder(Module& m, Work& w, size_t p, ExprId by) {
-  uint32_t first = w.r.first;
+void replace_binder(Module& m, Work& w, size_t p, ExprId by, const Facts& facts) {
+  uint32_t first = w.r.first, self = first + static_cast<uint32_t>(p);
   auto n = static_cast<uint32_t>(w.r.over.size());
   std::vector<ExprId> with(first + n);
   uint32_t next = first;
   for (uint32_t k = 0; k < n; ++k) {
     if (k != p) with[first + k] = slot(m, next++);
   }
-  with[first + p] = slot(m, first + static_cast<uint32_t>(p));  // `by` does not mention it
+  with[self] = slot(m, self);  // `by` does not mention it
   ExprId moved = substitute(m, by, with, first + n);
-  with[first + p] = moved;
+  with[self] = moved;
   auto put = [&](ExprId e) { return e ? substitute(m, e, with, first + n - 1) : e; };
   w.r.over.erase(w.r.over.begin() + static_cast<ptrdiff_t>(p));
   w.r.names.erase(w.r.names.begin() + static_cast<ptrdiff_t>(p));
-  for (Range& r : w.r.over) r = {put(r.lo), put(r.hi)};
   for (Route& r : w.r.routes) r.to = put(r.to);
   for (ExprId& g : w.gates) g = put(g);
+  for (size_t k = 0; k < w.r.over.size(); ++k) {
+    for (ExprId* end : {&w.r.over[k].lo, &w.r.over[k].hi}) {
+      bool relies = mentions_slot(m, *end, self) && may_fail(m, *end);
+      *end = put(*end);
+      if (relies) *end = guarded_end(m, w, k, *end, facts);
+    }
+  }
   w.r.body = put(w.r.body);
 }
 
@@ -102,14 +131,15 @@ ExprId scaled(Module& m, const AffineForm& f, int64_t by) {
 }
 
 // coef·binder + rest == 0 with |coef| == 1: binder := −rest / coef.
-bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form) {
+bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
+                    const Facts& facts) {
   ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
   int64_t c = coefficient(form, self);
   ExprId by = scaled(m, without(form, self), -c);
   if (!may_replace(m, w, p, by)) return false;
   drop_gate(w, gate);
   guard(m, w, gate, p, by, {});
-  replace_binder(m, w, p, by);
+  replace_binder(m, w, p, by, facts);
   return true;
 }
 
@@ -167,14 +197,15 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
     w.r.body = reindex(w.r.body);
     w.r.over[k] = {int_lit(m, 0), count};
     guard(m, w, gate, p, by, {});
-    replace_binder(m, w, p, by);
+    replace_binder(m, w, p, by, facts);
     return true;
   }
   return false;
 }
 
 // s·x == e with no partner: x := e / s where e % s == 0.
-bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form) {
+bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
+                         const Facts& facts) {
   ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
   int64_t c = coefficient(form, self);
   ExprId step = int_lit(m, std::abs(c));
@@ -183,12 +214,12 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   if (!may_replace(m, w, p, by)) return false;
   drop_gate(w, gate);
   guard(m, w, gate, p, by, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
-  replace_binder(m, w, p, by);
+  replace_binder(m, w, p, by, facts);
   return true;
 }
 
-// The equality `gate` of i64 values as a form that is zero where it holds. What has reductions in it
-// stays where it is: put elsewhere, their binders would be numbered for another depth.
+// The equality `gate` of i64 values as a form that is zero where it holds. What has reductions in
+// it stays where it is: put elsewhere, their binders would be numbered for another depth.
 std::optional<AffineForm> equality(Module& m, ExprId gate) {
   const auto* a = get_if<Apply>(m, gate);
   if (!a || a->op != Op::Eq || m[a->args[0]].type != DType::I64) return std::nullopt;
@@ -228,9 +259,20 @@ bool is_route(const Module& m, const Work& w, const AffineForm& form, uint32_t r
 // The range of binder p is data that depends on other binders: sum[i, k in row[i]..row[i + 1]]. The
 // data says which few k belong to an i; asking every i whether a k belongs to it is another order
 // of work. So where an equality leads such a binder to a coordinate, it becomes a route.
-bool range_is_data(const Module& m, const Work& w, size_t p) {
+// That is so where those binders stay: one that an equality gives its value is none of the sum.
+bool range_is_data(Module& m, const Work& w, size_t p) {
+  uint64_t given = 0;  // binders
+  for (ExprId gate : w.gates) {
+    auto form = equality(m, gate);
+    for (uint32_t k = 0; form && k < w.r.over.size(); ++k) {
+      uint32_t binder = w.r.first + k;
+      if (k != p && std::abs(slot_coefficient(m, *form, binder)) == 1 && plain(m, *form, binder))
+        given |= uint64_t{1} << binder;
+    }
+  }
   auto depends = [&](ExprId e) {
-    return may_fail(m, e) && m[e].level() >= static_cast<int32_t>(w.r.first);
+    uint64_t stay = m[e].free & ~given;
+    return may_fail(m, e) && stay >> w.r.first != 0;
   };
   return depends(w.r.over[p].lo) || depends(w.r.over[p].hi);
 }
@@ -250,9 +292,9 @@ bool eliminate(Module& m, Work& w, uint32_t rank, const Facts& facts) {
         for (uint32_t r = 0; r < rank; ++r) routed |= is_route(m, w, *form, r);
         if (routed) continue;
       }
-      if (std::abs(c) == 1 ? eliminate_unit(m, w, g, p, *form)
+      if (std::abs(c) == 1 ? eliminate_unit(m, w, g, p, *form, facts)
                            : eliminate_residue(m, w, g, p, *form, facts) ||
-                                 eliminate_divisible(m, w, g, p, *form)) {
+                                 eliminate_divisible(m, w, g, p, *form, facts)) {
         return true;
       }
     }
@@ -317,14 +359,14 @@ void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
 }
 
 // A binder whose range has exactly one value.
-bool collapse(Module& m, Work& w) {
+bool collapse(Module& m, Work& w, const Facts& facts) {
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
   // A gated max over one cell would become a select with an infinite literal; it stays a max.
   if ((w.r.op == ReduceOp::Max || w.r.op == ReduceOp::Min) && !w.gates.empty()) return false;
   for (size_t p = 0; p < w.r.over.size(); ++p) {
     const Range& range = w.r.over[p];
     if (const_int(m, sub(m, range.hi, range.lo)) == 1 && may_replace(m, w, p, range.lo)) {
-      replace_binder(m, w, p, range.lo);
+      replace_binder(m, w, p, range.lo, facts);
       return true;
     }
   }
@@ -394,7 +436,8 @@ class Solver {
       drop_proven_guards(m_, w, facts);
       // Equalities before ranges of one value: the only step of a recurrence stays the step `t`
       // where `t` is known to be it, so that what is read there is seen to be read at that step.
-    } while (eliminate(m_, w, rank_, facts) || collapse(m_, w) || add_route(m_, w, rank_, facts));
+    } while (eliminate(m_, w, rank_, facts) || collapse(m_, w, facts) ||
+             add_route(m_, w, rank_, facts));
     w.r.gate = all_of(m_, w.gates);
     Facts inner = facts;
     for (const Range& r : w.r.over) {

@@ -95,7 +95,7 @@ std::string native_agrees(core::Module& m, const core::Inputs& inputs,
                           const std::vector<std::string>& values, const NativeOptions& options) {
   std::vector<core::FamilyId> wanted;
   for (const std::string& v : values) wanted.push_back(m.find(intern(v)));
-  core::EvalOptions how{options.choices.overflow == plan::Overflow::Stops};
+  core::EvalOptions how{options.choices.overflow == core::Overflow::Stops};
   core::EvalResult reference = core::evaluate(m, inputs, wanted, {}, how);
   auto compiled = compile_native(m, wanted, options);
   if (auto* why = std::get_if<std::string>(&compiled)) return "no native code: " + *why;

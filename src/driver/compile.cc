@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/groups.h"
+#include "core/normal.h"
 #include "core/print.h"
 #include "core/solve_gates.h"
 #include "core/verify.h"
@@ -101,8 +102,8 @@ void check_order(core::Module& m) {
   if (!cycle) return;
   std::vector<std::string> names;
   for (core::FamilyId f : cycle->families) names.push_back(text(m[f].name));
-  EIN_UNREACHABLE(fmt::format("autodiff produced families without a legal order: {}",
-                              fmt::join(names, ", ")));
+  EIN_UNREACHABLE(
+      fmt::format("autodiff produced families without a legal order: {}", fmt::join(names, ", ")));
 }
 
 // Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case
@@ -144,6 +145,7 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
     core::Module m =
         sema::elaborate_test(out.program, *test, found, options.files, options.inputs, &shared);
     if (!found.has_errors()) {
+      core::isolate_range_ends(m);
       core::solve_gates(m);
       m = autodiff::differentiate(std::move(m), found, options.direction);
     }
@@ -205,6 +207,7 @@ Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& optio
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
   m = pipeline.core("solve-gates", diags, [&] {
+    core::isolate_range_ends(m);
     core::solve_gates(m);
     return std::move(m);
   });

@@ -179,7 +179,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       set_threads(options.threads);
       native_options.processor = options.processor;
       native_options.check_bounds = options.check_bounds;
-      if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
+      if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
       native_options.choices.operands = options.operands;
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
@@ -240,7 +240,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   native_options.opt_level = options.opt_level;
   native_options.processor = options.processor;
   native_options.check_bounds = options.check_bounds;
-  if (options.check_overflow) native_options.choices.overflow = plan::Overflow::Stops;
+  if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
   native_options.choices.operands = options.operands;
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};

@@ -81,7 +81,7 @@ loops::Program lower(plan::Plan& plan) {
   }
   // A function may call further ones.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
-  if (plan.overflow == plan::Overflow::Wraps) {
+  if (plan.overflow == core::Overflow::Wraps) {
     loops::fuse_sums(p);
     loops::join_steps(p);
     loops::split_steps(p);

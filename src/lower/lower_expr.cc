@@ -5,8 +5,9 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 #include "lower/lowering.h"
-#include "plan/total.h"
+#include "plan/cost.h"
 
 namespace ein::lower {
 
@@ -77,7 +78,7 @@ Value Lowering::lower(ExprId e) {
         return Value{make(loops::Param{n.param.v}, DType::I64), 0};
       },
       [&](const core::Affine& n) {
-        bool checked = plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n);
+        bool checked = plan.overflow == core::Overflow::Stops && core::may_overflow(m, n);
         return checked ? checked_affine(n, expr.span) : affine(n);
       },
       [&](const core::Apply& n) { return apply(e, n, expr.type); },
@@ -164,7 +165,7 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   std::vector<Value> args;
   for (ExprId a : n.args) args.push_back(lower(a));
   uint32_t depth = 0;
-  if (plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n)) {
+  if (plan.overflow == core::Overflow::Stops && core::may_overflow(m, n)) {
     depth = fits(n.op, type, args, m[e].span);
   }
   Value out = op(n.op, std::move(args), type);
@@ -175,14 +176,14 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
 Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
   Value a = lower(n.args[0]), b = lower(n.args[1]);
   uint32_t depth = std::max(a.depth, b.depth);
-  auto safe = outermost(depth, [&](const core::Facts& f) { return plan::divides(m, n, f); });
+  auto safe = outermost(depth, [&](const core::Facts& f) { return core::divides(m, n, f); });
   if (!safe) {
     b = bind(b);
     loops::Site site{loops::Site::Kind::DivideByZero, {}, 0, m[e].span};
     safe = check(compare(Op::Ne, b, integer(0, type)), std::move(site), {});
   }
   std::vector<Value> operands{bind(a), bind(b)};
-  if (plan.overflow == plan::Overflow::Stops && plan::may_overflow(m, n)) {
+  if (plan.overflow == core::Overflow::Stops && core::may_overflow(m, n)) {
     safe = std::max(*safe, fits(n.op, type, operands, m[e].span));
   }
   Value out = op(n.op, std::move(operands), type);
@@ -191,7 +192,7 @@ Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
 }
 
 bool Lowering::cheap(ExprId e, const core::Facts& facts) {
-  return plan::cost(m, e) <= kCheap && plan::total(m, e, facts, plan.overflow);
+  return plan::cost(m, e) <= kCheap && core::total(m, e, facts, plan.overflow);
 }
 
 // The side that is always taken where `n` stands, if the ranges of loops and the conditions around

@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "core/bound.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 #include "lower/lowering.h"
-#include "plan/total.h"
 
 namespace ein::lower {
 
@@ -23,12 +23,12 @@ struct Parts {
 };
 
 Parts parts_of(core::Module& m, const core::Reduce& r, const core::Facts& outside,
-               plan::Overflow overflow) {
+               core::Overflow overflow) {
   Parts out;
   core::conjuncts(m, r.gate, out.all);
   core::Facts facts = outside;
   core::enter(m, r, facts);
-  while (out.movable < out.all.size() && plan::total(m, out.all[out.movable], facts, overflow)) {
+  while (out.movable < out.all.size() && core::total(m, out.all[out.movable], facts, overflow)) {
     core::assume(m, out.all[out.movable], facts);
     ++out.movable;
   }
@@ -49,7 +49,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     for (size_t k = 0; k < parts.movable; ++k) {
       auto bound = core::bound_on(m, parts.all[k], slot);
       // The other side is now evaluated once per run of the loop, whether that has cells or not.
-      if (!bound || !plan::total(m, parts.all[k], scopes.back()->facts, plan.overflow)) continue;
+      if (!bound || !core::total(m, parts.all[k], scopes.back()->facts, plan.overflow)) continue;
       if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});
       if (bound->hi) range.hi = core::apply(m, Op::Min, {range.hi, bound->hi});
       absorbed.push_back(parts.all[k]);
@@ -97,10 +97,10 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   DType kept = longer ? DType::F32 : type;
   // Which addition overflows depends on their order: that of the reference.
   bool adds = r.op == ReduceOp::Sum || r.op == ReduceOp::Prod;
-  bool checked = plan.overflow == plan::Overflow::Stops && adds && is_int(type);
+  bool checked = plan.overflow == core::Overflow::Stops && adds && is_int(type);
   return at_scope(home(e), [&] {
     // all and any stop at the cell that decides, which matters when a later one could not be read.
-    bool stops = logical && !plan::total(m, e, scopes.back()->facts, plan.overflow);
+    bool stops = logical && !core::total(m, e, scopes.back()->facts, plan.overflow);
     auto width = plan.reduce_widths.find(e);
     uint32_t lanes = width == plan.reduce_widths.end() || stops || checked ? 1 : width->second;
     loops::VarId acc = variable(core::name_of(r.op), kept), where;

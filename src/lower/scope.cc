@@ -3,8 +3,8 @@
 
 #include "base/check.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 #include "lower/lowering.h"
-#include "plan/total.h"
 
 namespace ein::lower {
 
@@ -91,7 +91,7 @@ uint32_t Lowering::home(core::ExprId e) {
   // of many times. At the innermost scope it need not be total: it stands where it is evaluated.
   for (uint32_t d = least; d < top(); ++d) {
     bool leaves_loop = scopes[d + 1]->kind != Scope::Kind::Branch;
-    if (leaves_loop && plan::total(m, e, scopes[d]->facts, plan.overflow)) return d;
+    if (leaves_loop && core::total(m, e, scopes[d]->facts, plan.overflow)) return d;
   }
   return top();
 }

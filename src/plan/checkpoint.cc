@@ -51,7 +51,7 @@ uint64_t bytes_stored(Module& m, const Schedule& order, const std::vector<Family
 }
 
 // Scalar operations of one evaluation, as the evaluator counts them; a range that depends on other
-// indices counts as one cell.
+// indices or on values counts as one cell.
 double operations(const Module& m, ExprId e, const std::vector<int64_t>& params,
                   std::map<ExprId, double>& memo) {
   if (auto it = memo.find(e); it != memo.end()) return it->second;
@@ -62,8 +62,9 @@ double operations(const Module& m, ExprId e, const std::vector<int64_t>& params,
     if (type != DType::I64 && type != DType::Bool && a->op != Op::Cast) sum += 1;
   } else if (const auto* r = get_if<Reduce>(m, e)) {
     double visited = 1;
+    auto is_known = [&](ExprId end) { return m[end].free == 0 && !reads_values(m, end); };
     for (const Range& range : r->over) {
-      if (m[range.lo].free == 0 && m[range.hi].free == 0)
+      if (is_known(range.lo) && is_known(range.hi))
         visited *= static_cast<double>(cells(m, {range}, params));
     }
     sum = visited * (sum + 1);

@@ -5,9 +5,9 @@
 #include "core/build.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 #include "plan/plan.h"
 #include "plan/small_sums.h"
-#include "plan/total.h"
 
 namespace ein::plan {
 namespace {

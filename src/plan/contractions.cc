@@ -15,10 +15,11 @@
 #include "core/product.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/simplify.h"
+#include "core/total.h"
 #include "plan/operands.h"
 #include "plan/plan.h"
 #include "plan/small_sums.h"
-#include "plan/total.h"
 
 namespace ein::plan {
 namespace {
@@ -73,10 +74,11 @@ struct Isolation : Operands {
   // Factors and conditions to their terms; false when a condition or a binder belongs to none.
   bool split(const Product& p) {
     auto add = [&](ExprId e, bool below) {
+      bool inside = m[e].free & binders;
       Term t;
-      (below ? t.product.den : t.product.num).push_back(e);
+      (below ? t.product.den : t.product.num).push_back(inside ? e : lift(m, r, e));
       t.slots = m[e].free;
-      (t.slots & binders ? terms : outside).push_back(std::move(t));
+      (inside ? terms : outside).push_back(std::move(t));
     };
     for (ExprId e : p.num) add(e, false);
     for (ExprId e : p.den) add(e, true);
@@ -98,7 +100,7 @@ struct Isolation : Operands {
     for (ExprId cond : parts) {
       uint64_t slots = m[cond].free;
       if ((slots & binders) == 0) {
-        outer_conds.push_back(cond);
+        outer_conds.push_back(lift(m, r, cond));
         continue;
       }
       int into = holder(slots, -1);
@@ -106,7 +108,16 @@ struct Isolation : Operands {
       terms[static_cast<size_t>(into)].conds.push_back(cond);
       masked = true;
     }
-    return std::all_of(terms.begin(), terms.end(), [&](Term& t) { return guarded(t, parts); });
+    return std::all_of(terms.begin(), terms.end(), [&](Term& t) { return guarded(t, parts); }) &&
+           stand_outside();
+  }
+
+  // Factors without binders may have relied on a condition that mentions one.
+  bool stand_outside() {
+    Facts around = facts_around;
+    for (ExprId cond : outer_conds) assume(m, cond, around);
+    return std::all_of(outside.begin(), outside.end(),
+                       [&](const Term& t) { return total(m, value(t), around, Overflow::Wraps); });
   }
 
   // Each term is computed on its own, so a read that relies on a condition takes it along.

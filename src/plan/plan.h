@@ -39,7 +39,7 @@
 #include "core/core.h"
 #include "core/groups.h"
 #include "core/steps.h"
-#include "plan/total.h"
+#include "core/total.h"
 
 namespace ein::plan {
 
@@ -95,7 +95,7 @@ struct Plan {
   int64_t chunk_work = 0;            // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
-  Overflow overflow = Overflow::Wraps;                    // of integers
+  core::Overflow overflow = core::Overflow::Wraps;                    // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
 };
 
@@ -114,7 +114,7 @@ struct Choices {
   bool rings = true;      // keep only the steps of a recurrence that are still read
   bool diagonals = true;  // run tables diagonal by diagonal
   bool rows = true;       // run recurrences along the last coordinate row by row
-  Overflow overflow = Overflow::Wraps;
+  core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what those of contractions are rounded to
 };
 

@@ -8,7 +8,7 @@
 #include "core/normal.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
-#include "plan/total.h"
+#include "core/total.h"
 #include "plan/wide_sums.h"
 
 namespace ein::plan {

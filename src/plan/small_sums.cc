@@ -7,7 +7,8 @@
 #include "core/product.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
-#include "plan/total.h"
+#include "core/total.h"
+#include "plan/cost.h"
 
 namespace ein::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/build.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
-#include "plan/total.h"
+#include "core/total.h"
 
 namespace ein::plan {
 namespace {
@@ -48,6 +48,9 @@ struct Finder {
     if (!mentions_slot(m, e, q)) return false;
     if (auto it = known.find(e); it != known.end()) return it->second;
     bool found = slot_of(m, e) == q;
+    if (const auto* r = get_if<Reduce>(m, e)) {
+      for (const Route& route : r->routes) found |= route.slot == q;
+    }
     if (const auto* a = get_if<Access>(m, e)) {
       for (uint32_t k = 0; k < a->at.size(); ++k) {
         bool handed_on = slot_of(m, a->at[k]) == q && open.contains({a->family, k});

@@ -81,6 +81,17 @@ bool divides(const Sema& s, CoreId e) {
   return found;
 }
 
+// A condition that fails once the numbers that have names are put in: `if n >= 0` after `let n = -1;`.
+bool cannot_hold(Sema& s, CoreId cond) {
+  auto number = [&](CoreId e) {
+    const auto* read = core::get_if<core::Access>(s.m, e);
+    if (!read || !read->at.empty() || s.m[read->family].clauses.size() != 1) return e;
+    CoreId value = s.m[read->family].clauses[0].body;
+    return core::get_if<core::IntLit>(s.m, value) ? value : e;
+  };
+  return core::refutes(s.m, core::rewrite(s.m, cond, number), {});
+}
+
 void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,
                 CoreId e, CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
@@ -107,7 +118,9 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
       why = "it goes up to " + show(s, *high);
     }
   }
-  if (why.empty()) return;
+  if (why.empty() || core::proves_unreachable(s.m, facts)) return;
+  auto fails = [&](CoreId cond) { return cannot_hold(s, cond); };
+  if (std::any_of(facts.holds.begin(), facts.holds.end(), fails)) return;
   const core::Family& f = s.m[family];
   Span at = place_of(s, site, family, position, access);
   if (!reported.insert({at.begin, at.end}).second) return;

@@ -20,7 +20,7 @@ std::vector<NativeOptions> stopping() {
   out[1].processor = Processor::Sse2;
   out[2].choices.vector_axis = [](FamilyId, size_t) { return 0u; };
   out[2].choices.reduce_width = [](ExprId) { return 4u; };
-  for (NativeOptions& o : out) o.choices.overflow = plan::Overflow::Stops;
+  for (NativeOptions& o : out) o.choices.overflow = core::Overflow::Stops;
   return out;
 }
 

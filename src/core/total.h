@@ -9,24 +9,21 @@
 #include "core/core.h"
 #include "core/prove.h"
 
-namespace ein::plan {
+namespace ein::core {
 
 enum class Overflow : uint8_t { Wraps, Stops };
 
-bool total(core::Module& m, core::ExprId e, const core::Facts& facts, Overflow overflow);
+bool total(Module& m, ExprId e, const Facts& facts, Overflow overflow);
 
 // Integer arithmetic whose result is not seen to fit: it is checked when overflow stops.
-bool may_overflow(const core::Module& m, const core::Apply& apply);
-bool may_overflow(const core::Module& m, const core::Affine& affine);
+bool may_overflow(const Module& m, const Apply& apply);
+bool may_overflow(const Module& m, const Affine& affine);
 
 // One access: every index within the extent of its coordinate.
-bool in_bounds(core::Module& m, const core::Access& access, const core::Facts& facts);
+bool in_bounds(Module& m, const Access& access, const Facts& facts);
 
 // Division and % of integers: the divisor is proven not to be zero (true for every other
 // operation).
-bool divides(core::Module& m, const core::Apply& apply, const core::Facts& facts);
+bool divides(Module& m, const Apply& apply, const Facts& facts);
 
-// Roughly how many simple operations one evaluation takes; a reduction counts as very many.
-uint64_t cost(const core::Module& m, core::ExprId e);
-
-}  // namespace ein::plan
+}  // namespace ein::core
