@@ -211,6 +211,8 @@ struct Site {
     Call,      // never the reason: where a function that stopped was called from
     Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
                // coordinate
+    Rows,      // the same, of one that runs row by row (plan/rows.h): values: how many pieces of it
+               // are done
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;

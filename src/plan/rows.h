@@ -10,6 +10,9 @@
 namespace ein::plan {
 
 constexpr int64_t kRowsTogether = 4;
+// How much runs before the caller may stop it: so many steps of some rows, and at least so many
+// times all steps, for threads to share.
+constexpr int64_t kStepsUnwatched = 1 << 18, kFewestParts = 16;
 
 // May the rows of a Sequence run so? Everything in it is a member and runs along its last
 // coordinate; all other coordinates are the same ones, run whole, and are read where they stand.
