@@ -129,8 +129,8 @@ void RunMonitor::show(const Moment& now) {
                          : fmt::format("{}: step {} of {}", now.family, now.done, now.steps);
   if (rate > 0) {
     if (!now.by_rows) line += fmt::format(", {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
-    line += fmt::format(", {} left",
-                        duration_text(static_cast<double>(now.steps - now.done) / rate));
+    line +=
+        fmt::format(", {} left", duration_text(static_cast<double>(now.steps - now.done) / rate));
   }
   for (const auto& [name, value] : now.watched) {
     line += fmt::format(", {} = {}", name, value_text(value));

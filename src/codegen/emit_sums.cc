@@ -20,6 +20,12 @@ namespace {
 
 constexpr int64_t kBlock = 16;
 
+bool one_block(Value* lo, Value* hi, int64_t step) {
+  const auto* from = llvm::dyn_cast<llvm::ConstantInt>(lo);
+  const auto* to = llvm::dyn_cast<llvm::ConstantInt>(hi);
+  return from && to && to->getSExtValue() - from->getSExtValue() <= kBlock * step;
+}
+
 }  // namespace
 
 std::vector<loops::VarId> Emitter::float_sums(const loops::Loop& s) const {
@@ -116,6 +122,12 @@ void Emitter::counted_sums(const std::vector<loops::VarId>& vars, Value* lo, Val
                            int64_t step, const char* name,
                            const std::function<void(Value*)>& body) {
   if (vars.empty()) return counted(lo, hi, step, name, body);
+  if (one_block(lo, hi, step)) {
+    flush_stores();
+    std::vector<RunningSum> sums = begin_sums(vars, false);
+    counted(lo, hi, step, name, body);
+    return end_sums(sums);
+  }
   auto& c = mod.getContext();
   flush_stores();
   std::vector<Iteration> outside = std::exchange(path, {});

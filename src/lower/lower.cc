@@ -234,8 +234,8 @@ void Lowering::rows(const core::Sequence& q) {
   };
   auto leave = [&](loops::VarId var, loops::Axis axis, loops::SiteId poll) {
     auto s = pop();
-    emit(top(), {loops::Loop{
-                    var, s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), poll}});
+    emit(top(),
+         {loops::Loop{var, s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), poll}});
   };
   const loops::Axis parallel{loops::Axis::Kind::Parallel, 1};
 
@@ -252,8 +252,8 @@ void Lowering::rows(const core::Sequence& q) {
   for (uint32_t k = 0; k < last; ++k) parts = times(parts, extents[k]);
   parts = bind(parts);
   Value steps = op(Op::Max, {lower(count_of(q)), one}, DType::I64);
-  Value piece = bind(plus(over(integer(plan::kStepsUnwatched), steps),
-                          integer(plan::kFewestParts)));
+  int64_t unwatched = plan::kWorkUnwatched / plan::kRowsTogether / plan::work_of_step(m, q);
+  Value piece = bind(plus(over(integer(unwatched), steps), integer(plan::kFewestParts)));
   Value pieces = bind(over(plus(parts, op(Op::Sub, {piece, one}, DType::I64)), piece));
 
   auto [number, at_piece] = enter("piece", integer(0), pieces);
@@ -429,7 +429,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     });
   };
   if (how.scatters) {
-    scatter(id, c, std::get<core::Reduce>(m[c.body].node), free);
+    scatter(id, number, std::get<core::Reduce>(m[c.body].node), free);
   } else if (!how.contraction) {
     cells();
   } else if (!in_sequence) {
@@ -506,8 +506,9 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
 // adding each body to the address it is routed to. The order of additions to one address is the
 // order of the binders, as in the reference.
-void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& original,
+void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
                        const std::vector<uint32_t>& free) {
+  const core::Clause c = m[id].clauses[number];
   std::vector<uint32_t> open;
   for (uint32_t k : free) {
     if (!slots[k].expr) open.push_back(k);
@@ -530,6 +531,10 @@ void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& o
   }
   r.routes.clear();
   std::vector<loops::Axis> unrouted(open.size(), {loops::Axis::Kind::Parallel, 1});
+  const plan::ClausePlan& how = plan.families.at(id).clauses[number];
+  if (!open.empty() && how.axes[open.back()] == plan::AxisKind::Vector) {
+    unrouted.back() = {loops::Axis::Kind::Vector, how.width};
+  }
   loops_over(id, c, open, unrouted, [&] {
     binders(r, 1, {}, [&](ExprId gate) {
       std::vector<loops::ExprId> conds;
