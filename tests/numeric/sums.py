@@ -144,6 +144,8 @@ KINDS = {
                        "let out = h[2];", lambda c: {0: plain(c.xc)}),
     "running": (X + "let s[i] = sum[k in 0..=i](x[k]); let out = s[n - 1];", lambda c: {0: plain(c.x)}),
     "running from the end": (X + "let s[i in 0..n] = sum[k in i..n](x[k]); let out = s[0];", lambda c: {0: plain(c.x)}),
+    "running, gathered": (X + AT + "let s[i in 0..n] = sum[k in 0..=i](x[at[k]]); let out = s[n - 1];",
+                          lambda c: {0: plain(c.x)}),
     "running along rows": (XR + "let s[i, j] = sum[k in 0..=j](xr[i, k]); let out[i] = s[i, n - 1];",
                            over(lambda c, i: plain(c.xr[i]))),
     "running in an expression": (X + "let s[i] = 2.0 * sum[k in 0..=i](x[k]) - 1.0; let out = (s[n - 1] + 1.0) / 2.0;",
@@ -177,13 +179,14 @@ KINDS = {
     "adjoint of weights": (XYC + "let w: [T; 12, 12]; let loss = sum[i, j, k](xc[i, k] * w[k, j] * yc[i, j]);"
                                  "let out = @loss / @w;",
                            lambda c: {k * WIDE + j: dot(c.xc[:, k], c.yc[:, j]) for k, j in ((0, 0), (5, 7))}),
-    "adjoint along steps": (X + "let w: [T; 1]; let h[0]: T = w[0] * x[0]; let h[t in 1..n]: T = h[t - 1] + w[0] * x[t];"
-                                "let out = @h[n - 1] / @w;", lambda c: {0: plain(c.x)}),
+    "adjoint along steps": (X + "let w: [T; 1]; let h[0]: T = w[0] * x[0];"
+                                "let h[t in 1..n]: T = h[t - 1] + w[0] * x[t]; let out = @h[n - 1] / @w;",
+                            lambda c: {0: plain(c.x)}),
 }
 # Of f16 and bf16: nothing but the sum is rounded to them. Of others the products are too, or what is made of sums.
 ROUNDED_ONCE = ("sum", "backwards", "strided", "gathered", "gated", "gated by data", "bounded by data", "running",
-                "running from the end", "running along rows", "routed", "along rows", "along columns", "of a matrix",
-                "of a narrow matrix", "of a triangle", "written out")
+                "running from the end", "running, gathered", "running along rows", "routed", "along rows",
+                "along columns", "of a matrix", "of a narrow matrix", "of a triangle", "written out")
 PLAIN_INPUTS = {"w": lambda kind, c: {"adjoint of weights": c.xc[:WIDE], "matrix by vector": c.xc[0],
                                       "adjoint of a table": c.x[:3]}.get(kind, c.x[:1]),
                 "b": lambda kind, c: c.x[:WIDE]}
