@@ -59,6 +59,10 @@ std::string value_text(const Tensor& t) {
   return out;
 }
 
+std::string percentage(const Moment& now) {
+  return fmt::format("{} %", 100 * now.done / now.steps);
+}
+
 }  // namespace
 
 RunMonitor::RunMonitor(const std::string& progress) {
@@ -120,10 +124,13 @@ void RunMonitor::show(const Moment& now) {
   shown_ = time;
   double seconds = std::chrono::duration<double>(time - begin_).count();
   double rate = seconds > 0 ? static_cast<double>(now.done - begin_done_) / seconds : 0;
-  std::string line = fmt::format("{}: step {} of {}", now.family, now.done, now.steps);
+  std::string line = now.by_rows
+                         ? fmt::format("{}: {} of its rows", now.family, percentage(now))
+                         : fmt::format("{}: step {} of {}", now.family, now.done, now.steps);
   if (rate > 0) {
-    line += fmt::format(", {:.{}f} steps/s, {} left", rate, rate < 10 ? 1 : 0,
-                        duration_text(static_cast<double>(now.steps - now.done) / rate));
+    if (!now.by_rows) line += fmt::format(", {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
+    line +=
+        fmt::format(", {} left", duration_text(static_cast<double>(now.steps - now.done) / rate));
   }
   for (const auto& [name, value] : now.watched) {
     line += fmt::format(", {} = {}", name, value_text(value));
@@ -138,6 +145,9 @@ void RunMonitor::show(const Moment& now) {
 }
 
 std::string stop_text(const Stopped& where) {
+  if (where.by_rows) {
+    return fmt::format("`{}` stopped after {} of its rows", where.family, percentage(where));
+  }
   std::string at = where.coordinate.empty() ? "step" : where.coordinate;
   return fmt::format("`{}` stopped at {} = {}, after {} of {} steps", where.family, at, where.next,
                      where.done, where.steps);

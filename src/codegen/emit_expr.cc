@@ -250,18 +250,40 @@ void Emitter::store(const loops::Store& s) {
 }
 
 void Emitter::update(const loops::Update& s) {
-  EIN_CHECK(width == 1, "an update in lanes");
   flush_stores();
   DType type = p.buffers[s.buffer].dtype;
-  Value* v = scalar(s.value);
-  Value* at = offset(s.buffer, s.at).v;
-  guard(s.buffer, uniform(at));
+  Val v = expr(s.value);
+  Val at = offset(s.buffer, s.at);
+  guard(s.buffer, at);
+  Value* base = memory_of(s.buffer).base;
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
-  Value* where = b.CreateInBoundsGEP(element, memory_of(s.buffer).base, at);
-  Value* old = from_memory(touch(b.CreateAlignedLoad(element, where, align), s.buffer), type);
-  Value* sum = to_memory(apply(Op::Add, {old, v}, type, type), type);
-  touch(b.CreateAlignedStore(sum, where, align), s.buffer);
+  auto with_value = [&](Value* old, Value* value) {
+    return to_memory(apply(Op::Add, {from_memory(old, type), value}, type, type), type);
+  };
+  if (width == 1) {
+    Value* where = b.CreateInBoundsGEP(element, base, at.v);
+    Value* old = touch(b.CreateAlignedLoad(element, where, align), s.buffer);
+    touch(b.CreateAlignedStore(with_value(old, v.v), where, align), s.buffer);
+    return;
+  }
+  // Lanes run along a coordinate that is not routed: each adds to a cell of its own.
+  EIN_CHECK(!at.uniform(), "lanes add to one address");
+  auto* vector = llvm::FixedVectorType::get(element, width);
+  Value* none = llvm::Constant::getNullValue(vector);
+  Value* value = lanes(v, type);
+  bool dense = contiguous(at);
+  Value* where = b.CreateInBoundsGEP(element, base, dense ? at.v : lanes(at, DType::I64));
+  if (!dense) {
+    Value* old = touch(b.CreateMaskedGather(vector, where, align, full_mask(), none), s.buffer);
+    touch(b.CreateMaskedScatter(with_value(old, value), where, align, full_mask()), s.buffer);
+  } else if (mask) {
+    Value* old = touch(b.CreateMaskedLoad(vector, where, align, mask, none), s.buffer);
+    touch(b.CreateMaskedStore(with_value(old, value), where, align, mask), s.buffer);
+  } else {
+    Value* old = touch(b.CreateAlignedLoad(vector, where, align), s.buffer);
+    touch(b.CreateAlignedStore(with_value(old, value), where, align), s.buffer);
+  }
 }
 
 }  // namespace ein::codegen

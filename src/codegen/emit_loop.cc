@@ -74,7 +74,8 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   // Downward: count up and look from the other end.
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
   bool around = in_sequence;
-  in_sequence |= s.axis.kind == loops::Axis::Kind::Seq;
+  bool in_pieces = s.poll && p.sites[s.poll].kind == loops::Site::Kind::Rows;  // few long ones
+  in_sequence |= s.axis.kind == loops::Axis::Kind::Seq && !in_pieces;
   counted_sums(float_sums(s), lo, hi, 1, "loop", [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
     Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);

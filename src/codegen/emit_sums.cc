@@ -18,7 +18,13 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kBlock = 16;
+constexpr int64_t kBlock = 32;
+
+bool one_block(Value* lo, Value* hi, int64_t step) {
+  const auto* from = llvm::dyn_cast<llvm::ConstantInt>(lo);
+  const auto* to = llvm::dyn_cast<llvm::ConstantInt>(hi);
+  return from && to && to->getSExtValue() - from->getSExtValue() <= kBlock * step;
+}
 
 }  // namespace
 
@@ -59,8 +65,9 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
   return out;
 }
 
-// total + part, exactly: what the sum rounds away goes to `lost`. Where the total is not finite
-// `lost` is NaN, and is left out at the end.
+// total + lost + part: what the sum rounds away is what is lost next. Were it only added up, it would
+// lose digits itself after some hundred thousand blocks. Where the total is not finite nothing is
+// known of what is lost.
 void Emitter::add_block(const RunningSum& sum) {
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();
@@ -70,9 +77,13 @@ void Emitter::add_block(const RunningSum& sum) {
   Value* both = b.CreateFAdd(total, part);
   Value* of_part = b.CreateFSub(both, total);
   Value* of_total = b.CreateFSub(both, of_part);
-  Value* lost = b.CreateFAdd(b.CreateFSub(total, of_total), b.CreateFSub(part, of_part));
-  b.CreateStore(b.CreateFAdd(b.CreateLoad(type, sum.lost), lost), sum.lost);
-  b.CreateStore(both, sum.total);
+  Value* rest = b.CreateFAdd(b.CreateFSub(total, of_total), b.CreateFSub(part, of_part));
+  Value* lost = b.CreateFAdd(b.CreateLoad(type, sum.lost), rest);
+  Value* all = b.CreateFAdd(both, lost);
+  Value* left = b.CreateFSub(lost, b.CreateFSub(all, both));
+  Value* known = b.CreateFCmpORD(left, left);
+  b.CreateStore(b.CreateSelect(known, all, both), sum.total);
+  b.CreateStore(b.CreateSelect(known, left, llvm::Constant::getNullValue(type)), sum.lost);
   b.CreateStore(llvm::Constant::getNullValue(type), cells.at(sum.var).at);
 }
 
@@ -92,10 +103,8 @@ void Emitter::after_block(const std::vector<RunningSum>& sums, Value* done) {
 void Emitter::add_blocks(const RunningSum& sum) {
   llvm::Type* type = sum.total->getAllocatedType();
   Value* part = b.CreateLoad(type, cells.at(sum.var).at);
-  Value* lost = b.CreateLoad(type, sum.lost);
   Value* both = b.CreateFAdd(b.CreateLoad(type, sum.total), part);
-  Value* all = b.CreateSelect(b.CreateFCmpORD(lost, lost), b.CreateFAdd(both, lost), both);
-  b.CreateStore(all, cells.at(sum.var).at);
+  b.CreateStore(b.CreateFAdd(both, b.CreateLoad(type, sum.lost)), cells.at(sum.var).at);
 }
 
 void Emitter::end_sums(const std::vector<RunningSum>& sums) {
@@ -116,6 +125,12 @@ void Emitter::counted_sums(const std::vector<loops::VarId>& vars, Value* lo, Val
                            int64_t step, const char* name,
                            const std::function<void(Value*)>& body) {
   if (vars.empty()) return counted(lo, hi, step, name, body);
+  if (one_block(lo, hi, step)) {
+    flush_stores();
+    std::vector<RunningSum> sums = begin_sums(vars, false);
+    counted(lo, hi, step, name, body);
+    return end_sums(sums);
+  }
   auto& c = mod.getContext();
   flush_stores();
   std::vector<Iteration> outside = std::exchange(path, {});

@@ -181,6 +181,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
       native_options.check_bounds = options.check_bounds;
       if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
       native_options.choices.operands = options.operands;
+      native_options.choices.rows = options.watch.empty();  // it is steps that are watched
       auto compiled = compile_native(m, wanted, native_options);
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;
@@ -242,6 +243,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
   native_options.check_bounds = options.check_bounds;
   if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
   native_options.choices.operands = options.operands;
+  native_options.choices.rows = options.watch.empty();  // it is steps that are watched
   auto compiled = compile_native(m, wanted_families(m, options), native_options);
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan

@@ -73,10 +73,12 @@ struct Joining {
 
   // ---- joining ---------------------------------------------------------------------------------
 
-  static const Loop* recurrence(const Stmt& s) {
+  static const Loop* recurrence(const Program& p, const Stmt& s) {
     const auto* n = std::get_if<Loop>(&s.node);
-    return n && n->axis.kind == Axis::Kind::Seq && n->poll.valid() ? n : nullptr;
+    bool polls = n && n->axis.kind == Axis::Kind::Seq && n->poll.valid();
+    return polls && p.sites[n->poll].kind == Site::Kind::Step ? n : nullptr;
   }
+  const Loop* recurrence(const Stmt& s) const { return recurrence(p, s); }
 
   // The body of `other` at the step of `into`, or so many steps from it.
   Block body_at(const Loop& into, const Loop& other, int64_t shift) {
@@ -220,8 +222,9 @@ struct Joining {
     return any;
   }
 
-  static bool has_recurrence(const Block& block) {
-    return std::any_of(block.begin(), block.end(), [](const Stmt& s) { return recurrence(s); });
+  static bool has_recurrence(const Program& p, const Block& block) {
+    return std::any_of(block.begin(), block.end(),
+                       [&](const Stmt& s) { return recurrence(p, s) != nullptr; });
   }
 };
 
@@ -241,7 +244,7 @@ void join_steps(Program& p) {
   std::vector<Kernel> out;
   auto join = [&](const Kernel& k) {
     for (size_t i = out.size(); i-- > 0 && out.size() - i <= kMostPassed;) {
-      if (Joining::has_recurrence(out[i].body)) {
+      if (Joining::has_recurrence(p, out[i].body)) {
         Block both = out[i].body;
         both.insert(both.end(), k.body.begin(), k.body.end());
         if (Joining{p, lets_of(both)}.run(both)) {

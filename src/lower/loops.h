@@ -21,7 +21,8 @@
 //               on the extents alone; width 1 folds in order.
 // - Fold combines a value into an accumulator by the rules of core.h (NaN beats numbers in max and
 //   min, the first winner stays).
-// - Update adds to memory; two iterations may hit one address, so it stands in seq loops only.
+// - Update adds to memory; two iterations of a seq loop or a reduce of width 1 may hit one address,
+//   those of a parallel or vector loop around it never do.
 // - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
 //   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
@@ -211,6 +212,8 @@ struct Site {
     Call,      // never the reason: where a function that stopped was called from
     Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
                // coordinate
+    Rows,      // the same, of one that runs row by row (plan/rows.h): values: how many pieces of it
+               // are done
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;

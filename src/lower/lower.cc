@@ -1,6 +1,7 @@
 #include "lower/lower.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -215,54 +216,85 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// Loops over everything but the steps, of the last of those some rows at a time; the steps inside.
-// What is left of the rows runs one by one.
+// A part is some rows that run together, or those that are left of the last coordinate around the
+// steps. Threads share the parts, in pieces: between two of those the caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
-  uint32_t around = m[first].rank() - 1, last = around - 1;
-  Fixed fixed;
-  for (const auto& member : q.members) fixed[member.family].resize(around + 1);
-  std::vector<loops::VarId> vars;
-  auto enter = [&](uint32_t k, Value lo, Value hi) {
-    const core::Coord& coord = m[first].coords[k];
-    vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
+  const uint32_t last = m[first].rank() - 2;
+  auto times = [&](Value a, Value b) { return op(Op::Mul, {a, b}, DType::I64); };
+  auto over = [&](Value a, Value b) { return op(Op::Div, {a, b}, DType::I64); };
+  auto rest = [&](Value a, Value b) { return op(Op::Mod, {a, b}, DType::I64); };
+  auto plus = [&](Value a, Value b) { return op(Op::Add, {a, b}, DType::I64); };
+  auto enter = [&](const std::string& name, Value lo, Value hi) {
+    loops::VarId var = variable(name, DType::I64);
     Scope& s = push(Scope::Kind::Loop);
     s.lo = lo;
     s.hi = hi;
-    return get(vars.back(), top());
+    return std::pair(var, get(var, top()));
   };
-  auto leave = [&] {
+  auto leave = [&](loops::VarId var, loops::Axis axis, loops::SiteId poll) {
     auto s = pop();
-    emit(top(), {loops::Loop{vars.back(),
-                             s->lo.expr,
-                             s->hi.expr,
-                             {loops::Axis::Kind::Parallel, 1},
-                             false,
-                             {},
-                             std::move(s->block),
-                             {}}});
-    vars.pop_back();
+    emit(top(),
+         {loops::Loop{var, s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), poll}});
   };
-  for (uint32_t k = 0; k < last; ++k) {
-    ExprId extent = m[first].coords[k].extent;
-    Value at = enter(k, integer(0), lower(extent));
-    for (const auto& member : q.members) fixed[member.family][k] = {at, extent};
+  const loops::Axis parallel{loops::Axis::Kind::Parallel, 1};
+
+  std::vector<Value> extents;
+  for (uint32_t k = 0; k <= last; ++k) {
+    Value extent = lower(m[first].coords[k].extent);
+    extents.push_back(bind(op(Op::Max, {extent, integer(0)}, DType::I64)));
   }
-  in_sequence = true;  // so the steps of some rows are not watched
-  ExprId extent = m[first].coords[last].extent;
-  Value all = lower(extent), together = integer(plan::kRowsTogether);
-  Value blocks = bind(op(Op::Div, {all, together}, DType::I64));
-  Value block = enter(last, integer(0), blocks);
-  some_rows = {last, bind(op(Op::Mul, {block, together}, DType::I64))};
+  Value together = integer(plan::kRowsTogether), one = integer(1);
+  Value whole = bind(over(extents[last], together));  // parts of one table that have all rows
+  Value few = integer(plan::kRowsTogether - 1);
+  Value per_table = bind(over(plus(extents[last], few), together));
+  Value parts = per_table;
+  for (uint32_t k = 0; k < last; ++k) parts = times(parts, extents[k]);
+  parts = bind(parts);
+  Value steps = op(Op::Max, {lower(count_of(q)), one}, DType::I64);
+  int64_t unwatched = plan::kWorkUnwatched / plan::kRowsTogether / plan::work_of_step(m, q);
+  Value piece = bind(plus(over(integer(unwatched), steps), integer(plan::kFewestParts)));
+  Value pieces = bind(over(plus(parts, op(Op::Sub, {piece, one}, DType::I64)), piece));
+
+  auto [number, at_piece] = enter("piece", integer(0), pieces);
+  Value begin = bind(times(at_piece, piece));
+  Value end = bind(op(Op::Min, {plus(begin, piece), parts}, DType::I64));
+  auto [part_var, at_part] = enter("part", begin, end);
+  Fixed fixed;
+  for (const auto& member : q.members) fixed[member.family].resize(last + 2);
+  auto fix = [&](uint32_t k, Value at) {
+    for (const auto& member : q.members) {
+      fixed[member.family][k] = {at, m[first].coords[k].extent};
+    }
+  };
+  Value within = at_part;  // its table
+  if (last > 0) {
+    Value table = bind(over(at_part, per_table));
+    within = bind(rest(at_part, per_table));
+    for (uint32_t k = last; k-- > 0;) {
+      fix(k, k == 0 ? table : bind(rest(table, extents[k])));
+      if (k > 0) table = bind(over(table, extents[k]));
+    }
+  }
+  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a part are not watched
+  loops::If choice{compare(Op::Lt, within, whole).expr, {}, {}};
+  push(Scope::Kind::Branch);
+  some_rows = {last, bind(times(within, together))};
   sequence(q, fixed);
   some_rows.reset();
-  leave();
-  Value at = enter(last, bind(op(Op::Mul, {blocks, together}, DType::I64)), all);
-  for (const auto& member : q.members) fixed[member.family][last] = {at, extent};
+  choice.then = std::move(pop()->block);
+  push(Scope::Kind::Branch);
+  auto [row, at_row] = enter("row", bind(times(whole, together)), extents[last]);
+  fix(last, at_row);
   sequence(q, fixed);
-  leave();
-  in_sequence = false;
-  while (!vars.empty()) leave();
+  leave(row, parallel, {});
+  choice.otherwise = std::move(pop()->block);
+  emit(top(), {std::move(choice)});
+  in_sequence = was_in_sequence;
+  leave(part_var, parallel, {});
+  loops::Site site{loops::Site::Kind::Rows, text(m[first].name)};
+  site.part = part;
+  leave(number, {}, p.sites.add(std::move(site)));
 }
 
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
@@ -397,7 +429,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     });
   };
   if (how.scatters) {
-    scatter(id, c, std::get<core::Reduce>(m[c.body].node), free);
+    scatter(id, number, std::get<core::Reduce>(m[c.body].node), free);
   } else if (!how.contraction) {
     cells();
   } else if (!in_sequence) {
@@ -474,8 +506,9 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
 // adding each body to the address it is routed to. The order of additions to one address is the
 // order of the binders, as in the reference.
-void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& original,
+void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
                        const std::vector<uint32_t>& free) {
+  const core::Clause c = m[id].clauses[number];
   std::vector<uint32_t> open;
   for (uint32_t k : free) {
     if (!slots[k].expr) open.push_back(k);
@@ -498,6 +531,10 @@ void Lowering::scatter(FamilyId id, const core::Clause& c, const core::Reduce& o
   }
   r.routes.clear();
   std::vector<loops::Axis> unrouted(open.size(), {loops::Axis::Kind::Parallel, 1});
+  const plan::ClausePlan& how = plan.families.at(id).clauses[number];
+  if (!open.empty() && how.axes[open.back()] == plan::AxisKind::Vector) {
+    unrouted.back() = {loops::Axis::Kind::Vector, how.width};
+  }
   loops_over(id, c, open, unrouted, [&] {
     binders(r, 1, {}, [&](ExprId gate) {
       std::vector<loops::ExprId> conds;

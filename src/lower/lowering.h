@@ -152,7 +152,7 @@ struct Lowering {
   core::Range clamped(core::FamilyId id, const core::Clause& c, uint32_t k);
   void loops_over(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& coords,
                   const std::vector<loops::Axis>& axes, const std::function<void()>& body);
-  void scatter(core::FamilyId id, const core::Clause& c, const core::Reduce& r,
+  void scatter(core::FamilyId id, size_t number, const core::Reduce& r,
                const std::vector<uint32_t>& free);
   void store(core::FamilyId id, Value value);
   // Where a cell is stored: a step of a ring takes the place of an old one.

@@ -179,9 +179,9 @@ struct Verifier {
       frozen = mutable_vars;
       for (VarId v : n.folds) frozen.erase(v);
     }
-    // Parallel loops run in order until something splits them, but Updates in them must not collide
-    // across iterations, which lowering guarantees by the addresses it computes.
-    if (n.axis.width > 1) ordered = false;
+    // Updates in parallel loops and in lanes must not collide across iterations, which lowering
+    // guarantees by the addresses it computes.
+    if (n.axis.width > 1 && n.axis.kind == Axis::Kind::Reduce) ordered = false;
     bind(n.var);
     block(n.body);
     bound.erase(n.var);

@@ -26,6 +26,7 @@ using namespace core;
 // Lanes depend on the element size alone, never on the machine, so that sums have one shape.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
+constexpr uint32_t kScatterLanes = 16;
 constexpr int64_t kChunkWork = 1 << 17;  // some tens of microseconds
 
 uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
@@ -138,7 +139,16 @@ struct Planner {
     }
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = scatters(m, c, free);
-    if (out.scatters) return out;
+    if (out.scatters) {
+      // Several of the cells that a step adds to, side by side.
+      uint64_t unrouted = free;
+      for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
+      uint32_t last = f.rank() - 1;
+      if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], kScatterLanes)) return out;
+      out.axes[last] = AxisKind::Vector;
+      out.width = kScatterLanes;
+      return out;
+    }
     if (choices.contractions) out.contraction = classify(m, c, free);
     auto wish = choices.vector_axis ? choices.vector_axis(id, number) : std::nullopt;
     uint32_t axis = wish ? *wish : choose_vector_axis(m, c, free, lanes_for(f.dtype));

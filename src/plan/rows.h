@@ -10,9 +10,15 @@
 namespace ein::plan {
 
 constexpr int64_t kRowsTogether = 4;
+// How much runs before the caller may stop it: so many simple operations, some milliseconds, but at
+// least so many times some rows, for threads to share. A row runs from its first step to its last
+// without a stop, however long it is.
+constexpr int64_t kWorkUnwatched = 1 << 24, kFewestParts = 16;
 
 // May the rows of a Sequence run so? Everything in it is a member and runs along its last
 // coordinate; all other coordinates are the same ones, run whole, and are read where they stand.
 bool runs_by_rows(core::Module& m, const core::Sequence& q);
+// Simple operations in one step of one row, roughly.
+int64_t work_of_step(const core::Module& m, const core::Sequence& q);
 
 }  // namespace ein::plan

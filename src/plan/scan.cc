@@ -150,14 +150,20 @@ void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   clauses.insert(clauses.begin() + static_cast<ptrdiff_t>(number) + 1, step);
 }
 
-// Running sums of short floats, in f64: what is left of them is larger than the sum, so that it
-// becomes a family of its own, if it may be evaluated everywhere.
+// A running sum of short floats as a whole clause.
+bool is_wide_scan(Module& m, const Family& f, const Clause& clause) {
+  ExprId by = widened_sum(m, clause.body);
+  return by && find_scan(m, get_if<Apply>(m, by)->args[0], f, clause);
+}
+
+// Running sums of short floats inside larger expressions, in f64, where they may be evaluated
+// everywhere: only those become recurrences.
 ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
   std::unordered_map<ExprId, ExprId> wide;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
   Facts top = clause_facts(m, clause);
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
-    if (facts.slots.size() != f.rank() || wide.contains(e)) return;
+    if (facts.slots.size() != f.rank() || wide.contains(e) || e == clause.body) return;
     ExprId by = widened_sum(m, e);
     if (!by || !find_scan(m, get_if<Apply>(m, by)->args[0], f, clause)) return;
     if (total(m, e, top, Overflow::Wraps)) wide[e] = by;
@@ -192,6 +198,11 @@ bool make_scans(Module& m) {
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
       const Family f = m[id];
       Clause clause = f.clauses[c];
+      if (is_wide_scan(m, f, clause)) {  // the family that is added comes later
+        widen_clause(m, id, c);
+        changed = true;
+        continue;
+      }
       clause.body = m.families[id].clauses[c].body = with_wide_sums(m, f, clause);
       Facts facts;
       while (ExprId inner = inner_scan(m, f, clause, facts)) {

@@ -26,9 +26,7 @@ bool is_whole(const Module& m, const Family& f, uint32_t q) {
 }
 
 // Without the coordinate the cells are computed even where it has extent 0.
-bool surely_has_cells(Module& m, const Place& p) {
-  Facts facts;
-  facts.entry = entry_facts(m);
+bool surely_has_cells(Module& m, const Place& p, const Facts& facts) {
   return proves_lt(m, int_lit(m, 0), m[p.first].coords[p.second].extent, facts);
 }
 
@@ -41,25 +39,31 @@ bool is_total(Module& m, FamilyId id) {
 
 struct Finder {
   Module& m;
-  Places open = {};  // all that may still be dropped
+  Places open = {};                                 // all that may still be dropped
+  std::map<Place, std::vector<Place>> handed = {};  // to a coordinate, from these
+  std::vector<Place> needed = {};                   // for more than to be handed on
 
-  // Does the body need slot q for more than to hand it on?
-  bool needs(ExprId e, uint32_t q, std::unordered_map<ExprId, bool>& known) const {
-    if (!mentions_slot(m, e, q)) return false;
-    if (auto it = known.find(e); it != known.end()) return it->second;
-    bool found = slot_of(m, e) == q;
-    if (const auto* r = get_if<Reduce>(m, e)) {
-      for (const Route& route : r->routes) found |= route.slot == q;
+  void note_uses(FamilyId id) {
+    const Family& f = m[id];
+    auto need = [&](uint32_t q) {
+      if (q < f.rank()) needed.push_back({id, q});
+    };
+    for (const Clause& c : f.clauses) {
+      need(slot_of(m, c.body));
+      for_each_node(m, c.body, [&](ExprId e) {
+        if (const auto* a = get_if<Access>(m, e)) {
+          for (uint32_t k = 0; k < a->at.size(); ++k) {
+            uint32_t q = slot_of(m, a->at[k]);
+            if (q < f.rank()) handed[{a->family, k}].push_back({id, q});
+          }
+          return;
+        }
+        for_each_child(m, e, [&](ExprId x) { need(slot_of(m, x)); });
+        if (const auto* r = get_if<Reduce>(m, e)) {
+          for (const Route& route : r->routes) need(route.slot);
+        }
+      });
     }
-    if (const auto* a = get_if<Access>(m, e)) {
-      for (uint32_t k = 0; k < a->at.size(); ++k) {
-        bool handed_on = slot_of(m, a->at[k]) == q && open.contains({a->family, k});
-        found |= !handed_on && needs(a->at[k], q, known);
-      }
-    } else {
-      for_each_child(m, e, [&](ExprId x) { found |= needs(x, q, known); });
-    }
-    return known[e] = found;
   }
 
   // Reads that are surely in bounds along it: at a coordinate of the reader that is as long.
@@ -93,14 +97,19 @@ struct Finder {
     }
     std::erase_if(open, [&](const Place& p) { return keep.contains(p.first); });
     for (uint32_t i = 0; i < m.families.size() && !open.empty(); ++i) check_reads(FamilyId(i));
-    for (bool changed = true; changed;) {
-      changed = std::erase_if(open, [&](const Place& p) {
-                  std::unordered_map<ExprId, bool> known;
-                  const auto& clauses = m[p.first].clauses;
-                  return std::any_of(clauses.begin(), clauses.end(), [&](const Clause& c) {
-                    return needs(c.body, p.second, known);
-                  });
-                }) > 0;
+    std::set<FamilyId> owners;
+    for (const Place& p : open) owners.insert(p.first);
+    for (FamilyId id : owners) note_uses(id);
+    for (const auto& [to, from] : handed) {
+      if (!open.contains(to)) needed.insert(needed.end(), from.begin(), from.end());
+    }
+    while (!needed.empty()) {
+      Place p = needed.back();
+      needed.pop_back();
+      if (open.erase(p) == 0) continue;
+      if (auto it = handed.find(p); it != handed.end()) {
+        needed.insert(needed.end(), it->second.begin(), it->second.end());
+      }
     }
   }
 };
@@ -157,6 +166,8 @@ void drop(Module& m, const Places& places) {
 
 void drop_unused_coordinates(Module& m, const std::vector<FamilyId>& wanted) {
   std::set<FamilyId> keep(wanted.begin(), wanted.end());
+  Facts facts;
+  facts.entry = entry_facts(m);
   for (bool again = true; again;) {
     Finder finder{m};
     finder.run(keep);
@@ -165,7 +176,7 @@ void drop_unused_coordinates(Module& m, const std::vector<FamilyId>& wanted) {
     drop(without, finder.open);
     again = false;
     for (const Place& p : finder.open) {
-      if (surely_has_cells(m, p) || is_total(without, p.first)) continue;
+      if (surely_has_cells(m, p, facts) || is_total(without, p.first)) continue;
       again |= keep.insert(p.first).second;
     }
     if (!again) m = std::move(without);

@@ -36,6 +36,14 @@ FamilyId wide_family(Module& m, FamilyId id, size_t number) {
 
 }  // namespace
 
+void widen_clause(Module& m, FamilyId id, size_t number) {
+  Span span = m[m[id].clauses[number].body].span;
+  FamilyId wide = wide_family(m, id, number);
+  std::vector<ExprId> at;
+  for (uint32_t k = 0; k < m[id].rank(); ++k) at.push_back(slot(m, k));
+  m.families[id].clauses[number].body = cast(m, access(m, wide, at, span), m[id].dtype);
+}
+
 bool widen_routed_sums(Module& m) {
   bool any = false;
   const auto families = static_cast<uint32_t>(m.families.size());
@@ -45,11 +53,7 @@ bool widen_routed_sums(Module& m) {
       ExprId body = m[id].clauses[c].body;
       const auto* r = get_if<Reduce>(m, body);
       if (!r || r->routes.empty() || !is_short_sum(m, *r)) continue;
-      FamilyId wide = wide_family(m, id, c);
-      std::vector<ExprId> at;
-      for (uint32_t k = 0; k < m[id].rank(); ++k) at.push_back(slot(m, k));
-      ExprId read = access(m, wide, at, m[body].span);
-      m.families[id].clauses[c].body = cast(m, read, m[id].dtype);
+      widen_clause(m, id, c);
       any = true;
     }
   }

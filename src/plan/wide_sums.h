@@ -12,7 +12,10 @@ namespace ein::plan {
 // Routed sums become families of their own. True when anything changed.
 bool widen_routed_sums(core::Module& m);
 
-// The sum in f64, rounded: what takes its place.
+// A clause that is a sum of short floats: the sum becomes a family of its own, of f64.
+void widen_clause(core::Module& m, core::FamilyId id, size_t number);
+
+// The sum in f64, rounded: what takes its place. Invalid where it is none of short floats.
 core::ExprId widened_sum(core::Module& m, core::ExprId sum);
 
 }  // namespace ein::plan

@@ -482,9 +482,13 @@ template <class T>
 struct Spans {
   std::vector<Shape<T>> all;
 
-  Spans(const Tiles<T>& tiles, const Offsets& m, const Offsets& n, const Offsets& k) {
+  Spans(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
     int64_t count = std::max<int64_t>(1, ceil_div(k.size(), kSpan));
-    Offsets rows = m, columns = n;
+    if (count == 1) {
+      all.push_back(shape_of<T>(tiles, std::move(m), std::move(n), std::move(k)));
+      return;
+    }
+    Offsets rows = std::move(m), columns = n;
     for (int64_t i = 0; i < count; ++i) {
       auto lo = part_begin(k.size(), count, i), hi = part_begin(k.size(), count, i + 1);
       Offsets part{{k.x.begin() + lo, k.x.begin() + hi}, {k.y.begin() + lo, k.y.begin() + hi}};
@@ -541,7 +545,8 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   Offsets k = offsets(index, shape[3], 1, 2);
   int64_t work = m.size() * n.size() * k.size();
   if (m.size() == 0 || n.size() == 0 || batch_ab.size() == 0) return;
-  const Spans<T> spans(tiles_for<T, level>(n.size()), m, n, k);
+  const Tiles<T>& tiles = tiles_for<T, level>(n.size());
+  const Spans<T> spans(tiles, std::move(m), std::move(n), std::move(k));
   // Many products are shared out one by one, or several at a time; few share their insides.
   int64_t batches = batch_ab.size(), together = batches;
   if (batches >= 2 * threads())

@@ -128,6 +128,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
     }
     case Image::Site::Kind::TooDeep: return {Code::E0810, site.name, site.span, {}};
     case Image::Site::Kind::Call:
+    case Image::Site::Kind::Rows:
     case Image::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case Image::Site::Kind::Bounds: break;
   }
@@ -156,6 +157,7 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   int64_t done = site.downward ? steps - 1 - next : next;
   int64_t last = site.downward ? next + 1 : next - 1;
   Moment now{site.name, site.coordinate, done, steps, next, {}};
+  now.by_rows = site.kind == Image::Site::Kind::Rows;
   for (const Image::Site::Member& member : site.members) {
     const auto& watched = run.options.watched;
     if (done == 0 || std::count(watched.begin(), watched.end(), member.buffer) == 0) continue;

@@ -76,7 +76,7 @@ struct Image {
     Span span;
   };
   struct Site {
-    enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step };
+    enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step, Rows };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family, of which a buffer may keep a part

@@ -19,6 +19,7 @@ struct Moment {
   int64_t done = 0, steps = 0;
   int64_t next = 0;                                     // the address of the step to come
   std::vector<std::pair<std::string, Tensor>> watched;  // the last step of the watched families
+  bool by_rows = false;  // it runs row by row: `done` and `steps` count pieces of equal size
 };
 
 class Monitor {

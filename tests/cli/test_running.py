@@ -63,6 +63,21 @@ class Interrupt(Cli):
                 self.assertIn("interrupted: in the middle of a step", err)
                 self.assertLess(took, 3)
 
+    def test_stops_between_rows(self):
+        costly = "sin(" * 120 + "s[i, k - 1] + k as f32" + ")" * 120
+        program = self.write("a.ein", "let a[i in 0..3] = i as f32;\nlet s[i in 0..20000, 0] = i as f32;\n"
+                             f"let s[i in 0..20000, k in 1..2000] = {costly};\nprint(a); print(sum[i, k](s[i, k]));\n")
+        self.assertIn("sequence by rows s.k", self.ein(program, "--emit", "plan").stdout)
+        a, s = self.path("a.npy"), self.path("s.npy")
+        status, out, err, took = self.interrupted(program, "--threads", "1", "--out", f"a={a}", "--out", f"s={s}")
+        self.assertEqual((status, out), (130, ""), err)
+        self.assertRegex(err, r"^interrupted: `s` stopped after \d+ % of its rows\n")
+        self.assertIn("not written: `s` is not finished\n", err)
+        self.assertEqual(numpy.load(a).tolist(), [0.0, 1.0, 2.0])
+        self.assertLess(took, 3)
+        # Who watches it sees its steps.
+        self.assertIn("sequence s.k", self.ein(program, "--watch", "s", "--emit", "plan").stdout)
+
     def test_quiet_when_nobody_looks(self):
         program = self.write("a.ein", LONG + "print(h[9]);\n")
         _, _, err, _ = self.interrupted(program, "--watch", "h")

@@ -124,7 +124,7 @@ TEST(LoopsVerify, ReportsWhatLoopsMayNotDo) {
   };
   EXPECT_TRUE(loops::verify(one_loop({Axis::Kind::Vector, 8}, add_at(false))).empty());
   EXPECT_TRUE(loops::verify(one_loop({Axis::Kind::Seq, 1}, add_at(true))).empty());
-  auto updates = loops::verify(one_loop({Axis::Kind::Vector, 8}, add_at(true)));
+  auto updates = loops::verify(one_loop({Axis::Kind::Reduce, 8}, add_at(true)));
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_TRUE(contains(updates[0], "update")) << updates[0];
 
