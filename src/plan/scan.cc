@@ -190,7 +190,7 @@ bool make_scans(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-      const Family f = m[id];
+      const Family& f = m[id];  // not a copy for each clause: there may be thousands
       Clause clause = f.clauses[c];
       clause.body = m.families[id].clauses[c].body = with_wide_sums(m, f, clause);
       Facts facts;
