@@ -99,6 +99,7 @@ struct Emitter {
     std::vector<llvm::Value*> strides;
   };
   std::unordered_map<loops::BufferId, Memory> memory;
+  Memory found_here;  // of the buffer asked for last, when there are many
   // What the optimiser may know of loads and stores (emit_aliases.cc).
   std::set<loops::BufferId> written;  // by the kernel
   struct Aliases {
@@ -131,6 +132,10 @@ struct Emitter {
   void fold(const loops::Fold& s);
   void contract(const loops::Contract& s);
   llvm::Value* combine(core::ReduceOp op, llvm::Value* acc, llvm::Value* v, DType type);
+
+  // emit_parts.cc
+  void block_in_parts(const loops::Block& body);
+  void call_part(const loops::Block& part, const std::vector<loops::VarId>& reads);
 
   // emit_loop.cc
   void loop(const loops::Loop& s);

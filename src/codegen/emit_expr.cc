@@ -150,11 +150,16 @@ Value* Emitter::extent_of(loops::BufferId id, size_t axis) {
 }
 
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
-  auto [it, fresh] = memory.try_emplace(id);
-  Memory& out = it->second;
-  if (!fresh) return out;
-  const loops::Buffer& buffer = p.buffers[id];
+  // Addresses are found once, at the start. Of thousands, that would be one long block, and all of
+  // them would have to be kept somewhere: the rest are found where they are used.
+  constexpr size_t kMostKept = 512;
+  if (auto it = memory.find(id); it != memory.end()) return it->second;
   Value* buffers = context_field(offsetof(NativeContext, buffers));
+  const bool kept = memory.size() < kMostKept;
+  llvm::IRBuilder<>::InsertPointGuard guard(entry);
+  if (!kept) entry.SetInsertPoint(b.GetInsertBlock(), b.GetInsertPoint());
+  Memory& out = kept ? memory[id] : found_here = {};
+  const loops::Buffer& buffer = p.buffers[id];
   out.base = entry.CreateLoad(
       b.getPtrTy(), entry.CreateInBoundsGEP(b.getPtrTy(), buffers, buffer_number(id)), buffer.name);
   out.strides.resize(buffer.dims.size());

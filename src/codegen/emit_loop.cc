@@ -80,7 +80,7 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
     Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
     if (s.poll) poll(s.poll, values[s.var].v, steps);
-    block(s.body);
+    block_in_parts(s.body);
   });
   in_sequence = around;
 }

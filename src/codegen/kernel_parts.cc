@@ -38,6 +38,29 @@ std::unordered_map<loops::VarId, size_t> last_uses(const loops::Program& p,
 
 }  // namespace
 
+std::vector<loops::Block> independent_parts(const loops::Program& p, const loops::Block& body) {
+  if (body.size() <= kMostStatements) return {body};
+  auto last = last_uses(p, body);
+  std::vector<loops::Block> out;
+  loops::Block part;
+  size_t needed = 0;  // one past the last statement that mentions a variable of this part
+  auto bind = [&](loops::VarId v) {
+    if (auto it = last.find(v); it != last.end()) needed = std::max(needed, it->second + 1);
+  };
+  for (size_t i = 0; i < body.size(); ++i) {
+    const loops::Stmt& s = body[i];
+    part.push_back(s);
+    if (const auto* n = std::get_if<loops::Let>(&s.node)) bind(n->var);
+    if (const auto* n = std::get_if<loops::Declare>(&s.node)) bind(n->var);
+    if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bind(n->var);
+    if (part.size() < kMostStatements || needed > i + 1) continue;
+    out.push_back(std::move(part));
+    part = {};
+  }
+  if (!part.empty()) out.push_back(std::move(part));
+  return out;
+}
+
 std::vector<KernelPart> parts_of(const loops::Program& p, std::deque<loops::Kernel>& cut) {
   std::vector<KernelPart> out;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
@@ -46,23 +69,9 @@ std::vector<KernelPart> parts_of(const loops::Program& p, std::deque<loops::Kern
       out.push_back({&whole, k});
       continue;
     }
-    auto last = last_uses(p, whole.body);
-    loops::Kernel part{whole.name, {}};
-    size_t needed = 0;  // one past the last statement that mentions a variable of this part
-    auto bind = [&](loops::VarId v) {
-      if (auto it = last.find(v); it != last.end()) needed = std::max(needed, it->second + 1);
-    };
-    for (size_t i = 0; i < whole.body.size(); ++i) {
-      const loops::Stmt& s = whole.body[i];
-      part.body.push_back(s);
-      if (const auto* n = std::get_if<loops::Let>(&s.node)) bind(n->var);
-      if (const auto* n = std::get_if<loops::Declare>(&s.node)) bind(n->var);
-      if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bind(n->var);
-      if (part.body.size() < kMostStatements || needed > i + 1) continue;
-      out.push_back({&cut.emplace_back(std::move(part)), k});
-      part = {whole.name, {}};
+    for (loops::Block& part : independent_parts(p, whole.body)) {
+      out.push_back({&cut.emplace_back(loops::Kernel{whole.name, std::move(part)}), k});
     }
-    if (!part.body.empty()) out.push_back({&cut.emplace_back(std::move(part)), k});
   }
   return out;
 }

@@ -15,6 +15,9 @@ struct KernelPart {
   size_t kernel;  // its number in the program
 };
 
+// A long block as several, in order, none of which mentions a variable that another one binds.
+std::vector<loops::Block> independent_parts(const loops::Program& p, const loops::Block& body);
+
 // All kernels in order, each in one or more parts; `cut` keeps those that are new.
 std::vector<KernelPart> parts_of(const loops::Program& p, std::deque<loops::Kernel>& cut);
 

@@ -27,6 +27,8 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include "codegen/long_blocks.h"
+
 namespace ein::codegen {
 
 void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
@@ -61,17 +63,22 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   modules.registerPass([&] { return llvm::FunctionAnalysisManagerModuleProxy(functions); });
   functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
 
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(false));
+  llvm::FunctionPassManager first, passes;
+  first.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  first.addPass(llvm::EarlyCSEPass(false));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass(true));
   // What InstCombine asks for at module level must be there before it asks.
   modules.getResult<llvm::ProfileSummaryAnalysis>(mod);
-  for (llvm::Function& f : mod) {
-    if (!f.isDeclaration()) passes.run(f, functions);
-  }
+  auto run = [&](llvm::FunctionPassManager& on) {
+    for (llvm::Function& f : mod) {
+      if (!f.isDeclaration()) functions.invalidate(f, on.run(f, functions));
+    }
+  };
+  run(first);
+  if (split_long_blocks(mod)) functions.clear();
+  run(passes);
 }
 
 }  // namespace ein::codegen

@@ -280,7 +280,7 @@ void isolate_range_ends(Module& m) {
 void isolate_routes(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
-      const Family family = m[FamilyId(i)];
+      const Family& family = m[FamilyId(i)];  // not a copy: it may have thousands of clauses
       Clause clause = family.clauses[c];
       while (auto found = movable(m, clause)) {
         ExprId read = hoist(m, text(family.name) + "_routed", found->node, found->cond,

@@ -242,10 +242,7 @@ class Printer {
       case Op::Ge:
       case Op::Eq:
       case Op::Ne: return comparison(n);
-      case Op::Select:
-        return {fmt::format("if {} {{ {} }} else {{ {} }}", expr(n.args[0]).s, expr(n.args[1]).s,
-                            expr(n.args[2]).s),
-                kPostfix};
+      case Op::Select: return {selection(n), kPostfix};
       case Op::Tangent: return {"@" + at_least(expr(n.args[0]), kPostfix), kPostfix};
       case Op::Cast: return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
@@ -257,6 +254,23 @@ class Printer {
         }
         return {fmt::format("{}({})", op, fmt::join(args, ", ")), kPostfix};
       }
+    }
+  }
+
+  // Written from the front: thousands of selections stand in each other's last arms, and each would
+  // copy the text of all after it.
+  std::string selection(const Apply& first) {
+    std::string out;
+    const Apply* n = &first;
+    for (size_t open = 1;; ++open) {
+      out += "if " + expr(n->args[0]).s + " { " + expr(n->args[1]).s + " } else { ";
+      const auto* next = get_if<Apply>(m_, n->args[2]);
+      if (!next || next->op != Op::Select) {
+        out += expr(n->args[2]).s;
+        for (; open > 0; --open) out += " }";
+        return out;
+      }
+      n = next;
     }
   }
 

@@ -113,6 +113,14 @@ class ReadClauses {
     return read == it->second.end() ? nullptr : read->second;
   }
 
+  // Is the read known to be inside along coordinate k, wherever it stands in its clause?
+  bool inside(const Site& s, uint32_t k) {
+    auto [it, fresh] = inside_.try_emplace({s.reader, s.clause});
+    if (fresh) look_inside(m_[s.reader].clauses[s.clause], it->second);
+    auto read = it->second.find(s.node);
+    return read == it->second.end() || read->second.at(k);
+  }
+
   // Operations on values in the clause that a read stands in.
   size_t work(const Site& s) {
     auto [it, fresh] = work_.try_emplace({s.reader, s.clause}, 0);
@@ -122,6 +130,7 @@ class ReadClauses {
 
  private:
   using Found = std::map<ExprId, const Clause*>;
+  using Inside = std::map<ExprId, std::vector<bool>>;  // by coordinate
 
   void look(const Clause& reader, Found& out) {
     auto wanted = [&](const Node& n) {
@@ -134,6 +143,22 @@ class ReadClauses {
       const Clause* here = clause_at(e, facts);
       auto [it, fresh] = out.try_emplace(e, here);
       if (!fresh && it->second != here) it->second = nullptr;
+    });
+  }
+
+  // Only reads of families that may go are asked for.
+  void look_inside(const Clause& reader, Inside& out) {
+    auto wanted = [&](const Node& n) {
+      const auto* a = std::get_if<Access>(&n);
+      return a && m_[a->family].generated && is_whole(m_, m_[a->family]);
+    };
+    for_each_with_facts(m_, reader, wanted, [&](ExprId e, const Facts& facts) {
+      const Access a = *get_if<Access>(m_, e);
+      std::vector<bool>& known = out.try_emplace(e, a.at.size(), true).first->second;
+      for (size_t k = 0; k < a.at.size(); ++k) {
+        known[k] = known[k] && proves_le(m_, int_lit(m_, 0), a.at[k], facts) &&
+                   proves_lt(m_, a.at[k], m_[a.family].coords[k].extent, facts);
+      }
     });
   }
 
@@ -153,6 +178,7 @@ class ReadClauses {
 
   Module& m_;
   std::map<std::pair<FamilyId, size_t>, Found> found_;
+  std::map<std::pair<FamilyId, size_t>, Inside> inside_;
   std::map<std::pair<FamilyId, size_t>, size_t> work_;
 };
 
@@ -223,32 +249,21 @@ bool reads_at(const Module& m, ExprId body, uint32_t k, ExprId extent) {
 
 // A read outside is an error that must not disappear together with the family: the address is known
 // to lie inside, or what is put in place of the read looks there too.
-bool keeps_checks(Module& m, const Family& f, const Site& s) {
-  const Access a = *get_if<Access>(m, s.node);
+bool keeps_checks(const Module& m, const Family& f, const Site& s, ReadClauses& read) {
+  const Access& a = *get_if<Access>(m, s.node);
   const bool cell = s.clause == ~size_t{0};  // of a table
-  const Clause reader = cell ? Clause{} : m[s.reader].clauses[s.clause];
+  const std::vector<Range> box = cell ? std::vector<Range>() : m[s.reader].clauses[s.clause].box;
   auto same_range = [&](uint32_t slot, ExprId extent) {  // nearly all of them
-    return slot < reader.box.size() && const_int(m, reader.box[slot].lo).value_or(-1) >= 0 &&
-           reader.box[slot].hi == extent;
+    return slot < box.size() && const_int(m, box[slot].lo).value_or(-1) >= 0 &&
+           box[slot].hi == extent;
   };
-  std::vector<uint32_t> open;  // coordinates that nothing else looks at
   for (uint32_t k = 0; k < a.at.size(); ++k) {
     ExprId extent = f.coords[k].extent;
     if (same_range(slot_of(m, a.at[k]), extent)) continue;
-    if (!reads_at(m, f.clauses[0].body, k, extent)) open.push_back(k);
+    if (reads_at(m, f.clauses[0].body, k, extent)) continue;
+    if (cell || !read.inside(s, k)) return false;
   }
-  if (open.empty()) return true;
-  if (cell) return false;
-  bool inside = true;
-  auto is_access = [](const Node& n) { return std::holds_alternative<Access>(n); };
-  for_each_with_facts(m, reader, is_access, [&](ExprId e, const Facts& facts) {
-    if (e != s.node) return;
-    for (uint32_t k : open) {
-      inside &= proves_le(m, int_lit(m, 0), a.at[k], facts) &&
-                proves_lt(m, a.at[k], f.coords[k].extent, facts);
-    }
-  });
-  return inside;
+  return true;
 }
 
 // The clause to put in place of each read of `id`; null when the family stays.
@@ -261,7 +276,7 @@ const Clause* inlined(Module& m, FamilyId id, const std::vector<Site>& sites, Re
   const Clause* clause = nullptr;
   if (is_whole(m, f)) {
     for (const Site& s : sites) {
-      if (!keeps_checks(m, f, s)) return nullptr;
+      if (!keeps_checks(m, f, s, read)) return nullptr;
     }
     clause = &f.clauses[0];
   } else {

@@ -324,7 +324,7 @@ Facts narrowed(Module& m, const Facts& top, const Facts& here) {
 
 void isolate(Module& m, FamilyId id, size_t number, const Around& around,
              std::set<FamilyId>& ordered) {
-  const Family f = m[id];
+  const Family& f = m[id];  // not a copy for each clause: there may be thousands
   Clause clause = f.clauses[number];
   Facts top = clause_facts(m, clause);
   struct Found {

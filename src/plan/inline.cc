@@ -212,7 +212,9 @@ std::vector<FamilyId> inline_families(Module& m, const std::vector<FamilyId>& wa
     if (!wish && (ordered.contains(candidate) || !worthwhile(m, family, uses))) continue;
     replace(m, candidate, uses);
     readers.forget(candidate);
-    for (const Use& u : uses.all) readers.add(m, u.reader);
+    std::set<FamilyId> changed;  // one may read the candidate thousands of times
+    for (const Use& u : uses.all) changed.insert(u.reader);
+    for (FamilyId reader : changed) readers.add(m, reader);
     out.push_back(candidate);
   }
   return out;

@@ -196,7 +196,7 @@ bool make_scans(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-      const Family f = m[id];
+      const Family& f = m[id];  // not a copy for each clause: there may be thousands
       Clause clause = f.clauses[c];
       if (is_wide_scan(m, f, clause)) {  // the family that is added comes later
         widen_clause(m, id, c);

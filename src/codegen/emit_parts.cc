@@ -1,0 +1,123 @@
+// Long bodies of loops, cut like long kernels (kernel_parts.h): the members of a large group of
+// recurrences are as many statements in one loop. Each part is a function, called at every step.
+#include <set>
+
+#include "codegen/emit.h"
+#include "codegen/kernel_parts.h"
+#include "lower/walk.h"
+
+namespace ein::codegen {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+// What a part needs to know of its surroundings.
+struct Surroundings {
+  std::vector<loops::VarId> reads;
+  bool changes = false;  // it sets a variable of theirs
+};
+
+Surroundings surroundings(const loops::Program& p, const loops::Block& part) {
+  Surroundings out;
+  std::set<loops::VarId> bound, read;
+  auto sets = [&](loops::VarId v) { out.changes |= !bound.contains(v); };
+  loops::for_each_stmt(part, [&](const loops::Stmt& s) {
+    loops::for_each_expr(s, [&](loops::ExprId e) {
+      loops::for_each_node(p, e, [&](const loops::Node& n) {
+        const auto* get = std::get_if<loops::Get>(&n);
+        if (!get || bound.contains(get->var) || !read.insert(get->var).second) return;
+        out.reads.push_back(get->var);
+      });
+    });
+    if (const auto* n = std::get_if<loops::Let>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Declare>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<loops::Assign>(&s.node)) sets(n->var);
+    if (const auto* n = std::get_if<loops::Fold>(&s.node)) {
+      sets(n->acc);
+      if (n->arg) sets(n->arg);
+    }
+    if (const auto* n = std::get_if<loops::Loop>(&s.node)) {
+      bound.insert(n->var);
+      for (loops::VarId v : n->folds) sets(v);
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+void Emitter::block_in_parts(const loops::Block& body) {
+  bool plain = width == 1 && !mask && path.empty() && waiting.empty() && !calls;
+  if (!plain) return block(body);
+  std::vector<loops::Block> parts = independent_parts(p, body);
+  if (parts.size() < 2) return block(body);
+  for (const loops::Block& part : parts) {
+    Surroundings around = surroundings(p, part);
+    if (around.changes) {
+      block(part);
+    } else {
+      call_part(part, around.reads);
+    }
+  }
+}
+
+void Emitter::call_part(const loops::Block& part, const std::vector<loops::VarId>& reads) {
+  auto& c = mod.getContext();
+  std::vector<Value*> fields;
+  for (loops::VarId v : reads) {
+    auto cell = cells.find(v);
+    fields.push_back(cell == cells.end()
+                         ? values.at(v).v
+                         : b.CreateLoad(cell->second.at->getAllocatedType(), cell->second.at));
+  }
+  if (table) fields.push_back(table);
+  std::vector<llvm::Type*> types;
+  for (Value* f : fields) types.push_back(f->getType());
+  auto* closure_type = llvm::StructType::get(c, types);
+  Value* closure = entry.CreateAlloca(closure_type);
+  for (unsigned i = 0; i < fields.size(); ++i) {
+    b.CreateStore(fields[i], b.CreateStructGEP(closure_type, closure, i));
+  }
+
+  Emitter sub(p, mod, first_dim);
+  sub.target = target;
+  sub.functions = functions;
+  sub.written = written;
+  sub.aliases = aliases;
+  sub.in_sequence = in_sequence;
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy(), b.getPtrTy()}, false);
+  sub.fn =
+      llvm::Function::Create(type, llvm::Function::InternalLinkage, fn->getName() + ".part", mod);
+  sub.fn->addFnAttr(llvm::Attribute::NoUnwind);
+  sub.fn->addFnAttr(llvm::Attribute::NoInline);
+  sub.context = sub.fn->getArg(0);
+  BasicBlock* first = BasicBlock::Create(c, "entry", sub.fn);
+  BasicBlock* start = BasicBlock::Create(c, "start", sub.fn);
+  sub.entry.SetInsertPoint(first);
+  sub.b.SetInsertPoint(start);
+  sub.b.setFastMathFlags(b.getFastMathFlags());
+  auto field = [&](unsigned i) {
+    Value* at = sub.entry.CreateStructGEP(closure_type, sub.fn->getArg(1), i);
+    return sub.entry.CreateLoad(types[i], at);
+  };
+  for (unsigned i = 0; i < reads.size(); ++i) sub.values[reads[i]] = uniform(field(i));
+  if (table) {
+    sub.names = names;
+    sub.table = field(static_cast<unsigned>(reads.size()));
+  }
+  sub.block(part);
+  sub.b.CreateRet(sub.b.getInt32(0));
+  sub.entry.CreateBr(start);
+
+  Value* status = b.CreateCall(sub.fn, {context, closure});
+  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
+  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
+  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
+  b.SetInsertPoint(stop);
+  leave();
+  b.SetInsertPoint(go_on);
+}
+
+}  // namespace ein::codegen

@@ -1,0 +1,51 @@
+// Programs long enough to be compiled in pieces: the values stay those of the reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "driver/agree.h"
+#include "properties.h"
+
+namespace ein {
+namespace {
+
+void expect_agrees(const std::string& source, const std::vector<std::string>& wanted) {
+  Tensor u(DType::F64, {9});
+  for (int64_t i = 0; i < 9; ++i) u.set_float(i, 0.1 * static_cast<double>(i % 5) - 0.2);
+  fuzz::Subject s;
+  ASSERT_EQ(fuzz::compile_source("let u: [f64; n];\n" + source, s), "");
+  EXPECT_EQ(native_agrees(s.compiled.module, {{"u", u}}, wanted, {}), "");
+}
+
+TEST(Long, AGroupOfManyRecurrences) {
+  constexpr int kMembers = 700;  // more buffers than have their addresses kept
+  std::string source;
+  for (int i = 0; i < kMembers; ++i) {
+    source += fmt::format("let r{}[0]: f64 = {}.5;\n", i, i % 3);
+    source += fmt::format("let r{0}[t in 1..n] = r{0}[t - 1] * 0.5 + r{1}[t - 1] * u[t];\n", i,
+                          (i + 1) % kMembers);
+  }
+  expect_agrees(source, {"r0", "r350", "r699"});
+}
+
+TEST(Long, AStepOfManyValuesWithItsGradient) {
+  std::string source = "let w: f64 = 0.5;\nlet h[0] = w;\nlet h[t in 1..n] = {\n";
+  source += "  let a0 = h[t - 1] * 0.5 + u[t];\n";
+  for (int i = 1; i < 1000; ++i) {
+    source += fmt::format("  let a{} = a{} * w + a{} * {}.5;\n", i, i - 1, i / 2, i % 2);
+    if (i % 7 == 0) source += fmt::format("  let b{0} = sin(a{0});\n", i);
+  }
+  source += "  sin(a999) + b7 + b994\n};\nlet loss = sum[t](h[t]);\nlet d = @loss / @w;\n";
+  expect_agrees(source, {"h", "loss", "d"});
+}
+
+TEST(Long, AnExpressionOfManyTerms) {
+  std::string sum = "u[i]", arms;
+  for (int i = 0; i < 3000; ++i) {
+    sum += fmt::format(" {} u[i] * {}.25", i % 2 ? "+" : "-", i % 9);
+    arms += fmt::format("if i * 7 == {} {{ {}.5 }} else ", i, i % 11);
+  }
+  expect_agrees("let y[i] = " + sum + ";\nlet z[i] = u[i] * (" + arms + "{ 0.0 });\n", {"y", "z"});
+}
+
+}  // namespace
+}  // namespace ein
