@@ -24,11 +24,11 @@ using core::ReduceOp;
 namespace {
 
 // A node as it is read: the same expression may stand inside a rule and outside.
-using Node = std::pair<ExprId, Mode>;
+using ModeNode = std::pair<ExprId, Mode>;
 
 // The operands through which a value, float, integer or boolean, reaches the result of a node. The
 // condition of an `if` is control, not a value.
-void value_children(const Module& m, Node node, const std::function<void(Node)>& f) {
+void value_children(const Module& m, ModeNode node, const std::function<void(ModeNode)>& f) {
   auto [e, mode] = node;
   if (const auto* a = core::get_if<Apply>(m, e)) {
     if (a->op == Op::Stop) return;
@@ -47,8 +47,8 @@ void value_children(const Module& m, Node node, const std::function<void(Node)>&
   }
 }
 
-struct HashNode {
-  size_t operator()(const Node& n) const {
+struct HashModeNode {
+  size_t operator()(const ModeNode& n) const {
     return std::hash<ExprId>{}(n.first) ^ static_cast<size_t>(n.second);
   }
 };
@@ -79,9 +79,9 @@ ExprId factors_but_one(Module& m, const Reduce& r) {
 
 // Reverse accumulation over one scalar expression, a DAG: the coefficient of every active read, per
 // gate under which it is read.
-class Sweep {
+class Accumulation {
  public:
-  Sweep(Module& m, Node root, DType type, const Active& active)
+  Accumulation(Module& m, ModeNode root, DType type, const Active& active)
       : m_(m), root_(root), type_(type), active_(active) {}
 
   std::vector<Term> terms;
@@ -98,17 +98,17 @@ class Sweep {
 
  private:
   // Children first; a node is live when some active read lies below it.
-  bool order(Node n) {
+  bool order(ModeNode n) {
     if (auto it = live_.find(n); it != live_.end()) return it->second;
     live_[n] = false;
     bool live = core::get_if<Access>(m_, n.first) && active_(n.first, n.second);
-    value_children(m_, n, [&](Node c) { live |= order(c); });
+    value_children(m_, n, [&](ModeNode c) { live |= order(c); });
     live_[n] = live;
     order_.push_back(n);
     return live;
   }
 
-  void push(Node n) {
+  void push(ModeNode n) {
     auto [e, mode] = n;
     const core::Expr expr = m_[e];
     std::map<ExprId, Coef> entries = std::move(entries_[n]);
@@ -148,7 +148,7 @@ class Sweep {
   // A reduction that is no family of its own, because an index around it runs over data and has no
   // closed bound: its terms with its binders.
   void inner_reduction(const Reduce& r, Mode mode, const std::map<ExprId, Coef>& entries) {
-    Sweep inner(m_, {r.body, mode}, type_, active_);
+    Accumulation inner(m_, {r.body, mode}, type_, active_);
     inner.run();
     if (inner.problem) problem = inner.problem;
     if (inner.terms.empty()) return;
@@ -205,7 +205,7 @@ class Sweep {
     return c;
   }
 
-  void give(Node n, ExprId gate, const Coef& coef) {
+  void give(ModeNode n, ExprId gate, const Coef& coef) {
     if (coef.zero || !live_[n]) return;
     auto [it, fresh] = entries_[n].try_emplace(gate, coef);
     if (!fresh) it->second = plus(m_, it->second, coef, type_);
@@ -255,12 +255,12 @@ class Sweep {
   }
 
   Module& m_;
-  Node root_;
+  ModeNode root_;
   DType type_;
   const Active& active_;
-  std::unordered_map<Node, bool, HashNode> live_;
-  std::vector<Node> order_;
-  std::unordered_map<Node, std::map<ExprId, Coef>, HashNode> entries_;
+  std::unordered_map<ModeNode, bool, HashModeNode> live_;
+  std::vector<ModeNode> order_;
+  std::unordered_map<ModeNode, std::map<ExprId, Coef>, HashModeNode> entries_;
 };
 
 bool has_active_read(const Module& m, ExprId body, Mode mode, const Active& active) {
@@ -389,7 +389,7 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
     }
     return out;
   }
-  Sweep sweep(m, {r.body, mode}, m[r.body].type, active);
+  Accumulation sweep(m, {r.body, mode}, m[r.body].type, active);
   sweep.run();
   out.problem = sweep.problem;
   if (sweep.terms.empty() || out.problem) return out;
@@ -434,8 +434,8 @@ Linear reduction_terms(Module& m, FamilyId id, const core::Clause& clause, const
 
 void for_each_value_read(const Module& m, ExprId body, Mode mode,
                          const std::function<void(ExprId, Mode)>& f) {
-  std::unordered_map<Node, bool, HashNode> seen;
-  std::function<void(Node)> visit = [&](Node n) {
+  std::unordered_map<ModeNode, bool, HashModeNode> seen;
+  std::function<void(ModeNode)> visit = [&](ModeNode n) {
     if (seen[n]) return;
     seen[n] = true;
     if (core::get_if<Access>(m, n.first)) f(n.first, n.second);
@@ -450,7 +450,7 @@ Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& 
     Reduce copy = *r;
     return reduction_terms(m, id, clause, copy, mode, active);
   }
-  Sweep sweep(m, {clause.body, mode}, tangent_type(m, id), active);
+  Accumulation sweep(m, {clause.body, mode}, tangent_type(m, id), active);
   sweep.run();
   Linear out{std::move(sweep.terms), sweep.problem};
   // Where a coefficient needs the value of the whole body, that is the family itself.
@@ -471,7 +471,7 @@ Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& 
 }
 
 Linear linearise_cell(Module& m, FamilyId id, size_t cell, Mode mode, const Active& active) {
-  Sweep sweep(m, {m[id].cells[cell], mode}, m[id].dtype, active);
+  Accumulation sweep(m, {m[id].cells[cell], mode}, m[id].dtype, active);
   sweep.run();
   return {std::move(sweep.terms), sweep.problem};
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "cli/cli.h"
 #include "runtime/show.h"
 #include "runtime/streams.h"
 
@@ -18,7 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirst = 200ms, kEvery = 100ms, kEveryLine = 1000ms;
-constexpr int kInterrupted = 130;  // 128 + SIGINT, as a shell reports it
 constexpr size_t kLongestValue = 60;
 
 // Signal handlers reach the one monitor of the process through these.

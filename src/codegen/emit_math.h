@@ -10,9 +10,12 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace ein::codegen {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 class Math;
 

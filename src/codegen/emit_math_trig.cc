@@ -10,7 +10,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "codegen/code_memory.h"
 #include "codegen/emit.h"
 #include "codegen/optimise.h"
@@ -28,11 +29,6 @@ namespace ein::codegen {
 namespace {
 
 std::atomic<uint64_t> g_count{0};
-
-double now_ms() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
-}
 
 Machine wanted(const JitOptions& wish) {
   return machine_for(wish.processor, wish.host ? *wish.host : host());

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "codegen/cache_key.h"
 #include "codegen/image.h"
 #include "codegen/jit.h"
@@ -32,11 +33,6 @@ class Native {
 };
 
 namespace {
-
-double now_ms() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
-}
 
 bool supported(DType t) { return t != DType::Str; }
 

@@ -15,10 +15,10 @@
 namespace ein::core {
 namespace {
 
-using Places = std::vector<std::vector<ExprId>>;  // the indices of every access to one family
+using Addresses = std::vector<std::vector<ExprId>>;  // the indices of every access to one family
 
 struct Reads {
-  std::unordered_map<FamilyId, Places> at;
+  std::unordered_map<FamilyId, Addresses> at;
   std::unordered_set<FamilyId> whole;              // needed by something else than an access
   std::set<std::pair<FamilyId, FamilyId>> nested;  // read, read in an index of that
 };
@@ -54,7 +54,7 @@ Reads collect(const Module& m) {
 }
 
 // Two coordinates that every read gives one index and every clause one range.
-std::optional<std::pair<size_t, size_t>> diagonal(const Family& f, const Places& reads) {
+std::optional<std::pair<size_t, size_t>> diagonal(const Family& f, const Addresses& reads) {
   for (size_t p = 0; p < f.coords.size(); ++p) {
     for (size_t q = p + 1; q < f.coords.size(); ++q) {
       auto one_range = [&](const Clause& c) {

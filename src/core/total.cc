@@ -11,7 +11,7 @@ namespace {
 
 // Walks one context (a Facts value); conditions and binders open new ones. Selections nested in
 // each other's shared arms have exponentially many contexts, so there is a budget.
-struct Walk {
+struct TotalityWalk {
   Module& m;
   const Facts& facts;
   int& budget;
@@ -24,7 +24,7 @@ struct Walk {
     if (--budget < 0) return false;
     Facts inner = facts;
     assume(m, cond, inner);
-    return Walk{m, inner, budget, overflow, {}}.holds(e);
+    return TotalityWalk{m, inner, budget, overflow, {}}.holds(e);
   }
 
   bool holds(ExprId e) {
@@ -77,15 +77,15 @@ struct Walk {
     // Binder by binder: the range of one is evaluated before the next is bound.
     inner.slots.resize(n.first);
     for (const Range& range : n.over) {
-      Walk at{m, inner, budget, overflow, {}};
+      TotalityWalk at{m, inner, budget, overflow, {}};
       if (!at.holds(range.lo) || !at.holds(range.hi)) return false;
       inner.slots.push_back(range);
     }
     if (n.gate) {
-      if (!Walk{m, inner, budget, overflow, {}}.holds(n.gate)) return false;
+      if (!TotalityWalk{m, inner, budget, overflow, {}}.holds(n.gate)) return false;
       assume(m, n.gate, inner);
     }
-    Walk body{m, inner, budget, overflow, {}};
+    TotalityWalk body{m, inner, budget, overflow, {}};
     for (const Route& r : n.routes) {
       if (!body.holds(r.to)) return false;
     }
@@ -99,7 +99,7 @@ struct Walk {
 
 bool total(Module& m, ExprId e, const Facts& facts, Overflow overflow) {
   int budget = 256;
-  return Walk{m, facts, budget, overflow, {}}.holds(e);
+  return TotalityWalk{m, facts, budget, overflow, {}}.holds(e);
 }
 
 bool may_overflow(const Module& m, const Apply& apply) {

@@ -8,7 +8,7 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kMostCells = 8;
+constexpr int64_t kMostCellsHeld = 8;
 constexpr int64_t kMostGrowth = 2;  // of the code
 
 struct Cells {
@@ -46,7 +46,7 @@ struct Cells {
       }
       for_each_block(s, [&](Block& b) { run(b); });
       auto count = n ? trips(p, *n) : std::nullopt;
-      bool few = count && *count <= kMostCells && n->axis.kind == Axis::Kind::Parallel;
+      bool few = count && *count <= kMostCellsHeld && n->axis.kind == Axis::Kind::Parallel;
       if (!few || !has_long_loop(n->body) || !asks_which(*n)) {
         out.push_back(std::move(s));
         continue;

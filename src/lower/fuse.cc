@@ -15,7 +15,7 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kMostCells = 16;
+constexpr int64_t kMostCellsFused = 16;
 constexpr size_t kMostFolds = 16;  // accumulators that stay in registers
 
 struct Fusion {
@@ -32,7 +32,7 @@ struct Fusion {
   // The cells of nested loops that hold nothing but reductions and stores; 0: something else.
   int64_t cells(const Loop& n) const {
     auto count = trips(p, n);
-    if (n.axis.kind != Axis::Kind::Parallel || !count || *count > kMostCells) return 0;
+    if (n.axis.kind != Axis::Kind::Parallel || !count || *count > kMostCellsFused) return 0;
     int64_t most = 0;
     for (const Stmt& s : n.body) {
       if (std::holds_alternative<Check>(s.node) || std::holds_alternative<Contract>(s.node))
@@ -45,7 +45,7 @@ struct Fusion {
       }
       if (long_reduction(s)) most = std::max<int64_t>(most, 1);
     }
-    return most * *count > kMostCells ? 0 : most * *count;
+    return most * *count > kMostCellsFused ? 0 : most * *count;
   }
 
   void write_out(Block& block) {

@@ -129,7 +129,7 @@ int64_t choose_segment(const Region& region, int64_t asked) {
   return std::clamp(segment, least, std::max(least, region.steps));
 }
 
-struct Planner {
+struct SegmentPlanner {
   Checkpointed out;
   const std::vector<FamilyId>& wanted;
   const std::vector<int64_t>& params;
@@ -183,7 +183,7 @@ std::string bytes_text(uint64_t bytes) {
 
 Checkpointed checkpoint(const Module& m, const std::vector<FamilyId>& wanted,
                         const std::vector<int64_t>& params, std::optional<uint64_t> budget) {
-  Planner planner{{m, {}}, wanted, params, budget};
+  SegmentPlanner planner{{m, {}}, wanted, params, budget};
   bool marked = std::any_of(m.families.begin(), m.families.end(),
                             [](const Family& f) { return f.checkpoint != 0; });
   if (!budget && !marked) return std::move(planner.out);

@@ -29,12 +29,12 @@ uint64_t slots_of(const Module& m, const Access& a) {
 }
 
 // A rectangular sum of products of two linear accesses that are in bounds everywhere.
-struct Product {
+struct TwoFactors {
   ExprId reduce, a, b;
   uint64_t binders, of_a, of_b;
 };
 
-std::optional<Product> as_product(Module& m, const Clause& clause) {
+std::optional<TwoFactors> as_product(Module& m, const Clause& clause) {
   const auto* found = get_if<Reduce>(m, clause.body);
   if (!found || found->op != ReduceOp::Sum || found->gate || !found->routes.empty()) return {};
   const Reduce r = *found;
@@ -43,7 +43,7 @@ std::optional<Product> as_product(Module& m, const Clause& clause) {
   if (type != DType::F32 && type != DType::F64) return {};
   const auto* product = get_if<Apply>(m, r.body);
   if (!product || product->op != Op::Mul) return {};
-  Product out{clause.body, product->args[0], product->args[1], 0, 0, 0};
+  TwoFactors out{clause.body, product->args[0], product->args[1], 0, 0, 0};
   for (size_t i = 0; i < r.over.size(); ++i) {
     if (m[r.over[i].lo].free != 0 || m[r.over[i].hi].free != 0) return {};
     out.binders |= uint64_t{1} << (r.first + i);

@@ -246,7 +246,7 @@ struct Isolation : Operands {
 };
 
 // Rectangular, of floats that are added as they are.
-bool eligible(const Module& m, const Reduce& r) {
+bool is_rectangular(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   if (r.op != ReduceOp::Sum || !r.routes.empty()) return false;
   if (type != DType::F32 && type != DType::F64) return false;
@@ -345,7 +345,7 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around,
   });
   for (const auto& [e, facts, places] : found) {
     const Reduce r = std::get<Reduce>(m[e].node);
-    if (!eligible(m, r) || is_small(m, clause, r)) continue;
+    if (!is_rectangular(m, r) || is_small(m, clause, r)) continue;
     bool anywhere = total(m, e, top, Overflow::Wraps);
     Facts ranges = anywhere || places > 1 ? top : narrowed(m, top, facts);
     if (!anywhere && !total(m, e, ranges, Overflow::Wraps)) continue;

@@ -42,7 +42,7 @@ struct Candidate {
 
 // What one group may hold. A longer one is a function that takes the optimiser longer than in
 // proportion, and forming it looks at all its members for each one that joins.
-constexpr size_t kMaxMembers = 64, kMaxNodes = 1024;
+constexpr size_t kMaxMembers = 64, kMaxGroupNodes = 1024;
 
 struct Level {
   Plan& plan;
@@ -191,7 +191,7 @@ struct Level {
     if (members[group].size() >= kMaxMembers) return false;
     size_t nodes = candidates[step].nodes;
     for (uint32_t s : members[group]) nodes += candidates[s].nodes;
-    return nodes <= kMaxNodes;
+    return nodes <= kMaxGroupNodes;
   }
 
   // Does anything outside the group that the step needs need the group? Yes, too, when that takes

@@ -24,7 +24,7 @@ constexpr uint64_t kTrivial = 8;  // operations that may be repeated at every re
 // Nodes in what one clause may become, and in what is looked at to find out. Every step here walks
 // the bodies it is about, so a chain of definitions that all became one expression would take time
 // in the square of its length; beyond this much there is little left to gain.
-constexpr size_t kMaxNodes = 512;
+constexpr size_t kMaxInlinedNodes = 512;
 
 // One read of the candidate, in one context.
 struct Use {
@@ -96,12 +96,12 @@ struct Readers {
   // much of it is looked at on behalf of all that it reads. What was written long stays long.
   bool small(FamilyId candidate) {
     size_t own = nodes[candidate];
-    if (own > kMaxNodes) return false;
+    if (own > kMaxInlinedNodes) return false;
     const std::set<FamilyId>& by = of[candidate];
     return std::all_of(by.begin(), by.end(), [&](FamilyId reader) {
       size_t now = nodes[reader], written = at_first.try_emplace(reader, now).first->second;
-      return now + own <= std::max(kMaxNodes, 2 * written) &&
-             looked_at[reader] + now <= 64 * kMaxNodes + 8 * written;
+      return now + own <= std::max(kMaxInlinedNodes, 2 * written) &&
+             looked_at[reader] + now <= 64 * kMaxInlinedNodes + 8 * written;
     });
   }
   void look_at(FamilyId candidate) {

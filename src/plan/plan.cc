@@ -10,6 +10,7 @@
 #include "core/merge.h"
 #include "core/rewrite.h"
 #include "plan/contractions.h"
+#include "plan/operands.h"
 #include "plan/precision.h"
 #include "plan/rows.h"
 #include "plan/scan.h"
@@ -28,8 +29,6 @@ uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
 constexpr uint32_t kScatterLanes = 16;
 constexpr int64_t kChunkWork = 1 << 17;  // some tens of microseconds
-
-uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
 
 // Loops over an extent known to be short don't fill a vector.
 bool short_range(const Module& m, const Range& r, uint32_t lanes) {

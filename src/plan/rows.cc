@@ -44,7 +44,7 @@ bool stays_in_row(const Module& m, FamilyId id, const std::set<FamilyId>& member
 bool runs_by_rows(Module& m, const Sequence& q) {
   std::set<FamilyId> members;
   for (const auto& member : q.members) members.insert(member.family);
-  bool plain = std::all_of(q.body.begin(), q.body.end(), [&](const Step& s) {
+  bool plain = std::all_of(q.body.begin(), q.body.end(), [&](const core::Step& s) {
     const auto* c = std::get_if<Compute>(&s);
     return c && members.contains(c->family);
   });

@@ -9,31 +9,30 @@
 #include "core/rewrite.h"
 #include "core/total.h"
 #include "plan/cost.h"
+#include "plan/operands.h"
 
 namespace ein::plan {
 namespace {
 
 using namespace core;
 
-constexpr int64_t kShort = 8;        // an extent that loops are written out for
+constexpr int64_t kShortExtent = 8;  // an extent that loops are written out for
 constexpr int64_t kMostWork = 1024;  // all short extents multiplied
-
-uint64_t bit(uint32_t slot) { return uint64_t{1} << slot; }
 
 std::optional<int64_t> short_extent(const Module& m, const Range& r) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
-  if (!lo || !hi || *hi <= *lo || *hi - *lo > kShort) return std::nullopt;
+  if (!lo || !hi || *hi <= *lo || *hi - *lo > kShortExtent) return std::nullopt;
   return *hi - *lo;
 }
 
 // Reductions without conditions or addresses, of floats that are added as they are.
-bool eligible(const Module& m, const Reduce& r) {
+bool is_bare_sum(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   return r.op == ReduceOp::Sum && !r.gate && r.routes.empty() &&
          (type == DType::F32 || type == DType::F64);
 }
 
-struct Term {
+struct ShortTerm {
   Product product;
   uint64_t slots = 0;
   // Where something was summed that may have no cells: what it is multiplied by counts only where
@@ -48,14 +47,14 @@ struct Splitter {
   DType type;
   Span span;
   const Facts& facts;
-  std::vector<Term> terms = {};
+  std::vector<ShortTerm> terms = {};
 
   uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
 
   // The multiplications of summing this binder now, per combination of everything that is long.
   int64_t cost(size_t binder) const {
     uint64_t slots = 0;
-    for (const Term& t : terms) {
+    for (const ShortTerm& t : terms) {
       if (t.slots & bit(slot_at(binder))) slots |= t.slots;
     }
     int64_t out = 1;
@@ -86,9 +85,9 @@ struct Splitter {
     return out;
   }
 
-  static size_t factors(const Term& t) { return t.product.num.size() + t.product.den.size(); }
+  static size_t factors(const ShortTerm& t) { return t.product.num.size() + t.product.den.size(); }
 
-  static void absorb(Term& into, const Term& t) {
+  static void absorb(ShortTerm& into, const ShortTerm& t) {
     const Product& p = t.product;
     into.product.num.insert(into.product.num.end(), p.num.begin(), p.num.end());
     into.product.den.insert(into.product.den.end(), p.den.begin(), p.den.end());
@@ -96,7 +95,7 @@ struct Splitter {
     into.slots |= t.slots;
   }
 
-  ExprId value(const Term& t) {
+  ExprId value(const ShortTerm& t) {
     ExprId product = from_product(m, t.product, type);
     return factors(t) > 1 ? gated(m, all_of(m, t.conds), product) : product;
   }
@@ -104,7 +103,7 @@ struct Splitter {
   // Sums over one binder the product of all terms that have it.
   void sum_out(size_t binder) {
     const uint64_t own = bit(slot_at(binder));
-    Term both;
+    ShortTerm both;
     auto take = [&](auto&& wanted) {
       for (size_t i = 0; i < terms.size();) {
         if (!wanted(terms[i])) {
@@ -115,12 +114,12 @@ struct Splitter {
         terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
       }
     };
-    take([&](const Term& t) { return (t.slots & own) != 0; });
+    take([&](const ShortTerm& t) { return (t.slots & own) != 0; });
     // Which steps have cells depends on the step: nothing can be said outside, so nothing stays
     // there.
     auto depends = [&](ExprId cond) { return (m[cond].free & own) != 0; };
     if (std::any_of(both.conds.begin(), both.conds.end(), depends)) {
-      take([](const Term&) { return true; });
+      take([](const ShortTerm&) { return true; });
     }
     ExprId body = value(both);
     // Binders stand above all slots until the whole is put together.
@@ -130,7 +129,7 @@ struct Splitter {
     with[slot_at(binder)] = slot(m, above);
     inner.body = substitute(m, body, with, above + 1);
     ExprId sum = reduce(m, inner, span);
-    Term out{{false, {sum}, {}}, m[sum].free, std::move(both.conds)};
+    ShortTerm out{{false, {sum}, {}}, m[sum].free, std::move(both.conds)};
     std::erase_if(out.conds, depends);
     if (ExprId cells = has_cells(m, inner.over, around(binder))) out.conds.push_back(cells);
     terms.push_back(std::move(out));
@@ -140,7 +139,7 @@ struct Splitter {
   ExprId run() {
     Product p = as_product(m, r.body);
     auto add = [&](ExprId e, bool below) {
-      Term t;
+      ShortTerm t;
       (below ? t.product.den : t.product.num).push_back(e);
       t.slots = m[e].free;
       terms.push_back(std::move(t));
@@ -148,7 +147,7 @@ struct Splitter {
     for (ExprId e : p.num) add(e, false);
     for (ExprId e : p.den) add(e, true);
     uint64_t mentioned = 0, everywhere = ~uint64_t{0};
-    for (const Term& t : terms) mentioned |= t.slots, everywhere &= t.slots;
+    for (const ShortTerm& t : terms) mentioned |= t.slots, everywhere &= t.slots;
     for (const Range& range : r.over) mentioned |= m[range.lo].free | m[range.hi].free;
     std::vector<size_t> left;
     bool splits = false;
@@ -170,8 +169,8 @@ struct Splitter {
       sum_out(*next);
       left.erase(next);
     }
-    Term all;
-    for (const Term& t : terms) absorb(all, t);
+    ShortTerm all;
+    for (const ShortTerm& t : terms) absorb(all, t);
     ExprId out = value(all);
     if (p.negative) out = apply(m, Op::Neg, {out});
     return substitute(m, out, std::vector<ExprId>(above), r.first);
@@ -207,7 +206,7 @@ void split_in(Module& m, FamilyId id, size_t number) {
   const auto rank = static_cast<uint32_t>(clause.box.size());
   auto visit = [&](ExprId e) {
     const auto* found = get_if<Reduce>(m, e);
-    if (!found || !eligible(m, *found) || !is_small(m, clause, *found)) return e;
+    if (!found || !is_bare_sum(m, *found) || !is_small(m, clause, *found)) return e;
     const Reduce r = *found;
     if (r.over.size() == 1 && short_extent(m, r.over[0])) {
       ExprId terms = without_zeros(m, r);

@@ -16,8 +16,8 @@ namespace {
 
 using namespace core;
 
-using Place = std::pair<FamilyId, uint32_t>;  // a coordinate of a family
-using Places = std::set<Place>;
+using Coordinate = std::pair<FamilyId, uint32_t>;  // a coordinate of a family
+using Coordinates = std::set<Coordinate>;
 
 bool is_whole(const Module& m, const Family& f, uint32_t q) {
   return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
@@ -26,7 +26,7 @@ bool is_whole(const Module& m, const Family& f, uint32_t q) {
 }
 
 // Without the coordinate the cells are computed even where it has extent 0.
-bool surely_has_cells(Module& m, const Place& p, const Facts& facts) {
+bool surely_has_cells(Module& m, const Coordinate& p, const Facts& facts) {
   return proves_lt(m, int_lit(m, 0), m[p.first].coords[p.second].extent, facts);
 }
 
@@ -39,9 +39,9 @@ bool is_total(Module& m, FamilyId id) {
 
 struct Finder {
   Module& m;
-  Places open = {};                                 // all that may still be dropped
-  std::map<Place, std::vector<Place>> handed = {};  // to a coordinate, from these
-  std::vector<Place> needed = {};                   // for more than to be handed on
+  Coordinates open = {};                                      // all that may still be dropped
+  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // to a coordinate, from these
+  std::vector<Coordinate> needed = {};                        // for more than to be handed on
 
   void note_uses(FamilyId id) {
     const Family& f = m[id];
@@ -95,16 +95,16 @@ struct Finder {
         if (is_whole(m, f, q)) open.insert({id, q});
       }
     }
-    std::erase_if(open, [&](const Place& p) { return keep.contains(p.first); });
+    std::erase_if(open, [&](const Coordinate& p) { return keep.contains(p.first); });
     for (uint32_t i = 0; i < m.families.size() && !open.empty(); ++i) check_reads(FamilyId(i));
     std::set<FamilyId> owners;
-    for (const Place& p : open) owners.insert(p.first);
+    for (const Coordinate& p : open) owners.insert(p.first);
     for (FamilyId id : owners) note_uses(id);
     for (const auto& [to, from] : handed) {
       if (!open.contains(to)) needed.insert(needed.end(), from.begin(), from.end());
     }
     while (!needed.empty()) {
-      Place p = needed.back();
+      Coordinate p = needed.back();
       needed.pop_back();
       if (open.erase(p) == 0) continue;
       if (auto it = handed.find(p); it != handed.end()) {
@@ -114,9 +114,9 @@ struct Finder {
   }
 };
 
-void drop(Module& m, const Places& places) {
+void drop(Module& m, const Coordinates& places) {
   std::map<FamilyId, std::vector<uint32_t>> by_family;  // the coordinates that go, ascending
-  for (const Place& p : places) by_family[p.first].push_back(p.second);
+  for (const Coordinate& p : places) by_family[p.first].push_back(p.second);
   auto without = [](auto& list, const std::vector<uint32_t>& gone) {
     for (size_t i = gone.size(); i-- > 0;) list.erase(list.begin() + gone[i]);
   };
@@ -175,7 +175,7 @@ void drop_unused_coordinates(Module& m, const std::vector<FamilyId>& wanted) {
     Module without = m;
     drop(without, finder.open);
     again = false;
-    for (const Place& p : finder.open) {
+    for (const Coordinate& p : finder.open) {
       if (surely_has_cells(m, p, facts) || is_total(without, p.first)) continue;
       again |= keep.insert(p.first).second;
     }

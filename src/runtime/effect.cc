@@ -8,12 +8,12 @@
 namespace ein {
 namespace {
 
-using Value = std::function<const Tensor&(uint32_t)>;
+using ValueOf = std::function<const Tensor&(uint32_t)>;
 
 // The text of an effect. Every value is asked for once: some of those who answer keep each answer.
 class Line {
  public:
-  Line(const Effect& e, const Value& value) : pieces_(e.pieces) {
+  Line(const Effect& e, const ValueOf& value) : pieces_(e.pieces) {
     for (const Effect::Piece& p : pieces_) {
       tensors_.push_back(p.value == Effect::kNoValue ? nullptr : &value(p.value));
     }
@@ -89,7 +89,7 @@ class Line {
   std::string out_;
 };
 
-std::string line_of(const Effect& e, const Value& value) { return Line(e, value).text(); }
+std::string line_of(const Effect& e, const ValueOf& value) { return Line(e, value).text(); }
 
 bool holds(const Tensor& t) {
   for (int64_t i = 0; i < t.size(); ++i) {
@@ -100,7 +100,7 @@ bool holds(const Tensor& t) {
 
 }  // namespace
 
-std::optional<RuntimeError> perform(const Effect& e, const Value& value,
+std::optional<RuntimeError> perform(const Effect& e, const ValueOf& value,
                                     const std::function<void(const std::string&)>& write) {
   switch (e.kind) {
     case Effect::Kind::Print: write(line_of(e, value) + "\n"); return std::nullopt;

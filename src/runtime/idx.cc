@@ -7,12 +7,12 @@
 namespace ein {
 namespace {
 
-struct Known {
+struct IdxType {
   unsigned char code;
   DType dtype;
 };
-constexpr Known kTypes[] = {{0x08, DType::U8},  {0x09, DType::I8},  {0x0b, DType::I16},
-                            {0x0c, DType::I32}, {0x0d, DType::F32}, {0x0e, DType::F64}};
+constexpr IdxType kIdxTypes[] = {{0x08, DType::U8},  {0x09, DType::I8},  {0x0b, DType::I16},
+                                 {0x0c, DType::I32}, {0x0d, DType::F32}, {0x0e, DType::F64}};
 
 }  // namespace
 
@@ -25,8 +25,8 @@ IdxHeader read_idx_header(Source& in) {
   }
   if (start[0] != 0 || start[1] != 0) throw Malformed{"it is not an IDX file"};
   IdxHeader h;
-  const Known* type = nullptr;
-  for (const Known& k : kTypes) {
+  const IdxType* type = nullptr;
+  for (const IdxType& k : kIdxTypes) {
     if (k.code == start[2]) type = &k;
   }
   if (!type) {
@@ -62,7 +62,7 @@ Tensor read_idx_data(Source& in, const IdxHeader& h) {
 }
 
 std::string idx_problem(DType dtype) {
-  for (const Known& k : kTypes) {
+  for (const IdxType& k : kIdxTypes) {
     if (k.dtype == dtype) return "";
   }
   return fmt::format("an IDX file holds u8, i8, i16, i32, f32 or f64, the value is {}",
@@ -72,7 +72,7 @@ std::string idx_problem(DType dtype) {
 std::string idx_bytes(const Tensor& t) {
   if (std::string why = idx_problem(t.dtype()); !why.empty()) throw Malformed{why};
   std::string out(2, '\0');
-  for (const Known& k : kTypes) {
+  for (const IdxType& k : kIdxTypes) {
     if (k.dtype == t.dtype()) out += static_cast<char>(k.code);
   }
   out += static_cast<char>(t.rank());

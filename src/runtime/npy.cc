@@ -10,17 +10,17 @@
 namespace ein {
 namespace {
 
-constexpr size_t kLongestHeader = 1 << 20;
+constexpr size_t kLongestNpyHeader = 1 << 20;
 constexpr size_t kMostExtents = 64;
 
-struct Known {
+struct NpyType {
   const char* kind;  // without the byte order
   DType dtype;
 };
-constexpr Known kTypes[] = {{"b1", DType::Bool}, {"i1", DType::I8},  {"u1", DType::U8},
-                            {"i2", DType::I16},  {"i4", DType::I32}, {"i8", DType::I64},
-                            {"f2", DType::F16},  {"f4", DType::F32}, {"f8", DType::F64},
-                            {"V2", DType::BF16}};
+constexpr NpyType kNpyTypes[] = {{"b1", DType::Bool}, {"i1", DType::I8},  {"u1", DType::U8},
+                                 {"i2", DType::I16},  {"i4", DType::I32}, {"i8", DType::I64},
+                                 {"f2", DType::F16},  {"f4", DType::F32}, {"f8", DType::F64},
+                                 {"V2", DType::BF16}};
 
 // The header is a Python dict literal with three keys, in any order.
 class HeaderParser {
@@ -100,7 +100,7 @@ class HeaderParser {
     std::string kind = descr.size() > 1 ? descr.substr(1) : "";
     if (kind.starts_with('O')) throw Malformed{"its elements are Python objects"};
     if (descr.empty() || std::string("<>|=").find(descr[0]) == std::string::npos) bad();
-    for (const Known& k : kTypes) {
+    for (const NpyType& k : kNpyTypes) {
       if (kind != k.kind) continue;
       out_.dtype = k.dtype;
       out_.swapped = descr[0] == '>' && size_of(k.dtype) > 1;
@@ -193,7 +193,7 @@ NpyHeader read_npy_header(Source& in) {
     in.read(start + 10, 2);
     length = little_at<uint32_t>(start + 8);
   }
-  if (length > kLongestHeader) throw Malformed{"its header is not an npy header"};
+  if (length > kLongestNpyHeader) throw Malformed{"its header is not an npy header"};
   if (length > in.left()) throw Malformed{"it is truncated inside its header"};
   std::string dict(length, ' ');
   in.read(dict.data(), length);
@@ -222,9 +222,9 @@ Tensor read_npy_data(Source& in, const NpyHeader& h) {
 }
 
 std::string npy_header(const Tensor& t) {
-  const Known* type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                   [&](auto& k) { return k.dtype == t.dtype(); });
-  if (type == std::end(kTypes)) {
+  const NpyType* type = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes),
+                                     [&](auto& k) { return k.dtype == t.dtype(); });
+  if (type == std::end(kNpyTypes)) {
     throw Malformed{fmt::format("npy has no element type for {}", name_of(t.dtype()))};
   }
   bool ordered = size_of(t.dtype()) > 1 && t.dtype() != DType::BF16;

@@ -8,7 +8,7 @@
 namespace ein {
 namespace {
 
-constexpr uint64_t kLongestHeader = 1 << 16;  // comments may be long
+constexpr uint64_t kLongestPnmHeader = 1 << 16;  // comments may be long
 constexpr int64_t kMostSamples = 255;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -63,7 +63,7 @@ int64_t scaled(int64_t sample, int64_t white) {
 }  // namespace
 
 PnmHeader read_pnm_header(const InFile& file) {
-  std::string text(static_cast<size_t>(std::min(file.size(), kLongestHeader)), '\0');
+  std::string text(static_cast<size_t>(std::min(file.size(), kLongestPnmHeader)), '\0');
   file.read_at(0, text.data(), text.size());
   if (text.size() < 2 || text[0] != 'P' || text[1] < '1' || text[1] > '7') {
     throw Malformed{"it is not a PGM or PPM image"};

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLongestHeader = 100'000'000;  // as in the format's own reader
-constexpr std::pair<const char*, DType> kTypes[] = {
+constexpr uint64_t kLongestTensorHeader = 100'000'000;  // as in the format's own reader
+constexpr std::pair<const char*, DType> kTensorTypes[] = {
     {"BOOL", DType::Bool}, {"I8", DType::I8},   {"U8", DType::U8},   {"I16", DType::I16},
     {"I32", DType::I32},   {"I64", DType::I64}, {"F16", DType::F16}, {"BF16", DType::BF16},
     {"F32", DType::F32},   {"F64", DType::F64}};
@@ -39,7 +39,7 @@ SafeEntry entry(const std::string& name, const json& j, uint64_t begin, uint64_t
   SafeEntry out;
   out.name = name;
   out.type = j["dtype"].get<std::string>();
-  for (auto [text, dtype] : kTypes) {
+  for (auto [text, dtype] : kTensorTypes) {
     if (out.type == text) out.dtype = dtype;
   }
   for (const json& n : j["shape"]) out.shape.push_back(count(n, name));
@@ -101,7 +101,7 @@ std::vector<SafeEntry> safetensors_entries(const InFile& file) {
   if (file.size() < 8) throw Malformed{"it is not a safetensors file"};
   file.read_at(0, start, 8);
   auto length = little_at<uint64_t>(start);
-  if (length > kLongestHeader) bad("it is too long");
+  if (length > kLongestTensorHeader) bad("it is too long");
   if (length > file.size() - 8) throw Malformed{"it is truncated inside its header"};
   std::string text(length, ' ');
   file.read_at(8, text.data(), length);
@@ -122,7 +122,7 @@ std::string safetensors_header(const std::vector<NamedTensor>& tensors) {
   uint64_t at = 0;
   for (const NamedTensor& t : tensors) {
     const char* type = nullptr;
-    for (auto [text, dtype] : kTypes) {
+    for (auto [text, dtype] : kTensorTypes) {
       if (dtype == t.tensor->dtype()) type = text;
     }
     if (!type) {

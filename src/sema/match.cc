@@ -54,7 +54,7 @@ std::string key_of(const Sema& s, TreeId e, const Value& subject) {
   return fmt::format("{}", minus && v != 0 ? -v : v);
 }
 
-struct Reader {
+struct PatternReader {
   Sema& s;
   Env& env;
   Arm& arm;
@@ -298,7 +298,7 @@ void not_exhaustive(Sema& s, const ast::Match& n, const std::string& witness, co
 
 // Reads pattern and guard; false after an error.
 bool read_arm(Sema& s, Env& env, const ast::MatchArm& tree, const Value& subject, Arm& arm) {
-  Reader reader{s, env, arm};
+  PatternReader reader{s, env, arm};
   if (!reader.read(tree.pattern, subject, arm.pattern)) return false;
   if (!tree.guard) return true;
   size_t conds = env.conds.size();

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Program {
+struct LawProgram {
   std::string source;
   core::Inputs inputs;
   std::vector<std::string> values, gradients;
@@ -64,11 +64,11 @@ Tensor repeated(const json& cells, DType type, const std::vector<int64_t>& large
   return t;
 }
 
-Program read(const std::filesystem::path& path, bool large) {
+LawProgram read(const std::filesystem::path& path, bool large) {
   std::ifstream in(path);
   std::stringstream s;
   s << in.rdbuf();
-  Program p{s.str(), {}, {}, {}};
+  LawProgram p{s.str(), {}, {}, {}};
   const std::map<std::string, DType> types{
       {"f64", DType::F64}, {"i32", DType::I32}, {"i64", DType::I64}, {"bool", DType::Bool}};
   std::regex input(R"(//! in (\w+) = (.*) : (\w+)(\[[\d, ]*\])?)"),
@@ -91,7 +91,7 @@ Program read(const std::filesystem::path& path, bool large) {
 struct Cost {
   uint64_t value, all;
 };
-std::optional<Cost> cost(const Program& p) {
+std::optional<Cost> cost(const LawProgram& p) {
   fuzz::Subject subject;
   EXPECT_EQ(fuzz::compile_source(p.source, subject), "");
   core::Module& m = subject.compiled.module;
@@ -111,7 +111,7 @@ TEST(Laws, EveryGradientOfTheBookCostsAtMostFourValues) {
     std::string name = entry.path().stem();
     // The exact derivative of `prod` has two recurrences where the value has one reduction.
     if (name.compare(0, 5, "seed_") != 0 || name == "seed_000_product") continue;
-    Program p = read(entry.path(), true);
+    LawProgram p = read(entry.path(), true);
     if (p.gradients.empty()) continue;
     std::optional<Cost> c = cost(p);
     if (!c) c = cost(p = read(entry.path(), false));

@@ -4,7 +4,7 @@
 namespace ein::test {
 namespace {
 
-const std::string kSoftmax =
+const std::string kSoftmaxCall =
     "fn softmax[j](x: [f32; ..left, j, ..right]) -> [f32; ..left, j, ..right] {"
     "  let e[..left, j, ..right] = exp(x[..left, j, ..right]);"
     "  e[..left, j, ..right] / sum[j](e[..left, j, ..right])"
@@ -18,7 +18,7 @@ std::string help_of(const std::string& source) {
 }
 
 TEST(SemaCoordErrors, Grounding) {
-  const std::string raw = kSoftmax + "let raw = [[0.0, 1.0], [1.0, 2.0]];";
+  const std::string raw = kSoftmaxCall + "let raw = [[0.0, 1.0], [1.0, 2.0]];";
   expect_only(
       raw + "let p = softmax[c](raw);", "E0311",
       "coordinate `c` is not grounded: argument `x` of `softmax` has no coordinate of that name",
@@ -28,24 +28,24 @@ TEST(SemaCoordErrors, Grounding) {
   expect_only(
       "fn f[j](x: [f32; ..l, j]) -> [f32; ..l] { sum[j](x) } let raw = [1.0]; let p = f[c](raw);",
       "E0311", "coordinate `c` is not grounded", "c");
-  expect_only(kSoftmax + "let p = softmax[clas](x);", "E0305",
+  expect_only(kSoftmaxCall + "let p = softmax[clas](x);", "E0305",
               "argument `x` of `softmax` has no coordinate `clas`", "clas");
-  EXPECT_NE(help_of(kSoftmax + "let p = softmax[clas](x);").find("did you mean `class`?"),
+  EXPECT_NE(help_of(kSoftmaxCall + "let p = softmax[clas](x);").find("did you mean `class`?"),
             std::string::npos);
-  expect_only(kSoftmax + "let p = softmax[class](x[b, class]);", "E0303",
+  expect_only(kSoftmaxCall + "let p = softmax[class](x[b, class]);", "E0303",
               "index `b` is neither on the left nor reduced", "softmax[class](x[b, class])");
 }
 
 TEST(SemaCoordErrors, Brackets) {
-  expect_only(kSoftmax + "let p = softmax[b, class](x);", "E0312",
+  expect_only(kSoftmaxCall + "let p = softmax[b, class](x);", "E0312",
               "`softmax` takes 1 coordinate in brackets, not 2", "b, class");
-  expect_only(kSoftmax + "let p = softmax(x);", "E0312",
+  expect_only(kSoftmaxCall + "let p = softmax(x);", "E0312",
               "`softmax` takes 1 coordinate in brackets, not 0", "softmax(x)");
-  expect_only(kSoftmax + "let p = softmax[(b, class)](x);", "E0312",
+  expect_only(kSoftmaxCall + "let p = softmax[(b, class)](x);", "E0312",
               "a group stands for the single coordinate `j` of `softmax`", "(b, class)");
-  expect_only(kSoftmax + "let p = softmax[class in 0..2](x);", "E0312",
+  expect_only(kSoftmaxCall + "let p = softmax[class in 0..2](x);", "E0312",
               "`softmax` takes coordinates, not ranges", "0..2");
-  expect_only(kSoftmax + "fn g(x) { x } let p = g[class](x);", "E0312",
+  expect_only(kSoftmaxCall + "fn g(x) { x } let p = g[class](x);", "E0312",
               "`g` takes no coordinates in brackets", "g[class](x)");
   expect_only(
       "fn f[i, j](x: [f32; ..l, i, j]) -> [f32; ..l] { sum[i, j](x) } let x: [f32; a, b];"
@@ -99,11 +99,11 @@ TEST(SemaCoordErrors, Packs) {
 }
 
 TEST(SemaCoordErrors, GatesThroughCalls) {
-  expect_only(kSoftmax +
+  expect_only(kSoftmaxCall +
                   "fn d[j](x: [f32; ..l, j]) -> [f32; ..l, j] { x[..l, j] - x[..l, 0] }"
                   "let p[b, class] = d[class](x[b, class]) where ok[b, class];",
               "E0316", "it reads the gated coordinate at an offset or through data", "where");
-  expect_only(kSoftmax +
+  expect_only(kSoftmaxCall +
                   "fn sz[j](x: [f32; ..l, j]) -> [f32; ..l] {"
                   "  sum[j](x[..l, j]) / (extent(j) as f32) }"
                   "let p[b] = sz[class](x[b, class]) where ok[b, class];",
