@@ -31,7 +31,7 @@ TEST(Long, AStepOfManyValuesWithItsGradient) {
   std::string source = "let w: f64 = 0.5;\nlet h[0] = w;\nlet h[t in 1..n] = {\n";
   source += "  let a0 = h[t - 1] * 0.5 + u[t];\n";
   for (int i = 1; i < 1000; ++i) {
-    source += fmt::format("  let a{} = a{} * w + a{} * {}.5;\n", i, i - 1, i / 2, i % 2);
+    source += fmt::format("  let a{} = a{} * w + a{} * 0.{};\n", i, i - 1, i / 2, 1 + i % 3);
     if (i % 7 == 0) source += fmt::format("  let b{0} = sin(a{0});\n", i);
   }
   source += "  sin(a999) + b7 + b994\n};\nlet loss = sum[t](h[t]);\nlet d = @loss / @w;\n";
