@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/build.h"
+#include "core/normal.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "core/total.h"
@@ -505,6 +506,7 @@ void solve_gates(Module& m, FamilyId id) {
 }
 
 void solve_gates(Module& m) {
+  isolate_range_ends(m);
   for (uint32_t i = 0; i < m.families.size(); ++i) solve_gates(m, FamilyId(i));
 }
 

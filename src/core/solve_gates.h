@@ -1,10 +1,12 @@
 // Solves gates in Core, after sema and after autodiff, so that no gated reduction costs more than
 // the cells that pass its gate:
 //
-//   sum[oh, kh](g[oh] * w[kh] where oh + kh == ih)   →  sum[kh](g[ih - kh] * w[kh] where 0 <= ih -
-//   kh < OH) sum[oh, kh](… where 2*oh + kh == ih)             →  by residue class: kh := 2*q + ih %
-//   2, oh := ih / 2 - q sum[k](g[k] where idx[k] == r), r a coordinate   →  a route: one pass over
-//   k, adding to address idx[k]
+//   sum[oh, kh](g[oh] * w[kh] where oh + kh == ih)
+//     →  sum[kh](g[ih - kh] * w[kh] where 0 <= ih - kh < OH)
+//   sum[oh, kh](… where 2*oh + kh == ih)
+//     →  by residue class: kh := 2*q + ih % 2, oh := ih / 2 - q
+//   sum[k](g[k] where idx[k] == r), r a coordinate
+//     →  a route: one pass over k, adding to address idx[k]
 //
 // An equality eliminates the first binder (in binder order) it can: that is the one the transpose
 // of an access adds for the output coordinate, so a convolution's gradient reads `ih - kh`.
@@ -17,6 +19,7 @@
 
 namespace ein::core {
 
+// All families, after reductions in the ends of ranges have got names (normal.h).
 void solve_gates(Module& m);
 void solve_gates(Module& m, FamilyId family);
 

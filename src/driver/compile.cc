@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/groups.h"
-#include "core/normal.h"
 #include "core/print.h"
 #include "core/solve_gates.h"
 #include "core/verify.h"
@@ -145,7 +144,6 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
     core::Module m =
         sema::elaborate_test(out.program, *test, found, options.files, options.inputs, &shared);
     if (!found.has_errors()) {
-      core::isolate_range_ends(m);
       core::solve_gates(m);
       m = autodiff::differentiate(std::move(m), found, options.direction);
     }
@@ -207,7 +205,6 @@ Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& optio
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
   m = pipeline.core("solve-gates", diags, [&] {
-    core::isolate_range_ends(m);
     core::solve_gates(m);
     return std::move(m);
   });

@@ -16,7 +16,7 @@ from test_cli import Cli  # noqa: E402
 
 PROGRAM = """let x: [f64; n];
 let h[0] = 1.0;
-let h[t in 1..50] = h[t - 1] * 0.5 + x[t % 2];
+let h[t in 1..20] = h[t - 1] * 0.5 + x[t % 2];
 let loss = sum[t](h[t] ** 2.0);
 let g = @loss / @x;
 print("loss {loss:.6f}");
