@@ -94,7 +94,7 @@ class Differential {
     };
     Linear linear = m_[f].kind == Family::Kind::Table
                         ? linearise_cell(m_, f, index, mode_of(f), active)
-                        : linearise(m_, f, index, mode_of(f), active);
+                        : linearise(m_, f, index, mode_of(f), active, true);
     if (linear.problem && !problem) problem = linear.problem;
     std::vector<Part> out;
     for (auto t = linear.terms.rbegin(); t != linear.terms.rend() && !problem; ++t) {

@@ -43,6 +43,9 @@ class Differentiator {
         rules_(has_rules(m)) {}
 
   void run() {
+    for (const auto& [id, list] : requests_.all()) {
+      for (const Asked& a : list) asked_.insert(den_of(a));
+    }
     while (!requests_.empty()) {
       // In order, each as soon as nothing blocks it; those that were blocked get another turn.
       bool progress = false;
@@ -99,8 +102,8 @@ class Differentiator {
   // Expands the first request in a family whose path is free of other requests, with all that one
   // sweep serves.
   bool expand_one(FamilyId id) {
-    // By a denominator outside of the recurrence a derivative runs along all steps, unless that needs
-    // itself: then the denominator is one of the step.
+    // By a denominator outside of the recurrence a derivative runs along all steps, unless that
+    // needs itself: then the denominator is one of the step.
     for (bool outside : {false, true}) {
       outside_ = outside;
       if (expand_first(id)) return true;
@@ -180,7 +183,11 @@ class Differentiator {
 
   // For one request alone.
   Sweep sweep_for(const Asked& a, Order& order, bool& stuck) const {
-    return {{a.request.num}, {den_of(a)}, shared_steps(m_, order, a, outside_, stuck), tangents()};
+    return {{a.request.num},
+            {den_of(a)},
+            shared_steps(m_, order, a, outside_, stuck),
+            tangents(),
+            asked_};
   }
 
   bool goes_forward(const Asked& a, const Sweep& sweep) const {
@@ -226,7 +233,8 @@ class Differentiator {
     auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
       bool stuck = false;
       sweep.tangents = tangents();
-      if (!sweep.local.empty()) sweep.local = shared_steps(m_, *find_order(m_, {a}), a, outside_, stuck);
+      if (!sweep.local.empty())
+        sweep.local = shared_steps(m_, *find_order(m_, {a}), a, outside_, stuck);
     };
     for (FamilyId f : cone(m_, sweep)) {
       to_normal_form(m_, f);
@@ -380,8 +388,9 @@ class Differentiator {
   Record* record_;  // may be null
   Contractions contractions_;
   Requests requests_;
-  bool rules_;  // some function has a rule
-  bool outside_ = false;  // denominators outside of a recurrence may be locals of its steps
+  bool rules_;                // some function has a rule
+  std::set<FamilyId> asked_;  // denominators of all requests
+  bool outside_ = false;      // denominators outside of a recurrence may be locals of its steps
   std::set<FamilyId> touched_;
   std::set<FamilyId> changed_;  // their requests may stand elsewhere now
   std::set<FamilyId> by_data_;  // numerators whose value reads the path at addresses that are data

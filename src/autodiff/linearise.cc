@@ -37,6 +37,9 @@ void value_children(const Module& m, ModeNode node, const std::function<void(Mod
       return;
     }
     if (a->op == Op::Tangent) mode = Mode::Value;
+    // An index that becomes a value is control, even where it is read: `k as f64` at a winner k.
+    bool index = a->op == Op::Cast && m[a->args[0]].type == DType::I64 && is_float(m[e].type);
+    if (index && !core::get_if<Access>(m, a->args[0]) && !is_rule(m, a->args[0])) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f({a->args[k], mode});
   } else if (const auto* r = core::get_if<Reduce>(m, e)) {
     f({r->body, mode});
@@ -444,7 +447,8 @@ void for_each_value_read(const Module& m, ExprId body, Mode mode,
   visit({body, mode});
 }
 
-Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& active) {
+Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& active,
+                 bool reuse) {
   const core::Clause clause = m[id].clauses[index];
   if (const auto* r = core::get_if<Reduce>(m, clause.body)) {
     Reduce copy = *r;
@@ -453,6 +457,7 @@ Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& 
   Accumulation sweep(m, {clause.body, mode}, tangent_type(m, id), active);
   sweep.run();
   Linear out{std::move(sweep.terms), sweep.problem};
+  if (!reuse) return out;
   // Where a coefficient needs the value of the whole body, that is the family itself.
   std::vector<ExprId> here;
   for (uint32_t k = 0; k < m[id].rank(); ++k) here.push_back(core::slot(m, k));
@@ -461,11 +466,11 @@ Linear linearise(Module& m, FamilyId id, size_t index, Mode mode, const Active& 
         value_under(m, is_rule(m, clause.body) ? rule_value(m, clause.body) : clause.body, t.gate);
     if (!core::get_if<Apply>(m, whole)) continue;
     ExprId self = core::access(m, id, here);
-    auto reuse = [&](ExprId e) {
+    auto by_name = [&](ExprId e) {
       return e ? core::rewrite(m, e, [&](ExprId x) { return x == whole ? self : x; }) : e;
     };
-    t.coef.num = reuse(t.coef.num);
-    t.coef.den = reuse(t.coef.den);
+    t.coef.num = by_name(t.coef.num);
+    t.coef.den = by_name(t.coef.den);
   }
   return out;
 }

@@ -52,7 +52,9 @@ struct Linear {
 };
 
 // May add a generated argmax family to the module (for max and min).
-Linear linearise(Module& m, core::FamilyId family, size_t clause, Mode mode, const Active& active);
+// `reuse`: a coefficient may read the family's own value instead of computing it again.
+Linear linearise(Module& m, core::FamilyId family, size_t clause, Mode mode, const Active& active,
+                 bool reuse);
 // The same for one cell of a table.
 Linear linearise_cell(Module& m, core::FamilyId family, size_t cell, Mode mode,
                       const Active& active);

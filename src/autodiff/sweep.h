@@ -22,6 +22,9 @@ struct Sweep {
   std::set<core::FamilyId> nums, dens;
   Positions local;                    // empty: nothing is shared
   std::set<core::FamilyId> tangents;  // tangent_families: read as parts of a rule
+  // Denominators of some request. The derivative of y does not depend on the binding y: of
+  // `y = exp(x)` it is `exp(x)` there, and `y` only where nobody can tell.
+  std::set<core::FamilyId> asked = {};
 
   Mode mode(core::FamilyId family) const {
     return tangents.contains(family) ? Mode::Rule : Mode::Value;

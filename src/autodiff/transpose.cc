@@ -159,8 +159,8 @@ class Transposer {
       const auto* a = get_if<Apply>(m_, c);
       return a && a->op == Op::Eq && (m_[c].free & ~found) != 0;
     });
-    // An address that is data may name a later step where the gate fails, and then no order would be
-    // legal; and what is read in one condition may rely on those before it.
+    // An address that is data may name a later step where the gate fails, and then no order would
+    // be legal; and what is read in one condition may rely on those before it.
     auto reads = [&](ExprId e) { return reads_values(m_, e); };
     Facts ranges;
     ranges.entry = entry_facts(m_);

@@ -446,8 +446,9 @@ class Walk {
 
   int holding(int parent, ExprId cond) {
     // Selections nested in each other's shared arms have exponentially many contexts; knowing less
-    // is always sound.
-    if (contexts_.size() >= kMaxContexts) return parent;
+    // is always sound, as long as it is known that there is more.
+    if (contexts_.size() >= kMaxContexts)
+      return under(parent, {}, [](Facts& facts) { facts.guarded = true; });
     return under(parent, cond, [&](Facts& facts) { assume(m_, cond, facts); });
   }
 

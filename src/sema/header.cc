@@ -146,44 +146,56 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
     bool literal;
     Span span;
   };
-  std::optional<End> best;
+  std::vector<End> ends;
   for (const auto& out : d.outs) {
     if (!out || out->bad || p >= out->box.size()) continue;
     bool literal = p < out->left.size() && !out->left[p].index;
     if (literal && ranges_only) continue;
     End end{resolve(s, out->box[p].hi), literal, out->site->span};
-    if (has_unsolved(s, end.hi)) continue;
-    if (!best) {
-      best = end;
-      continue;
-    }
-    core::Facts facts = entry_facts(s);
-    if (core::proves_le(s.m, end.hi, best->hi, facts)) continue;
-    if (core::proves_le(s.m, best->hi, end.hi, facts)) {
+    if (!has_unsolved(s, end.hi)) ends.push_back(end);
+  }
+  if (ends.empty()) return true;
+  const core::Facts facts = entry_facts(s);
+  // One that is known to be the last decides, even where others cannot be compared.
+  auto at_most = [&](const End& a, const End& b) {
+    return core::proves_le(s.m, a.hi, b.hi, facts);
+  };
+  const End* last = &ends[0];
+  for (const End& end : ends) {
+    if (at_most(*last, end)) last = &end;
+  }
+  if (std::all_of(ends.begin(), ends.end(), [&](const End& end) { return at_most(end, *last); })) {
+    extent = last->hi;
+    return true;
+  }
+  End best = ends[0];
+  for (End end : ends) {
+    if (at_most(end, best)) continue;
+    if (at_most(best, end)) {
       best = end;
       continue;
     }
     auto constant = [&](const End& e) {
       return e.literal || core::const_int(s.m, e.hi).has_value();
     };
-    if (!constant(end) && !constant(*best)) {
+    if (!constant(end) && !constant(best)) {
       s.diags
           .error(Code::E0403,
                  fmt::format("clauses of {} end at {} and {}, which cannot be compared",
-                             quoted(d.name.symbol), show(s, best->hi), show(s, end.hi)))
+                             quoted(d.name.symbol), show(s, best.hi), show(s, end.hi)))
           .primary(end.span, "ends at " + show(s, end.hi))
-          .label(best->span, "ends at " + show(s, best->hi));
+          .label(best.span, "ends at " + show(s, best.hi));
       return false;
     }
-    if (constant(*best)) std::swap(*best, end);
+    if (constant(best)) std::swap(best, end);
     constrain(
-        s, core::apply(s.m, core::Op::Le, {end.hi, best->hi}),
+        s, core::apply(s.m, core::Op::Le, {end.hi, best.hi}),
         fmt::format("{} has a clause that reaches {}, so {} must be at least {}",
                     quoted(d.name.symbol), show(s, core::sub(s.m, end.hi, core::int_lit(s.m, 1))),
-                    show(s, best->hi), show(s, end.hi)),
-        end.span, best->span);
+                    show(s, best.hi), show(s, end.hi)),
+        end.span, best.span);
   }
-  if (best) extent = best->hi;
+  extent = best.hi;
   return true;
 }
 
