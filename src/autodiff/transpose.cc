@@ -107,7 +107,7 @@ class Transposer {
   // What `in` adds to the adjoint of `id`; as_seed: with the reader's adjoint being the numerator's
   // own seed (one where the addresses agree) instead of a family.
   Contribution contribution(FamilyId id, const Incoming& in, bool as_seed) {
-    const Family reader = m_[in.reader];
+    const Family& reader = m_[in.reader];  // not a copy: it may be a long table
     auto front = static_cast<uint32_t>(carried_.size());
     uint32_t first = front + m_[id].rank();
     auto inner = static_cast<uint32_t>(in.term.over.size());

@@ -255,7 +255,7 @@ void isolate_range_ends(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
       for (bool again = true; again;) {
-        const Family family = m[FamilyId(i)];
+        const Family& family = m[FamilyId(i)];  // not a copy, as below
         ExprId body = family.clauses[c].body;
         if (!has_reducing_range(m, body)) break;
         auto named = named_ends(m, family, family.clauses[c]);

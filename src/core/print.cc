@@ -37,7 +37,10 @@ struct Text {
   Strength strength;
 };
 
-std::string at_least(const Text& t, Strength s) { return t.strength >= s ? t.s : "(" + t.s + ")"; }
+// By value: a sum of thousands of terms is one text that grows, not a copy for each of them.
+std::string at_least(Text t, Strength s) {
+  return t.strength >= s ? std::move(t.s) : "(" + std::move(t.s) + ")";
+}
 
 std::string float_text(double v, DType type) {
   if (std::isnan(v)) return "(0.0 / 0.0)";
