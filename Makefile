@@ -28,7 +28,7 @@ demo: configure
 
 # ctest prints the seconds of every suite.
 test: build
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 # How fast `ein check` is, in lines per second; measures, asserts nothing.
 bench-check: build
@@ -63,7 +63,7 @@ oracle: build
 check-asan: setup
 	@test -f $(BUILD)-asan/build.ninja || cmake -S . -B $(BUILD)-asan -G Ninja -DEIN_SANITIZE=ON
 	cmake --build $(BUILD)-asan -j $(JOBS)
-	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error
+	ctest --test-dir $(BUILD)-asan -j $(JOBS) --output-on-failure --no-tests=error
 
 # The pages of docs/library, from the doc comments of stdlib/.
 reference: build
