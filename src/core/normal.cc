@@ -131,6 +131,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
     at.push_back(sub(m, slot(m, n), start));
     starts.push_back(start);
     hi = sub(m, hi, start);
+    if (const_int(m, hi).value_or(0) < 0) hi = int_lit(m, 0);  // the range runs backwards: no cells
     f.coords.push_back({n < names.size() ? names[n] : Symbol{}, hi});
     box.push_back({int_lit(m, 0), hi});
   }
