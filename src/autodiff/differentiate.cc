@@ -187,7 +187,7 @@ class Differentiator {
             {den_of(a)},
             shared_steps(m_, order, a, outside_, stuck),
             tangents(),
-            asked_};
+            &asked_};
   }
 
   bool goes_forward(const Asked& a, const Sweep& sweep) const {

@@ -23,9 +23,10 @@ struct Sweep {
   Positions local;                    // empty: nothing is shared
   std::set<core::FamilyId> tangents;  // tangent_families: read as parts of a rule
   // Denominators of some request. The derivative of y does not depend on the binding y: of
-  // `y = exp(x)` it is `exp(x)` there, and `y` only where nobody can tell.
-  std::set<core::FamilyId> asked = {};
+  // `y = exp(x)` it is `exp(x)` there, and `y` only where nobody can tell. Shared by all sweeps.
+  const std::set<core::FamilyId>* asked = nullptr;
 
+  bool is_asked(core::FamilyId family) const { return asked && asked->contains(family); }
   Mode mode(core::FamilyId family) const {
     return tangents.contains(family) ? Mode::Rule : Mode::Value;
   }

@@ -28,6 +28,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include "codegen/long_blocks.h"
+#include "codegen/long_functions.h"
 
 namespace ein::codegen {
 
@@ -79,6 +80,7 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   run(first);
   if (split_long_blocks(mod)) functions.clear();
   run(passes);
+  if (split_long_functions(mod)) functions.clear();
 }
 
 }  // namespace ein::codegen

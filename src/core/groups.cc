@@ -127,6 +127,7 @@ class Scheduler {
   // The steps for all families. What holds around a read is worked out only inside groups.
   bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out) {
     return order(families, edges, out, [&](const std::set<FamilyId>& members) {
+      tries_ = kTries;
       Graph inner;
       for (FamilyId f : members) collect(m_, f, members, inner);
       return inner;
@@ -198,18 +199,59 @@ class Scheduler {
   bool sequence(const std::vector<FamilyId>& component, const Graph& inner,
                 std::vector<Step>& out) {
     const Touching touching = reads_of(inner);
-    std::vector<FamilyId> connected = connect(component, touching);
     for (bool downward : {false, true}) {
-      if (locked(component) && locked(component)->downward != downward) continue;
-      Positions positions;
-      bool found = assign(connected, 0, touching, downward, positions, [&] {
-        return try_positions(component, inner, downward, positions, out);
-      });
-      if (found) return true;
+      const Lock* lock = locked(component);
+      if (lock && lock->downward != downward) continue;
+      auto extend = [&](Positions positions) {
+        std::vector<FamilyId> first;
+        for (const auto& [f, p] : positions) first.push_back(f);
+        const std::vector<FamilyId> connected = connect(component, touching, first);
+        return assign(connected, 0, touching, downward, positions, [&] {
+          return try_positions(component, inner, downward, positions, out);
+        });
+      };
+      if (from_carried_reads(component, inner, downward, extend)) return true;
+      // Families that only wish to run in step may have no read that is carried.
+      if (lock && extend({})) return true;
     }
     if (!cycle) {
       cycle = Cycle{component, {}};
       for (const Read& r : inner) cycle->reads.push_back(r.node);
+    }
+    return false;
+  }
+
+  // Tries `extend` from the two coordinates of every read that is carried along them, outer
+  // coordinates of the reader first. Some read must be carried, or there is no progress; starting
+  // anywhere else, families with several coordinates that no read moves along would be tried in
+  // exponentially many ways.
+  template <class Extend>
+  bool from_carried_reads(const std::vector<FamilyId>& component, const Graph& inner, bool downward,
+                          const Extend& extend) {
+    uint32_t rank = 0;
+    for (FamilyId f : component) rank = std::max(rank, m_[f].rank());
+    std::set<Positions> tried;
+    auto from = [&](const Read& r, uint32_t p, bool by_constant) {
+      for (uint32_t q : candidates(r.read)) {
+        if ((r.reader == r.read && p != q) || !may_run_along(r.read, q)) continue;
+        Positions positions{{r.reader, p}, {r.read, q}};
+        if (by_constant != is_constant(r, positions) || !carried(r, positions, downward, 1)) {
+          continue;
+        }
+        if (tried.insert(positions).second && extend(std::move(positions))) return true;
+      }
+      return false;
+    };
+    for (bool by_constant : {true, false}) {
+      for (bool single : {false, true}) {  // along a coordinate with one address nothing is gained
+        for (uint32_t p = 0; p < rank; ++p) {
+          for (const Read& r : inner) {
+            if (tries_ < 0) return false;
+            if (p >= m_[r.reader].rank() || single != has_one_address(r.reader, p)) continue;
+            if (may_run_along(r.reader, p) && from(r, p, by_constant)) return true;
+          }
+        }
+      }
     }
     return false;
   }
@@ -237,15 +279,16 @@ class Scheduler {
     return ok;
   }
 
-  // Members in an order in which each shares a read with an earlier one where there is any
-  // (families in lockstep may share none), so that a wrong choice of coordinate is noticed at once.
+  // Members, `first` ahead, in an order in which each shares a read with an earlier one where there
+  // is any (families in lockstep may share none), so that a wrong choice of coordinate is noticed at
+  // once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component,
-                                       const Touching& touching) {
-    std::vector<FamilyId> order;
-    std::set<FamilyId> in;
+                                       const Touching& touching,
+                                       const std::vector<FamilyId>& first) {
+    std::vector<FamilyId> order = first;
+    std::set<FamilyId> in(first.begin(), first.end());
     size_t i = 0;
-    for (FamilyId next : component) {
-      if (in.insert(next).second) order.push_back(next);
+    auto add_neighbours = [&] {
       for (; i < order.size(); ++i) {
         auto reads = touching.find(order[i]);
         if (reads == touching.end()) continue;
@@ -254,8 +297,17 @@ class Scheduler {
           if (in.insert(other).second) order.push_back(other);
         }
       }
+    };
+    add_neighbours();
+    for (FamilyId next : component) {
+      if (in.insert(next).second) order.push_back(next);
+      add_neighbours();
     }
     return order;
+  }
+
+  bool has_one_address(FamilyId f, uint32_t p) const {
+    return const_int(m_, m_[f].coords[p].extent) == 1;
   }
 
   // The coordinates of a family, those with one address last: no read goes back along them, so that
@@ -264,49 +316,71 @@ class Scheduler {
     std::vector<uint32_t> out;
     for (bool single : {false, true}) {
       for (uint32_t p = 0; p < m_[f].rank(); ++p) {
-        if ((const_int(m_, m_[f].coords[p].extent) == 1) == single) out.push_back(p);
+        if (has_one_address(f, p) == single) out.push_back(p);
       }
     }
     return out;
   }
 
+  bool may_run_along(FamilyId f, uint32_t p) {
+    const Lock* lock = locked({f});
+    return !fixed_[f].contains(p) && (!lock || lock->position == p);
+  }
+
+  // Extends `positions` to `order[i]` and all that follow it. Coordinates that move by constants come
+  // first: `t` reads `i` in order too where `t` is 1 and `i` below 2, and such accidents are many.
   bool assign(const std::vector<FamilyId>& order, size_t i, const Touching& touching, bool downward,
               Positions& positions, const std::function<bool()>& done) {
     if (i == order.size()) return --tries_ >= 0 && done();
     FamilyId f = order[i];
-    const Lock* lock = locked({f});
-    for (uint32_t p : candidates(f)) {
-      if (tries_ < 0) return false;
-      if (fixed_[f].contains(p) || (lock && lock->position != p)) continue;
-      positions[f] = p;
+    auto all_reads = [&](auto&& holds) {
       auto reads = touching.find(f);
-      bool legal = reads == touching.end() ||
-                   std::all_of(reads->second.begin(), reads->second.end(), [&](const Read* r) {
-                     if (!positions.contains(r->reader) || !positions.contains(r->read))
-                       return true;
-                     return carried(*r, positions, downward, 0);
-                   });
-      if (legal && assign(order, i + 1, touching, downward, positions, done)) return true;
-      positions.erase(f);
+      return reads == touching.end() ||
+             std::all_of(reads->second.begin(), reads->second.end(), [&](const Read* r) {
+               return !positions.contains(r->reader) || !positions.contains(r->read) || holds(*r);
+             });
+    };
+    auto go_on = [&] {
+      return all_reads([&](const Read& r) { return carried(r, positions, downward, 0); }) &&
+             assign(order, i + 1, touching, downward, positions, done);
+    };
+    if (positions.contains(f)) return go_on();
+    for (bool by_constants : {true, false}) {
+      for (uint32_t p : candidates(f)) {
+        if (tries_ < 0) return false;
+        if (!may_run_along(f, p)) continue;
+        positions[f] = p;
+        bool constants = all_reads([&](const Read& r) { return is_constant(r, positions); });
+        if (constants == by_constants && go_on()) return true;
+        positions.erase(f);
+      }
     }
     return false;
   }
 
-  // The read lies at least `by` steps before its reader.
-  bool carried(const Read& r, const Positions& positions, bool downward, int64_t by) {
+  ExprId distance(const Read& r, const Positions& positions, bool downward) {
     ExprId here = slot(m_, positions.at(r.reader));
     ExprId there = r.at[positions.at(r.read)];
-    ExprId distance = downward ? sub(m_, there, here) : sub(m_, here, there);
-    return proves_le(m_, int_lit(m_, by), distance, r.facts);
+    return downward ? sub(m_, there, here) : sub(m_, here, there);
+  }
+
+  bool is_constant(const Read& r, const Positions& positions) {
+    return const_int(m_, distance(r, positions, false)).has_value();
+  }
+
+  // The read lies at least `by` steps before its reader.
+  bool carried(const Read& r, const Positions& positions, bool downward, int64_t by) {
+    return proves_le(m_, int_lit(m_, by), distance(r, positions, downward), r.facts);
   }
 
   Module& m_;
   std::map<FamilyId, std::set<uint32_t>> fixed_;
   std::map<FamilyId, Lock> locked_;
-  // Ways to run that are still looked at. Where a legal one exists it is among the first, because
-  // wrong coordinates are noticed early; where coordinates have one address each, nothing is ever
-  // noticed, and there are exponentially many ways to fail.
-  int tries_ = 256;
+  // Ways to run a group that are still looked at. Where a legal one exists it is among the first,
+  // because wrong coordinates are noticed early; where coordinates have one address each, nothing is
+  // ever noticed, and there are exponentially many ways to fail.
+  static constexpr int kTries = 256;
+  int tries_ = kTries;
 };
 
 void add_families(const std::vector<Step>& steps, std::vector<FamilyId>& out) {
