@@ -19,6 +19,10 @@ void CodeMemory::reserveAllocationSpace(uintptr_t code, llvm::Align, uintptr_t c
   // A page is more than any section's alignment; LLVM's sizes hold the padding between sections.
   uintptr_t page = llvm::sys::Process::getPageSizeEstimate();
   auto pages = [&](uintptr_t size) { return (size + page - 1) / page * page; };
+  // LLVM does not announce what a call of `memset` or `memcpy` takes: a stub that is aligned after
+  // the code, and an address among the data.
+  code += page;
+  data += page;
   std::error_code failed;
   block_ = Memory::allocateMappedMemory(pages(code) + pages(constants) + pages(data), nullptr,
                                         Memory::MF_READ | Memory::MF_WRITE, failed);

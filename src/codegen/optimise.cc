@@ -18,6 +18,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/PassManager.h>
@@ -27,10 +28,39 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <vector>
+
 #include "codegen/long_blocks.h"
 #include "codegen/long_functions.h"
 
 namespace ein::codegen {
+namespace {
+
+// Choices between halves, as choices between their bits. Of `if x > 0 { x } else { 0 }` in halves
+// the code generator makes a call of the C library's `fmaxf`, which is not there and does not say
+// which zero it gives.
+void choose_halves_by_bits(llvm::Module& mod) {
+  std::vector<llvm::SelectInst*> choices;
+  for (llvm::Function& f : mod) {
+    for (llvm::BasicBlock& block : f) {
+      for (llvm::Instruction& i : block) {
+        auto* choice = llvm::dyn_cast<llvm::SelectInst>(&i);
+        if (choice && choice->getType()->getScalarType()->isHalfTy()) choices.push_back(choice);
+      }
+    }
+  }
+  for (llvm::SelectInst* choice : choices) {
+    llvm::IRBuilder<> b(choice);
+    llvm::Type* bits = choice->getType()->getWithNewType(b.getInt16Ty());
+    llvm::Value* chosen =
+        b.CreateSelect(choice->getCondition(), b.CreateBitCast(choice->getTrueValue(), bits),
+                       b.CreateBitCast(choice->getFalseValue(), bits));
+    choice->replaceAllUsesWith(b.CreateBitCast(chosen, choice->getType()));
+    choice->eraseFromParent();
+  }
+}
+
+}  // namespace
 
 void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   llvm::FunctionAnalysisManager functions;
@@ -80,6 +110,7 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
   run(first);
   if (split_long_blocks(mod)) functions.clear();
   run(passes);
+  choose_halves_by_bits(mod);
   if (split_long_functions(mod)) functions.clear();
 }
 

@@ -102,10 +102,16 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   bool below = false;
   if (facts.guarded) {
     // Under a condition only a read that is wrong wherever it happens is an error. Proofs do not
-    // see through a division, and `t / 2 >= 1` may keep it from ever happening.
+    // see through a division, and `t / 2 >= 1` may keep it from ever happening; so may a range whose
+    // ends are data.
+    auto of_data = [&](const core::Range& r) {
+      return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));
+    };
     if (std::any_of(facts.holds.begin(), facts.holds.end(),
-                    [&](CoreId cond) { return divides(s, cond); }))
+                    [&](CoreId cond) { return divides(s, cond); }) ||
+        std::any_of(facts.slots.begin(), facts.slots.end(), of_data)) {
       return;
+    }
     below = core::proves_lt(s.m, e, zero, facts);
     if (below) why = "it is always below 0";
     if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";

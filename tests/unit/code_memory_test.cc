@@ -26,5 +26,14 @@ TEST(CodeMemory, SectionsLieTogether) {
   EXPECT_EQ(code[0] + second[0] + data[0], 4);
 }
 
+// Stubs of calls and their addresses are not in what LLVM announces.
+TEST(CodeMemory, SectionsMayBeALittleLarger) {
+  CodeMemory memory;
+  llvm::Align align(16);
+  memory.reserveAllocationSpace(65536, align, 0, align, 0, align);
+  EXPECT_NE(memory.allocateCodeSection(65536 + 15, 16, 0, ".text"), nullptr);
+  EXPECT_NE(memory.allocateDataSection(8, 8, 1, ".got", false), nullptr);
+}
+
 }  // namespace
 }  // namespace ein
