@@ -9,7 +9,9 @@ nothing cached. The table has one line for each kind and route: the largest n, i
 the exponents e of time ~ n^e and memory ~ n^e, fitted over the last factor of four in n, after what an empty program
 needs has been taken off. The lines of kinds that ask for derivatives are marked `@`. A time is the least of
 `--repeat` runs, of more where they are short: other work on the machine only ever adds to it. An exponent is left out
-where a program of the largest size is too quick to tell.
+where a program of the largest size is too quick to tell. On a machine that is busy, or whose caches the longer programs
+leave, times say little: with `--instructions` the "seconds" are thousands of millions of instructions, counted by
+valgrind, 50 times slower and the same every time.
 
 The exit status is 1 when time grows with an exponent above `--limit`, when a program is refused, or when 200 layers
 with all their gradients take more than 4 s natively. A kind above the limit is measured once more before it counts,
@@ -20,6 +22,7 @@ import argparse
 import json
 import math
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -385,6 +388,17 @@ ROUTES = {
 }
 
 
+def count(ein, route, path):
+    """Instructions of one run, in thousands of millions; its message when it failed."""
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", ein, *ROUTES[route], path]
+    ran = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+                         env=dict(os.environ, EINLANG_CACHE="off"))
+    found = re.search(r"Collected : ([0-9]+)", ran.stderr)
+    if ran.returncode != 0 or not found:
+        return None, f"status {ran.returncode}: {ran.stderr[-200:]}"
+    return (int(found.group(1)) / 1e9, 0.0), ""
+
+
 def measure(ein, route, path, limit):
     """CPU seconds and peak memory in MiB of one run; its message when it failed."""
     env = dict(os.environ, EINLANG_CACHE="off")
@@ -405,7 +419,9 @@ def measure(ein, route, path, limit):
 
 
 def least(ein, route, path, limit, repeat):
-    """The least CPU time of several runs, the memory of the last."""
+    """The least CPU time of several runs, the memory of the last; with no repeats the instructions of one."""
+    if repeat == 0:
+        return count(ein, route, path)
     best, spent = None, 0.0
     for i in range(5 * repeat):
         found, note = measure(ein, route, path, limit)
@@ -468,8 +484,11 @@ def main():
     parser.add_argument("--most", type=int, default=20000)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1.2)
+    parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--json")
     args = parser.parse_args()
+    if args.instructions:
+        args.repeat = 0
     report, wrong = [], []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.ein")
@@ -481,7 +500,7 @@ def main():
 
         write(["print(1);"])
         routes = args.routes.split(",")
-        base = {r: least(args.ein, r, path, math.ceil(10 * args.seconds), 5)[0] for r in {*routes, "check", "test"}}
+        base = {r: least(args.ein, r, path, math.ceil(10 * args.seconds), 5 if args.repeat else 0)[0] for r in {*routes, "check", "test"}}
         print(f"{'kind':18} @ {'route':7} {'n':>6} {'seconds':>8} {'MiB':>7}  time  memory")
         for kind in KINDS:
             if not any(word == kind or (word.endswith("*") and word[:-1] in kind) or not word
@@ -492,7 +511,7 @@ def main():
                     continue
                 found = grow(args, kind, route, base, write)
                 above = lambda r: r["time"] is not None and r["time"] > args.limit
-                if above(found) and not found["note"]:
+                if above(found) and not found["note"] and args.repeat:
                     again = grow(args, kind, route, base, write)
                     if again["time"] is not None and again["time"] < found["time"]:
                         found = again
@@ -502,7 +521,7 @@ def main():
                     wrong.append(f"{kind}, {route}: time grows with exponent {found['time']:.2f}")
                 print(line(found), flush=True)
                 report.append(found)
-        if not args.k and "native" in routes:
+        if not args.k and "native" in routes and args.repeat:
             found, note = least(args.ein, "native", write(layers(200)), 60, 3)
             print(f"200 layers with gradients, natively: {found[0]:.2f} s" if found else note)
             if not found or found[0] > 4.0:

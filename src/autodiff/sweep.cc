@@ -125,8 +125,7 @@ std::vector<LinearClause> linear_clauses(Module& m, const Sweep& sweep,
     out.push_back({std::move(box), std::move(linear.terms)});
   };
   for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-    take(linearise(m, id, c, sweep.mode(id), active, !sweep.is_asked(id)),
-         m[id].clauses[c].box);
+    take(linearise(m, id, c, sweep.mode(id), active, !sweep.is_asked(id)), m[id].clauses[c].box);
   }
   for (size_t c = 0; c < m[id].cells.size(); ++c) {
     std::vector<Range> cell;

@@ -206,9 +206,8 @@ class Scheduler {
         std::vector<FamilyId> first;
         for (const auto& [f, p] : positions) first.push_back(f);
         const std::vector<FamilyId> connected = connect(component, touching, first);
-        return assign(connected, 0, touching, downward, positions, [&] {
-          return try_positions(component, inner, downward, positions, out);
-        });
+        return assign(connected, 0, touching, downward, positions,
+                      [&] { return try_positions(component, inner, downward, positions, out); });
       };
       if (from_carried_reads(component, inner, downward, extend)) return true;
       // Families that only wish to run in step may have no read that is carried.
@@ -280,8 +279,8 @@ class Scheduler {
   }
 
   // Members, `first` ahead, in an order in which each shares a read with an earlier one where there
-  // is any (families in lockstep may share none), so that a wrong choice of coordinate is noticed at
-  // once.
+  // is any (families in lockstep may share none), so that a wrong choice of coordinate is noticed
+  // at once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component,
                                        const Touching& touching,
                                        const std::vector<FamilyId>& first) {
@@ -327,8 +326,9 @@ class Scheduler {
     return !fixed_[f].contains(p) && (!lock || lock->position == p);
   }
 
-  // Extends `positions` to `order[i]` and all that follow it. Coordinates that move by constants come
-  // first: `t` reads `i` in order too where `t` is 1 and `i` below 2, and such accidents are many.
+  // Extends `positions` to `order[i]` and all that follow it. Coordinates that move by constants
+  // come first: `t` reads `i` in order too where `t` is 1 and `i` below 2, and such accidents are
+  // many.
   bool assign(const std::vector<FamilyId>& order, size_t i, const Touching& touching, bool downward,
               Positions& positions, const std::function<bool()>& done) {
     if (i == order.size()) return --tries_ >= 0 && done();
@@ -377,8 +377,8 @@ class Scheduler {
   std::map<FamilyId, std::set<uint32_t>> fixed_;
   std::map<FamilyId, Lock> locked_;
   // Ways to run a group that are still looked at. Where a legal one exists it is among the first,
-  // because wrong coordinates are noticed early; where coordinates have one address each, nothing is
-  // ever noticed, and there are exponentially many ways to fail.
+  // because wrong coordinates are noticed early; where coordinates have one address each, nothing
+  // is ever noticed, and there are exponentially many ways to fail.
   static constexpr int kTries = 256;
   int tries_ = kTries;
 };

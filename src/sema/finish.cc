@@ -81,7 +81,8 @@ bool divides(const Sema& s, CoreId e) {
   return found;
 }
 
-// A condition that fails once the numbers that have names are put in: `if n >= 0` after `let n = -1;`.
+// A condition that fails once the numbers that have names are put in: `if n >= 0` after `let n =
+// -1;`.
 bool cannot_hold(Sema& s, CoreId cond) {
   auto number = [&](CoreId e) {
     const auto* read = core::get_if<core::Access>(s.m, e);
@@ -102,8 +103,8 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   bool below = false;
   if (facts.guarded) {
     // Under a condition only a read that is wrong wherever it happens is an error. Proofs do not
-    // see through a division, and `t / 2 >= 1` may keep it from ever happening; so may a range whose
-    // ends are data.
+    // see through a division, and `t / 2 >= 1` may keep it from ever happening; so may a range
+    // whose ends are data.
     auto of_data = [&](const core::Range& r) {
       return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));
     };

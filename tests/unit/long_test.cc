@@ -51,7 +51,8 @@ TEST(Long, ACellOfManySums) {
   std::string sum = "u[i]", nested = "u[i]";
   for (int i = 0; i < 300; ++i) {
     sum += fmt::format(" {} sum[j](u[j] * {}.25 * u[i] + u[i])", i % 2 ? "+" : "-", i % 9);
-    nested += fmt::format(" + {}.5 * sum[j](sin(u[j]) * max[k](u[k] * u[j] - {}.0 * u[i]))", i % 7, i);
+    nested +=
+        fmt::format(" + {}.5 * sum[j](sin(u[j]) * max[k](u[k] * u[j] - {}.0 * u[i]))", i % 7, i);
   }
   expect_agrees("let y[i] = " + sum + ";\nlet z[i] = " + nested + ";\n", {"y", "z"});
 }
