@@ -164,12 +164,12 @@ CoreId as_extent(Sema& s, CoreId e) {
       }
       return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
     }
-    // `let m = n + 1;` stands for what it is made of.
+    // `let m = n + 1;` stands for what it is made of; a reduction is computed once, where it stands.
     if (d.recurrent || d.outs.size() != 1 || !d.outs[0] || d.outs[0]->gate) return e;
     const Value& v = d.outs[0]->body;
     if (v.kind != Value::Kind::Data || !d.outs[0]->box.empty()) return e;
     CoreId index = as_index(s, d.scope->env, v, {});
-    return index ? as_extent(s, index) : e;
+    return index && !core::has_reduce(s.m, index) ? as_extent(s, index) : e;
   }
   if (x.type != DType::I64) return e;
   bool arithmetic = std::holds_alternative<core::Affine>(x.node);
