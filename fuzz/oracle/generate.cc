@@ -63,6 +63,7 @@ const std::vector<std::string>& class_names() {
                                                  "if",
                                                  "inferred range",
                                                  "selection",
+                                                 "range to a winner",
                                                  "gated selection",
                                                  "whole value",
                                                  "gradient",

@@ -141,6 +141,19 @@ void Generator::selection() {
   std::vector<Node> address;
   for (const Index& i : at) address.push_back(variable(i.var));
   Node chosen = oracle::read(id, address, Type::Int);
+  if (chance(30) && allowed("range to a winner")) {  // none where there is no winner
+    if (at.empty()) at = left(0, 1);
+    Index j = new_index("k", k.extent);
+    Scope below = scope_of(at);
+    below.bind(j);
+    bool product = chance(30) && allowed("prod");
+    Node out = reduce(product ? Reduction::Prod : Reduction::Sum,
+                      {{j.var, integer(0), plus(chosen, chance(70) ? 1 : 0)}}, grounded(below, j));
+    drew("range to a winner");
+    int v = define(fresh("v"), Type::Float, extents_of(at));
+    clause(v, slots_of(at), out);
+    return add_value(v, extents_of(at));
+  }
   std::vector<const Value*> fits;
   for (const Value& v : floats_)
     if (v.extents.size() == 1 && v.extents[0] == k.extent) fits.push_back(&v);
