@@ -344,13 +344,20 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
     }
     before[last] = core::add(m, before[last], core::int_lit(m, step));
     ExprId there = core::substitute_slot(m, with[r.first], last, before[last]);
-    std::vector<ExprId> inside{step < 0 ? core::apply(m, Op::Ge, {there, range.lo})
-                                        : core::apply(m, Op::Lt, {there, range.hi})};
+    ExprId first = core::apply(m, Op::Ge, {there, range.lo});
+    ExprId end = core::apply(m, Op::Lt, {there, range.hi});
+    std::vector<ExprId> inside{step < 0 ? first : end};
     // A range that depends on other indices or on data may end beyond the cells that there are.
     ExprId cell = step < 0 ? core::apply(m, Op::Ge, {before[last], core::int_lit(m, 0)})
                            : core::apply(m, Op::Lt, {before[last], f.coords[last].extent});
     inside.insert(inside.begin(), cell);
     if (inside[0] == inside[1]) inside.pop_back();
+    // Cells beyond the other end are read by nobody, but their factors may be infinite (the maximum
+    // of nothing), and the adjoint of such a cell is 0 · inf.
+    ExprId other = step < 0 ? end : first;
+    core::Facts here = core::clause_facts(m, c);
+    for (ExprId cond : inside) core::assume(m, cond, here);
+    if (!core::proves(m, other, here)) inside.push_back(other);
     f.clauses.clear();
     FamilyId self = m.families.add(f);
     ExprId next = core::mul(m, core::access(m, self, before), core::access(m, factors, before));

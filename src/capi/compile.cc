@@ -2,7 +2,6 @@
 #include "driver/compile.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/deep_stack.h"
 #include "base/render.h"
 #include "capi/handles.h"
 #include "driver/build.h"
@@ -22,30 +22,6 @@ namespace ein::capi {
 namespace {
 
 using core::FamilyId;
-
-// The compiler walks expressions with the stack, and a derivative may be as deep as the program is
-// long; the caller's thread may have little of it.
-void on_deep_stack(const std::function<void()>& body) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  auto start = [](void* data) -> void* {
-    (*static_cast<const std::function<void()>*>(data))();
-    return nullptr;
-  };
-  bool started = false;
-  for (size_t size : {size_t{1} << 30, size_t{64} << 20}) {
-    pthread_t thread;
-    started =
-        pthread_attr_setstacksize(&attributes, size) == 0 &&
-        pthread_create(&thread, &attributes, start, const_cast<std::function<void()>*>(&body)) == 0;
-    if (started) {
-      pthread_join(thread, nullptr);
-      break;
-    }
-  }
-  pthread_attr_destroy(&attributes);
-  if (!started) body();
-}
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
 

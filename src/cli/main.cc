@@ -1,7 +1,6 @@
 // `ein`: the verbs and their options. A bare file name means `ein run`.
 #include <fmt/format.h>
 #include <malloc.h>
-#include <pthread.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/deep_stack.h"
 #include "cli/cli.h"
 
 namespace ein::cli {
@@ -339,29 +339,6 @@ int guarded(int argc, char** argv) {
   return ein::cli::kInternal;
 }
 
-// Phases walk expressions with the machine's stack, and a derivative may be an expression as deep
-// as the program is long. The stack is reserved, not used, until something is that deep.
-struct Call {
-  int argc;
-  char** argv;
-  int status = 0;
-};
-bool on_deep_stack(Call& call, size_t bytes) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  pthread_attr_init(&attributes);
-  auto body = [](void* data) -> void* {
-    auto* c = static_cast<Call*>(data);
-    c->status = guarded(c->argc, c->argv);
-    return nullptr;
-  };
-  bool started = pthread_attr_setstacksize(&attributes, bytes) == 0 &&
-                 pthread_create(&thread, &attributes, body, &call) == 0;
-  pthread_attr_destroy(&attributes);
-  if (started) pthread_join(thread, nullptr);
-  return started;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -370,9 +347,7 @@ int main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 1);
   ein::take_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
-  Call call{argc, argv};
-  for (size_t size : {size_t{4} << 30, size_t{256} << 20}) {
-    if (on_deep_stack(call, size)) return call.status;
-  }
-  return guarded(argc, argv);
+  int status = 0;
+  ein::on_deep_stack([&] { status = guarded(argc, argv); });
+  return status;
 }

@@ -1,11 +1,16 @@
 #include "codegen/long_functions.h"
 
+#include <llvm/ADT/DepthFirstIterator.h>
+#include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/CFG.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/CodeExtractor.h>
 
+#include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 namespace ein::codegen {
@@ -15,8 +20,11 @@ using llvm::BasicBlock;
 using llvm::Function;
 using llvm::Instruction;
 
-// Instructions: the longest function that stays whole, and the longest loop that is cut out of one.
-constexpr size_t kLongestFunction = 8192, kLongestLoop = 2048;
+using Part = std::vector<BasicBlock*>;  // entered at its first block alone
+
+// Instructions: the longest function that stays whole, the longest loop that is cut out of one, and
+// about how long a part between branches is.
+constexpr size_t kLongestFunction = 8192, kLongestLoop = 2048, kPart = 1024;
 
 size_t length(llvm::ArrayRef<BasicBlock*> blocks) {
   size_t n = 0;
@@ -25,18 +33,111 @@ size_t length(llvm::ArrayRef<BasicBlock*> blocks) {
 }
 
 // The outermost loops that are short enough.
-void choose(llvm::ArrayRef<llvm::Loop*> among, std::vector<std::vector<BasicBlock*>>& out) {
+void choose_loops(llvm::ArrayRef<llvm::Loop*> among, std::vector<Part>& out) {
   for (llvm::Loop* loop : among) {
     if (length(loop->getBlocks()) > kLongestLoop) {
-      choose(loop->getSubLoops(), out);
+      choose_loops(loop->getSubLoops(), out);
     } else {
       out.emplace_back(loop->block_begin(), loop->block_end());
     }
   }
 }
 
+// Parts along the branches. Each block stands below the one that every way to it comes through; a
+// part is a stretch of the longest line downward with the short sides that leave it and come back.
+class Stretches {
+ public:
+  explicit Stretches(Function& f) : dominators_(f), loops_(dominators_) {
+    for (const llvm::DomTreeNode* node : llvm::post_order(dominators_.getRootNode())) {
+      size_t n = node->getBlock()->size();
+      for (const llvm::DomTreeNode* below : *node) n += lengths_[below];
+      lengths_[node] = n;
+    }
+    starts_ = {dominators_.getRootNode()};
+  }
+
+  std::vector<Part> run() && {
+    while (!starts_.empty()) {
+      const llvm::DomTreeNode* node = starts_.back();
+      starts_.pop_back();
+      while (node) node = add(node);
+      close();
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  using Node = const llvm::DomTreeNode*;
+
+  // Adds a block and its sides to the part; returns the next block of the line.
+  Node add(Node node) {
+    BasicBlock* block = node->getBlock();
+    std::vector<Node> sides(node->begin(), node->end());
+    Node next = nullptr;
+    if (!sides.empty()) {
+      auto shorter = [&](Node a, Node b) { return lengths_.at(a) < lengths_.at(b); };
+      auto longest = std::max_element(sides.begin(), sides.end(), shorter);
+      next = *longest;
+      sides.erase(longest);
+    }
+    // Where a loop begins, ways come back from below.
+    bool fits = node->getIDom() && !loops_.isLoopHeader(block);
+    if (!fits) close();
+    if (fits) part_.push_back(block);
+    for (Node side : sides) {
+      Part all = below(side);
+      if (fits && belongs(block, side, all)) {
+        part_.insert(part_.end(), all.begin(), all.end());
+      } else {
+        starts_.push_back(side);
+        if (!leaves(all)) close();
+      }
+    }
+    if (length(part_) > kPart) close();
+    return next;
+  }
+
+  Part below(Node node) const {
+    Part out;
+    for (Node n : llvm::depth_first(node)) out.push_back(n->getBlock());
+    return out;
+  }
+
+  // Short, and reached from this part alone.
+  bool belongs(BasicBlock* block, Node side, const Part& all) const {
+    if (lengths_.at(side) > kPart) return false;
+    auto here = [&](BasicBlock* from) {
+      return from == block || std::find(all.begin(), all.end(), from) != all.end();
+    };
+    return std::all_of(all.begin(), all.end(), [&](BasicBlock* b) {
+      return std::all_of(llvm::pred_begin(b), llvm::pred_end(b), here);
+    });
+  }
+
+  // No way leads from there to anything else: it ends the function.
+  static bool leaves(const Part& all) {
+    return std::all_of(all.begin(), all.end(), [&](BasicBlock* b) {
+      return std::all_of(llvm::succ_begin(b), llvm::succ_end(b), [&](BasicBlock* to) {
+        return std::find(all.begin(), all.end(), to) != all.end();
+      });
+    });
+  }
+
+  void close() {
+    if (length(part_) > kPart / 4) parts_.push_back(part_);  // less is not worth a call
+    part_.clear();
+  }
+
+  llvm::DominatorTree dominators_;
+  llvm::LoopInfo loops_;
+  std::unordered_map<Node, size_t> lengths_;  // of all that stands below a block, itself included
+  std::vector<Node> starts_;
+  Part part_;
+  std::vector<Part> parts_;
+};
+
 // A product is rounded together with a sum of its own block alone. The blocks before and after a
-// loop become one where the loop becomes a call, so that products that are used in other blocks
+// part become one where the part becomes a call, so that products that are used in other blocks
 // must say that they are rounded on their own.
 void keep_roundings(Function& f) {
   for (BasicBlock& block : f) {
@@ -49,21 +150,27 @@ void keep_roundings(Function& f) {
   }
 }
 
-void split(Function& f) {
-  llvm::DominatorTree dominators(f);
-  llvm::LoopInfo loops(dominators);
-  std::vector<std::vector<BasicBlock*>> chosen;
-  choose(llvm::SmallVector<llvm::Loop*>(loops.begin(), loops.end()), chosen);
-  if (chosen.empty()) return;
-  keep_roundings(f);
+void cut_out(Function& f, const std::vector<Part>& parts) {
   llvm::CodeExtractorAnalysisCache cache(f);
-  for (const std::vector<BasicBlock*>& blocks : chosen) {
-    llvm::CodeExtractor extractor(blocks, &dominators);
+  for (const Part& part : parts) {
+    llvm::CodeExtractor extractor(part);
     if (!extractor.isEligible()) continue;
-    if (Function* loop = extractor.extractCodeRegion(cache)) {
-      loop->addFnAttr(llvm::Attribute::NoInline);
+    if (Function* own = extractor.extractCodeRegion(cache)) {
+      own->addFnAttr(llvm::Attribute::NoInline);
     }
   }
+}
+
+void split(Function& f) {
+  keep_roundings(f);
+  std::vector<Part> loops;
+  {
+    llvm::DominatorTree dominators(f);
+    llvm::LoopInfo found(dominators);
+    choose_loops(llvm::SmallVector<llvm::Loop*>(found.begin(), found.end()), loops);
+  }
+  cut_out(f, loops);
+  if (f.getInstructionCount() > kLongestFunction) cut_out(f, Stretches(f).run());
 }
 
 }  // namespace

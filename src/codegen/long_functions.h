@@ -1,6 +1,6 @@
 // Long functions, cut: register allocation takes time in the square of a function's length once
-// values live across hundreds of loops (the cell of a third derivative may hold as many sums).
-// Loops of such a function become functions of their own. The numbers stay the same bits.
+// values live across hundreds of loops and branches (the cell of a third derivative may hold as
+// many). Parts of such a function become functions of their own. The numbers stay the same bits.
 #pragma once
 
 namespace llvm {

@@ -57,7 +57,8 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
 
 // An end of binder k's range, which a binder that was in its own range was put into: where the
 // guards of that fail, the end is not to be looked at. Those that mention later binders say nothing
-// here, and what follows them may rely on them.
+// here, nor do those that reduce (their binders are numbered for the body), and what follows them
+// may rely on them.
 ExprId guarded_end(Module& m, const Work& w, size_t k, ExprId end, const Facts& facts) {
   Facts here = facts;
   here.slots.resize(w.r.first);
@@ -66,7 +67,7 @@ ExprId guarded_end(Module& m, const Work& w, size_t k, ExprId end, const Facts& 
   std::vector<ExprId> needed;
   bool all_known = true;
   for (ExprId g : w.gates) {
-    bool known = m[g].level() < static_cast<int32_t>(w.r.first + k);
+    bool known = m[g].level() < static_cast<int32_t>(w.r.first + k) && !has_reduce(m, g);
     all_known &= known;
     if (!known || proves(m, g, here)) continue;
     if (!all_known && !total(m, g, here, Overflow::Wraps)) continue;

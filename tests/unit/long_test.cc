@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/deep_stack.h"
 #include "driver/agree.h"
 #include "properties.h"
 
@@ -11,9 +12,11 @@ namespace {
 void expect_agrees(const std::string& source, const std::vector<std::string>& wanted) {
   Tensor u(DType::F64, {9});
   for (int64_t i = 0; i < 9; ++i) u.set_float(i, 0.1 * static_cast<double>(i % 5) - 0.2);
-  fuzz::Subject s;
-  ASSERT_EQ(fuzz::compile_source("let u: [f64; n];\n" + source, s), "");
-  EXPECT_EQ(native_agrees(s.compiled.module, {{"u", u}}, wanted, {}), "");
+  on_deep_stack([&] {
+    fuzz::Subject s;
+    ASSERT_EQ(fuzz::compile_source("let u: [f64; n];\n" + source, s), "");
+    EXPECT_EQ(native_agrees(s.compiled.module, {{"u", u}}, wanted, {}), "");
+  });
 }
 
 TEST(Long, AGroupOfManyRecurrences) {
@@ -55,6 +58,17 @@ TEST(Long, ACellOfManySums) {
         fmt::format(" + {}.5 * sum[j](sin(u[j]) * max[k](u[k] * u[j] - {}.0 * u[i]))", i % 7, i);
   }
   expect_agrees("let y[i] = " + sum + ";\nlet z[i] = " + nested + ";\n", {"y", "z"});
+}
+
+TEST(Long, ACellOfManyCalls) {
+  std::string source =
+      "fn f(a: f64, k: i32) -> f64 { if k <= 0 { a } else { f(a * 0.5, k - 1) } }\n";
+  std::string calls = "u[i]";
+  for (int i = 0; i < 600; ++i) {
+    calls += fmt::format(" {} f(u[i] * {}.5 + u[0], {})", i % 3 ? "+" : "*", i % 7, i % 4);
+    if (i % 50 == 0) calls = fmt::format("(if u[i] > 0.0 {{ {} }} else {{ f(u[i], 2) }})", calls);
+  }
+  expect_agrees(source + "let y[i] = " + calls + ";\n", {"y"});
 }
 
 }  // namespace
