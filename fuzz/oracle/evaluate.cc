@@ -234,7 +234,7 @@ class Evaluator {
       if (clause.slots[k].var >= 0) env_[static_cast<size_t>(clause.slots[k].var)] = at[k];
   }
 
-  // Decision 11: the last clause that claims the cell; env_ is left bound for it.
+  // The last clause that claims the cell (decisions.md, 11); env_ is left bound for it.
   const Clause* clause_of(const Definition& d, const Address& at, Context& c,
                           const Clause** boxed = nullptr) {
     for (size_t k = d.clauses.size(); k-- > 0;) {
@@ -374,7 +374,7 @@ class Evaluator {
     return out;
   }
 
-  // Decision 23: the response to an infinitesimal added to that cell of the binding.
+  // The response to an infinitesimal added to that cell of the binding (decisions.md, 23).
   Num request(const Node& n, Context& c) {
     Context below;
     below.parent = &c;

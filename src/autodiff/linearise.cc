@@ -127,7 +127,7 @@ class Accumulation {
         give({a->args[1], mode}, core::both(m_, gate, a->args[0]), coef);
         give({a->args[2], mode}, core::both(m_, gate, core::negate(m_, a->args[0])), coef);
       } else if (a->op == Op::Cast) {
-        // An integer has a tangent only by a rule (decision 26).
+        // An integer has a tangent only by a rule (decisions.md, 26).
         if (!is_float(m_[a->args[0]].type) && !core::get_if<Access>(m_, a->args[0]) &&
             !is_rule(m_, a->args[0])) {
           return fail(expr,

@@ -67,7 +67,7 @@ bool counts(Module& m, ExprId n, const core::Reduce& sum) {
 }
 
 // What divides the tangent of `a` in `a / b`. The mean of nothing is 0 / 0 and has no slope
-// (decision 21): its tangent, a sum of nothing as well, is divided by 1.
+// (decisions.md, 21): its tangent, a sum of nothing as well, is divided by 1.
 ExprId divisor(Module& m, ExprId a, ExprId b) {
   const auto* c = core::get_if<core::Apply>(m, b);
   const core::Reduce* sum = as_sum(m, a);

@@ -3,10 +3,10 @@
 //   let W[s in 1..S] = { let w = W[s - 1]; let x = 0.3; let loss = f(w, x); w - lr * @loss / @w };
 //
 // numerator and denominator are taken at one step of the recurrence that the request stands in:
-// another step is another binding (decision 23). Their derivative runs along reads of that step
-// alone. By causality there are no other paths between them: reads go to earlier steps, never back.
-// A denominator may also be a local that does not depend on the recurrence, such as `x`; then that
-// no read goes to a later step is proven for every value between the two.
+// another step is another binding (decisions.md, 23). Their derivative runs along reads of that
+// step alone. By causality there are no other paths between them: reads go to earlier steps, never
+// back. A denominator may also be a local that does not depend on the recurrence, such as `x`; then
+// that no read goes to a later step is proven for every value between the two.
 #pragma once
 
 #include <map>

@@ -107,8 +107,8 @@ struct Reduce {
   ExprId body;
 };
 
-// The derivative of num[num_at] with respect to den[den_at] (decision 23: everything computed from
-// the binding `den` follows, all else is held). None is left after autodiff.
+// The derivative of num[num_at] with respect to den[den_at]: everything computed from the binding
+// `den` follows, all else is held (decisions.md, 23). None is left after autodiff.
 struct Request {
   FamilyId num;
   std::vector<ExprId> num_at;

@@ -22,7 +22,7 @@ sema::FileLookup files_on_disk(const SourceMap& sources,
 // `wanted` and everything they read.
 std::set<core::FamilyId> reached(const core::Module& m, const std::vector<core::FamilyId>& wanted);
 
-// Reads what `wanted` reach into `inputs`, by family name (decision 30: nothing else is read).
+// Reads what `wanted` reach into `inputs`, by family name; nothing else is read (decisions.md, 30).
 std::optional<RuntimeError> read_loaded(const core::Module& m,
                                         const std::vector<core::FamilyId>& wanted,
                                         core::Inputs& inputs);

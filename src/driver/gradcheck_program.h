@@ -1,9 +1,9 @@
 // A program prepared for comparing its derivatives with differences. Core → Core; no numbers here.
 //
-// Decision 23 says what a derivative is: the response of the numerator to a small number added to
-// one cell of the binding `den` after it is computed, everything computed from it following. The
-// moved program does just that: every denominator gets an input of its own shape, its *shift*,
-// that is added to its cells.
+// A derivative is the response of the numerator to a small number added to one cell of the binding
+// `den` after it is computed, everything computed from it following (decisions.md, 23). The moved
+// program does just that: every denominator gets an input of its own shape, its *shift*, that is
+// added to its cells.
 #pragma once
 
 #include <map>

@@ -45,7 +45,7 @@ double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
 
 }  // namespace
 
-// What effects and `show` need (decision 30).
+// What effects and `show` need; nothing else is computed (decisions.md, 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
   std::vector<FamilyId> wanted;
   std::set<FamilyId> seen;

@@ -28,7 +28,7 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
 namespace {
 
 // `W[hidden, hidden]` for a `W: [f32; hidden, hidden]`: by position the two are one index, so this
-// is the diagonal, which the names do not say (decision 5).
+// is the diagonal, which the names do not say (decisions.md, 5).
 void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     for (size_t q = p + 1; q < at.size(); ++q) {

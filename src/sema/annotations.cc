@@ -1,4 +1,5 @@
-// Type annotations: element types, shape names, arithmetic extents (decision 5).
+// Type annotations: element types, shape names, arithmetic extents. They apply to coordinates by
+// position (decisions.md, 5).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,7 +145,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   barrier.function = true;
   outside.frame = &barrier;
   // Names in the types of parameters belong to the function, whatever an annotation outside calls
-  // by them; a constant still fixes the extent (decision 5).
+  // by them; a constant still fixes the extent (decisions.md, 5).
   const bool own = scope.signature && actual;
   auto extent_named = [&](Symbol name) -> std::optional<CoreId> {
     if (!own) return find_extent(s, outside, name);
@@ -238,7 +239,7 @@ bool spread_dims(Sema& s, const Env& env, const std::vector<ast::Dim>& dims, siz
   return true;
 }
 
-// `as` may rename coordinates, never permute them (decision 5).
+// `as` may rename coordinates, never permute them (decisions.md, 5).
 bool permutes(Sema& s, const std::vector<core::Coord>& coords,
               const std::vector<const ast::Dim*>& dims, Span type, Span value) {
   for (size_t i = 0; i < coords.size(); ++i) {
@@ -259,7 +260,8 @@ bool permutes(Sema& s, const std::vector<core::Coord>& coords,
   return false;
 }
 
-// A type that names the coordinates otherwise than the value does (decision 5).
+// A type that names the coordinates otherwise than the value does: an error, because only `as`
+// renames (decisions.md, 5).
 void report_name(Sema& s, const std::vector<core::Coord>& coords,
                  const std::vector<const ast::Dim*>& dims, size_t at, Span type, Span value,
                  const std::string& what) {

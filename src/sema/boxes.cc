@@ -1,5 +1,5 @@
 // Boxes of clauses: later clauses win, the rest is made disjoint, and together they must cover the
-// family (decision 11).
+// family (decisions.md, 11).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -151,8 +151,8 @@ class Pieces {
   std::vector<Place> unknown_;
 };
 
-// A hole that only small extents have: `1..n` and `0..n - 1` cover everything but for n = 1. That is
-// checked at entry, like everything that extents decide (decision 13).
+// A hole that only small extents have: `1..n` and `0..n - 1` cover everything but for n = 1. That
+// is checked at entry, like everything that extents decide (decisions.md, 13).
 bool closes_when_large(Sema& s, const Box& box) {
   constexpr int64_t kLarge = 64;
   core::Facts facts = entry_facts(s);

@@ -1,4 +1,5 @@
-// One clause: its left side, its right side, and how the two meet (decision 3).
+// One clause: its left side, its right side, and how the two meet: by name where the right side
+// spells coordinates, by position where it does not (decisions.md, 3).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -185,7 +186,8 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     }
     return false;
   }
-  // A plain `let` has the coordinates of its value, even where those share a name (decision 5).
+  // A plain `let` has the coordinates of its value, even where those share a name
+  // (decisions.md, 5).
   for (size_t i = 0; i < rest.size() && !out.left.empty(); ++i) {
     bool taken = std::any_of(out.coords.begin(), out.coords.end(),
                              [&](const core::Coord& c) { return c.name == rest[i].name; });

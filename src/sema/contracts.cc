@@ -1,6 +1,6 @@
 // `assert` in the body of a function that gives a value: a condition over extents and constants
 // that every call has to meet. It is decided when compiling where that is possible; otherwise it is
-// checked once, at entry, like every other condition between extents (decision 13).
+// checked once, at entry, like every other condition between extents (decisions.md, 13).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -72,7 +72,7 @@ Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
   return v;
 }
 
-// Left names that took over coordinates of the call are those coordinates (decision 17).
+// Left names that took over coordinates of the call are those coordinates (decisions.md, 17).
 Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>& renamed) {
   std::vector<core::Coord> all;
   std::vector<CoreId> with(env.depth + v.coords.size());

@@ -1,7 +1,8 @@
-// Coordinates and packs as parameters: what stands in brackets, how arguments are lifted, and how a
-// signature is matched (decisions 1, 4, 17). Shared by packs.cc (packs become lists), lift.cc
-// (arguments with free coordinates), signature.cc (matching), coordinate_calls.cc (the call) and
-// gate_calls.cc (a gate over a call).
+// Coordinates and packs as parameters: what stands in brackets, how arguments are lifted
+// (decisions.md, 1), how a signature is matched (decisions.md, 4), and what a gate over a call does
+// (decisions.md, 17). Shared by packs.cc (packs become lists), lift.cc (arguments with free
+// coordinates), signature.cc (matching), coordinate_calls.cc (the call) and gate_calls.cc (a gate
+// over a call).
 #pragma once
 
 #include "sema/sema.h"
@@ -110,8 +111,8 @@ struct CallGate {
 };
 // Names in the brackets of coordinate calls in `e`.
 std::set<Symbol> call_coordinates(Sema& s, const Env& env, TreeId e);
-// Gates what the call made: families from `first` on and the result, whose coordinates have the
-// caller's names (decision 17). Poison after an error.
+// Gates what the call made, inside the callee too: families from `first` on and the result, whose
+// coordinates have the caller's names (decisions.md, 17). Poison after an error.
 Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
                 const ast::Fn& fn);
 

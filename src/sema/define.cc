@@ -1,5 +1,5 @@
 // Definitions on demand: clauses that read no member of their recurrence group come first and give
-// the group's headers (decision 14), then the others.
+// the group's headers (decisions.md, 14), then the others.
 #include "sema/define.h"
 
 #include <fmt/format.h>

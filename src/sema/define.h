@@ -15,8 +15,8 @@ std::optional<DType> decide_type(Sema& s, Definition& d);
 // Names of all coordinates, from the clauses elaborated so far; false after an error.
 bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
 // The extent of coordinate p: the highest end of any clause. Two ends that cannot be compared are
-// settled by an entry constraint when one is constant (decision 13: a literal clause beside a range
-// up to T asks for T >= 1). `extent` stays as it is when no clause says.
+// settled by an entry constraint when one is constant: a literal clause beside a range up to T asks
+// for T >= 1 (decisions.md, 13). `extent` stays as it is when no clause says.
 bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
 
 // The slots that a local may carry, by number: those of the enclosing clause, then the binders.

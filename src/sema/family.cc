@@ -140,7 +140,8 @@ void note_constant(Sema& s, Definition& d) {
 }
 
 // Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
-// request names also keeps the steps, because it is another binding at every step (decision 23).
+// request names also keeps the steps, because it is another binding at every step
+// (decisions.md, 23).
 std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
   if (d.outs[0]->body.kind == Value::Kind::Table) return {};
   uint64_t free = slots_read(s, d);

@@ -195,7 +195,7 @@ void check_bounds(Sema& s) {
 }
 
 // An index or extent that adapts to an integer type must fit it wherever that can be seen
-// (decision 19). What `as` converts from `i64` wraps like any other value.
+// (decisions.md, 19). What `as` converts from `i64` wraps like any other value.
 void check_adapted(Sema& s) {
   // Every cast of the source is looked at once something has to be compared with them.
   std::optional<std::set<std::pair<uint32_t, uint32_t>>> casts;

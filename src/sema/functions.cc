@@ -200,7 +200,8 @@ class ElementTypes {
   Sema& s_;
 };
 
-// Tensors given to parameters annotated as scalars: the call is made once per cell (decision 6).
+// Tensors given to parameters annotated as scalars: the call is made once per cell
+// (decisions.md, 6).
 bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Span span,
               std::vector<core::Coord>& over) {
   std::vector<Value*> mapped;
@@ -343,7 +344,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
   auto ruled = [&](Value v) {
     if (!rule || v.poison()) return v;
-    ast::Fn body = *rule->fn;  // closed by the coordinates of the function's result (decision 27)
+    // Its body is closed by the coordinates of the function's result (decisions.md, 27).
+    ast::Fn body = *rule->fn;
     body.result = fn.result;
     // Seen from the rule, functions on the way here are not being called: only other rules are.
     std::vector<ast::StmtId> calls = s.calls;
@@ -397,7 +399,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
         !bind_shape(s, env, scope, argument_of(fn, param), param.type, arg, names)) {
       return {};
     }
-    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decision 23)
+    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
       if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
       arg = settle(s, env, std::move(arg));
       std::string base =

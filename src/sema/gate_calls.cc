@@ -1,8 +1,8 @@
-// A gate over a coordinate call restricts that coordinate inside the callee (decision 17). By the
-// time it is applied the callee is Core: the arguments are families of this call alone, so a slot
-// that stands alone on their gated coordinate addresses it, and so does a coordinate of a local
-// that such a slot became. Every reduction over such a slot is gated, every family over it is zero
-// outside. What cannot be followed is an error.
+// A gate over a coordinate call restricts that coordinate inside the callee (decisions.md, 17). By
+// the time it is applied the callee is Core: the arguments are families of this call alone, so a
+// slot that stands alone on their gated coordinate addresses it, and so does a coordinate of a
+// local that such a slot became. Every reduction over such a slot is gated, every family over it is
+// zero outside. What cannot be followed is an error.
 #include <fmt/format.h>
 
 #include <algorithm>

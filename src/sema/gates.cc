@@ -1,5 +1,5 @@
-// Gates: `where` with conditions and bindings, inside and outside of reductions (decisions 10, 16,
-// 18).
+// Gates: `where` and what it keeps from being read (decisions.md, 10), which reduction or family it
+// belongs to (decisions.md, 16), and the names it binds (decisions.md, 18).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::set<Symbol> names_to_place(Sema& s, const ast::Where& w) {
 }
 
 bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& names) {
-  // A left name of a call's coordinate is that coordinate (decision 17).
+  // A left name of a call's coordinate is that coordinate, not an index (decisions.md, 17).
   std::set<Symbol> called = call_coordinates(s, env, w.body);
   for (Symbol name : names) {
     if (called.count(name)) continue;

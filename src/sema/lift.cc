@@ -1,5 +1,5 @@
 // Arguments of coordinate calls: every index that stands alone in a slot becomes a coordinate of
-// the argument over its full extent (decision 1).
+// the argument over its full extent (decisions.md, 1).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // `match`: patterns become conditions, arms become nested Selects, so that arms give what gates
-// give (decision 10): bounds, causality, and no NaN from an arm that is not taken.
+// give: bounds, causality, and no NaN from an arm that is not taken (decisions.md, 10).
 #include "base/match.h"
 
 #include <fmt/format.h>

@@ -49,7 +49,7 @@ struct Program {
   bool derives = false;                 // a derivative is asked for: the rules of functions matter
   // The modules of the library that export a function of this name, for a message.
   std::function<std::vector<std::string>(const std::string& name)> exporters;
-  std::optional<size_t> prelude;  // what every module sees without `use` (decision 7)
+  std::optional<size_t> prelude;  // what every module sees without `use` (decisions.md, 7)
   size_t prelude_nodes = 0;       // so many expressions of `ast` are the prelude's
 };
 

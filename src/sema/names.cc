@@ -1,4 +1,4 @@
-// Scopes and lookup: a bare name is an index, else a value, else an extent (decision 2).
+// Scopes and lookup: a bare name is an index, else a value, else an extent (decisions.md, 2).
 #include <fmt/format.h>
 
 #include <algorithm>

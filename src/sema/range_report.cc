@@ -14,7 +14,8 @@ std::string coordinate(const Sema& s, FamilyId family, size_t position) {
   return fmt::format("coordinate {} of `{}`", which, text(f.name));
 }
 
-// All strong bare slots of an index agree (decision 13).
+// All strong bare slots of an index agree: an error where they cannot, a condition at entry where
+// that is open (decisions.md, 13).
 bool check_agreement(Problem& p, const Variable& v) {
   Sema& s = p.s;
   const Bare* first = nullptr;

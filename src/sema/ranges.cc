@@ -1,4 +1,4 @@
-// Range inference (decision 9): the largest box in which every access is in bounds.
+// Range inference: the largest box in which every access is in bounds (decisions.md, 9).
 //
 // Every unwritten range is a pair of placeholders. All accesses of the clause, and of the locals
 // lifted out of it, are collected with what holds around them. A bare index takes the extent it
@@ -8,7 +8,7 @@
 //   - a slot with several narrows the one without a bare slot and without a written range.
 // What a gate or condition already guarantees narrows nothing. Reads of the family itself never
 // bound a left index; reads of other families of its recurrence do where nothing else says the
-// range and clauses that read no member say the extent (decision 14). Iterated until nothing
+// range and clauses that read no member say the extent (decisions.md, 14). Iterated until nothing
 // changes, because a narrowed range may widen another.
 #include "sema/ranges.h"
 

@@ -1,5 +1,5 @@
-// `@fn`: the derivative of a function, given by its author (decision 27). A rule has the name, the
-// parameters and the coordinates of its function; its body is linear in the tangents `@x`.
+// `@fn`: the derivative of a function, given by its author (decisions.md, 27). A rule has the name,
+// the parameters and the coordinates of its function; its body is linear in the tangents `@x`.
 #include <fmt/format.h>
 
 #include <algorithm>

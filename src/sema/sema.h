@@ -129,8 +129,8 @@ const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type);  // null 
 // `actual`; arithmetic is solved for one new name. Invalid after an error.
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual);
 Symbol dim_name(const Sema& s, const ast::Dim& dim);
-// Applies the dimensions of a type to coordinates, by position (decision 5); false after an error.
-// `rename`: the type's names replace the value's, as `as` does.
+// Applies the dimensions of a type to coordinates, by position (decisions.md, 5); false after an
+// error. `rename`: the type's names replace the value's, as `as` does.
 bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
               Span value, const std::string& what, bool rename = false);
 bool any_rank(const Sema& s, ast::TypeId type);  // `[f32; *]`
@@ -248,13 +248,14 @@ struct Reduction {
 std::optional<Reduction> reduction_named(Symbol name);
 Value elaborate_reduction(Sema& s, Env& env, Reduction op, const ast::Call& call, Span span);
 
-// An outside gate whose names are bound by reductions further in (decision 16).
+// An outside gate whose names are bound by reductions further in, to which it is copied
+// (decisions.md, 16).
 struct PendingGate {
   const ast::Where* where = nullptr;
   std::set<Symbol> names;
   bool placed = false;
   std::vector<Symbol> open;  // left names that the body does not spell: they take what it carries
-  std::set<Symbol> renamed;  // those of them that the gate uses (decision 17)
+  std::set<Symbol> renamed;  // those that the gate uses: a call's coordinates (decisions.md, 17)
 };
 struct Gate {
   CoreId cond;                 // invalid: none; scalar gates only
@@ -331,15 +332,16 @@ bool closed(const Sema& s, CoreId e);  // made of literals and extents alone
 // A local that is a family although it stands inside a reduction: it has several clauses or is a
 // recurrence, and carries the reduced indices as coordinates.
 bool carries_binders(Sema& s, const Definition& d);
-// Solves every unwritten range of the clause (decision 9). `fallback[p]` is the extent that other
-// clauses give left slot p, for an index that nothing in this clause bounds; invalid when unknown.
+// Solves every unwritten range of the clause: the largest box in bounds (decisions.md, 9).
+// `fallback[p]` is the extent that other clauses give left slot p, for an index that nothing in
+// this clause bounds; invalid when unknown.
 void infer_ranges(Sema& s, ClauseOut& clause,
                   const std::function<std::vector<CoreId>()>& fallbacks);
 
 using Box = std::vector<core::Range>;
 std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);
 bool provably_empty(Sema& s, const Box& box);
-// Clauses with disjoint boxes that cover the coordinates; holes are reported (decision 11).
+// Clauses with disjoint boxes that cover the coordinates; holes are reported (decisions.md, 11).
 std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type);
 // Inside a reduction that binds slots the enclosing clause does not have.

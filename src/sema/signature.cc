@@ -1,5 +1,5 @@
 // Matching a call against a signature: bracket arguments first, then packs around the anchors, then
-// everything by name and extent (decision 4).
+// everything by name and extent (decisions.md, 4).
 #include <fmt/format.h>
 
 #include <algorithm>

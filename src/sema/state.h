@@ -36,8 +36,8 @@ using core::ParamId;
 
 // ---- values ------------------------------------------------------------------------------------
 
-// A literal, an index or an extent has no type of its own: it adapts to the type it meets
-// (decisions 19, 20). While it adapts, its body is computed in i64 or f64.
+// An index or an extent (decisions.md, 19) and a literal (decisions.md, 20) have no type of their
+// own: they adapt to the type they meet. Until then the body is computed in i64 or f64.
 enum class Typing : uint8_t { Fixed, Int, Float };
 
 struct Closure;
@@ -118,9 +118,10 @@ struct Pack {
 // A link of the lexical chain, innermost first.
 struct Frame {
   const Frame* up = nullptr;
-  bool function = false;    // indices further out belong to the caller
-  bool rule = false;        // of an `@fn`: `@x` is the tangent of its parameter x
-  bool slots_only = false;  // indices of a lifted argument: seen only alone in a slot (decision 1)
+  bool function = false;  // indices further out belong to the caller
+  bool rule = false;      // of an `@fn`: `@x` is the tangent of its parameter x
+  // Indices of a lifted argument: seen only alone in a slot (decisions.md, 1).
+  bool slots_only = false;
   std::vector<Pack> packs;
   std::vector<Index*> indices;
   std::vector<std::pair<ast::Name, Value>> values;  // parameters and `where` bindings
@@ -143,7 +144,7 @@ struct Env {
   std::vector<SiteSlot> binders;
   std::vector<CoreId> conds;        // what holds here: gates and `if` conditions around
   std::vector<PendingGate*> gates;  // outside gates looking for their reduction
-  bool shadow_ok = false;           // in an index slot or a comparison (decision 2)
+  bool shadow_ok = false;  // in an index slot or a comparison: may hide a value (decisions.md, 2)
   bool in_slot = false;
   bool effects = false;  // a call made as a statement of the top level: its body may print
   const ast::Fn* recursive = nullptr;  // in the body of a recursive function
@@ -360,8 +361,9 @@ struct Sema {
   std::unordered_map<std::string, int> fresh;              // the next number to try behind a name
   std::map<ast::StmtId, std::set<Symbol>> function_names;  // free names of functions
   std::vector<std::vector<Definition*>> groups;  // definitions that read each other, by number
-  std::vector<CoreId> gated_extents;  // of coordinates that a gated call restricts (decision 17)
-  Span gated_by;                      // the gate
+  // Of coordinates that a gated call restricts (decisions.md, 17), and the gate.
+  std::vector<CoreId> gated_extents;
+  Span gated_by;
 
   std::vector<Span> call_places;       // of the calls being inlined, outermost first
   std::vector<Contract> contracts;     // whose extents are not known yet

@@ -40,8 +40,8 @@ void report_too_large(Sema& s, double value, DType to, Span span) {
                       name_of(to)));
 }
 
-// A literal expression computed in f64, computed again in `to` (decision 20: it takes the context's
-// type as a whole).
+// A literal expression computed in f64, computed again in `to`: it takes the context's type as a
+// whole (decisions.md, 20).
 CoreId retype(Sema& s, CoreId e, DType to, std::unordered_map<CoreId, CoreId>& memo) {
   if (s.m[e].type != DType::F64) return e;
   if (auto it = memo.find(e); it != memo.end()) return it->second;

@@ -80,7 +80,8 @@ struct Spelled {
       if (const auto* c = std::get_if<ast::Call>(&n)) call(*c);
       if (const auto* c = std::get_if<ast::Cast>(&n)) type(c->type);
       if (const auto* i = std::get_if<ast::Index>(&n)) {
-        coordinates.insert(i->at.begin(), i->at.end());  // decision 1: a lone index is lifted
+        // An index alone in a slot becomes a coordinate of the argument (decisions.md, 1).
+        coordinates.insert(i->at.begin(), i->at.end());
       }
       if (const auto* b = std::get_if<ast::Block>(&n)) {
         for (ast::StmtId id : b->stmts) statement(id);

@@ -3,7 +3,8 @@
 ```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
 ```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
 it prints, on both back ends; a block ```message is what `ein check program.ein` says of it. The programs of a page are
-run in one folder, in order, so that one may read what another wrote. (The pages of docs/errors and their index have a check of their own; C++ on a page is compiled by tests/api.)"""
+run in one folder, in order, so that one may read what another wrote. (The pages of docs/errors and their index have a check of their own; C++ on a page is compiled by tests/api.)
+What points to a section of docs/decisions.md by its number points to one that is there, and the tests it names are there."""
 
 import json
 import os
@@ -64,7 +65,21 @@ def check_text(ein, text):
     return len(blocks), [(line, problem) for line, problem in results if problem]
 
 
+def check_decisions(page, sources, exists):
+    """`sources`: (name, text) of what may point to the page; `exists`: whether a path below tests/ is there."""
+    sections = re.findall(r"^## (\d+)\. ", page, re.M)
+    complaints = [f"{name} points to decision {n}, which is not on the page"
+                  for name, text in sources for n in re.findall(r"decisions\.md, (\d+)", text) if n not in sections]
+    for tests in re.findall(r"^Tests: (?:.+\n)+", page, re.M):
+        complaints += [f"there is no tests/{path}" for path in re.findall(r"`([\w/.]+)`", tests) if not exists(path)]
+    return complaints
+
+
 def self_test(ein):
+    page = "## 1. A\n\nTests: `run/a`.\n"
+    assert not check_decisions(page, [("a.cc", "// (decisions.md, 1)")], lambda path: True)
+    assert check_decisions(page, [("a.cc", "// (decisions.md, 2)")], lambda path: True)
+    assert check_decisions(page, [], lambda path: False)
     good = ("```ein\nprint(1);\n```\n\n```output\n1\n```\n```ein,error=E0201\nlet a = b;\n```\n"
             "```sh\nnot ein\n```\n```ein\nsave(\"a.npy\", [1]);\nprint(1);\n```\n```output\n1\n```\n"
             "```ein\nlet a = load(\"a.npy\");\n```\n")
@@ -86,7 +101,11 @@ def main(root, ein):
         failed += len(problems) + (count == 0)
         for line, problem in problems:
             print(f"  line {line}: {problem}")
-    return 1 if failed else 0
+    sources = [(path, path.read_text()) for folder in ("src", "fuzz", "tests", "stdlib") for path in (root / folder).rglob("*")
+               if path.suffix in (".cc", ".h", ".ein")]
+    complaints = check_decisions((root / "docs/decisions.md").read_text(), sources, lambda path: (root / "tests" / path).exists())
+    print("\n".join(complaints) or "docs/decisions.md: every pointer leads somewhere")
+    return 1 if failed or complaints else 0
 
 
 if __name__ == "__main__":

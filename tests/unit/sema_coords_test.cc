@@ -1,4 +1,5 @@
-// Coordinate and pack parameters: what calls of them compute (decisions 1, 4, 6, 17).
+// Coordinate and pack parameters: lifted arguments (decisions.md, 1), matching (decisions.md, 4),
+// mapped calls (decisions.md, 6) and gates over calls (decisions.md, 17).
 #include <cmath>
 
 #include "properties.h"
