@@ -12,7 +12,7 @@
 #include "codegen/native.h"
 #include "core/groups.h"
 #include "core/print.h"
-#include "plan/checkpoint.h"
+#include "optimise/checkpoint.h"
 #include "properties.h"
 
 namespace ein::fuzz {
@@ -155,11 +155,11 @@ std::string checkpointed(const Case& c, core::Module& m, bool budget) {
   core::Module marked = m;
   if (!budget)
     for (core::Family& f : marked.families) f.checkpoint = 2;
-  plan::Checkpointed planned =
-      plan::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params),
-                       budget ? std::optional<uint64_t>(1) : std::nullopt);
+  optimise::Checkpointed planned =
+      optimise::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params),
+                           budget ? std::optional<uint64_t>(1) : std::nullopt);
   bool cut = false;
-  for (const plan::SegmentPlan& p : planned.plans) cut = cut || p.segment > 0;
+  for (const optimise::SegmentPlan& p : planned.plans) cut = cut || p.segment > 0;
   if (!cut) return "";
   if (std::string wrong = reference(c, planned.module, route); !wrong.empty()) return wrong;
   if (!c.routes.native || (c.routes.seed % 16 >= 4 && !c.routes.all)) return "";

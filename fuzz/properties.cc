@@ -11,7 +11,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/differences.h"
-#include "plan/checkpoint.h"
+#include "optimise/checkpoint.h"
 
 namespace ein::fuzz {
 namespace {
@@ -140,10 +140,10 @@ std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
     return "with checkpoints: inputs do not fit: " + e->message;
   core::Module marked = m;
   for (core::Family& f : marked.families) f.checkpoint = 2;
-  plan::Checkpointed planned =
-      plan::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params), std::nullopt);
+  optimise::Checkpointed planned =
+      optimise::checkpoint(marked, wanted, std::get<std::vector<int64_t>>(params), std::nullopt);
   int before = cut;
-  for (const plan::SegmentPlan& p : planned.plans) cut += p.segment > 0;
+  for (const optimise::SegmentPlan& p : planned.plans) cut += p.segment > 0;
   if (cut == before) return "";
   core::EvalResult whole = core::evaluate(m, inputs, wanted);
   core::EvalResult again = core::evaluate(planned.module, inputs, wanted);

@@ -139,10 +139,10 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     return EIN_FAILED;
   }
   std::unique_ptr<DiskCache> cache = options.no_cache ? nullptr : open_cache();
-  NativeOptions native_options;
-  native_options.opt_level = options.opt_level;
-  native_options.cache = cache.get();
-  auto native = compile_native(p.module, p.wanted, native_options);
+  RunOptions run;
+  run.opt_level = options.opt_level;
+  run.cache = cache.get();
+  auto native = compile_native(p.module, p.wanted, native_options(run));
   if (auto* made = std::get_if<std::shared_ptr<Native>>(&native)) {
     p.native = *made;
     connect(p);

@@ -44,14 +44,14 @@ int bench_verb(const BenchCommand& command) {
   Peaks peaks = command.no_peaks ? Peaks{} : measure_peaks();
   auto [least, most] = std::minmax_element(report.runs.begin(), report.runs.end());
   if (command.format == "json") {
-    nlohmann::json out = timing_json(p.compiled.times, report.median, peaks);
+    nlohmann::json out = timing_json(p.compiled.trace.times, report.median, peaks);
     out["runs"] = report.runs;
     out["computed"] = report.computed;
     out["made_up"] = report.made_up;
     print_out("{}\n", out.dump());
     return kFine;
   }
-  print_out("{}", timing_text(p.compiled.times, report.median, peaks));
+  print_out("{}", timing_text(p.compiled.trace.times, report.median, peaks));
   print_out("a run takes {} (median of {}; {} to {}); computed: {}\n",
             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
             seconds_text(*most), fmt::join(report.computed, ", "));

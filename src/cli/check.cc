@@ -10,9 +10,9 @@
 namespace ein::cli {
 namespace {
 
-nlohmann::ordered_json checkpoints_json(const std::vector<plan::SegmentPlan>& plans) {
+nlohmann::ordered_json checkpoints_json(const std::vector<optimise::SegmentPlan>& plans) {
   auto out = nlohmann::ordered_json::array();
-  for (const plan::SegmentPlan& p : plans) {
+  for (const optimise::SegmentPlan& p : plans) {
     out.push_back({{"recurrences", p.recurrences},
                    {"steps", p.steps},
                    {"segment", p.segment == 0 ? p.steps : p.segment},
@@ -49,7 +49,7 @@ int check_verb(const CheckCommand& command) {
         "steps kept for derivatives: decided when the extents are known, at the start of a run\n";
   } else if (plans && !plans->empty()) {
     text += "steps kept for derivatives\n";
-    for (const plan::SegmentPlan& plan : *plans) text += "  " + plan::describe(plan) + "\n";
+    for (const optimise::SegmentPlan& plan : *plans) text += "  " + optimise::describe(plan) + "\n";
   }
   put(text);
   return kFine;

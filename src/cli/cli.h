@@ -235,6 +235,7 @@ int write_file(const std::string& path, const std::string& text);
 // is the exit status when they name nothing.
 std::shared_ptr<const FileAccess> access_of(const CommonOptions& options,
                                             std::optional<int>& wrong);
+void print_times(const Trace& trace);  // of passes, on standard error
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "driver/doc_examples.h"
 #include "driver/files.h"
+#include "driver/run.h"
 #include "runtime/files.h"
 #include "runtime/pool.h"
 
@@ -166,6 +167,10 @@ void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
   put_error(render(diags, sources, render_options(options)));
 }
 
+void print_times(const Trace& trace) {
+  for (const PassTime& t : trace.times) print_error("{:>18}  {:8.3f} ms\n", t.pass, t.milliseconds);
+}
+
 Program load(const CommonOptions& options, const LoadOptions& what) {
   Program p;
   Text source = read_source(options);
@@ -197,11 +202,11 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   }
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
-  if (!p.compiled.dump.empty()) put(p.compiled.dump);
-  if (options.time_passes) {
-    for (const PassTime& t : p.compiled.times)
-      print_error("{:>12}  {:8.3f} ms\n", t.pass, t.milliseconds);
+  if (p.compiled.ok && is_native_pass(options.dump_after)) {
+    p.compiled.trace.dump = native_dump(p.compiled.module, options.dump_after);
   }
+  if (!p.compiled.trace.dump.empty()) put(p.compiled.trace.dump);
+  if (options.time_passes) print_times(p.compiled.trace);
   return p;
 }
 

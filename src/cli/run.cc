@@ -102,12 +102,15 @@ int run_verb(const RunCommand& command) {
   std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);
   if (!note.empty()) print_error("note: {}\n", note);
   options.cache = cache.get();
+  Trace passes;
+  options.trace = &passes;
   RunResult result;
   {
     RunMonitor monitor(command.progress);
     options.monitor = &monitor;
     result = run(m, inputs, options, [](const std::string& line) { put(line); });
   }
+  if (command.common.time_passes) print_times(passes);
   if (cache && command.cache_stats) {
     const DiskCache::Counts& c = cache->counts();
     print_error("cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed, c.stored,
@@ -117,17 +120,17 @@ int run_verb(const RunCommand& command) {
   if (!result.fallback.empty()) {
     print_error("warning: ran on the reference evaluator: {}\n", result.fallback);
   }
-  for (const plan::SegmentPlan& plan : result.checkpoints) {
+  for (const optimise::SegmentPlan& plan : result.checkpoints) {
     if (options.grad_memory && plan.bytes > *options.grad_memory) {
       print_error("warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
-                  plan::describe(plan));
+                  optimise::describe(plan));
     }
   }
   if (result.timing) {
     Peaks peaks = measure_peaks();
     put_error(command.format == "json"
-                  ? timing_json(p.compiled.times, *result.timing, peaks).dump() + "\n"
-                  : timing_text(p.compiled.times, *result.timing, peaks));
+                  ? timing_json(p.compiled.trace.times, *result.timing, peaks).dump() + "\n"
+                  : timing_text(p.compiled.trace.times, *result.timing, peaks));
   } else if (command.time) {
     print_error("--time: nothing ran as native code\n");
   }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "codegen/kernel_shape.h"
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "runtime/native_abi.h"
 
 namespace ein::codegen {

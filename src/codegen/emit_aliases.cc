@@ -1,7 +1,7 @@
 // What loads and stores have to do with each other: different buffers are different memory, and a
 // buffer that a kernel does not write stays as it is.
 #include "codegen/emit.h"
-#include "lower/effects.h"
+#include "loops/effects.h"
 
 namespace ein::codegen {
 namespace {

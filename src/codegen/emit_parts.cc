@@ -4,7 +4,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/kernel_parts.h"
-#include "lower/walk.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 namespace {

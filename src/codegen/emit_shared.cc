@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "codegen/emit.h"
-#include "lower/walk.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 

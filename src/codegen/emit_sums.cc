@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "codegen/emit.h"
-#include "lower/walk.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 
@@ -65,9 +65,9 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
   return out;
 }
 
-// total + lost + part: what the sum rounds away is what is lost next. Were it only added up, it would
-// lose digits itself after some hundred thousand blocks. Where the total is not finite nothing is
-// known of what is lost.
+// total + lost + part: what the sum rounds away is what is lost next. Were it only added up, it
+// would lose digits itself after some hundred thousand blocks. Where the total is not finite
+// nothing is known of what is lost.
 void Emitter::add_block(const RunningSum& sum) {
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();

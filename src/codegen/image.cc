@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "codegen/memory.h"
 #include "core/eval.h"
 #include "core/eval_call.h"
 #include "core/rewrite.h"
@@ -235,13 +236,17 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
 
 }  // namespace
 
-std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops::Program& program) {
+std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops::Program& program,
+                                            Processor processor) {
   Image out;
+  out.processor = processor;
   try {
     add_buffers(plan, program, out);
     add_entry(plan.module, out);
     add_sites(plan, program, out);
     out.kernels = static_cast<uint32_t>(program.kernels.size());
+    std::vector<Lifetime> lives = lifetimes(program);
+    for (size_t i = 0; i < lives.size(); ++i) out.buffers[i].lives = lives[i];
   } catch (const Unsupported& u) { return u.why; }
   return out;
 }

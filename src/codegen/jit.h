@@ -1,5 +1,5 @@
-// Private to src/codegen: LLVM IR → machine code in this process. No LLVM type appears here, so
-// that native.cc stays free of LLVM.
+// Loops → LLVM IR → machine code in this process. No LLVM type appears here, so that all who use it
+// stay free of LLVM.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "codegen/machine.h"
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "runtime/native_abi.h"
 
 namespace ein::codegen {

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "lower/walk.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 namespace {

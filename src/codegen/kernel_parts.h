@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "lower/loops.h"
+#include "loops/loops.h"
 
 namespace ein::codegen {
 

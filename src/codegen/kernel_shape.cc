@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/match.h"
-#include "lower/walk.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lower/loops.h"
+#include "loops/loops.h"
 
 namespace ein::codegen {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lower/effects.h"
+#include "loops/effects.h"
 
 namespace ein::codegen {
 

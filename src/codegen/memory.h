@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "runtime/layout.h"
 
 namespace ein::codegen {

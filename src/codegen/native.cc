@@ -11,12 +11,8 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "codegen/cache_key.h"
-#include "codegen/image.h"
 #include "codegen/jit.h"
-#include "codegen/memory.h"
-#include "core/normal.h"
 #include "core/rewrite.h"
-#include "lower/lower.h"
 #include "runtime/execute.h"
 
 namespace ein {
@@ -37,33 +33,6 @@ namespace {
 bool supported(DType t) { return t != DType::Str; }
 
 // The first reason why a planned module cannot become machine code; empty when there is none.
-std::string limitation(const plan::Plan& plan) {
-  const core::Module& m = plan.module;
-  std::string why;
-  std::set<core::FunctionId> seen;
-  std::function<void(core::FamilyId, core::ExprId)> look = [&](core::FamilyId id, core::ExprId e) {
-    core::for_each_node(m, e, [&](core::ExprId x) {
-      if (const auto* call = core::get_if<core::Call>(m, x)) {
-        if (seen.insert(call->function).second) look(id, m.functions[call->function].body);
-      }
-      if (!supported(m[x].type) && why.empty()) {
-        why = fmt::format("`{}` uses {}, which native code does not support yet", text(m[id].name),
-                          name_of(m[x].type));
-      }
-    });
-  };
-  for (const auto& [id, how] : plan.families) {
-    const core::Family& f = m[id];
-    if (!supported(f.dtype) && why.empty()) {
-      why = fmt::format("`{}` is {}, which native code does not support yet", text(f.name),
-                        name_of(f.dtype));
-    }
-    for (const core::Clause& c : f.clauses) look(id, c.body);
-    for (core::ExprId cell : f.cells) look(id, cell);
-  }
-  return why;
-}
-
 // Only what was computed before the part that was stopped.
 void keep_finished(const Image& image, uint32_t part, NativeResult& out) {
   for (const Image::Buffer& b : image.buffers) {
@@ -107,7 +76,42 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   if (out.stopped) keep_finished(n.image, result.part, out);
 }
 
-std::shared_ptr<Native> from_cache(ImageCache& cache, const std::string& key) {
+}  // namespace
+
+std::string limitation(const plan::Plan& plan) {
+  const core::Module& m = plan.module;
+  std::string why;
+  std::set<core::FunctionId> seen;
+  std::function<void(core::FamilyId, core::ExprId)> look = [&](core::FamilyId id, core::ExprId e) {
+    core::for_each_node(m, e, [&](core::ExprId x) {
+      if (const auto* call = core::get_if<core::Call>(m, x)) {
+        if (seen.insert(call->function).second) look(id, m.functions[call->function].body);
+      }
+      if (!supported(m[x].type) && why.empty()) {
+        why = fmt::format("`{}` uses {}, which native code does not support yet", text(m[id].name),
+                          name_of(m[x].type));
+      }
+    });
+  };
+  for (const auto& [id, how] : plan.families) {
+    const core::Family& f = m[id];
+    if (!supported(f.dtype) && why.empty()) {
+      why = fmt::format("`{}` is {}, which native code does not support yet", text(f.name),
+                        name_of(f.dtype));
+    }
+    for (const core::Clause& c : f.clauses) look(id, c.body);
+    for (core::ExprId cell : f.cells) look(id, cell);
+  }
+  return why;
+}
+
+std::optional<std::string> native_key(const core::Module& m,
+                                      const std::vector<core::FamilyId>& wanted,
+                                      const NativeOptions& options) {
+  return options.cache ? codegen::cache_key(m, wanted, options) : std::nullopt;
+}
+
+std::shared_ptr<Native> kept_native(ImageCache& cache, const std::string& key) try {
   double t0 = now_ms();
   auto bytes = cache.find(key);
   auto image = bytes ? unpack(*bytes) : std::nullopt;
@@ -119,49 +123,40 @@ std::shared_ptr<Native> from_cache(ImageCache& cache, const std::string& key) {
   out->image.object = {};
   out->times = {{"cache", now_ms() - t0}};
   return out;
+} catch (const std::exception&) { return nullptr; }  // an image that makes no sense is none
+
+codegen::JitOptions jit_options(const NativeOptions& options) {
+  return {options.opt_level, options.processor, options.check_bounds};
 }
 
-}  // namespace
-
-std::variant<std::shared_ptr<Native>, std::string> compile_native(
-    const core::Module& m, const std::vector<core::FamilyId>& wanted,
-    const NativeOptions& options) {
-  std::optional<std::string> key;
-  if (options.cache) key = codegen::cache_key(m, wanted, options);
-  if (key) {
-    try {
-      if (auto kept = from_cache(*options.cache, *key)) return kept;
-    } catch (const std::exception&) {}  // an image that makes no sense is none
-  }
+std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
+                                    loops::Program program, Image image,
+                                    std::vector<PassTime> passes, const codegen::JitTimes& inside) {
   auto out = std::make_shared<Native>();
-  Native& n = *out;
-  n.options = options;
-  double t0 = now_ms();
-  core::Module isolated = m;
-  core::isolate_routes(isolated);
-  n.plan = plan::make_plan(isolated, wanted, options.choices);
-  if (std::string why = limitation(*n.plan); !why.empty()) return why;
-  double t1 = now_ms();
-  n.program = lower::lower(*n.plan);
-  std::vector<std::string> broken = loops::verify(n.program);
-  EIN_CHECK(broken.empty(), "ill-formed loops: " + broken[0]);
-  double t2 = now_ms();
-  auto image = codegen::make_image(*n.plan, n.program);
-  if (auto* why = std::get_if<std::string>(&image)) return *why;
-  n.image = std::move(std::get<Image>(image));
-  n.image.processor = options.processor;
-  std::vector<Lifetime> lives = codegen::lifetimes(n.program);
-  for (size_t i = 0; i < lives.size(); ++i) n.image.buffers[i].lives = lives[i];
-  codegen::JitTimes times;
-  n.image.object = codegen::object_code(
-      n.program, {options.opt_level, options.processor, options.check_bounds}, &times);
-  n.code = codegen::load(n.image.object, &times);
-  EIN_CHECK(n.code, "generated code cannot be loaded");
-  if (key) options.cache->store(*key, pack(n.image));
-  n.image.object = {};  // loaded, and needed no more
-  n.times = {{"plan", t1 - t0},    {"lower", t2 - t1},           {"target", times.target},
-             {"emit", times.emit}, {"optimise", times.optimise}, {"machine", times.machine},
-             {"link", times.link}, {"total", now_ms() - t0}};
+  double begin = now_ms();
+  out->code = codegen::load(image.object);
+  EIN_CHECK(out->code, "generated code cannot be loaded");
+  image.object = {};  // loaded, and needed no more
+  out->options = options;
+  out->options.trace = nullptr;
+  out->plan = std::move(plan);
+  out->program = std::move(program);
+  out->image = std::move(image);
+  double total = 0;
+  for (PassTime& pass : passes) {
+    total += pass.milliseconds;
+    if (pass.pass != "machine-code")
+      out->times.emplace_back(std::move(pass.pass), pass.milliseconds);
+  }
+  double link = now_ms() - begin;
+  for (auto [phase, spent] : {std::pair{"target", inside.target},
+                              {"emit", inside.emit},
+                              {"optimise", inside.optimise},
+                              {"machine", inside.machine},
+                              {"link", link},
+                              {"total", total + link}}) {
+    out->times.emplace_back(phase, spent);
+  }
   return out;
 }
 
@@ -194,23 +189,16 @@ std::string emit(Native& native, Emit what) {
   switch (what) {
     case Emit::Plan: return plan::print(*native.plan);
     case Emit::Loops: return loops::print(native.program);
-    case Emit::Llvm:
-      return codegen::llvm_text(native.program, {native.options.opt_level, native.options.processor,
-                                                 native.options.check_bounds});
-    case Emit::Assembly:
-      return codegen::assembly_text(
-          native.program,
-          {native.options.opt_level, native.options.processor, native.options.check_bounds});
+    case Emit::Llvm: return codegen::llvm_text(native.program, jit_options(native.options));
+    case Emit::Assembly: return codegen::assembly_text(native.program, jit_options(native.options));
   }
   EIN_UNREACHABLE("emit");
 }
 
 std::string standalone_object(Native& native, const StandaloneGlue& glue) {
   EIN_CHECK(native.plan, "a program from the cache has no loops");
-  return codegen::standalone_object(
-      native.program,
-      {native.options.opt_level, native.options.processor, native.options.check_bounds}, glue.image,
-      glue.run, glue.free);
+  return codegen::standalone_object(native.program, jit_options(native.options), glue.image,
+                                    glue.run, glue.free);
 }
 
 std::vector<std::pair<std::string, double>> compile_times(const Native& native) {

@@ -1,5 +1,5 @@
-// A module compiled to machine code for this process: plan, lower, emit, run. Compiled code takes
-// extents as arguments, so one compilation serves every shape.
+// A module compiled to machine code for this process, and running it. Compiled code takes extents
+// as arguments, so one compilation serves every shape.
 //
 //   auto compiled = compile_native(module, wanted, {});
 //   if (auto* why = std::get_if<std::string>(&compiled)) …          // a known limitation
@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/trace.h"
+#include "codegen/jit.h"
 #include "core/core.h"
 #include "core/eval.h"
 #include "lower/work.h"
@@ -42,13 +44,32 @@ struct NativeOptions {
   Processor processor = Processor::Native;  // must be one that runs here
   bool check_bounds = false;                // of every address that the code uses
   ImageCache* cache = nullptr;
-  plan::Choices choices;  // for tests that draw plans at random
+  plan::Choices choices;   // for tests that draw plans at random
+  Trace* trace = nullptr;  // of the passes
 };
 
-// Reports what cannot be compiled natively (strings) instead of guessing.
+// Runs the passes (driver/compile.cc). Reports what cannot be compiled natively (strings) instead
+// of guessing.
 std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});
+
+// ---- the parts of that, apart from the passes
+
+// The name that a program is kept under, where there is a cache and it may be; and what is kept.
+std::optional<std::string> native_key(const core::Module& m,
+                                      const std::vector<core::FamilyId>& wanted,
+                                      const NativeOptions& options);
+std::shared_ptr<Native> kept_native(ImageCache& cache, const std::string& key);
+// The first reason why a planned module cannot become machine code; empty when there is none.
+std::string limitation(const plan::Plan& plan);
+codegen::JitOptions jit_options(const NativeOptions& options);
+// Loads the object code of the image into this process.
+std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
+                                    loops::Program program, Image image,
+                                    std::vector<PassTime> passes, const codegen::JitTimes& inside);
+
+// ---- running
 
 struct NativeResult {
   std::unordered_map<core::FamilyId, Tensor> values;  // of `wanted`

@@ -49,10 +49,8 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
   if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
   Prepared& prepared = std::get<Prepared>(ready);
   core::Module& m = prepared.cut ? *prepared.cut : original;
-  NativeOptions native;
-  native.opt_level = options.run.opt_level;
   set_threads(options.run.threads);
-  auto compiled = compile_native(m, prepared.wanted, native);
+  auto compiled = compile_native(m, prepared.wanted, native_options(options.run));
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& code = *std::get<std::shared_ptr<Native>>(compiled);
 

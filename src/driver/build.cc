@@ -154,10 +154,10 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
                     "which a build does not know",
                     text(f.name)));
   }
-  NativeOptions native_options;
-  native_options.opt_level = options.opt_level;
-  native_options.processor = options.processor;
-  auto compiled = compile_native(m, wanted, native_options);
+  RunOptions run;
+  run.opt_level = options.opt_level;
+  run.processor = options.processor;
+  auto compiled = compile_native(m, wanted, native_options(run));
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& native = *std::get<std::shared_ptr<Native>>(compiled);
   Image image = image_of(native);

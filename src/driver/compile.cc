@@ -2,99 +2,52 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "autodiff/differentiate.h"
 #include "base/check.h"
-#include "core/build.h"
+#include "codegen/image.h"
 #include "core/groups.h"
-#include "core/print.h"
 #include "core/solve_gates.h"
-#include "core/verify.h"
+#include "driver/findings.h"
+#include "driver/pipeline.h"
+#include "lower/lower.h"
 #include "sema/elaborate.h"
-#include "syntax/dump.h"
 
 namespace ein {
 namespace {
 
-class Pipeline {
- public:
-  Pipeline(const CompileOptions& options, Compiled& out) : options_(options), out_(out) {}
+using optimise::Program;
 
-  template <class F>
-  auto run(const char* pass, const F& body) {
-    auto begin = std::chrono::steady_clock::now();
-    auto result = body();
-    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
-    out_.times.push_back({pass, spent.count()});
-    return result;
-  }
-
-  // A pass that yields Core: verified and dumped here.
-  template <class F>
-  core::Module core(const char* pass, const Diagnostics& diags, const F& body) {
-    core::Module m = run(pass, body);
-    if (!diags.has_errors()) {
-      std::vector<std::string> wrong = core::verify(m);
-      EIN_CHECK(wrong.empty(), fmt::format("after {}: {}", pass, fmt::join(wrong, "; ")));
-    }
-    if (options_.dump_after == pass) out_.dump = core::print(m);
-    return m;
-  }
-
- private:
-  const CompileOptions& options_;
-  Compiled& out_;
+// Every pass, in order. Each gives what stands beside it and may assume all that stands above it.
+struct Pass {
+  const char *name, *gives;
+  bool native = true;  // only on the way to machine code
 };
-
-// Adds `d_<of>_d_<wrt>` as if the program had asked for it.
-void add_request(core::Module& m, const ExtraRequest& extra, Diagnostics& diags) {
-  auto find = [&](const std::string& name) {
-    core::FamilyId id = m.find(intern(name));
-    if (id) return id;
-    std::vector<std::string> known;
-    for (const core::Family& f : m.families) known.push_back(text(f.name));
-    std::string near = did_you_mean(name, known);
-    auto& d = diags.error(Code::E0201, fmt::format("the program defines no value `{}`", name));
-    if (!near.empty()) d.help(fmt::format("did you mean `{}`?", near));
-    return id;
-  };
-  core::FamilyId num = find(extra.of);
-  for (const std::string& name : extra.wrt) {
-    core::FamilyId den = find(name);
-    if (!num || !den) continue;
-    for (core::FamilyId f : {num, den}) {
-      if (is_float(m[f].dtype)) continue;
-      diags
-          .error(Code::E0602, fmt::format("`{}` is {}: only floats have derivatives",
-                                          text(m[f].name), name_of(m[f].dtype)))
-          .primary(m[f].span, "defined here");
-      return;
-    }
-    core::Family f;
-    f.name = core::fresh_name(m, fmt::format("d_{}_d_{}", extra.of, name));
-    f.dtype = m[num].dtype;
-    core::Request r{num, {}, den, {}};
-    core::Clause clause;
-    auto carry = [&](const core::Family& from, std::vector<core::ExprId>& at) {
-      for (core::Coord c : from.coords) {
-        for (const core::Coord& taken : f.coords) {
-          if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
-        }
-        at.push_back(core::slot(m, static_cast<uint32_t>(f.coords.size())));
-        f.coords.push_back(c);
-        clause.box.push_back({core::int_lit(m, 0), c.extent});
-      }
-    };
-    carry(m[num], r.num_at);
-    carry(m[den], r.den_at);
-    clause.body = core::request(m, r, m[num].span);
-    clause.span = m[num].span;
-    f.clauses.push_back(clause);
-    m.families.add(std::move(f));
-  }
-}
+constexpr Pass kPasses[] = {
+    {"parse", "a tree of the program and of the modules it uses; names are not looked up yet",
+     false},
+    {"sema",
+     "Core: families with clauses over boxes; every name, type, coordinate and extent is known",
+     false},
+    {"solve-gates", "no equality in a gate that could be an index or a route instead", false},
+    {"autodiff", "no derivative is asked for any more: each is families of its own", false},
+    {"isolate-routes", "every routed sum is the whole of a clause"},
+    {"read-extents", "inputs that are extents are read as extents"},
+    {"drop-unused", "no coordinate of a local that its cells do not depend on"},
+    {"round-factors", "factors of sums of products have the precision that was asked for"},
+    {"make-scans", "running reductions are recurrences"},
+    {"widen-sums", "sums that are added up one by one are f64"},
+    {"form-contractions", "sums of products of two operands are clauses of their own"},
+    {"inline", "what is cheap or read once stands where it is read"},
+    {"plan", "the plan: an order, and how every family is computed and stored"},
+    {"lower", "Loops: one kernel for every step of the schedule"},
+    {"fuse-sums", "reductions over the same steps are taken in one pass"},
+    {"join-steps", "recurrences along the same steps run in one loop"},
+    {"split-steps", "first and last steps stand apart from the loop"},
+    {"write-out-cells", "loops over few cells that differ are written out"},
+    {"share-loops", "loops that threads share are marked"},
+    {"image", "what a caller has to know of the program"},
+    {"machine-code", "object code"},
+};
 
 void check_order(core::Module& m) {
   auto cycle = core::schedule(m, {}).cycle;
@@ -105,76 +58,97 @@ void check_order(core::Module& m) {
       fmt::format("autodiff produced families without a legal order: {}", fmt::join(names, ", ")));
 }
 
-// Equalities that hold only for some inputs. Inequalities stay: `T >= 1` follows from a base case
-// and no annotation could prove it.
-void reject_unproven(const core::Module& m, Diagnostics& diags) {
-  for (const core::Constraint& c : m.constraints) {
-    const auto* cond = core::get_if<core::Apply>(m, c.cond);
-    if (!cond || cond->op != core::Op::Eq) continue;
-    auto& d = diags.error(Code::E0406, "not proven: " + c.message);
-    d.primary(c.first, "");
-    if (c.second.valid() && !(c.second == c.first)) d.label(c.second, "and here");
-    d.help(
-        "give both coordinates one name, or leave out --strict to have it checked when the program "
-        "starts");
-  }
+// The passes behind sema, which files, `test` blocks and gradcheck have in common.
+core::Module solve(Pipeline& run, core::Module m) {
+  return run.pass("solve-gates", std::move(m), [](core::Module in) {
+    core::solve_gates(in);
+    return in;
+  });
 }
 
-// What compiling a test found. The file has no errors, so every error is the test's, even one
-// inside a function that it calls; warnings are its own only where they stand in it.
-void keep_findings(const Diagnostics& found, Span test, Diagnostics& diags) {
-  for (const Diagnostic& d : found.all()) {
-    auto inside = [&](const Label& l) {
-      return l.primary && l.span.file == test.file && l.span.begin >= test.begin &&
-             l.span.end <= test.end;
-    };
-    bool own = std::any_of(d.labels.begin(), d.labels.end(), inside);
-    own &= !found.allowed(d);
-    if (info(d.code).severity == Severity::Error || own) diags.error(d.code, d.message) = d;
-  }
+core::Module differentiate(Pipeline& run, core::Module m, const CompileOptions& options,
+                           Diagnostics& diags) {
+  bool asked = !autodiff::requests_left(m).empty();
+  m = run.pass("autodiff", std::move(m), [&](core::Module in) {
+    return autodiff::differentiate(std::move(in), diags, options.direction, options.record);
+  });
+  if (!asked || diags.has_errors()) return m;
+  EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
+  check_order(m);
+  return m;
 }
 
 void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& diags) {
   const ast::Ast& ast = out.program.ast;
   const std::vector<ast::StmtId> shared = sema::test_definitions(out.program);
+  CompileOptions own = options;
+  own.record = nullptr;
   for (ast::StmtId id : ast.items) {
     const auto* test = std::get_if<ast::Test>(&ast[id].node);
     if (!test) continue;
     Diagnostics found;
-    core::Module m =
-        sema::elaborate_test(out.program, *test, found, options.files, options.inputs, &shared);
-    if (!found.has_errors()) {
-      core::solve_gates(m);
-      m = autodiff::differentiate(std::move(m), found, options.direction);
-    }
+    Trace trace;
+    Pipeline run(trace, &found);
+    core::Module m = run.pass("sema", test, [&](const ast::Test* block) {
+      return sema::elaborate_test(out.program, *block, found, options.files, options.inputs,
+                                  &shared);
+    });
+    if (!found.has_errors()) m = differentiate(run, solve(run, std::move(m)), own, found);
     keep_findings(found, ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
   }
 }
 
-// A warning that stands in the standard library: whoever calls it cannot do anything about it.
-bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId root) {
-  if (info(d.code).severity == Severity::Error) return false;
-  auto inside = [&](const Label& l) {
-    return l.primary && l.span.file != root && sources.name(l.span.file).starts_with("std/");
-  };
-  return std::any_of(d.labels.begin(), d.labels.end(), inside);
+Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& options,
+                    Diagnostics& diags) {
+  Compiled out;
+  out.trace.dump_after = options.dump_after;
+  Pipeline run(out.trace, &diags);
+  out.program = run.pass("parse", file, [&](FileId root) {
+    sema::ReadModule read = module_reader(options.read_file, sources.name(root));
+    sema::Program program = sema::read_program(root, sources, read, diags);
+    program.derives |= !options.extra.of.empty();
+    program.exporters = library_exporters;
+    return program;
+  });
+  core::Module m = run.pass("sema", &out.program, [&](sema::Program* program) {
+    core::Module made = sema::elaborate(*program, diags, options.files, options.inputs);
+    if (!options.extra.of.empty() && !diags.has_errors()) add_request(made, options.extra, diags);
+    return made;
+  });
+  if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
+  if (diags.has_errors()) return out;
+  m = solve(run, std::move(m));
+  if (options.keep_asked) out.asked = m;
+  out.module = differentiate(run, std::move(m), options, diags);
+  if (diags.has_errors()) return out;
+  if (options.tests) compile_tests(out, options, diags);
+  out.ok = !diags.has_errors();
+  return out;
 }
-
-Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& options,
-                    Diagnostics& diags);
 
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names{"parse", "sema", "solve-gates", "autodiff"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const Pass& p : kPasses) out.push_back(p.name);
+    return out;
+  }();
   return names;
+}
+
+bool is_native_pass(const std::string& name) {
+  for (const Pass& p : kPasses) {
+    if (name == p.name) return p.native;
+  }
+  return false;
 }
 
 Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags) {
   Diagnostics found;
-  Compiled out = run_passes(file, sources, options, found);
+  Compiled out = front_half(file, sources, options, found);
   for (const Diagnostic& d : found.all()) {
     if (is_library_warning(d, sources, file) || found.allowed(d)) continue;
     diags.error(d.code, d.message) = d;
@@ -182,52 +156,82 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   return out;
 }
 
-namespace {
-
-Compiled run_passes(FileId file, SourceMap& sources, const CompileOptions& options,
-                    Diagnostics& diags) {
-  Compiled out;
-  Pipeline pipeline(options, out);
-  out.program = pipeline.run("parse", [&] {
-    sema::ReadModule read = module_reader(options.read_file, sources.name(file));
-    sema::Program program = sema::read_program(file, sources, read, diags);
-    program.derives |= !options.extra.of.empty();
-    program.exporters = library_exporters;
-    return program;
-  });
-  if (options.dump_after == "parse") out.dump = ast::dump(out.program.ast);
-  core::Module m = pipeline.core("sema", diags, [&] {
-    core::Module elaborated = sema::elaborate(out.program, diags, options.files, options.inputs);
-    if (!options.extra.of.empty() && !diags.has_errors())
-      add_request(elaborated, options.extra, diags);
-    return elaborated;
-  });
-  if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
-  if (diags.has_errors()) return out;
-  m = pipeline.core("solve-gates", diags, [&] {
-    core::solve_gates(m);
-    return std::move(m);
-  });
-  bool asked = !autodiff::requests_left(m).empty();
-  if (options.keep_asked) out.asked = m;
-  m = pipeline.core("autodiff", diags, [&] {
-    return autodiff::differentiate(std::move(m), diags, options.direction, options.record);
-  });
-  if (diags.has_errors()) return out;
-  if (asked) {
-    EIN_CHECK(autodiff::requests_left(m).empty(), "a request is left after autodiff");
-    check_order(m);
-  }
-  out.module = std::move(m);
-  if (options.tests) {
-    pipeline.run("tests", [&] {
-      compile_tests(out, options, diags);
-      return out.tests.size();
-    });
-  }
-  out.ok = !diags.has_errors();
-  return out;
+core::Module derive(core::Module m) {
+  Diagnostics ignored;  // its warnings were shown when the program was compiled
+  Trace trace;
+  Pipeline run(trace, &ignored);
+  return differentiate(run, std::move(m), {}, ignored);
 }
 
-}  // namespace
+plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wanted,
+                   const plan::Choices& choices, Trace* trace) {
+  Trace own;
+  Pipeline run(trace ? *trace : own);
+  // Checked integers are computed family by family and sum by sum, as in the reference.
+  bool free_order = choices.overflow == core::Overflow::Wraps;
+  Program p{m, wanted};
+  p = run.pass("isolate-routes", std::move(p), optimise::isolate_routes);
+  p = run.pass("read-extents", std::move(p), optimise::read_extents);
+  p = run.pass_if(free_order, "drop-unused", std::move(p), optimise::drop_unused);
+  p = run.pass("round-factors", std::move(p), [&](Program in) {
+    return optimise::round_factors(std::move(in), choices.operands);
+  });
+  p = run.pass_if(free_order && choices.scans, "make-scans", std::move(p),
+                  [](Program in) { return optimise::make_scans(std::move(in)); });
+  p = run.pass("widen-sums", std::move(p), optimise::widen_sums);
+  p = run.pass_if(free_order && choices.contractions, "form-contractions", std::move(p),
+                  optimise::form_contractions);
+  p = run.pass("inline", std::move(p), [&](Program in) {
+    return optimise::inline_families(std::move(in), choices.inlines, choices.overflow);
+  });
+  return run.pass("plan", std::move(p),
+                  [&](Program in) { return plan::make_plan(std::move(in), choices); });
+}
+
+loops::Program loops_of(plan::Plan& plan, Trace* trace) {
+  Trace own;
+  Pipeline run(trace ? *trace : own);
+  bool free_order = plan.overflow == core::Overflow::Wraps;
+  loops::Program p = run.pass("lower", &plan, [](plan::Plan* in) { return lower::lower(*in); });
+  p = run.pass_if(free_order, "fuse-sums", std::move(p), loops::fuse_sums);
+  p = run.pass_if(free_order, "join-steps", std::move(p), loops::join_steps);
+  p = run.pass_if(free_order, "split-steps", std::move(p), loops::split_steps);
+  p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
+  return run.pass("share-loops", std::move(p), [&](loops::Program in) {
+    return loops::share_loops(std::move(in), plan.chunk_work);
+  });
+}
+
+std::variant<std::shared_ptr<Native>, std::string> compile_native(
+    const core::Module& m, const std::vector<core::FamilyId>& wanted,
+    const NativeOptions& options) {
+  std::optional<std::string> key = native_key(m, wanted, options);
+  if (key) {
+    if (auto kept = kept_native(*options.cache, *key)) return kept;
+  }
+  Trace own;
+  Trace& trace = options.trace ? *options.trace : own;
+  Pipeline run(trace);
+  size_t first = trace.times.size();
+  plan::Plan plan = plan_of(m, wanted, options.choices, &trace);
+  if (std::string why = limitation(plan); !why.empty()) return why;
+  loops::Program program = loops_of(plan, &trace);
+  std::string why;
+  Image image = run.pass("image", &program, [&](const loops::Program* in) {
+    auto made = codegen::make_image(plan, *in, options.processor);
+    if (auto* reason = std::get_if<std::string>(&made)) why = *reason;
+    return why.empty() ? std::move(std::get<Image>(made)) : Image{};
+  });
+  if (!why.empty()) return why;
+  codegen::JitTimes inside;
+  image.object = run.pass("machine-code", &program, [&](const loops::Program* in) {
+    return codegen::object_code(*in, jit_options(options), &inside);
+  });
+  if (key) options.cache->store(*key, pack(image));
+  std::vector<PassTime> times(trace.times.begin() + static_cast<ptrdiff_t>(first),
+                              trace.times.end());
+  return make_native(options, std::move(plan), std::move(program), std::move(image),
+                     std::move(times), inside);
+}
+
 }  // namespace ein

@@ -1,6 +1,8 @@
-// The pipeline: source → Ast → Core → Core without requests. One place orders the passes, and dump,
-// timing and verification come from it alone. Nothing here reads files (`load` asks
-// CompileOptions::files) or prints.
+// The pipeline, from text to machine code: source → Ast → Core → Core without requests (`compile`),
+// → Core to be planned → Plan → Loops → object code (`compile_native`). One place orders the
+// passes, and dump, timing and verification come from it alone (pipeline.h). Nothing here reads
+// files
+// (`load` asks CompileOptions::files) or prints.
 #pragma once
 
 #include <functional>
@@ -10,17 +12,16 @@
 #include "autodiff/differentiate.h"
 #include "base/diag.h"
 #include "base/source.h"
+#include "base/trace.h"
+#include "codegen/native.h"
 #include "core/core.h"
 #include "driver/library.h"
+#include "loops/loops.h"
+#include "plan/plan.h"
 #include "sema/file_lookup.h"
 #include "sema/modules.h"
 
 namespace ein {
-
-struct PassTime {
-  std::string pass;
-  double milliseconds;
-};
 
 // A derivative asked for on the command line: `ein grad --of loss --wrt W,b`.
 struct ExtraRequest {
@@ -30,7 +31,7 @@ struct ExtraRequest {
 
 struct CompileOptions {
   ReadFile read_file;      // for modules; without it a program stands alone
-  std::string dump_after;  // a pass name; its result is left in Compiled::dump
+  std::string dump_after;  // a pass; what it gave is left in Compiled::trace
   ExtraRequest extra;
   bool tests = false;        // compile the `test` blocks too
   bool strict = false;       // an equality of extents that is not proven is an error
@@ -54,14 +55,23 @@ struct Compiled {
   core::Module asked;   // the same before autodiff (CompileOptions::keep_asked)
   std::vector<CompiledTest> tests;
   bool ok = false;  // no errors; otherwise `module` is not to be used
-  std::string dump;
-  std::vector<PassTime> times;
+  Trace trace;
 };
 
-// The passes in order, for `--dump-after` and `--help`.
+// The passes in order, for `--dump-after` and `--help`; those after autodiff are native ones.
 const std::vector<std::string>& pass_names();
+bool is_native_pass(const std::string& name);
 
 Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags);
+
+// Autodiff alone, of a program that `compile` has seen (Compiled::asked).
+core::Module derive(core::Module m);
+
+// The passes up to the plan, and from there to loops. Compiling natively is these two, an image and
+// object code; `compile_native` is declared with what it makes (codegen/native.h).
+plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wanted,
+                   const plan::Choices& choices = {}, Trace* trace = nullptr);
+loops::Program loops_of(plan::Plan& plan, Trace* trace = nullptr);
 
 }  // namespace ein

@@ -69,11 +69,6 @@ class Evaluator {
   int runs_ = 0;
 };
 
-Module derive(Module m) {
-  Diagnostics ignored;  // its warnings were shown when the program was compiled
-  return autodiff::differentiate(std::move(m), ignored);
-}
-
 // From the other side, or why that is not possible.
 std::variant<Module, std::string> derive_forward(Module m) {
   Diagnostics diags;

@@ -10,7 +10,7 @@
 #include "core/groups.h"
 #include "core/rewrite.h"
 #include "driver/files.h"
-#include "plan/precision.h"
+#include "optimise/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
 
@@ -126,12 +126,12 @@ std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
   return out;
 }
 
-std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
-                                                               const RunOptions& options) {
+std::optional<std::vector<optimise::SegmentPlan>> plan_checkpoints(core::Module& m,
+                                                                   const RunOptions& options) {
   if (m.params.size() > 0) return std::nullopt;
   std::vector<FamilyId> wanted = wanted_families(m, options);
   if (wanted.empty()) wanted = unread_families(m);
-  return plan::checkpoint(m, wanted, {}, options.grad_memory).plans;
+  return optimise::checkpoint(m, wanted, {}, options.grad_memory).plans;
 }
 
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<FamilyId> wanted,
@@ -143,10 +143,24 @@ std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<Family
   auto params =
       core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
   if (auto* e = std::get_if<RuntimeError>(&params)) return *e;
-  plan::Checkpointed planned =
-      plan::checkpoint(m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+  optimise::Checkpointed planned = optimise::checkpoint(
+      m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
   out.checkpoints = std::move(planned.plans);
   if (!out.checkpoints.empty()) out.cut = std::move(planned.module);
+  return out;
+}
+
+NativeOptions native_options(const RunOptions& options) {
+  NativeOptions out;
+  out.opt_level = options.opt_level;
+  out.processor = options.processor;
+  out.check_bounds = options.check_bounds;
+  // Where the time goes is said from the plan, which a kept program does not have.
+  out.cache = options.time ? nullptr : options.cache;
+  out.trace = options.trace;
+  if (options.check_overflow) out.choices.overflow = core::Overflow::Stops;
+  out.choices.operands = options.operands;
+  out.choices.rows = options.watch.empty();  // it is steps that are watched
   return out;
 }
 
@@ -172,17 +186,8 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
     if (native) {
-      NativeOptions native_options;
-      native_options.opt_level = options.opt_level;
-      // Where the time goes is said from the plan, which a kept program does not have.
-      native_options.cache = options.time ? nullptr : options.cache;
       set_threads(options.threads);
-      native_options.processor = options.processor;
-      native_options.check_bounds = options.check_bounds;
-      if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
-      native_options.choices.operands = options.operands;
-      native_options.choices.rows = options.watch.empty();  // it is steps that are watched
-      auto compiled = compile_native(m, wanted, native_options);
+      auto compiled = compile_native(m, wanted, native_options(options));
       if (auto* why = std::get_if<std::string>(&compiled)) {
         out.fallback = *why;
         native = false;
@@ -202,7 +207,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     }
     if (!native) {
       core::Module rounded = m;
-      plan::round_operands(rounded, options.operands);
+      optimise::round_operands(rounded, options.operands);
       core::EvalResult result =
           core::evaluate(rounded, inputs, wanted, watch, {options.check_overflow});
       values = std::move(result.values);
@@ -235,16 +240,21 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   return out;
 }
 
+std::string native_dump(const core::Module& m, const std::string& pass) {
+  Trace trace{pass};
+  RunOptions options;
+  options.trace = &trace;
+  std::vector<FamilyId> wanted = wanted_families(m, options);
+  if (wanted.empty()) wanted = unread_families(m);
+  if (!wanted.empty()) compile_native(m, wanted, native_options(options));
+  return trace.dump;
+}
+
 std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
                                              const std::string& stage) {
-  NativeOptions native_options;
-  native_options.opt_level = options.opt_level;
-  native_options.processor = options.processor;
-  native_options.check_bounds = options.check_bounds;
-  if (options.check_overflow) native_options.choices.overflow = core::Overflow::Stops;
-  native_options.choices.operands = options.operands;
-  native_options.choices.rows = options.watch.empty();  // it is steps that are watched
-  auto compiled = compile_native(m, wanted_families(m, options), native_options);
+  RunOptions without_cache = options;  // a kept program has no stages to show
+  without_cache.cache = nullptr;
+  auto compiled = compile_native(m, wanted_families(m, options), native_options(without_cache));
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Emit what = stage == "plan"    ? Emit::Plan
               : stage == "loops" ? Emit::Loops

@@ -8,11 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/trace.h"
 #include "codegen/native.h"
 #include "core/core.h"
 #include "core/eval.h"
 #include "lower/work.h"
-#include "plan/checkpoint.h"
+#include "optimise/checkpoint.h"
 #include "runtime/effect.h"
 #include "runtime/paths.h"
 #include "runtime/processor.h"
@@ -37,7 +38,11 @@ struct RunOptions {
   Monitor* monitor = nullptr;               // told where the program is, and may stop it
   std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
   bool time = false;                        // leave a Timing, when it runs natively
+  Trace* trace = nullptr;                   // of the native passes
 };
+
+// The one place in which options of a run become those of its compilation.
+NativeOptions native_options(const RunOptions& options);
 
 // What a run took: the phases of its native compilation, then its kernels.
 struct KernelTime {
@@ -55,8 +60,8 @@ struct RunResult {
   std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
   std::string fallback;  // why the reference evaluator ran although native was asked for
-  std::vector<plan::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
-  uint64_t operations = 0;                     // counted by the reference evaluator
+  std::vector<optimise::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
+  uint64_t operations = 0;                         // counted by the reference evaluator
   std::optional<Timing> timing;
 };
 
@@ -69,7 +74,7 @@ RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& opt
 struct Prepared {
   std::vector<core::FamilyId> wanted;
   core::Inputs inputs;
-  std::vector<plan::SegmentPlan> checkpoints;
+  std::vector<optimise::SegmentPlan> checkpoints;
   std::optional<core::Module> cut;  // to be run instead of the original
 };
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<core::FamilyId> wanted,
@@ -82,6 +87,10 @@ std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOpti
 // The values that nothing else reads.
 std::vector<core::FamilyId> unread_families(const core::Module& m);
 
+// What a native pass (driver/compile.h) gives for what `run` would compute, as text; where that is
+// nothing, for the values that nothing else reads.
+std::string native_dump(const core::Module& m, const std::string& pass);
+
 // A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm`
 // or `asm`; or why there is none.
 std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
@@ -89,8 +98,8 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& 
 
 // What would be decided about recurrences that derivatives run over, as far as extents are known
 // without inputs; nothing where they are not.
-std::optional<std::vector<plan::SegmentPlan>> plan_checkpoints(core::Module& m,
-                                                               const RunOptions& options);
+std::optional<std::vector<optimise::SegmentPlan>> plan_checkpoints(core::Module& m,
+                                                                   const RunOptions& options);
 
 // Does the place of an expression stand in a clause that `wanted` needs? Equal expressions are one
 // node with the place of the first, which may be somewhere else.

@@ -82,13 +82,6 @@ loops::Program lower(plan::Plan& plan) {
   }
   // A function may call further ones.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
-  if (plan.overflow == core::Overflow::Wraps) {
-    loops::fuse_sums(p);
-    loops::join_steps(p);
-    loops::split_steps(p);
-    loops::write_out_cells(p);
-  }
-  loops::share_loops(p, plan.chunk_work);
   return p;
 }
 

@@ -17,7 +17,7 @@
 // elsewhere. Affine conditions of a reduction's gate on its binders become loop bounds.
 #pragma once
 
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "plan/plan.h"
 
 namespace ein::lower {

@@ -4,10 +4,10 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "core/cost.h"
 #include "core/rewrite.h"
 #include "core/total.h"
 #include "lower/lowering.h"
-#include "plan/cost.h"
 
 namespace ein::lower {
 
@@ -192,7 +192,7 @@ Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
 }
 
 bool Lowering::cheap(ExprId e, const core::Facts& facts) {
-  return plan::cost(m, e) <= kCheap && core::total(m, e, facts, plan.overflow);
+  return core::cost(m, e) <= kCheap && core::total(m, e, facts, plan.overflow);
 }
 
 // The side that is always taken where `n` stands, if the ranges of loops and the conditions around

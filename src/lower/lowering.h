@@ -13,7 +13,7 @@
 #include "core/build.h"
 #include "core/core.h"
 #include "core/prove.h"
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "plan/plan.h"
 
 namespace ein::lower {

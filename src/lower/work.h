@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/loops.h"
+#include "loops/loops.h"
 #include "plan/plan.h"
 
 namespace ein::lower {

@@ -7,22 +7,16 @@
 
 #include "base/check.h"
 #include "core/build.h"
-#include "core/merge.h"
 #include "core/rewrite.h"
-#include "plan/contractions.h"
-#include "plan/operands.h"
-#include "plan/precision.h"
+#include "optimise/operands.h"
 #include "plan/rows.h"
-#include "plan/scan.h"
-#include "plan/small_sums.h"
-#include "plan/unused.h"
 #include "plan/wavefront.h"
-#include "plan/wide_sums.h"
 
 namespace ein::plan {
 namespace {
 
 using namespace core;
+using optimise::bit;
 
 // Lanes depend on the element size alone, never on the machine, so that sums have one shape.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
@@ -45,9 +39,9 @@ bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
     if (!mentions_slot(m, x, slot)) return;
     if (const auto* f = get_if<Apply>(m, x)) function |= info(f->op).cls == OpClass::Real;
     if (const auto* a = get_if<Access>(m, x)) {
-      Step s = step_along(m, *a, slot);
-      moves |= s == Step::Unit || s == Step::Other;
-      gathers |= s == Step::Other;
+      optimise::Stride s = optimise::step_along(m, *a, slot);
+      moves |= s == optimise::Stride::Unit || s == optimise::Stride::Other;
+      gathers |= s == optimise::Stride::Other;
     } else if (const auto* r = get_if<Reduce>(m, x)) {
       for (const Range& range : r->over) {
         ok &= !mentions_slot(m, range.lo, slot) && !mentions_slot(m, range.hi, slot);
@@ -148,7 +142,7 @@ struct Planner {
       out.width = kScatterLanes;
       return out;
     }
-    if (choices.contractions) out.contraction = classify(m, c, free);
+    if (choices.contractions) out.contraction = optimise::classify(m, c, free);
     auto wish = choices.vector_axis ? choices.vector_axis(id, number) : std::nullopt;
     uint32_t axis = wish ? *wish : choose_vector_axis(m, c, free, lanes_for(f.dtype));
     if (axis < f.rank() && (free & bit(axis))) {
@@ -162,7 +156,7 @@ struct Planner {
     const Module& m = plan.module;
     for_each_node(m, c.body, [&](ExprId e) {
       const auto* r = get_if<Reduce>(m, e);
-      if (!r || !lanes_legal(m, e)) return;
+      if (!r || !optimise::lanes_legal(m, e)) return;
       uint32_t last = r->first + static_cast<uint32_t>(r->over.size()) - 1;
       uint32_t lanes = lanes_for(m[r->body].type);
       auto wish = choices.reduce_width ? choices.reduce_width(e) : std::nullopt;
@@ -174,25 +168,6 @@ struct Planner {
     });
   }
 };
-
-// An integer input that is an extent is read as the extent: `y[steps]` is then known to be the last
-// step, and within bounds.
-void read_as_extents(Module& m) {
-  std::map<FamilyId, ExprId> extents;
-  for (uint32_t i = 0; i < m.params.size(); ++i) {
-    const Param& p = m.params[ParamId(i)];
-    if (p.axis == Param::kItself) extents.emplace(p.source, param(m, ParamId(i)));
-  }
-  if (extents.empty()) return;
-  auto extent = [&](ExprId e) {
-    const auto* cast = get_if<Apply>(m, e);
-    const auto* read = get_if<Access>(m, cast && cast->op == Op::Cast ? cast->args[0] : e);
-    if (m[e].type != DType::I64 || !read) return e;
-    auto it = extents.find(read->family);
-    return it == extents.end() ? e : it->second;
-  };
-  rewrite_all(m, [&](ExprId e) { return rewrite(m, e, extent); });
-}
 
 // Only where all steps are kept: nobody watches the steps of one row, and so the run of all of them
 // is no longer than memory is large.
@@ -208,28 +183,6 @@ void find_rows(Plan& plan) {
   }
 }
 
-// Sums of products in the form that contractions are found in. Families that have no legal order
-// after that are left as they were. Returns the copies that are there for their order.
-std::set<FamilyId> isolate(Module& m, const std::vector<FamilyId>& wanted) {
-  std::set<FamilyId> except;
-  for (;;) {
-    core::Module split = m;
-    split_small_sums(split);
-    auto ordered = isolate_contractions(split, schedule(split, wanted), except);
-    merge_equal(split);
-    auto cycle = schedule(split, wanted).cycle;
-    if (!cycle) {
-      m = std::move(split);
-      return ordered;
-    }
-    size_t before = except.size();
-    for (FamilyId id : cycle->families) {
-      if (id.v < m.families.size()) except.insert(id);
-    }
-    if (except.size() == before) return {};
-  }
-}
-
 }  // namespace
 
 const char* name_of(AxisKind kind) {
@@ -241,39 +194,21 @@ const char* name_of(AxisKind kind) {
   EIN_UNREACHABLE("axis kind");
 }
 
-Plan make_plan(const Module& m, const std::vector<FamilyId>& wanted, const Choices& choices) {
+Plan make_plan(optimise::Program p, const Choices& choices) {
   Plan plan;
-  plan.module = m;
-  read_as_extents(plan.module);
-  if (choices.overflow == Overflow::Wraps) drop_unused_coordinates(plan.module, wanted);
+  plan.module = std::move(p.module);
+  plan.wanted = std::move(p.wanted);
+  plan.inlined = std::move(p.inlined);
   plan.operands = choices.operands;
-  round_operands(plan.module, plan.operands);
-  plan.wanted = wanted;
+  plan.overflow = choices.overflow;
   plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
-  core::Module linear = plan.module;
+  plan.schedule = schedule(plan.module, plan.wanted);
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
-  if (free_order && choices.scans && make_scans(linear) && !schedule(linear, wanted).cycle) {
-    plan.module = std::move(linear);
-  }
-  core::Module wide = plan.module;
-  if (widen_routed_sums(wide) && !schedule(wide, wanted).cycle) plan.module = std::move(wide);
-  std::set<FamilyId> ordered;
-  if (free_order && choices.contractions) ordered = isolate(plan.module, wanted);
-  const Module before = plan.module;
-  plan.overflow = choices.overflow;
-  plan.inlined = inline_families(plan.module, wanted, ordered, choices);
-  plan.schedule = schedule(plan.module, wanted);
-  if (plan.schedule.cycle) {
-    // Inlining merged reads into an expression whose order could not be proven any more.
-    plan.module = before;
-    plan.inlined.clear();
-    plan.schedule = schedule(plan.module, wanted);
-  }
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   Planner{plan, choices}.steps(plan.schedule.steps, {});
   if (free_order) form_groups(plan, choices);
-  if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, wanted);
+  if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);
   if (free_order && choices.diagonals) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);

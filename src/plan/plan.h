@@ -40,17 +40,15 @@
 #include "core/groups.h"
 #include "core/steps.h"
 #include "core/total.h"
+#include "optimise/classify.h"
+#include "optimise/passes.h"
 
 namespace ein::plan {
 
 enum class AxisKind : uint8_t { Seq, Parallel, Vector };
 const char* name_of(AxisKind kind);
 
-struct Contraction {
-  core::ExprId reduce;                   // the clause's body
-  core::ExprId a, b;                     // its two accesses
-  std::vector<uint32_t> batch, m, n, k;  // slots
-};
+using optimise::Contraction;
 
 struct ClausePlan {
   std::vector<AxisKind> axes;  // one per coordinate
@@ -95,7 +93,7 @@ struct Plan {
   int64_t chunk_work = 0;            // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
-  core::Overflow overflow = core::Overflow::Wraps;                    // of integers
+  core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
 };
 
@@ -118,31 +116,13 @@ struct Choices {
   DType operands = DType::F32;  // what those of contractions are rounded to
 };
 
-Plan make_plan(const core::Module& m, const std::vector<core::FamilyId>& wanted,
-               const Choices& choices = {});
+Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);
 
 // ---- the parts, one file each
 // --------------------------------------------------------------------
 
-// Inlines in place; returns the families that no longer need a buffer (inline.cc). The `ordered`
-// are copies that are there for their order.
-std::vector<core::FamilyId> inline_families(core::Module& m,
-                                            const std::vector<core::FamilyId>& wanted,
-                                            const std::set<core::FamilyId>& ordered,
-                                            const Choices& choices);
-
 // Forms groups and puts their members next to each other in the schedule (group.cc).
 void form_groups(Plan& plan, const Choices& choices);
-
-// The class of one clause, if it is a contraction of the free coordinates `free` (classify.cc).
-std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);
-
-// How an access moves when one slot moves by one: not at all, to the next element, or otherwise.
-enum class Step : uint8_t { None, Unit, Other };
-Step step_along(const core::Module& m, const core::Access& access, uint32_t slot);
-
-// May the innermost binder of this reduction run in lanes?
-bool lanes_legal(const core::Module& m, core::ExprId reduce);
 
 }  // namespace ein::plan

@@ -3,8 +3,8 @@
 
 #include "base/match.h"
 #include "core/rewrite.h"
+#include "optimise/precision.h"
 #include "plan/plan.h"
-#include "plan/precision.h"
 
 namespace ein::plan {
 namespace {
@@ -56,7 +56,8 @@ struct Printer {
                          cp.scatters ? ", scatters" : "");
       bool rounds = false;
       for_each_node(plan.module, f.clauses[c].body, [&](ExprId e) {
-        rounds |= plan.operands != DType::F32 && is_rounded(plan.module, e, plan.operands);
+        rounds |=
+            plan.operands != DType::F32 && optimise::is_rounded(plan.module, e, plan.operands);
       });
       if (rounds) {
         out += fmt::format("{}    rounds operands to {}\n", indent, name_of(plan.operands));

@@ -12,9 +12,11 @@ BELOW = {
     "core": {"runtime", "base"},
     "sema": {"core", "syntax", "runtime", "base"},
     "autodiff": {"core", "runtime", "base"},
-    "plan": {"core", "runtime", "base"},
-    "lower": {"plan", "core", "runtime", "base"},
-    "codegen": {"lower", "plan", "core", "runtime", "base"},
+    "optimise": {"core", "runtime", "base"},
+    "plan": {"optimise", "core", "runtime", "base"},
+    "loops": {"core", "runtime", "base"},
+    "lower": {"loops", "plan", "core", "runtime", "base"},
+    "codegen": {"lower", "loops", "plan", "core", "runtime", "base"},
 }
 BELOW["driver"] = set(BELOW)
 BELOW["cli"] = set(BELOW)

@@ -1,5 +1,5 @@
 // Strip-mining: the memory and the work that a plan announces are those of the run.
-#include "plan/checkpoint.h"
+#include "optimise/checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string recurrence(int64_t steps) {
 }
 
 struct Measured {
-  plan::SegmentPlan plan;
+  optimise::SegmentPlan plan;
   double work = 0;  // operations of the cut program by those of the whole one
 };
 
@@ -31,7 +31,7 @@ Measured measure(int64_t steps, uint64_t budget) {
   EXPECT_EQ(fuzz::compile_source(recurrence(steps), subject), "");
   core::Module& m = subject.compiled.module;
   std::vector<FamilyId> wanted{m.find(intern("loss")), m.find(intern("dw"))};
-  plan::Checkpointed planned = plan::checkpoint(m, wanted, {}, budget);
+  optimise::Checkpointed planned = optimise::checkpoint(m, wanted, {}, budget);
   EXPECT_EQ(planned.plans.size(), 1u);
   if (planned.plans.empty()) return out;
   out.plan = planned.plans[0];

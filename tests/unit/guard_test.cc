@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/jit.h"
-#include "lower/loops.h"
+#include "loops/loops.h"
 
 namespace ein {
 namespace {

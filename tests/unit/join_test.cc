@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/agree.h"
-#include "lower/lower.h"
+#include "driver/compile.h"
 #include "plan/plan.h"
 #include "properties.h"
 
@@ -23,8 +23,8 @@ Joined joined(const std::string& source, const std::vector<std::string>& wanted,
   EXPECT_EQ(native_agrees(m, inputs, wanted, {}), "");
   std::vector<core::FamilyId> families;
   for (const std::string& name : wanted) families.push_back(m.find(intern(name)));
-  plan::Plan plan = plan::make_plan(m, families, {});
-  loops::Program p = lower::lower(plan);
+  plan::Plan plan = plan_of(m, families, {});
+  loops::Program p = loops_of(plan);
   EXPECT_EQ(loops::verify(p), std::vector<std::string>{});
   return {p.kernels.size(), print(p)};
 }

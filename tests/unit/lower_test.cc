@@ -1,11 +1,10 @@
 // The plan and the loops themselves, where the values alone would not show a lost decision.
-#include "lower/lower.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/build.h"
-#include "lower/loops.h"
+#include "driver/compile.h"
+#include "loops/loops.h"
 #include "native_harness.h"
 #include "plan/plan.h"
 
@@ -23,8 +22,8 @@ struct Lowered {
 
 Lowered lowered(Program& p, const plan::Choices& choices = {}) {
   Lowered out;
-  out.plan = plan::make_plan(p.m, p.wanted, choices);
-  loops::Program program = lower::lower(out.plan);
+  out.plan = plan_of(p.m, p.wanted, choices);
+  loops::Program program = loops_of(out.plan);
   EXPECT_EQ(loops::verify(program), std::vector<std::string>{});
   out.table = print(out.plan);
   out.loops = print(program);

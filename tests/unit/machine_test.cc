@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "codegen/jit.h"
-#include "lower/lower.h"
+#include "driver/compile.h"
 #include "native_harness.h"
 
 namespace ein {
@@ -71,8 +71,8 @@ Program halves(DType type) {
 }
 
 std::string assembly(Program& p, const Host& host, int opt_level) {
-  plan::Plan plan = plan::make_plan(p.m, p.wanted);
-  loops::Program program = lower::lower(plan);
+  plan::Plan plan = plan_of(p.m, p.wanted);
+  loops::Program program = loops_of(plan);
   return codegen::assembly_text(
       program, {.opt_level = opt_level, .processor = Processor::Native, .host = &host});
 }

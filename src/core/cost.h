@@ -1,0 +1,11 @@
+// What evaluating an expression costs.
+#pragma once
+
+#include "core/core.h"
+
+namespace ein::core {
+
+// Roughly how many simple operations one evaluation takes; a reduction counts as very many.
+uint64_t cost(const core::Module& m, core::ExprId e);
+
+}  // namespace ein::core

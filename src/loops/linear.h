@@ -1,0 +1,35 @@
+// Integers of a program as sums: constant + the sum of variables and parameters with factors.
+// Enough to compare the bounds of loops and the addresses of steps.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "loops/walk.h"
+
+namespace ein::loops {
+
+struct Linear {
+  int64_t constant = 0;
+  std::vector<std::pair<Node, int64_t>> terms = {};  // Get and Param only
+};
+
+struct Sums {
+  const Program& p;
+  const Lets& lets;
+
+  std::optional<Linear> of(ExprId e) const;
+  // The distance from `from` to `to`, if it is a constant.
+  std::optional<int64_t> distance(ExprId from, ExprId to) const;
+  // `e` is `v` and so much more.
+  std::optional<int64_t> offset(ExprId e, VarId v) const;
+  // The same expression, variables taken for what they stand for; loads are not compared.
+  bool equal(ExprId a, ExprId b) const;
+  // Without the `max(0, …)` that keeps a range from ending before it begins.
+  ExprId bare(ExprId e) const;
+
+ private:
+  bool add(ExprId e, int64_t factor, Linear& out) const;
+};
+
+}  // namespace ein::loops

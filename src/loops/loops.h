@@ -1,0 +1,270 @@
+// Loops: the imperative IR between the plan and machine code. A program is a list of kernels that
+// run one after the other; a kernel is a block of structured statements over buffers and scalar
+// variables. Nothing here knows families or coordinates any more, and nothing here knows LLVM.
+//
+// Semantics, once:
+// - Expressions are strict and cannot fail: every Load is in bounds and every integer division has
+// a
+//   divisor other than zero, because lowering proved it or put a Check before it. Laziness is an
+//   If.
+// - A variable is bound by Let (once, never changes), by Declare (changes through Assign and
+//   Fold) or by a Loop; it is visible in the rest of its block and in the blocks inside.
+// - A Loop's axis says what its iterations may do to each other:
+//     seq       in order (upward, or downward)
+//     parallel  independent of each other; any order gives the same values
+//     vector    independent; `width` of them run in lanes. Any statement may stand inside: where
+//     lanes
+//               take different branches, each runs under a mask. Vector loops do not nest: inside
+//               one, every other axis runs as seq.
+//     reduce    independent except for the accumulators named in `folds`, which are only folded.
+//               `width` partial results run in lanes and are combined in a tree whose shape depends
+//               on the extents alone; width 1 folds in order.
+// - Fold combines a value into an accumulator by the rules of core.h (NaN beats numbers in max and
+//   min, the first winner stays).
+// - Update adds to memory; two iterations of a seq loop or a reduce of width 1 may hit one address,
+//   those of a parallel or vector loop around it never do.
+// - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
+//   each active one. Functions have no loops and touch no buffers.
+// - Check stops the program when its condition is false, and records `values` for the message.
+// - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
+// and % truncate. min and max propagate the first NaN.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "core/core.h"
+#include "runtime/dtype.h"
+
+namespace ein::loops {
+
+using ExprId = Id<struct LoopsExprTag>;
+using VarId = Id<struct LoopsVarTag>;
+using BufferId = Id<struct LoopsBufferTag>;
+using SiteId = Id<struct LoopsSiteTag>;
+
+// ---- expressions -------------------------------------------------------------------------------
+
+struct FloatConst {
+  double value;
+};
+struct IntConst {
+  int64_t value;
+};  // also bool: 0 or 1
+struct Param {
+  uint32_t index;
+};  // i64: a symbolic extent, an argument of the program
+struct Get {
+  VarId var;
+};
+struct Apply {
+  core::Op op;
+  std::vector<ExprId> args;
+};  // strict, Select and logic included
+struct Overflows {
+  core::Op op;
+  std::vector<ExprId> args;
+};  // bool: the exact result does not fit the type of the arguments
+struct Load {
+  BufferId buffer;
+  std::vector<ExprId> at;
+};
+
+using Node = std::variant<FloatConst, IntConst, Param, Get, Apply, Overflows, Load>;
+
+struct Expr {
+  Node node;
+  DType type;
+};
+
+// ---- statements --------------------------------------------------------------------------------
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+struct Let {
+  VarId var;
+  ExprId value;
+};
+struct Declare {
+  VarId var;
+  ExprId init;
+};
+struct Assign {
+  VarId var;
+  ExprId value;
+};
+struct Store {
+  BufferId buffer;
+  std::vector<ExprId> at;
+  ExprId value;
+};
+struct Update {
+  BufferId buffer;
+  std::vector<ExprId> at;
+  ExprId value;
+};  // buffer[at] += value
+
+// acc = op(acc, value). ArgMax and ArgMin: `acc` is the best value so far, `arg` where it was (−1
+// at first, when any value wins), `index` where this one is.
+struct Fold {
+  core::ReduceOp op;
+  VarId acc;
+  ExprId value;
+  VarId arg;
+  ExprId index;
+};
+
+struct If {
+  ExprId cond;
+  Block then, otherwise;
+};
+
+struct Axis {
+  enum class Kind : uint8_t { Seq, Parallel, Vector, Reduce } kind = Kind::Seq;
+  uint32_t width = 1;
+};
+const char* name_of(Axis::Kind kind);
+
+struct Loop {
+  VarId var;
+  ExprId lo, hi;  // lo..hi, exclusive; empty when hi <= lo
+  Axis axis;
+  bool downward = false;     // seq only
+  std::vector<VarId> folds;  // reduce only
+  Block body;
+  SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
+  // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
+  // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
+  ExprId grain = {};
+  ExprId steps = {};  // of the recurrence that a loop with `poll` is a part of; invalid: its own
+};
+
+struct Check {
+  ExprId ok;
+  SiteId site;
+  std::vector<ExprId> values;
+};
+
+// out[b, m, n] = Σ_k a[b, m, k] · b[b, k, n], each set of indices a nest of loops whose addresses
+// are linear: a step along an index moves each operand by a fixed number of elements.
+struct Contract {
+  struct Index {
+    ExprId extent;
+    ExprId a, b, out;  // elements per step; no id where the operand does not move
+  };
+  struct Operand {
+    BufferId buffer;
+    std::vector<ExprId> at;
+  };  // where all indices are 0
+  DType type;
+  std::vector<Index> batch, m, n, k;
+  Operand a, b, out;
+};
+
+// var = function(args); `var` is bound like by Let.
+struct Invoke {
+  VarId var;
+  uint32_t function;  // of the program
+  std::vector<ExprId> args;
+  SiteId site;  // the statement that calls; invalid inside a function
+};
+
+struct Stmt {
+  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke> node;
+};
+
+// ---- programs ----------------------------------------------------------------------------------
+
+struct Var {
+  std::string name;
+  DType type;
+};
+
+struct Buffer {
+  enum class Space : uint8_t {
+    Input,     // supplied by the caller, read only
+    Constant,  // an array literal, filled when compiling
+    Output,    // asked for
+    Row,       // scratch of one iteration of a loop: every thread has its own
+    Temp,      // everything else that is stored
+  };
+  std::string name;
+  core::FamilyId family;
+  DType dtype;
+  std::vector<core::ExprId> dims;  // evaluated by the caller, which also allocates
+  Space space = Space::Temp;
+  std::vector<std::optional<int64_t>> known = {};  // the extents that are constants
+};
+const char* name_of(Buffer::Space space);
+
+// Where a program may stop, and how to say why.
+struct Site {
+  enum class Kind : uint8_t {
+    Bounds,  // values: every index of the access, then the extent of `axis`
+    DivideByZero,
+    Overflow,  // values: the operands of `op`, in `type`
+    TooDeep,   // calls of the function `name` inside each other
+    Call,      // never the reason: where a function that stopped was called from
+    Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
+               // coordinate
+    Rows,      // the same, of one that runs row by row (plan/rows.h): values: how many pieces of it
+               // are done
+  } kind = Kind::Bounds;
+  std::string name;  // the family accessed
+  uint32_t axis = 0;
+  Span span;                        // of the expression
+  Span statement;                   // the clause it is computed for
+  uint32_t part = 0;                // Step: which of the schedule's steps
+  std::vector<uint32_t> also = {};  // Step: those that run along with it
+  core::Op op = core::Op::Add;
+  DType type = DType::I64;
+};
+
+struct Kernel {
+  std::string name;
+  Block body;
+};
+
+// Called with the number of calls around it, up to core::kMaxRecursion.
+struct Function {
+  std::string name;
+  std::vector<VarId> params;
+  Block body;
+  ExprId result;
+  SiteId too_deep;
+};
+
+struct Program {
+  ein::Store<ExprId, Expr> exprs;
+  ein::Store<VarId, Var> vars;
+  ein::Store<BufferId, Buffer> buffers;
+  ein::Store<SiteId, Site> sites;
+  std::vector<Function> functions;
+  std::vector<Kernel> kernels;
+};
+
+// The passes over Loops, in the order in which driver/compile.cc runs them.
+
+// Takes reductions over the same steps in one pass (fuse.cc).
+Program fuse_sums(Program p);
+// Runs recurrences along the same steps in one loop, and takes sums over those steps there
+// (join.cc).
+Program join_steps(Program p);
+// Sets the first and last steps of recurrences apart (split.cc).
+Program split_steps(Program p);
+// Writes out loops over few cells that are computed in different ways (cells.cc).
+Program write_out_cells(Program p);
+// Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
+// (share.cc).
+Program share_loops(Program p, int64_t work);
+
+std::string print(const Program& p);
+// One line per broken rule of the above (scopes, types, where Update and folds may stand).
+std::vector<std::string> verify(const Program& p);
+
+}  // namespace ein::loops

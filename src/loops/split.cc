@@ -1,0 +1,144 @@
+// The first and the last steps of a recurrence, apart from all others: a loop over steps whose body
+// asks at every step whether it is the first one becomes two loops, and the second no longer asks.
+// Values that a step stores and reads again then stay in registers. Only for steps that do little:
+// the body is compiled once more for every part.
+#include <algorithm>
+#include <optional>
+
+#include "loops/copy.h"
+#include "loops/linear.h"
+#include "loops/simplify.h"
+
+namespace ein::loops {
+namespace {
+
+constexpr int64_t kNear = 2;  // so many steps at an end are apart at most
+
+using core::Op;
+
+struct Splitter {
+  Program& p;
+  Lets lets = {};  // all of the kernel
+
+  ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
+  ExprId op(Op o, ExprId a, ExprId b) { return p.exprs.add({Apply{o, {a, b}}, DType::I64}); }
+
+  // t compared with something: true from `from` steps after the beginning on, or up to `to` steps
+  // before the end, or the opposite of that.
+  struct Question {
+    bool at_end = false;
+    int64_t distance = 0;  // from the beginning, or from the end
+    bool after = false;    // true for the steps behind that point
+  };
+
+  std::optional<Question> question(ExprId e, const Loop& loop) const {
+    const auto* a = std::get_if<Apply>(&p.exprs[e].node);
+    if (!a || (a->op != Op::Lt && a->op != Op::Ge && a->op != Op::Le && a->op != Op::Gt)) return {};
+    // `t + c` is compared with `point`.
+    Sums sums{p, lets};
+    auto left = sums.offset(a->args[0], loop.var), right = sums.offset(a->args[1], loop.var);
+    if (left.has_value() == right.has_value()) return {};
+    int64_t c = left ? *left : *right;
+    ExprId point = left ? a->args[1] : a->args[0];
+    bool less = a->op == Op::Lt || a->op == Op::Le, strict = a->op == Op::Lt || a->op == Op::Gt;
+    bool below = less == left.has_value();    // true for the steps before a point
+    int64_t shift = below == strict ? 0 : 1;  // t <= x is t < x + 1, t > x is t >= x + 1
+    // t + c < max(0, x) is t + c < x where t + c is not negative.
+    if (shift == 0 && c >= 0) point = sums.bare(point);
+    if (auto d = sums.distance(loop.lo, point)) return Question{false, *d - c + shift, !below};
+    if (auto d = sums.distance(point, sums.bare(loop.hi)))
+      return Question{true, *d + c - shift, !below};
+    return {};
+  }
+
+  struct Cuts {
+    int64_t first = 0, last = 0;  // so many steps at the beginning and at the end are apart
+  };
+
+  // What is known of a question in one part.
+  enum class Part { First, Middle, Last };
+  static std::optional<bool> answer(const Question& q, const Cuts& cuts, Part part) {
+    if (!q.at_end) {
+      if (q.distance <= 0) return q.after;
+      if (part == Part::Middle && q.distance <= cuts.first) return q.after;
+      if (part == Part::First && q.distance == cuts.first) return !q.after;
+    } else {
+      if (q.distance <= 0) return !q.after;
+      if (part == Part::Middle && q.distance <= cuts.last) return !q.after;
+      if (part == Part::Last && q.distance == cuts.last) return q.after;
+    }
+    return {};
+  }
+
+  Stmt part(const Loop& loop, ExprId lo, ExprId hi, const Cuts& cuts, Part which) {
+    Loop out = loop;
+    out.lo = lo;
+    out.hi = hi;
+    if (loop.poll.valid()) out.steps = op(Op::Sub, loop.hi, loop.lo);
+    simplify(p, out.body, [&](ExprId e) {
+      auto q = question(e, loop);
+      return q ? answer(*q, cuts, which) : std::nullopt;
+    });
+    out.var = p.vars.add(p.vars[loop.var]);
+    out.body = Copier{p}.block(out.body, {{loop.var, p.exprs.add({Get{out.var}, DType::I64})}});
+    return {std::move(out)};
+  }
+
+  void run(Block& block) {
+    Block out;
+    for (Stmt& s : block) {
+      auto* loop = std::get_if<Loop>(&s.node);
+      if (loop && loop->axis.kind == Axis::Kind::Seq && does_little(p, loop->body)) {
+        Cuts cuts;
+        for_each_stmt(loop->body, [&](const Stmt& inner) {
+          for_each_expr(inner, [&](ExprId e) { look(e, *loop, cuts); });
+        });
+        if (cuts.first > 0 || cuts.last > 0) {
+          cut(*loop, cuts, out);
+          continue;
+        }
+      }
+      for_each_block(s, [&](Block& b) { run(b); });
+      out.push_back(std::move(s));
+    }
+    block = std::move(out);
+  }
+
+  void look(ExprId e, const Loop& loop, Cuts& cuts) const {
+    if (p.exprs[e].type == DType::Bool) {
+      auto q = question(e, loop);
+      if (q && q->distance > 0 && q->distance <= kNear) {
+        int64_t& cut = q->at_end ? cuts.last : cuts.first;
+        cut = std::max(cut, q->distance);
+      }
+    }
+    const auto* a = std::get_if<Apply>(&p.exprs[e].node);
+    if (!a) return;
+    for (ExprId x : a->args) look(x, loop, cuts);
+  }
+
+  void cut(const Loop& loop, const Cuts& cuts, Block& out) {
+    // Where there are few steps, the middle is empty.
+    ExprId lo = cuts.first > 0 ? op(Op::Add, loop.lo, integer(cuts.first)) : loop.lo;
+    ExprId hi = cuts.last > 0 ? op(Op::Sub, loop.hi, integer(cuts.last)) : loop.hi;
+    std::vector<Stmt> parts;
+    if (cuts.first > 0) {
+      parts.push_back(part(loop, loop.lo, op(Op::Min, lo, loop.hi), cuts, Part::First));
+    }
+    parts.push_back(part(loop, lo, hi, cuts, Part::Middle));
+    if (cuts.last > 0) {
+      parts.push_back(part(loop, op(Op::Max, lo, hi), loop.hi, cuts, Part::Last));
+    }
+    if (loop.downward) std::reverse(parts.begin(), parts.end());
+    std::move(parts.begin(), parts.end(), std::back_inserter(out));
+  }
+};
+
+}  // namespace
+
+Program split_steps(Program p) {
+  for (Kernel& k : p.kernels) { Splitter{p, lets_of(k.body)}.run(k.body); }
+  return p;
+}
+
+}  // namespace ein::loops

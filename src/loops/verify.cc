@@ -1,0 +1,240 @@
+// The rules of loops.h, checked: variables are visible where they are used, types agree,
+// accumulators and Updates stand only where their axis allows it.
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+#include "base/match.h"
+#include "loops/loops.h"
+
+namespace ein::loops {
+namespace {
+
+struct Verifier {
+  const Program& p;
+  std::vector<std::string> errors;
+  std::string where;
+  std::vector<VarId> visible;    // in order of binding; popped with the block
+  std::set<VarId> bound;         // as a set, for lookup
+  std::set<VarId> mutable_vars;  // bound by Declare
+  // Variables declared outside the innermost vector loop may not be assigned inside it.
+  std::set<VarId> frozen;
+  bool vector = false, ordered = true, shared = false;
+
+  void error(const std::string& what) { errors.push_back(where + ": " + what); }
+
+  void bind(VarId v) {
+    if (!bound.insert(v).second) error(fmt::format("variable {} is bound twice", v.v));
+    visible.push_back(v);
+  }
+
+  void use(ExprId id, std::optional<DType> type = {}) {
+    if (!id) return error("missing expression");
+    const Expr& e = p.exprs[id];
+    if (type && e.type != *type) {
+      error(fmt::format("expected {}, got {}", name_of(*type), name_of(e.type)));
+    }
+    match(
+        e.node, [](const FloatConst&) {}, [](const IntConst&) {}, [](const Param&) {},
+        [&](const Get& n) {
+          if (!bound.contains(n.var)) error(fmt::format("variable {} is not visible", n.var.v));
+          if (p.vars[n.var].type != e.type) error("a Get of another type than its variable");
+        },
+        [&](const Apply& n) { apply(n, e.type); },
+        [&](const Overflows& n) {
+          if (n.args.size() != core::info(n.op).arity) error("arity of an overflow");
+          for (ExprId a : n.args) use(a, p.exprs[n.args[0]].type);
+          if (!is_int(p.exprs[n.args[0]].type) || e.type != DType::Bool)
+            error("types of an overflow");
+        },
+        [&](const Load& n) {
+          if (p.buffers[n.buffer].dtype != e.type) error("a Load of another type than its buffer");
+          address(n.buffer, n.at);
+        });
+  }
+
+  void apply(const Apply& n, DType type) {
+    const core::OpInfo& o = core::info(n.op);
+    if (n.args.size() != o.arity) error(std::string("arity of ") + o.name);
+    for (ExprId a : n.args) use(a);
+    auto arg = [&](size_t i) { return p.exprs[n.args[i]].type; };
+    bool ok = true;
+    switch (o.cls) {
+      case core::OpClass::Arith:
+      case core::OpClass::Real:
+      case core::OpClass::Logic:
+        for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == type;
+        break;
+      case core::OpClass::Compare: ok = type == DType::Bool && arg(0) == arg(1); break;
+      case core::OpClass::Select:
+        ok = arg(0) == DType::Bool && arg(1) == type && arg(2) == type;
+        break;
+      case core::OpClass::Bits:
+      case core::OpClass::Draw:
+        for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == DType::I64;
+        ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
+        break;
+      case core::OpClass::Rule: ok = false; break;
+      case core::OpClass::Cast: break;
+    }
+    if (!ok) error(std::string("operand types of ") + o.name);
+  }
+
+  void address(BufferId b, const std::vector<ExprId>& at) {
+    if (at.size() != p.buffers[b].dims.size()) error("rank of an access to " + p.buffers[b].name);
+    for (ExprId a : at) use(a, DType::I64);
+  }
+
+  void writable(BufferId b) {
+    auto space = p.buffers[b].space;
+    if (space == Buffer::Space::Input || space == Buffer::Space::Constant) {
+      error("a store to " + p.buffers[b].name + ", which is read only");
+    }
+  }
+
+  void changes(VarId v) {
+    if (!mutable_vars.contains(v)) error(fmt::format("variable {} does not change", v.v));
+    if (frozen.contains(v)) {
+      error(fmt::format("variable {} belongs outside the vector loop", v.v));
+    }
+  }
+
+  void stmt(const Stmt& s) {
+    match(
+        s.node,
+        [&](const Let& n) {
+          use(n.value, p.vars[n.var].type);
+          bind(n.var);
+        },
+        [&](const Declare& n) {
+          use(n.init, p.vars[n.var].type);
+          bind(n.var);
+          mutable_vars.insert(n.var);
+        },
+        [&](const Assign& n) {
+          use(n.value, p.vars[n.var].type);
+          changes(n.var);
+        },
+        [&](const Store& n) {
+          address(n.buffer, n.at);
+          use(n.value, p.buffers[n.buffer].dtype);
+          writable(n.buffer);
+        },
+        [&](const Update& n) {
+          address(n.buffer, n.at);
+          use(n.value, p.buffers[n.buffer].dtype);
+          writable(n.buffer);
+          if (!ordered) error("an update in a loop that is not sequential");
+        },
+        [&](const Fold& n) {
+          use(n.value, p.vars[n.acc].type);
+          changes(n.acc);
+          bool arg = n.op == core::ReduceOp::ArgMax || n.op == core::ReduceOp::ArgMin;
+          if (arg != n.arg.valid()) error("a fold with the wrong accumulators");
+          if (n.arg) {
+            changes(n.arg);
+            use(n.index, p.vars[n.arg].type);
+          }
+        },
+        [&](const If& n) {
+          use(n.cond, DType::Bool);
+          block(n.then);
+          block(n.otherwise);
+        },
+        [&](const Loop& n) { loop(n); },
+        [&](const Check& n) {
+          use(n.ok, DType::Bool);
+          for (ExprId v : n.values) use(v, DType::I64);
+        },
+        [&](const Contract& n) { contract(n); },
+        [&](const Invoke& n) {
+          const Function& f = p.functions.at(n.function);
+          if (n.args.size() != f.params.size()) error("arguments of " + f.name);
+          for (size_t k = 0; k < n.args.size() && k < f.params.size(); ++k) {
+            use(n.args[k], p.vars[f.params[k]].type);
+          }
+          if (p.vars[n.var].type != p.exprs[f.result].type) error("result of " + f.name);
+          bind(n.var);
+        });
+  }
+
+  void loop(const Loop& n) {
+    use(n.lo, DType::I64);
+    use(n.hi, DType::I64);
+    if (n.downward && n.axis.kind != Axis::Kind::Seq) error("a downward loop that is not seq");
+    if (!n.folds.empty() && n.axis.kind != Axis::Kind::Reduce) error("folds on a plain loop");
+    for (VarId v : n.folds) changes(v);
+    if (n.grain) {
+      use(n.grain, DType::I64);
+      if (n.axis.kind == Axis::Kind::Seq) error("a sequential loop is shared");
+      if (shared || vector) error("a shared loop inside a shared one");
+    }
+    bool was_vector = vector, was_ordered = ordered, was_shared = shared;
+    shared |= n.grain.valid();
+    auto was_frozen = frozen;
+    bool lanes = n.axis.width > 1 && !vector;
+    if (lanes) {
+      vector = true;
+      frozen = mutable_vars;
+      for (VarId v : n.folds) frozen.erase(v);
+    }
+    // Updates in parallel loops and in lanes must not collide across iterations, which lowering
+    // guarantees by the addresses it computes.
+    if (n.axis.width > 1 && n.axis.kind == Axis::Kind::Reduce) ordered = false;
+    bind(n.var);
+    block(n.body);
+    bound.erase(n.var);
+    visible.pop_back();
+    vector = was_vector;
+    ordered = was_ordered;
+    shared = was_shared;
+    frozen = std::move(was_frozen);
+  }
+
+  void contract(const Contract& n) {
+    writable(n.out.buffer);
+    for (const auto* o : {&n.a, &n.b, &n.out}) address(o->buffer, o->at);
+    for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
+      for (const Contract::Index& i : *set) {
+        use(i.extent, DType::I64);
+        for (ExprId step : {i.a, i.b, i.out}) {
+          if (step) use(step, DType::I64);
+        }
+      }
+    }
+    if (vector) error("a contraction inside a vector loop");
+  }
+
+  // `result` is used behind the last statement.
+  void block(const Block& b, ExprId result = {}) {
+    size_t mark = visible.size();
+    for (const Stmt& s : b) stmt(s);
+    if (result) use(result);
+    while (visible.size() > mark) {
+      bound.erase(visible.back());
+      mutable_vars.erase(visible.back());
+      visible.pop_back();
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const Program& p) {
+  Verifier v{p, {}, {}, {}, {}, {}, {}};
+  for (const Function& f : p.functions) {
+    v.where = "function " + f.name;
+    for (VarId param : f.params) v.bind(param);
+    v.block(f.body, f.result);
+    for (VarId param : f.params) v.bound.erase(param);
+    v.visible.clear();
+  }
+  for (const Kernel& k : p.kernels) {
+    v.where = "kernel " + k.name;
+    v.block(k.body);
+  }
+  return v.errors;
+}
+
+}  // namespace ein::loops

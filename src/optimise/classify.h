@@ -1,0 +1,28 @@
+// What an access does when an index moves, and which sums of products are contractions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/core.h"
+
+namespace ein::optimise {
+
+struct Contraction {
+  core::ExprId reduce;                   // the clause's body
+  core::ExprId a, b;                     // its two accesses
+  std::vector<uint32_t> batch, m, n, k;  // slots
+};
+
+// The class of one clause, if it is a contraction of the free coordinates `free`.
+std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);
+
+// How an access moves when one slot moves by one: not at all, to the next element, or otherwise.
+enum class Stride : uint8_t { None, Unit, Other };
+Stride step_along(const core::Module& m, const core::Access& access, uint32_t slot);
+
+// May the innermost binder of this reduction run in lanes?
+bool lanes_legal(const core::Module& m, core::ExprId reduce);
+
+}  // namespace ein::optimise

@@ -1,0 +1,254 @@
+#include "optimise/small_sums.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/build.h"
+#include "core/cost.h"
+#include "core/product.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+#include "core/total.h"
+#include "optimise/operands.h"
+
+namespace ein::optimise {
+namespace {
+
+using namespace core;
+
+constexpr int64_t kShortExtent = 8;  // an extent that loops are written out for
+constexpr int64_t kMostWork = 1024;  // all short extents multiplied
+
+std::optional<int64_t> short_extent(const Module& m, const Range& r) {
+  auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
+  if (!lo || !hi || *hi <= *lo || *hi - *lo > kShortExtent) return std::nullopt;
+  return *hi - *lo;
+}
+
+// Reductions without conditions or addresses, of floats that are added as they are.
+bool is_bare_sum(const Module& m, const Reduce& r) {
+  DType type = m[r.body].type;
+  return r.op == ReduceOp::Sum && !r.gate && r.routes.empty() &&
+         (type == DType::F32 || type == DType::F64);
+}
+
+struct ShortTerm {
+  Product product;
+  uint64_t slots = 0;
+  // Where something was summed that may have no cells: what it is multiplied by counts only where
+  // it has some.
+  std::vector<ExprId> conds = {};
+};
+
+struct Splitter {
+  Module& m;
+  const Reduce& r;
+  uint32_t above;  // slots are below this
+  DType type;
+  Span span;
+  const Facts& facts;
+  std::vector<ShortTerm> terms = {};
+
+  uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
+
+  // The multiplications of summing this binder now, per combination of everything that is long.
+  int64_t cost(size_t binder) const {
+    uint64_t slots = 0;
+    for (const ShortTerm& t : terms) {
+      if (t.slots & bit(slot_at(binder))) slots |= t.slots;
+    }
+    int64_t out = 1;
+    for (size_t i = 0; i < r.over.size(); ++i) {
+      if (slots & bit(slot_at(i))) out *= short_extent(m, r.over[i]).value_or(kMostWork);
+    }
+    return out;
+  }
+
+  // The binders whose ranges depend on this one are summed before it.
+  bool bounds_another(size_t binder, const std::vector<size_t>& left) const {
+    return std::any_of(left.begin(), left.end(), [&](size_t other) {
+      return (m[r.over[other].lo].free | m[r.over[other].hi].free) & bit(slot_at(binder));
+    });
+  }
+
+  // What holds where a binder is summed: the ranges of those that its own depends on, which are
+  // summed around it. Of the others some may have no cells.
+  Facts around(size_t binder) const {
+    Facts out = facts;
+    out.slots.resize(above);
+    uint64_t needed = m[r.over[binder].lo].free | m[r.over[binder].hi].free;
+    for (size_t i = binder; i-- > 0;) {
+      if (!(needed & bit(slot_at(i)))) continue;
+      out.slots[slot_at(i)] = r.over[i];
+      needed |= m[r.over[i].lo].free | m[r.over[i].hi].free;
+    }
+    return out;
+  }
+
+  static size_t factors(const ShortTerm& t) { return t.product.num.size() + t.product.den.size(); }
+
+  static void absorb(ShortTerm& into, const ShortTerm& t) {
+    const Product& p = t.product;
+    into.product.num.insert(into.product.num.end(), p.num.begin(), p.num.end());
+    into.product.den.insert(into.product.den.end(), p.den.begin(), p.den.end());
+    into.conds.insert(into.conds.end(), t.conds.begin(), t.conds.end());
+    into.slots |= t.slots;
+  }
+
+  ExprId value(const ShortTerm& t) {
+    ExprId product = from_product(m, t.product, type);
+    return factors(t) > 1 ? gated(m, all_of(m, t.conds), product) : product;
+  }
+
+  // Sums over one binder the product of all terms that have it.
+  void sum_out(size_t binder) {
+    const uint64_t own = bit(slot_at(binder));
+    ShortTerm both;
+    auto take = [&](auto&& wanted) {
+      for (size_t i = 0; i < terms.size();) {
+        if (!wanted(terms[i])) {
+          ++i;
+          continue;
+        }
+        absorb(both, terms[i]);
+        terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
+      }
+    };
+    take([&](const ShortTerm& t) { return (t.slots & own) != 0; });
+    // Which steps have cells depends on the step: nothing can be said outside, so nothing stays
+    // there.
+    auto depends = [&](ExprId cond) { return (m[cond].free & own) != 0; };
+    if (std::any_of(both.conds.begin(), both.conds.end(), depends)) {
+      take([](const ShortTerm&) { return true; });
+    }
+    ExprId body = value(both);
+    // Binders stand above all slots until the whole is put together.
+    Reduce inner{ReduceOp::Sum, above, {r.over[binder]}, {}, {}, {}, {}};
+    if (binder < r.names.size()) inner.names = {r.names[binder]};
+    std::vector<ExprId> with(above);
+    with[slot_at(binder)] = slot(m, above);
+    inner.body = substitute(m, body, with, above + 1);
+    ExprId sum = reduce(m, inner, span);
+    ShortTerm out{{false, {sum}, {}}, m[sum].free, std::move(both.conds)};
+    std::erase_if(out.conds, depends);
+    if (ExprId cells = has_cells(m, inner.over, around(binder))) out.conds.push_back(cells);
+    terms.push_back(std::move(out));
+  }
+
+  // What takes the sum's place; invalid: it stays.
+  ExprId run() {
+    Product p = as_product(m, r.body);
+    auto add = [&](ExprId e, bool below) {
+      ShortTerm t;
+      (below ? t.product.den : t.product.num).push_back(e);
+      t.slots = m[e].free;
+      terms.push_back(std::move(t));
+    };
+    for (ExprId e : p.num) add(e, false);
+    for (ExprId e : p.den) add(e, true);
+    uint64_t mentioned = 0, everywhere = ~uint64_t{0};
+    for (const ShortTerm& t : terms) mentioned |= t.slots, everywhere &= t.slots;
+    for (const Range& range : r.over) mentioned |= m[range.lo].free | m[range.hi].free;
+    std::vector<size_t> left;
+    bool splits = false;
+    for (size_t i = 0; i < r.over.size(); ++i) {
+      if (!(mentioned & bit(slot_at(i)))) return {};  // it multiplies the sum by its extent
+      splits |= !(everywhere & bit(slot_at(i)));
+      left.push_back(i);
+    }
+    if (!splits) return {};
+    // The long one last: what is inside of it is computed for each of its steps anyway.
+    auto sooner = [&](size_t a, size_t b) {
+      bool wait_a = bounds_another(a, left), wait_b = bounds_another(b, left);
+      if (wait_a != wait_b) return wait_b;
+      bool long_a = !short_extent(m, r.over[a]), long_b = !short_extent(m, r.over[b]);
+      return long_a != long_b ? long_b : cost(a) < cost(b);
+    };
+    while (!left.empty()) {
+      auto next = std::min_element(left.begin(), left.end(), sooner);
+      sum_out(*next);
+      left.erase(next);
+    }
+    ShortTerm all;
+    for (const ShortTerm& t : terms) absorb(all, t);
+    ExprId out = value(all);
+    if (p.negative) out = apply(m, Op::Neg, {out});
+    return substitute(m, out, std::vector<ExprId>(above), r.first);
+  }
+};
+
+// The terms of a sum over one short binder that are not zero, when some are; invalid: it stays.
+ExprId without_zeros(Module& m, const Reduce& r) {
+  if (r.over.size() != 1) return {};
+  auto lo = const_int(m, r.over[0].lo), hi = const_int(m, r.over[0].hi);
+  ExprId out;
+  bool any = false;
+  for (int64_t i = *lo; i < *hi; ++i) {
+    // Sums inside bind from here on now.
+    std::vector<ExprId> with(r.first + 1);
+    with[r.first] = int_lit(m, i);
+    ExprId term = substitute(m, r.body, with, r.first);
+    const auto* zero = get_if<FloatLit>(m, term);
+    if (zero && zero->value == 0) {
+      any = true;
+    } else {
+      out = out ? apply(m, Op::Add, {out, term}) : term;
+    }
+  }
+  if (!any) return {};
+  return out ? out : float_lit(m, 0, m[r.body].type);
+}
+
+// Innermost first, in the scope that `first` gives: sums inside sums are small together.
+void split_in(Module& m, FamilyId id, size_t number) {
+  const Clause clause = m[id].clauses[number];
+  Facts top = clause_facts(m, clause);
+  const auto rank = static_cast<uint32_t>(clause.box.size());
+  auto visit = [&](ExprId e) {
+    const auto* found = get_if<Reduce>(m, e);
+    if (!found || !is_bare_sum(m, *found) || !is_small(m, clause, *found)) return e;
+    const Reduce r = *found;
+    if (r.over.size() == 1 && short_extent(m, r.over[0])) {
+      ExprId terms = without_zeros(m, r);
+      return terms ? terms : e;
+    }
+    if (r.first != rank) return e;
+    // Ranges that are never empty visit every factor as they did before; from one that may be empty
+    // a factor may move out.
+    bool never_empty = std::all_of(r.over.begin(), r.over.end(),
+                                   [&](const Range& range) { return short_extent(m, range); });
+    if (!never_empty && !total(m, e, top, Overflow::Wraps)) return e;
+    uint32_t above = r.first + static_cast<uint32_t>(r.over.size());
+    if (above + r.over.size() + 4 >= kMaxSlots) return e;
+    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span, top}.run();
+    return by ? by : e;
+  };
+  ExprId once = rewrite(m, clause.body, visit);
+  // The sums that came out of the first pass have one binder each.
+  m.families[id].clauses[number].body = once == clause.body ? once : rewrite(m, once, visit);
+}
+
+}  // namespace
+
+bool is_small(const Module& m, const Clause& clause, const Reduce& r) {
+  int64_t work = 1;
+  int open = 0;
+  auto take = [&](const Range& range) {
+    if (auto n = short_extent(m, range)) {
+      work = std::min(work * *n, kMostWork + 1);
+    } else {
+      ++open;
+    }
+  };
+  for (const Range& range : clause.box) take(range);
+  for (const Range& range : r.over) take(range);
+  return open <= 1 && work <= kMostWork;
+}
+
+void split_small_sums(Module& m) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) split_in(m, FamilyId(i), c);
+  }
+}
+
+}  // namespace ein::optimise

@@ -1,0 +1,55 @@
+// Private to plan: the rewriting behind checkpoint.h.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/core.h"
+
+namespace ein::optimise {
+
+// The families whose steps are cut into segments: by family, the coordinate that counts the steps.
+struct Region {
+  struct Member {
+    uint32_t position = 0;
+    enum class Role : uint8_t {
+      Forward,       // a recurrence that runs upward
+      ForwardLocal,  // no recurrence; reads steps of forward members and is read by no backward one
+      Backward,      // a recurrence that runs downward
+      BackwardLocal,  // no recurrence; computed with the backward members
+    } role = Role::Forward;
+  };
+  std::map<core::FamilyId, Member> members;
+  int64_t steps = 0;   // the largest extent of a member along its steps
+  int64_t before = 0;  // how many steps before its own a cell reads of a forward member
+  int64_t after = 0;   // and after, of a forward member, in the backward run
+  int64_t ahead = 0;   // and after, of a backward member
+};
+
+bool backward_role(Region::Member::Role role);
+
+// How far from `here` some expressions read a member, over all their reads of members; nothing when
+// some read is at another place. The backward run starts when all forward steps are done, so a
+// forward step with a known number is at hand there (`in_backward`) and does not count.
+struct Offset {
+  core::FamilyId member;
+  int64_t by = 0;
+};
+std::optional<std::vector<Offset>> offsets(core::Module& m, const Region& region,
+                                           const std::vector<core::ExprId>& bodies,
+                                           core::ExprId here, bool in_backward);
+
+// The recurrences of `forward` and `backward` (with their step coordinates) and all that follows
+// them step by step; nothing when a recurrence reads another at steps that are not a constant
+// distance away.
+std::optional<Region> find_region(core::Module& m,
+                                  const std::map<core::FamilyId, uint32_t>& forward,
+                                  const std::map<core::FamilyId, uint32_t>& backward,
+                                  const std::vector<core::FamilyId>& reached);
+
+// Cuts the steps into segments of `segment` steps. All extents along steps are literals.
+void strip_mine(core::Module& m, const Region& region, int64_t segment,
+                const std::vector<core::FamilyId>& reached);
+
+}  // namespace ein::optimise
