@@ -42,7 +42,7 @@ std::string check_pairing(const std::string& source, const core::Module& m,
                           const core::Inputs& inputs, const std::string& of,
                           const std::string& wrt);
 
-// Computing the steps of recurrences again instead of keeping them (plan/checkpoint.h) changes no
+// Computing the steps of recurrences again instead of keeping them (optimise/checkpoint.h) changes no
 // value; `cut` counts the recurrences for which that was done.
 std::string check_checkpoints(core::Module& m, const core::Inputs& inputs,
                               const std::vector<std::string>& values, int& cut);

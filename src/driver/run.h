@@ -30,8 +30,8 @@ struct RunOptions {
   Processor processor = Processor::Native;  // one that runs here
   bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
-  DType operands = DType::F32;              // of contractions; see plan/precision.h
-  std::optional<uint64_t> grad_memory;      // bytes; see plan/checkpoint.h
+  DType operands = DType::F32;              // of contractions; see optimise/precision.h
+  std::optional<uint64_t> grad_memory;      // bytes; see optimise/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
   ImageCache* cache = nullptr;              // of compiled programs
   const FileAccess* access = nullptr;       // what `save` may write; null: everything
