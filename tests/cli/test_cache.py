@@ -228,9 +228,9 @@ class Cache(Cli):
                 self.assertEqual(len({r.stderr for r in runs}), 1)
 
     def test_programs(self):
-        """Every tenth program of tests/run, cold and warm."""
+        """Every twentieth program of tests/run, cold and warm."""
         folder = pathlib.Path(__file__).resolve().parent.parent / "run"
-        programs = [p for p in sorted(folder.glob("*.ein")) if "//! " not in p.read_text()][::10]
+        programs = [p for p in sorted(folder.rglob("*.ein")) if "//! " not in p.read_text()][::20]
         self.assertGreater(len(programs), 5)
         for p in programs:
             with self.subTest(p.name):
