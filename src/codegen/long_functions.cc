@@ -48,6 +48,7 @@ void choose_loops(llvm::ArrayRef<llvm::Loop*> among, std::vector<Part>& out) {
 class Stretches {
  public:
   explicit Stretches(Function& f) : dominators_(f), loops_(dominators_) {
+    dominators_.updateDFSNumbers();
     for (const llvm::DomTreeNode* node : llvm::post_order(dominators_.getRootNode())) {
       size_t n = node->getBlock()->size();
       for (const llvm::DomTreeNode* below : *node) n += lengths_[below];
@@ -86,11 +87,11 @@ class Stretches {
     if (fits) part_.push_back(block);
     for (Node side : sides) {
       Part all = below(side);
-      if (fits && belongs(block, side, all)) {
+      if (fits && belongs(side, all)) {
         part_.insert(part_.end(), all.begin(), all.end());
       } else {
         starts_.push_back(side);
-        if (!leaves(all)) close();
+        if (!leaves(side, all)) close();
       }
     }
     if (length(part_) > kPart) close();
@@ -104,10 +105,10 @@ class Stretches {
   }
 
   // Short, and reached from this part alone.
-  bool belongs(BasicBlock* block, Node side, const Part& all) const {
+  bool belongs(Node side, const Part& all) const {
     if (lengths_.at(side) > kPart) return false;
     auto here = [&](BasicBlock* from) {
-      return from == block || std::find(all.begin(), all.end(), from) != all.end();
+      return from == side->getIDom()->getBlock() || stands_below(side, from);
     };
     return std::all_of(all.begin(), all.end(), [&](BasicBlock* b) {
       return std::all_of(llvm::pred_begin(b), llvm::pred_end(b), here);
@@ -115,12 +116,15 @@ class Stretches {
   }
 
   // No way leads from there to anything else: it ends the function.
-  static bool leaves(const Part& all) {
+  bool leaves(Node side, const Part& all) const {
     return std::all_of(all.begin(), all.end(), [&](BasicBlock* b) {
-      return std::all_of(llvm::succ_begin(b), llvm::succ_end(b), [&](BasicBlock* to) {
-        return std::find(all.begin(), all.end(), to) != all.end();
-      });
+      return std::all_of(llvm::succ_begin(b), llvm::succ_end(b),
+                         [&](BasicBlock* to) { return stands_below(side, to); });
     });
+  }
+
+  bool stands_below(Node node, BasicBlock* block) const {
+    return dominators_.dominates(node, dominators_.getNode(block));
   }
 
   void close() {

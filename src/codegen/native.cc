@@ -131,10 +131,9 @@ codegen::JitOptions jit_options(const NativeOptions& options) {
 
 std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
                                     loops::Program program, Image image,
-                                    std::vector<PassTime> passes, const codegen::JitTimes& inside) {
+                                    std::vector<PassTime> passes, codegen::JitTimes inside) {
   auto out = std::make_shared<Native>();
-  double begin = now_ms();
-  out->code = codegen::load(image.object);
+  out->code = codegen::load(image.object, &inside);
   EIN_CHECK(out->code, "generated code cannot be loaded");
   image.object = {};  // loaded, and needed no more
   out->options = options;
@@ -148,13 +147,12 @@ std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan pla
     if (pass.pass != "machine-code")
       out->times.emplace_back(std::move(pass.pass), pass.milliseconds);
   }
-  double link = now_ms() - begin;
   for (auto [phase, spent] : {std::pair{"target", inside.target},
                               {"emit", inside.emit},
                               {"optimise", inside.optimise},
                               {"machine", inside.machine},
-                              {"link", link},
-                              {"total", total + link}}) {
+                              {"link", inside.link},
+                              {"total", total + inside.link}}) {
     out->times.emplace_back(phase, spent);
   }
   return out;

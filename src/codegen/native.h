@@ -67,7 +67,7 @@ codegen::JitOptions jit_options(const NativeOptions& options);
 // Loads the object code of the image into this process.
 std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
                                     loops::Program program, Image image,
-                                    std::vector<PassTime> passes, const codegen::JitTimes& inside);
+                                    std::vector<PassTime> passes, codegen::JitTimes inside);
 
 // ---- running
 

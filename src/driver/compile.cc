@@ -227,11 +227,13 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
   image.object = run.pass("machine-code", &program, [&](const loops::Program* in) {
     return codegen::object_code(*in, jit_options(options), &inside);
   });
-  if (key) options.cache->store(*key, pack(image));
+  std::string packed = key ? pack(image) : "";
   std::vector<PassTime> times(trace.times.begin() + static_cast<ptrdiff_t>(first),
                               trace.times.end());
-  return make_native(options, std::move(plan), std::move(program), std::move(image),
-                     std::move(times), inside);
+  auto native = make_native(options, std::move(plan), std::move(program), std::move(image),
+                            std::move(times), inside);
+  if (key) options.cache->store(*key, packed);  // what cannot be loaded is not kept
+  return native;
 }
 
 }  // namespace ein

@@ -30,6 +30,15 @@ TEST(Long, AGroupOfManyRecurrences) {
   expect_agrees(source, {"r0", "r350", "r699"});
 }
 
+TEST(Long, MoreRecurrencesThanWaysToRunOne) {
+  std::string source;
+  for (int i = 0; i < 300; ++i) {
+    source += fmt::format("let r{}[0]: f64 = {}.5;\n", i, i % 3);
+    source += fmt::format("let r{0}[t in 1..n] = r{0}[t - 1] * 0.5 + u[t];\n", i);
+  }
+  expect_agrees(source, {"r0", "r299"});
+}
+
 TEST(Long, AStepOfManyValuesWithItsGradient) {
   std::string source = "let w: f64 = 0.5;\nlet h[0] = w;\nlet h[t in 1..n] = {\n";
   source += "  let a0 = h[t - 1] * 0.5 + u[t];\n";
