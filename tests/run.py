@@ -18,7 +18,7 @@ and how it is run:
   //! layout: as written                  the file is not in the formatter's style, on purpose
   //! falls back: TEXT                    native code is not available, for that reason
 A file in a folder `lib` is a module that tests import, not a test.
-The route `printed` runs what `ein grad FILE` prints; `forward` takes every derivative in forward
+The route `printed` runs what `ein grad --all FILE` prints; `forward` takes every derivative in forward
 mode and is a default below tests/grad. All routes have one expectation."""
 
 import argparse
@@ -255,7 +255,7 @@ def run_route(ein, test, route, inputs, scratch):
     """What is wrong with one route, and the printed lines."""
     program, problems = str(test.path), []
     if route == "printed":
-        printed = execute([ein, "grad", program, "--error-format", "json", *inputs])
+        printed = execute([ein, "grad", program, "--all", "--error-format", "json", *inputs])
         problems += check_diagnostics(test, printed.diagnostics)
         if printed.status != 0 or printed.other:
             return problems + [f"ein grad: status {printed.status}\n{printed.other}"], []

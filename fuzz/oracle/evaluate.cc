@@ -279,12 +279,15 @@ class Evaluator {
   }
   // With noise in every coefficient. Operands of products too: the terms of a slope may cancel, as
   // those of x / x do, and each of them errs.
-  Num shaken(Num x) {
+  Num shaken(Num x, int from = 0) {
     if (noise_.unit == 0) return x;
-    for (int k = 0; k < 1 << x.depth; ++k)
+    for (int k = from; k < 1 << x.depth; ++k)
       x.c[k] += random() * (noise_.unit * x.c[k] + noise_.smallest);
     return x;
   }
+  // In the slopes alone: those of `x - y` add up after both sides were multiplied by what is around
+  // them, so they may not cancel exactly although the values do.
+  Num sloped(Num x) { return shaken(x, 1); }
   Real random() {  // between −1 and 1
     rng_ = rng_ * 6364136223846793005ull + 1442695040888963407ull;
     return static_cast<Real>(static_cast<int64_t>(rng_ >> 33) - (int64_t{1} << 30)) /
@@ -312,8 +315,9 @@ class Evaluator {
       case Kind::Literal: return Num(n.value);
       case Kind::Read: return float_cell(n.id, address(n, 0, c), c);
       case Kind::Negate: return scaled(number(n.kids[0], c), -1);
-      case Kind::Add: return rounded(number(n.kids[0], c) + number(n.kids[1], c));
-      case Kind::Subtract: return rounded(number(n.kids[0], c) - number(n.kids[1], c));
+      case Kind::Add: return rounded(sloped(number(n.kids[0], c)) + sloped(number(n.kids[1], c)));
+      case Kind::Subtract:
+        return rounded(sloped(number(n.kids[0], c)) - sloped(number(n.kids[1], c)));
       case Kind::Multiply:
         return rounded(shaken(number(n.kids[0], c)) * shaken(number(n.kids[1], c)));
       case Kind::Divide:

@@ -21,11 +21,13 @@ ExprId rule_value(const Module& m, ExprId e) { return get_if<Apply>(m, e)->args[
 
 bool has_rules(const Module& m) {
   bool found = false;
-  for (uint32_t i = 0; i < m.families.size() && !found; ++i) {
-    for_each_body(m, FamilyId(i), [&](ExprId body) {
-      for_each_node(m, body, [&](ExprId e) { found |= is_rule(m, e); });
-    });
+  auto look = [&](ExprId body) {
+    for_each_node(m, body, [&](ExprId e) { found |= is_rule(m, e); });
+  };
+  for (const Function& f : m.functions) {
+    if (f.body) look(f.body);
   }
+  for (uint32_t i = 0; i < m.families.size() && !found; ++i) for_each_body(m, FamilyId(i), look);
   return found;
 }
 
@@ -69,6 +71,12 @@ DType tangent_type(const Module& m, FamilyId family) {
 
 void drop_rules(Module& m) {
   std::set<FamilyId> tangents = tangent_families(m);
+  auto values = [&](ExprId e) {
+    return rewrite(m, e, [&](ExprId x) { return is_rule(m, x) ? rule_value(m, x) : x; });
+  };
+  for (Function& f : m.functions) {
+    if (f.body) f.body = values(f.body);
+  }
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId f(i);
     if (tangents.contains(f)) {
@@ -76,9 +84,7 @@ void drop_rules(Module& m) {
       m.families[f].generated = true;
       continue;
     }
-    rewrite_family(m, f, [&](ExprId e) {
-      return rewrite(m, e, [&](ExprId x) { return is_rule(m, x) ? rule_value(m, x) : x; });
-    });
+    rewrite_family(m, f, values);
   }
 }
 

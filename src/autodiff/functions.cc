@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/build.h"
+#include "core/rewrite.h"
 
 namespace ein::autodiff {
 
@@ -24,18 +25,19 @@ class Tangent {
   Tangent(Module& m, std::map<uint32_t, Coef> moving, std::optional<NotDifferentiable>& problem)
       : m_(m), moving_(std::move(moving)), problem_(problem) {}
 
-  Coef of(ExprId e) {
-    if (auto it = memo_.find(e); it != memo_.end()) return it->second;
+  // In the tangent that a rule gives, `@x` alone moves.
+  Coef of(ExprId e, bool rule = false) {
+    if (auto it = memo_.find({e, rule}); it != memo_.end()) return it->second;
     const core::Expr x = m_[e];  // a copy: derivatives add nodes
     Coef out{.zero = true};
     if (const auto* a = std::get_if<core::Arg>(&x.node)) {
-      if (auto it = moving_.find(a->n); it != moving_.end()) out = it->second;
+      if (auto it = moving_.find(a->n); it != moving_.end() && !rule) out = it->second;
     } else if (const auto* c = std::get_if<core::Call>(&x.node)) {
-      if (is_float(x.type)) out = call(*c, x);
+      if (is_float(x.type)) out = call(*c, x, rule);
     } else if (const auto* n = std::get_if<Apply>(&x.node)) {
-      if (is_float(x.type)) out = apply(e, *n, x);
+      if (is_float(x.type)) out = apply(e, *n, x, rule);
     }
-    return memo_[e] = out;
+    return memo_[{e, rule}] = out;
   }
 
  private:
@@ -68,33 +70,45 @@ class Tangent {
     return {.num = core::cast(m_, value(m_, c, from), to)};
   }
 
-  // One call for one call, however many arguments move: a function that calls itself would
-  // otherwise be followed along every path from a parameter to a parameter.
-  Coef call(const core::Call& c, const core::Expr& x) {
+  Coef call(const core::Call& c, const core::Expr& x, bool rule) {
     std::vector<size_t> moving;
     for (size_t k = 0; k < c.args.size(); ++k) {
       if (!is_float(m_[c.args[k]].type)) {
-        if (reaches(c.args[k])) fail(integer_argument(m_, c.function, k, x.span));
-      } else if (!of(c.args[k]).zero) {
+        if (!rule && reaches(c.args[k])) fail(integer_argument(m_, c.function, k, x.span));
+      } else if (!of(c.args[k], rule).zero) {
         moving.push_back(k);
       }
     }
-    if (moving.empty()) return {.zero = true};
-    if (moving.size() == 1) {
-      ExprId arg = c.args[moving[0]];
-      FunctionId slope = partial_function(m_, c.function, moving[0], problem_);
-      Coef outer{.num = core::call(m_, slope, c.args)};
-      return times(m_, outer, converted(of(arg), m_[arg].type, x.type));
+    if (moving.size() > 1 && m_.functions[c.function].recursive) return along(c, moving, rule);
+    Coef out{.zero = true};
+    for (size_t k : moving) {
+      DType from = m_[c.args[k]].type;
+      out = plus(
+          m_, out,
+          term(slope(m_, c, k, problem_), converted(of(c.args[k], rule), from, x.type), x.type),
+          x.type);
     }
+    return out;
+  }
+
+  Coef along(const core::Call& c, const std::vector<size_t>& moving, bool rule) {
     std::vector<ExprId> args = c.args;
-    for (size_t k : moving) args.push_back(value(m_, of(c.args[k]), m_[c.args[k]].type));
+    for (size_t k : moving) args.push_back(value(m_, of(c.args[k], rule), m_[c.args[k]].type));
     FunctionId along = directional_function(m_, c.function, moving, problem_);
     return {.num = core::call(m_, along, std::move(args))};
   }
 
-  Coef apply(ExprId e, const Apply& n, const core::Expr& x) {
+  Coef term(const Partial& p, const Coef& inner, DType type) {
+    if (p.coef.zero) return p.coef;
+    Coef out = times(m_, p.coef, inner);
+    return p.when ? Coef{.num = core::gated(m_, p.when, value(m_, out, type))} : out;
+  }
+
+  Coef apply(ExprId e, const Apply& n, const core::Expr& x, bool rule) {
+    if (n.op == Op::Rule) return rule ? Coef{.zero = true} : of(n.args[1], true);
+    if (n.op == Op::Tangent) return of(n.args[0]);
     if (n.op == Op::Select) {
-      Coef yes = of(n.args[1]), no = of(n.args[2]);
+      Coef yes = of(n.args[1], rule), no = of(n.args[2], rule);
       if (yes.zero && no.zero) return yes;
       auto side = [&](const Coef& c) {
         return c.zero ? core::number(m_, 0, x.type) : value(m_, c, x.type);
@@ -103,21 +117,17 @@ class Tangent {
     }
     if (n.op == Op::Cast) {
       DType from = m_[n.args[0]].type;
-      if (is_float(from)) return converted(of(n.args[0]), from, x.type);
-      if (reaches(n.args[0])) {
+      if (is_float(from)) return converted(of(n.args[0], rule), from, x.type);
+      if (!rule && reaches(n.args[0])) {
         fail({fmt::format("an integer or boolean that becomes {}", name_of(x.type)), x.span});
       }
       return {.zero = true};
     }
     Coef out{.zero = true};
     for (size_t k = 0; k < n.args.size(); ++k) {
-      Coef inner = of(n.args[k]);
+      Coef inner = of(n.args[k], rule);
       if (inner.zero) continue;
-      Partial p = partial(m_, n.op, n.args, e, k);
-      if (p.coef.zero) continue;
-      Coef term = times(m_, p.coef, inner);
-      if (p.when) term = {.num = core::gated(m_, p.when, value(m_, term, x.type))};
-      out = plus(m_, out, term, x.type);
+      out = plus(m_, out, term(partial(m_, n.op, n.args, e, k), inner, x.type), x.type);
     }
     return out;
   }
@@ -125,7 +135,7 @@ class Tangent {
   Module& m_;
   std::map<uint32_t, Coef> moving_;
   std::optional<NotDifferentiable>& problem_;
-  std::unordered_map<ExprId, Coef> memo_;
+  std::map<std::pair<ExprId, bool>, Coef> memo_;  // by whether a rule says it
   std::unordered_map<ExprId, bool> reaches_;
 };
 
@@ -192,10 +202,67 @@ FunctionId directional_function(Module& m, FunctionId f, const std::vector<size_
   m.functions[f].along[moving] = id;
   std::map<uint32_t, Coef> tangents;
   for (uint32_t i = 0; i < moving.size(); ++i) {
-    tangents[static_cast<uint32_t>(moving[i])] = {.num = core::argument(m, id, first + i)};
+    tangents[static_cast<uint32_t>(moving[i])] = {
+        .num = core::argument(m, first + i, m.functions[id].params[first + i].type)};
   }
   define(m, id, f, std::move(tangents), problem);
   return id;
+}
+
+namespace {
+
+// A few sums and products: no longer than the call that would stand for it, and as cheap.
+bool is_short(const Module& m, ExprId e) {
+  size_t operations = 0;
+  bool simple = true;
+  core::for_each_node(m, e, [&](ExprId x) {
+    simple &= !core::get_if<core::Call>(m, x);
+    const auto* a = core::get_if<Apply>(m, x);
+    if (!a) return;
+    simple &= core::info(a->op).cls != core::OpClass::Real;
+    ++operations;
+  });
+  return simple && operations <= 3;
+}
+
+bool is_number(const Module& m, ExprId e, double value) {
+  const auto* lit = core::get_if<core::FloatLit>(m, e);
+  return lit && lit->value == value;
+}
+
+}  // namespace
+
+Partial slope(Module& m, const core::Call& c, size_t k, std::optional<NotDifferentiable>& problem) {
+  FunctionId f = partial_function(m, c.function, k, problem);
+  if (m.functions[f].recursive) return {{.num = core::call(m, f, c.args)}, {}};
+  Partial out;
+  ExprId body = m.functions[f].body;
+  // A side without a slope is a gate, so that nothing else on that side is multiplied by zero.
+  if (const auto* a = core::get_if<Apply>(m, body); a && a->op == Op::Select) {
+    ExprId cond = a->args[0], yes = a->args[1], no = a->args[2];
+    if (is_number(m, no, 0)) {
+      out.when = core::with_arguments(m, cond, c.args);
+      body = yes;
+    } else if (is_number(m, yes, 0)) {
+      out.when = core::negate(m, core::with_arguments(m, cond, c.args));
+      body = no;
+    }
+  }
+  if (const auto* lit = core::get_if<core::FloatLit>(m, body)) {
+    out.coef = {.zero = lit->value == 0, .scale = lit->value};
+    return out;
+  }
+  if (!is_short(m, body)) {
+    out.coef.num = core::call(m, f, c.args);
+    return out;
+  }
+  out.coef.num = core::with_arguments(m, body, c.args);
+  const auto* quotient = core::get_if<Apply>(m, out.coef.num);
+  if (quotient && quotient->op == Op::Div) {
+    std::vector<ExprId> parts = quotient->args;
+    out.coef = {.num = is_number(m, parts[0], 1) ? ExprId{} : parts[0], .den = parts[1]};
+  }
+  return out;
 }
 
 NotDifferentiable integer_argument(const Module& m, FunctionId f, size_t k, Span span) {

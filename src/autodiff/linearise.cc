@@ -194,9 +194,9 @@ class Accumulation {
         problem = integer_argument(m_, c.function, k, expr.span);
         return;
       }
-      ExprId slope = core::call(m_, partial_function(m_, c.function, k, problem), c.args);
+      Partial p = slope(m_, c, k, problem);
       for (const auto& [gate, coef] : entries) {
-        give({c.args[k], mode}, gate, times(m_, coef, typed({.num = slope})));
+        give({c.args[k], mode}, core::both(m_, gate, p.when), times(m_, coef, typed(p.coef)));
       }
     }
   }

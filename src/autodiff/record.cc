@@ -66,7 +66,9 @@ std::vector<std::string> lines_of(const Flow& f, const Named& m) {
   std::vector<std::string> out;
   Symbol shown = known_as(m, f.reader, f.summed);
   bool named = shown.valid();
-  std::string of = text(f.of), reader = named ? text(shown) : "";
+  // A value of several clauses is named by the cells of the one that reads.
+  bool several = named && shown == f.reader && m.module[m.find(shown)].clauses.size() > 1;
+  std::string of = text(f.of), reader = several ? f.by : named ? text(shown) : "";
   bool own = f.of == f.reader || f.of == shown;
   if (!f.summed.empty()) {
     bool one = f.summed.size() == 1;

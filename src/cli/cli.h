@@ -112,6 +112,7 @@ struct GradCommand {
   std::string of;
   std::vector<std::string> wrt;
   std::string direction = "auto";  // --mode
+  bool all = false;                // the whole program
 };
 
 struct GradcheckCommand {

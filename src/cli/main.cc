@@ -191,12 +191,14 @@ int dispatch(int argc, char** argv) {
 
   GradCommand grad;
   CLI::App* grad_app =
-      app.add_subcommand("grad", "print the program with its derivatives as source");
+      app.add_subcommand("grad", "print the derivatives that a program asks for as source");
   add_common(*grad_app, grad.common);
   add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
   add_direction(*grad_app, "--mode", grad.direction);
+  grad_app->add_flag("--all", grad.all,
+                     "the whole program, not only what the derivatives are computed from");
 
   GradcheckCommand gradcheck;
   CLI::App* gradcheck_app =

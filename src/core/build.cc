@@ -313,8 +313,8 @@ ExprId call(Module& m, FunctionId function, std::vector<ExprId> args, Span span)
   return make(m, Call{function, std::move(args)}, f.result, span, free);
 }
 
-ExprId argument(Module& m, FunctionId function, uint32_t n, Span span) {
-  return make(m, Arg{n}, m.functions[function].params.at(n).type, span, 0);
+ExprId argument(Module& m, uint32_t n, DType type, Span span) {
+  return make(m, Arg{n}, type, span, 0);
 }
 
 ExprId request(Module& m, Request r, Span span) {

@@ -25,7 +25,7 @@ ExprId cast(Module& m, ExprId value, DType to, Span span = {});
 
 ExprId access(Module& m, FamilyId family, std::vector<ExprId> at, Span span = {});
 ExprId call(Module& m, FunctionId function, std::vector<ExprId> args, Span span = {});
-ExprId argument(Module& m, FunctionId function, uint32_t n, Span span = {});
+ExprId argument(Module& m, uint32_t n, DType type, Span span = {});  // parameter n
 ExprId request(Module& m, Request request, Span span = {});
 
 // A Reduce without binders becomes its body (gated: Select(gate, body, identity)).

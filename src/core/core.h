@@ -116,8 +116,7 @@ struct Request {
   std::vector<ExprId> den_at;
 };
 
-// A scalar function that calls itself, directly or through others; all other calls are inlined by
-// sema. Its body reads its parameters (Arg) and nothing else.
+// A call of a scalar function. Calls of functions that are more than that are expanded by sema.
 struct Call { FunctionId function; std::vector<ExprId> args; };
 struct Arg { uint32_t n; };            // only in the body of a function
 
@@ -186,12 +185,16 @@ struct Family {
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
 };
 
+// A scalar function: its body reads its parameters (Arg) and nothing else. Those that do not call
+// themselves stand for an expression with a name; `expand-calls` puts that back on the way to
+// native code.
 struct Function {
   struct Parameter { Symbol name; DType type; };
   Symbol name;  // unique among the functions of the module
   std::vector<Parameter> params;
   DType result = DType::F32;
   ExprId body;  // of literals, Arg, Affine, Apply and Call
+  bool recursive = false;  // calls itself, directly or through others
   std::vector<FunctionId> partials;  // by parameter: the derivative, where autodiff has made it
   // By the parameters that move, two or more: the derivative along their tangents, further parameters.
   std::map<std::vector<size_t>, FunctionId> along;

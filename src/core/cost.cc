@@ -43,7 +43,10 @@ uint64_t own_cost(const Module& m, ExprId e) {
       },
       [](const Access&) -> uint64_t { return 1; }, [](const Reduce&) { return kLoop; },
       [](const Request&) -> uint64_t { EIN_UNREACHABLE("a request reached planning"); },
-      [](const Call&) { return kLoop; }, [](const Arg&) -> uint64_t { return 0; });
+      [&](const Call& n) {
+        const Function& f = m.functions[n.function];
+        return f.recursive ? kLoop : cost(m, f.body);
+      }, [](const Arg&) -> uint64_t { return 0; });
 }
 
 }  // namespace

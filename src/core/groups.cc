@@ -128,6 +128,7 @@ class Scheduler {
   bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out) {
     return order(families, edges, out, [&](const std::set<FamilyId>& members) {
       tries_ = kTries;
+      choices_ = kChoices * static_cast<int64_t>(members.size() + kTries);
       Graph inner;
       for (FamilyId f : members) collect(m_, f, members, inner);
       return inner;
@@ -245,7 +246,7 @@ class Scheduler {
       for (bool single : {false, true}) {  // along a coordinate with one address nothing is gained
         for (uint32_t p = 0; p < rank; ++p) {
           for (const Read& r : inner) {
-            if (tries_ < 0) return false;
+            if (given_up()) return false;
             if (p >= m_[r.reader].rank() || single != has_one_address(r.reader, p)) continue;
             if (may_run_along(r.reader, p) && from(r, p, by_constant)) return true;
           }
@@ -347,8 +348,9 @@ class Scheduler {
     if (positions.contains(f)) return go_on();
     for (bool by_constants : {true, false}) {
       for (uint32_t p : candidates(f)) {
-        if (tries_ < 0) return false;
+        if (given_up()) return false;
         if (!may_run_along(f, p)) continue;
+        --choices_;
         positions[f] = p;
         bool constants = all_reads([&](const Read& r) { return is_constant(r, positions); });
         if (constants == by_constants && go_on()) return true;
@@ -381,6 +383,11 @@ class Scheduler {
   // is ever noticed, and there are exponentially many ways to fail.
   static constexpr int kTries = 256;
   int tries_ = kTries;
+  // Coordinates of families that are still tried on the way there, for each member of the group: a
+  // group without a legal order may notice it late every time.
+  static constexpr int64_t kChoices = 64;
+  int64_t choices_ = 0;
+  bool given_up() const { return tries_ < 0 || choices_ < 0; }
 };
 
 void add_families(const std::vector<Step>& steps, std::vector<FamilyId>& out) {

@@ -492,8 +492,55 @@ std::string function_text(const Module& m, const Function& f) {
                      name_of(f.result), p.expr(f.body).s);
 }
 
+// What `roots` are computed from, themselves included; an extent is computed from the input that
+// says it.
+std::vector<FamilyId> needed_for(const Module& m, const std::vector<FamilyId>& roots) {
+  std::set<FamilyId> out;
+  std::vector<FamilyId> todo = roots;
+  auto visit = [&](ExprId e) {
+    for_each_node(m, e, [&](ExprId x) {
+      if (const auto* a = get_if<Access>(m, x)) todo.push_back(a->family);
+      if (const auto* p = get_if<ParamRef>(m, x)) todo.push_back(m.params[p->param].source);
+    });
+  };
+  while (!todo.empty()) {
+    FamilyId id = todo.back();
+    todo.pop_back();
+    if (!out.insert(id).second) continue;
+    const Family& f = m[id];
+    for_each_body(m, id, visit);
+    for (const Coord& c : f.coords) visit(c.extent);
+    for (const Clause& c : f.clauses) {
+      for (const Range& r : c.box) {
+        visit(r.lo);
+        visit(r.hi);
+      }
+    }
+    todo.insert(todo.end(), f.with.begin(), f.with.end());
+  }
+  return {out.begin(), out.end()};
+}
+
+// Whether an effect shows one of `values`, or what the compiler made of one to show it.
+bool shows(const Module& m, const Effect& e, const std::set<FamilyId>& values) {
+  std::vector<FamilyId> shown{e.cond};
+  for (const Piece& p : e.pieces) shown.push_back(p.value);
+  return std::any_of(shown.begin(), shown.end(), [&](FamilyId id) {
+    if (!id || values.contains(id)) return id.valid();
+    bool found = false;
+    auto visit = [&](ExprId body) {
+      for_each_node(m, body, [&](ExprId x) {
+        const auto* a = get_if<Access>(m, x);
+        found |= a && values.contains(a->family);
+      });
+    };
+    if (m[id].generated) for_each_body(m, id, visit);
+    return found;
+  });
+}
+
 // What families call, directly or through functions, in the order of definition.
-std::set<FunctionId> called_functions(const Module& m) {
+std::set<FunctionId> called_functions(const Module& m, const std::vector<FamilyId>& families) {
   std::set<FunctionId> out;
   std::function<void(ExprId)> visit = [&](ExprId body) {
     if (!body) return;  // an error in it
@@ -502,7 +549,7 @@ std::set<FunctionId> called_functions(const Module& m) {
       if (call && out.insert(call->function).second) visit(m.functions[call->function].body);
     });
   };
-  for (uint32_t i = 0; i < m.families.size(); ++i) for_each_body(m, FamilyId(i), visit);
+  for (FamilyId id : families) for_each_body(m, id, visit);
   std::erase_if(out, [&](FunctionId f) { return !m.functions[f].body; });
   return out;
 }
@@ -537,17 +584,30 @@ std::string print(Module& m, const PrintOptions& options) {
     for (FamilyId id : options.only) out += family_text(m, id, bare);
     return out;
   }
-  for (FunctionId f : called_functions(m)) out += function_text(m, m.functions[f]);
-  std::vector<FamilyId> all;
-  for (uint32_t i = 0; i < m.families.size(); ++i) all.push_back(FamilyId(i));
-  for (FamilyId id : reading_order(m, all)) {
+  std::vector<const Effect*> effects;
+  std::vector<FamilyId> wanted = options.roots;
+  const std::set<FamilyId> roots(wanted.begin(), wanted.end());
+  for (const Effect& e : m.effects) {
+    if (!roots.empty() && !shows(m, e, roots)) continue;
+    effects.push_back(&e);
+    if (e.cond) wanted.push_back(e.cond);
+    for (const Piece& p : e.pieces) {
+      if (p.value) wanted.push_back(p.value);
+    }
+  }
+  if (roots.empty()) {
+    for (uint32_t i = 0; i < m.families.size(); ++i) wanted.push_back(FamilyId(i));
+  }
+  wanted = needed_for(m, wanted);
+  for (FunctionId f : called_functions(m, wanted)) out += function_text(m, m.functions[f]);
+  for (FamilyId id : reading_order(m, wanted)) {
     auto lines = options.comments.find(m[id].name);
     if (lines != options.comments.end()) {
       for (const std::string& line : lines->second) out += "// " + line + "\n";
     }
     out += family_text(m, id, bare);
   }
-  for (const Effect& e : m.effects) out += effect_text(m, e);
+  for (const Effect* e : effects) out += effect_text(m, *e);
   return out;
 }
 

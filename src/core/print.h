@@ -12,6 +12,8 @@ namespace ein::core {
 
 struct PrintOptions {
   std::vector<FamilyId> only;  // print these families alone (and no effects); empty: everything
+  // Print what these need, and the effects that show one of them; empty: everything.
+  std::vector<FamilyId> roots;
   std::map<Symbol, std::vector<std::string>> comments;  // lines before a family's definition
 };
 

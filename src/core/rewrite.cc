@@ -245,11 +245,19 @@ bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
   return e && ((m[e].free >> slot) & 1) != 0;
 }
 
+ExprId with_arguments(Module& m, ExprId body, const std::vector<ExprId>& args) {
+  return rewrite(m, body, [&](ExprId e) {
+    const auto* a = get_if<Arg>(m, e);
+    return a ? args[a->n] : e;
+  });
+}
+
 bool may_fail(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) {
     const auto* read = get_if<Access>(m, x);
-    found |= (read && !read->at.empty()) || get_if<Call>(m, x) != nullptr;
+    const auto* called = get_if<Call>(m, x);
+    found |= (read && !read->at.empty()) || (called && m.functions[called->function].recursive);
     const auto* a = get_if<Apply>(m, x);
     if (!a || (a->op != Op::Div && a->op != Op::Mod) || !is_int(m[x].type)) return;
     auto by = const_int(m, a->args[1]);

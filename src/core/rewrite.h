@@ -34,12 +34,15 @@ ExprId substitute_slot(Module& m, ExprId e, uint32_t slot, ExprId by);
 // Replaces params (extents) by expressions; used when an inferred extent becomes known.
 ExprId substitute_params(Module& m, ExprId e, const std::unordered_map<ParamId, ExprId>& with);
 
+// The body of a function with its parameters replaced.
+ExprId with_arguments(Module& m, ExprId body, const std::vector<ExprId>& args);
+
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot);
 // Whether some cell of a family is read in it.
 bool reads_values(const Module& m, ExprId e);
 bool has_reduce(const Module& m, ExprId e);
-// Evaluating it may fail, so it relies on the conditions around it: it reads a family or calls a
-// function, or divides integers.
+// Evaluating it may fail, so it relies on the conditions around it: it reads a family, calls a
+// function that calls itself, or divides integers.
 bool may_fail(const Module& m, ExprId e);
 
 // The bodies of a family's clauses and the cells of its table: everything it computes.

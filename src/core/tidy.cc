@@ -83,6 +83,7 @@ Shape shape_of(const Module& m, ExprId body) {
     }
     s.requests |= get_if<Request>(m, e) != nullptr;
     s.reads |= get_if<Access>(m, e) != nullptr;
+    s.work += get_if<Call>(m, e) != nullptr;
     if (const auto* a = get_if<Apply>(m, e))
       s.work += a->op != Op::Cast && a->op != Op::Tangent && m[e].type != DType::I64;
   });

@@ -45,7 +45,8 @@ Module widen(Module m) {
     if (!m.functions[id].body) continue;
     m.functions[id].body = rewrite(m, m.functions[id].body, [&](ExprId e) {
       const auto* arg = get_if<Arg>(m, e);
-      return arg ? argument(m, id, arg->n, m[e].span) : widened(m, e);
+      if (!arg) return widened(m, e);
+      return argument(m, arg->n, m.functions[id].params[arg->n].type, m[e].span);
     });
   }
   rewrite_all(m, [&](ExprId e) { return rewrite(m, e, [&](ExprId x) { return widened(m, x); }); });

@@ -30,6 +30,7 @@ constexpr Pass kPasses[] = {
      false},
     {"solve-gates", "no equality in a gate that could be an index or a route instead", false},
     {"autodiff", "no derivative is asked for any more: each is families of its own", false},
+    {"expand-calls", "calls are left to functions that call themselves"},
     {"isolate-routes", "every routed sum is the whole of a clause"},
     {"read-extents", "inputs that are extents are read as extents"},
     {"drop-unused", "no coordinate of a local that its cells do not depend on"},
@@ -170,6 +171,9 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == core::Overflow::Wraps;
   Program p{m, wanted};
+  p = run.pass("expand-calls", std::move(p), [&](Program in) {
+    return optimise::expand_calls(std::move(in), choices.expands);
+  });
   p = run.pass("isolate-routes", std::move(p), optimise::isolate_routes);
   p = run.pass("read-extents", std::move(p), optimise::read_extents);
   p = run.pass_if(free_order, "drop-unused", std::move(p), optimise::drop_unused);

@@ -21,6 +21,10 @@ struct Program {
   std::vector<core::FamilyId> inlined = {};  // need no buffer any more, in the order of inlining
 };
 
+// Calls of scalar functions become what the functions compute, but for those that call themselves
+// and those that `wish` leaves alone.
+using ExpandWish = std::function<std::optional<bool>(core::FunctionId)>;
+Program expand_calls(Program p, const ExpandWish& wish);
 // Routed sums inside expressions get families of their own (core/normal.h).
 Program isolate_routes(Program p);
 // An integer input that is an extent is read as the extent: `y[steps]` is then known to be the last

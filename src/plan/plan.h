@@ -100,6 +100,8 @@ struct Plan {
 // Overrides; an empty function or answer leaves the decision to the planner.
 struct Choices {
   std::function<std::optional<bool>(core::FamilyId)> inlines;
+  // Whether calls of a scalar function are expanded where they stand.
+  optimise::ExpandWish expands;
   // The vector axis of a clause (by family and clause number); kMaxSlots for none.
   std::function<std::optional<uint32_t>(core::FamilyId, size_t)> vector_axis;
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;

@@ -87,7 +87,7 @@ bool reads_binder(Sema& s, const Definition& d) {
 bool stays_inline(Sema& s, const Definition& d, const ClauseOut& out) {
   const Env& env = d.scope->env;
   if (d.scope->module) return false;
-  if (env.recursive) return out.box.empty() && out.body.kind != Value::Kind::Table;
+  if (env.scalar_body) return out.box.empty() && out.body.kind != Value::Kind::Table;
   if (reads_binder(s, d)) return true;
   if (out.body.kind == Value::Kind::Table || !out.box.empty()) return false;
   bool family = d.scope->step || d.scope->requested.count(d.name.symbol);
@@ -312,7 +312,7 @@ bool finish_family(Sema& s, Definition& d) {
     }
     return inline_definition(s, d, *type);
   }
-  if (const ast::Fn* fn = d.scope->env.recursive; fn && !d.scope->module) {
+  if (const ast::Fn* fn = d.scope->env.scalar_body; fn && !d.scope->module) {
     s.diags
         .error(Code::E0216, fmt::format("{} calls itself, and {} in it is not a scalar",
                                         quoted(fn->name.symbol), quoted(d.name.symbol)))

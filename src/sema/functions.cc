@@ -379,6 +379,12 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     v.depth = caller.depth;
     return ruled(std::move(v));
   }
+  if (auto called = brackets ? std::nullopt : call_scalar(s, env, fn, stmt, home, args, span)) {
+    if (called->poison()) return {};
+    called->coords.insert(called->coords.begin(), over.begin(), over.end());
+    called->depth = caller.depth;
+    return ruled(std::move(*called));
+  }
   Scope& scope = s.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it

@@ -1,6 +1,5 @@
-// Functions that call themselves. All other calls are inlined; these become scalar functions of the
-// module, so their signatures are written and made of scalars, and their bodies read nothing but
-// their parameters.
+// Functions that call themselves. They cannot be inlined, so they are functions of Core: their
+// signatures are written and made of scalars, and their bodies read nothing but their parameters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,20 +31,6 @@ bool is_scalar_type(const Sema& s, ast::TypeId type) {
   return scalar && *scalar != DType::Str;
 }
 
-// A node of a body that a scalar function cannot have; a reduction rather than what stands in it.
-CoreId foreign_node(const Sema& s, CoreId body) {
-  CoreId out, reduction;
-  core::for_each_node(s.m, body, [&](CoreId e) {
-    const core::Node& n = s.m[e].node;
-    bool foreign =
-        std::holds_alternative<core::Access>(n) || std::holds_alternative<core::Request>(n) ||
-        std::holds_alternative<core::ParamRef>(n) || std::holds_alternative<core::Slot>(n);
-    if (foreign && !out) out = e;
-    if (std::holds_alternative<core::Reduce>(n) && !reduction) reduction = e;
-  });
-  return reduction ? reduction : out;
-}
-
 void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
   const core::Expr& x = s.m[e];
   std::string what = "reads more than its parameters", help;
@@ -74,35 +59,17 @@ void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
   if (!help.empty()) d.help(help);
 }
 
-// Values and functions have separate names, but a printed program also spells primitives.
-Symbol function_name(const Sema& s, const std::string& base) {
-  for (int n = 0;; ++n) {
-    Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    bool taken = std::any_of(s.m.functions.begin(), s.m.functions.end(),
-                             [&](const core::Function& f) { return f.name == name; });
-    if (!taken && !is_builtin(name)) return name;
-  }
-}
-
 // The body as a scalar of the function's result type; invalid after an error.
 CoreId elaborate_recursive_body(Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                                 core::FunctionId id) {
-  Scope& scope = s.scopes.emplace_back();
-  scope.frame.up = home;
-  scope.frame.function = true;
-  scope.frame.scope = &scope;
   Env env;
-  env.frame = &scope.frame;
-  env.recursive = &fn;
-  scope.env = env;
+  std::vector<Value> values;
   for (uint32_t k = 0; k < fn.params.size(); ++k) {
-    const ast::Name& name = fn.params[k].name;
-    CoreId arg = core::argument(s.m, id, k, name.span);
-    scope.frame.values.push_back({name, data(env, s.m[arg].type, arg, name.span)});
+    DType type = s.m.functions[id].params[k].type;
+    Span place = fn.params[k].name.span;
+    values.push_back(data(env, type, core::argument(s.m, k, type, place), place));
   }
-  s.calls.push_back(stmt);
-  Value v = elaborate(s, env, fn.body);
-  s.calls.pop_back();
+  Value v = elaborate_scalar_body(s, fn, stmt, home, std::move(values));
   if (v.poison() || reject_non_data(s, v)) return {};
   DType result = s.m.functions[id].result;
   if (!v.scalar() || !fits(v, result)) {
@@ -184,6 +151,7 @@ Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, con
       f.params.push_back({p.name.symbol, *element_type(s, p.type)});
     }
     f.result = *element_type(s, fn.result);
+    f.recursive = true;
     f.span = fn.name.span;
     core::FunctionId id = it->second = s.m.functions.add(std::move(f));
     CoreId body = elaborate_recursive_body(s, fn, stmt, home, id);

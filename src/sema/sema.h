@@ -311,6 +311,20 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
 Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                      const std::vector<Value>& args, Span span);
 
+// ---- scalar_functions.cc -----------------------------------------------------------------------
+
+// A name that no function of the module has, and no primitive.
+Symbol function_name(const Sema& s, const std::string& base);
+// A node of a body that a function of Core cannot have; a reduction rather than what stands in it.
+CoreId foreign_node(const Sema& s, CoreId body);
+// The body of a function of Core: `values` are its parameters. Poison after an error.
+Value elaborate_scalar_body(Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
+                            std::vector<Value> values);
+// A call that stays one: the function computes a real number from its parameters alone, and is
+// given real numbers. Nothing for all other calls, which are inlined.
+std::optional<Value> call_scalar(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt,
+                                 const Frame* home, const std::vector<Value>& args, Span span);
+
 // ---- random.cc ---------------------------------------------------------------------------------
 
 Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);

@@ -147,7 +147,7 @@ struct Env {
   bool shadow_ok = false;  // in an index slot or a comparison: may hide a value (decisions.md, 2)
   bool in_slot = false;
   bool effects = false;  // a call made as a statement of the top level: its body may print
-  const ast::Fn* recursive = nullptr;  // in the body of a recursive function
+  const ast::Fn* scalar_body = nullptr;  // in the body of a function that is one of Core
 };
 
 // One slot of a left side.
@@ -351,6 +351,10 @@ struct Sema {
   std::set<ast::StmtId> called;           // functions that some call was checked for
   std::map<ast::StmtId, bool> recursive;  // which functions call themselves, once asked
   std::map<ast::StmtId, core::FunctionId> functions;  // those of them that are called
+  std::map<ast::StmtId, bool> scalar;                 // which functions are scalar, once asked
+  // The others among those, by what their arguments are (scalar_functions.cc); invalid: no function
+  // of Core.
+  std::map<std::pair<ast::StmtId, std::vector<uint64_t>>, core::FunctionId> instances;
   size_t inlined = 0;                                 // calls so far
   std::set<ast::StmtId> bad_functions;                // whose body was reported already
   std::set<std::pair<uint32_t, uint32_t>> warned;     // places of warnings

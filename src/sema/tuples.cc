@@ -13,7 +13,7 @@ bool constant(Sema& s, const Env& env, const Value& v) {
   core::for_each_node(s.m, v.body, [&](CoreId e) {
     data |= core::get_if<core::Access>(s.m, e) || core::get_if<core::Reduce>(s.m, e) ||
             core::get_if<core::Request>(s.m, e) ||
-            (core::get_if<core::Call>(s.m, e) && !env.recursive);
+            (core::get_if<core::Call>(s.m, e) && !env.scalar_body);
   });
   return !data;
 }

@@ -170,7 +170,7 @@ TEST(SemaCoords, ScalarParametersMap) {
   EXPECT_EQ(definition("fn relu(x: f32) -> f32 { max(x, 0.0) }"
                        "let z: [f32; b, out]; let y = relu(z);",
                        "y"),
-            "let y[b in 0..b, out in 0..out] = max(z[b, out], 0.0);\n");
+            "let y[b in 0..b, out in 0..out] = relu(z[b, out]);\n");
   // The parameter is a cell: its own coordinate `n` is not the one that is summed.
   EXPECT_EQ(values(in + "let y = spread(z, w);", "y"), (V{5, -10, -15, 20}));
 }
