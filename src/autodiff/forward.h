@@ -22,8 +22,8 @@
 
 namespace ein::autodiff {
 
-// Directions in the space of a denominator, one per address of some coordinates (none: one
-// direction). Both expressions are over the denominator's coordinates (slots 0, 1, …), then those.
+// Directions in the space of a denominator, one per address of `coords` (none: one direction). Both
+// expressions are over the denominator's coordinates (slots 0, 1, …), then over `coords`.
 struct Along {
   core::FamilyId den;
   std::vector<core::Coord> coords;

@@ -17,8 +17,8 @@ using core::Op;
 
 namespace {
 
-// Forward, over the body of one function, given the tangents of its parameters (those without one
-// stand still). Zeros and ones are structural, as in rules.h.
+// Forward differentiation over the body of one function, given the tangents of its parameters;
+// those without one are constant. Zeros and ones are structural, as in rules.h.
 class Tangent {
  public:
   Tangent(Module& m, std::map<uint32_t, Coef> moving, std::optional<NotDifferentiable>& problem)
@@ -39,8 +39,8 @@ class Tangent {
   }
 
  private:
-  // A parameter that moves reaches the value of `e`, through integers and booleans too; the
-  // condition of an `if` is control, and nothing passes `stop`.
+  // Whether a parameter that varies reaches the value of `e`, also through integers and booleans.
+  // The condition of an `if` is control, and nothing passes `stop`.
   bool reaches(ExprId e) {
     if (auto it = reaches_.find(e); it != reaches_.end()) return it->second;
     bool out = false;
@@ -68,8 +68,8 @@ class Tangent {
     return {.num = core::cast(m_, value(m_, c, from), to)};
   }
 
-  // One call for one call, however many arguments move: a function that calls itself would
-  // otherwise be followed along every path from a parameter to a parameter.
+  // One call for each call, however many arguments vary: otherwise a function that calls itself
+  // would be followed along every path from parameter to parameter.
   Coef call(const core::Call& c, const core::Expr& x) {
     std::vector<size_t> moving;
     for (size_t k = 0; k < c.args.size(); ++k) {
