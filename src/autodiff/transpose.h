@@ -23,7 +23,8 @@ namespace ein::autodiff {
 
 struct Adjoints {
   // Adjoint families. Their coordinates: those of the numerator that are not local, then the
-  // family's own. A family without an entry has a zero adjoint (the numerator's seed apart).
+  // family's own. A family without an entry has a zero adjoint (except for the numerator's
+  // seed).
   std::map<core::FamilyId, core::FamilyId> family;
   std::optional<Problem> problem;
 };

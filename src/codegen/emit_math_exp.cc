@@ -1,4 +1,4 @@
-// exp, log and what is made of them.
+// exp, log and the functions made of them.
 #include <cmath>
 #include <limits>
 

@@ -18,7 +18,7 @@ namespace {
 struct Work {
   Reduce r;
   std::vector<ExprId> gates;  // conjuncts of r.gate
-  size_t guards = 0;          // the first so many of them are ranges of eliminated binders
+  size_t guards = 0;          // how many in front are ranges of eliminated binders
 };
 
 void drop_gate(Work& w, size_t gate) {

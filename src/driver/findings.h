@@ -1,5 +1,5 @@
-// What a compilation says besides what its passes find: whose finding it is, and what `--strict` and
-// derivatives asked for on the command line add.
+// What a compilation reports besides the findings of its passes: whose finding it is, and what
+// `--strict` and derivatives asked for on the command line add.
 #pragma once
 
 #include "base/diag.h"

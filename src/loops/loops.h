@@ -254,7 +254,7 @@ Program fuse_sums(Program p);
 // Runs recurrences along the same steps in one loop, and takes sums over those steps there
 // (join.cc).
 Program join_steps(Program p);
-// Sets the first and last steps of recurrences apart (split.cc).
+// Splits the first and last steps of recurrences off (split.cc).
 Program split_steps(Program p);
 // Writes out loops over few cells that are computed in different ways (cells.cc).
 Program write_out_cells(Program p);

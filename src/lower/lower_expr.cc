@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kCheap = 24;  // up to this many operations cost less than a branch
 
-// What is evaluated whenever `e` is: everything not behind a lazy side or inside a loop.
+// What is evaluated whenever `e` is: everything but lazy sides and the insides of loops.
 void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
                std::vector<ExprId>& order) {
   if (!out.insert(e).second) return;

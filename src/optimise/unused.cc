@@ -41,8 +41,7 @@ bool is_total(Module& m, FamilyId id) {
 struct Finder {
   Module& m;
   Coordinates open = {};                                      // all that may still be dropped
-  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // by coordinate: those that hand
-                                                              // their index on to it
+  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // those that hand on to it
   std::vector<Coordinate> needed = {};                        // used for more than being handed on
 
   void note_uses(FamilyId id) {

@@ -51,7 +51,7 @@ struct Image {
   };
   struct Param {
     static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
-    static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: of one that is not needed
+    static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: the input is not needed
     std::string name;  // as messages write it: `n`, or `extent(x, 0)`
     uint32_t input = kNone, axis = 0;
   };
@@ -79,7 +79,7 @@ struct Image {
     enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step, Rows };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
-    std::vector<Formula> extents;  // Bounds: of the family, of which a buffer may keep a part
+    std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
     uint32_t arity = 0;       // Overflow: of the operator
     DType type = DType::I64;  // Overflow
