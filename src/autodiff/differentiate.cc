@@ -150,8 +150,7 @@ class Differentiator {
   // A request that has to be expanded first: its value depends on a denominator and reaches a
   // numerator. (A request that depends on no denominator is a constant here.)
   bool blocked(const Sweep& sweep) {
-    std::set<std::pair<FamilyId, bool>> seen;  // whether a request stands between it
-                                               // and the numerator
+    std::set<std::pair<FamilyId, bool>> seen;  // whether a request comes after it
     std::vector<std::pair<FamilyId, bool>> work;
     auto reach = [&](FamilyId f, bool behind) {
       if (seen.insert({f, behind}).second) work.push_back({f, behind});

@@ -1,8 +1,9 @@
 // Derivatives of scalar functions: ∂f/∂x is a scalar function of the same parameters, recursive
-// where f is. Its body is the derivative of f's body. There a call g(a, b) becomes ∂g/∂first(a, b)
-// · a' if only `a` varies, and g'(a, b, a', b') if both do: the derivative along (a', b'), which
-// takes the tangents as further parameters. So every call becomes one call, and the derivative of a
-// recursion makes as many calls as the recursion (plus those whose value is needed as a factor).
+// where f is. Its body is the derivative of f's body. There a call g(a, b) becomes
+// ∂g/∂first(a, b) · a' if only `a` varies, and g'(a, b, a', b') if both do: the derivative along
+// (a', b'), which takes the tangents as further parameters. So every call becomes one call, and the
+// derivative of a recursion makes as many calls as the recursion (plus those whose value is needed
+// as a factor).
 #pragma once
 
 #include <optional>

@@ -126,8 +126,7 @@ class Transposer {
       r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
       r.names.push_back(in.term.names[k]);
     }
-    std::vector<ExprId> gates, read;  // `read`: those with addresses that may fail
-                                      // outside the term's gate
+    std::vector<ExprId> gates, read;  // `read`: those that may fail outside the term's gate
     for (size_t k = 0; k < in.term.at.size(); ++k) {
       ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
       bool fails = may_fail(m_, there);

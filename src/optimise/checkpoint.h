@@ -36,7 +36,7 @@ struct SegmentPlan {
   int64_t steps = 0;
   int64_t segment = 0;       // steps in one; 0: all steps are kept
   uint64_t bytes_whole = 0;  // of everything the program stores, with all steps kept
-  uint64_t bytes = 0;        // the same as planned
+  uint64_t bytes = 0;        // the same, as planned
   double work = 1;           // scalar operations of the whole program, relative to keeping all
   std::string reason;        // why all steps are kept, or why the budget is not met; may be empty
 };

@@ -4,8 +4,8 @@
 // `where k <= i`. Floating-point sums keep their order on the way up; on the way down they are
 // added from the far end. Sums of f32, f16 and bf16 run in f64 (wide_sums.h).
 //
-// The reduction need not be a whole clause. Otherwise it becomes a family of its own, if it may be
-// evaluated everywhere.
+// The reduction need not be a whole clause. If it is not, it becomes a family of its own, provided
+// that it may be evaluated everywhere.
 #pragma once
 
 #include "core/core.h"

@@ -263,8 +263,7 @@ class StripMiner {
         again = false;
         const Family family = m_[id];
         const Clause clause = family.clauses[c];
-        ExprId found, cond;  // `cond`: the conditions around its places, any of which
-                             // lets it be evaluated
+        ExprId found, cond;  // `cond`: it is evaluated if this holds
         bool always = false;
         Facts where;
         for_each_with_facts(

@@ -85,8 +85,7 @@ struct Plan {
   std::vector<core::FamilyId> inlined;                       // in the order of inlining
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
-  std::unordered_map<core::FamilyId, core::Ring> rings;      // families of which not
-                                                             // all steps are kept
+  std::unordered_map<core::FamilyId, core::Ring> rings;      // families that keep few steps
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::set<core::FamilyId> by_rows;  // recurrences that run some rows at a time (rows.h)
@@ -94,8 +93,7 @@ struct Plan {
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
-  DType operands = DType::F32;                            // what operands of
-                                                          // contractions are rounded to
+  DType operands = DType::F32;                            // of contractions (precision.h)
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
