@@ -1,6 +1,6 @@
-// Differentiation: replaces every Request, a derivative `@y / @x` in the source, by
-// ordinary Core. It happens at compile time, on checked Core; what comes out can be
-// printed, read and compiled again.
+// Differentiation: replaces every Request, a derivative `@y / @x` in the source, by ordinary Core.
+// It happens at compile time, on checked Core; what comes out can be printed, read and compiled
+// again.
 //
 // All requests of one numerator (and, inside a recurrence, of one step) share one reverse sweep, or
 // all requests with one denominator share one forward sweep. A scalar numerator goes in reverse;

@@ -328,7 +328,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   for (uint32_t k = 0; k < at.size(); ++k) {
     for (uint32_t n = 0; n <= r.first; ++n) {
       if (!core::mentions_slot(m, at[k], n)) continue;
-      // at[k] is slot n, less where the range starts.
+      // at[k] is slot n minus the start of the range.
       ExprId start = core::sub(m, core::slot(m, n), at[k]);
       with[n] = core::add(m, core::slot(m, k), start);
     }

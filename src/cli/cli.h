@@ -49,8 +49,7 @@ struct CommonOptions {
   std::string dump_after;
   bool time_passes = false;
   std::vector<std::string> allow_read, allow_write;  // besides the folders that are always allowed
-  bool csv_headings = false;                         // csv files of --in begin with a
-                                                     // line of headings
+  bool csv_headings = false;                         // csv files of --in have a line of headings
 };
 
 struct RunCommand {

@@ -98,7 +98,7 @@ class Math {
     Real sin, cos;          // of what is left, in -pi/4..pi/4
     llvm::Value* quadrant;  // an integer whose low two bits count quarter turns
   };
-  Turn turn(Real magnitude, bool middle);  // up to `turn_limit`
+  Turn turn(Real magnitude, bool middle);  // up to the limits below
   static constexpr double kTurnLimit = 1e5, kTurnLimitMiddle = 4e6;
   Real sin(Real x, bool middle = false);
   Real cos(Real x, bool middle = false);

@@ -84,8 +84,7 @@ class Splitter {
 
   // Cut where the fewest values are needed on the other side.
   void choose_pieces() {
-    std::vector<int> change(body_.size() + 2, 0);  // how the number of values that cross the place
-                                                   // before i changes
+    std::vector<int> change(body_.size() + 2, 0);  // in the number of values that cross before i
     for (size_t i = 0; i < body_.size(); ++i) {
       size_t last = i;
       for (const llvm::User* user : body_[i]->users()) {

@@ -54,7 +54,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});
 
-// ---- the parts of that, apart from the passes
+// ---- its parts, without the passes
 
 // The name that a program is cached under, where there is a cache and it may be used;
 // and what is there.

@@ -25,8 +25,8 @@
 //   slots, over literals and Params.
 // - Nodes are hash-consed in an append-only arena shared by all modules derived from each other;
 //   equal ids mean equal meaning. Spans are those of the first occurrence.
-// - A Call evaluates its arguments and then the function's body; more than kMaxRecursion calls
-//   inside each other are a run-time error.
+// - A Call evaluates its arguments and then the function's body; more than kMaxRecursion nested
+//   calls are a run-time error.
 // - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
 #pragma once
 

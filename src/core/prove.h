@@ -13,8 +13,8 @@
 
 namespace ein::core {
 
-// What the constraints of a module imply, indexed by what it is about: there may be thousands of
-// them, and a proof needs few.
+// What the constraints of a module imply, indexed by atom: there may be thousands of them, and a
+// proof needs few.
 struct EntryFacts {
   size_t constraints = 0;  // how many of them are in here
   std::vector<AffineForm> nonnegative;

@@ -24,8 +24,7 @@ struct GradcheckOptions {
   std::vector<std::string> holders;  // only the requests that these values hold
   bool agree = true;                 // also compare the other ways to the same numbers
   bool quick = false;                // of those, only forward mode; for small programs
-  std::string value;                 // a value that is claimed to be it, instead of what
-                                     // autodiff derives
+  std::string value;                 // a claimed derivative, instead of what autodiff derives
   bool seed_tolerances = false;      // use a table of rtol, atol and step per type
   int samples = 48;                  // cells of a denominator
   double seconds = 20;               // no more cells after that

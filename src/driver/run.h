@@ -30,8 +30,7 @@ struct RunOptions {
   Processor processor = Processor::Native;  // one that runs here
   bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
-  DType operands = DType::F32;              // what those of contractions are rounded to; see
-                                            // optimise/precision.h
+  DType operands = DType::F32;              // of contractions; see optimise/precision.h
   std::optional<uint64_t> grad_memory;      // bytes; see optimise/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
   ImageCache* cache = nullptr;              // of compiled programs

@@ -19,7 +19,7 @@ struct Joining {
 
   Sums sums() const { return {p, lets}; }
 
-  // ---- what is there by when -------------------------------------------------------------------
+  // ---- what is stored by when ------------------------------------------------------------------
 
   struct Range {
     int64_t least = INT64_MAX, most = INT64_MIN;

@@ -209,9 +209,9 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is some rows that run together, or one made of the rows left over at the end of the last
-// coordinate before the steps. Threads share the parts, in pieces: between two pieces the caller
-// may stop the run.
+// A part is `kRowsTogether` rows that run together, or the rows that are left over at the end of
+// the coordinate before the steps. Threads share the parts, in pieces: between two pieces the
+// caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
   const uint32_t last = m[first].rank() - 2;

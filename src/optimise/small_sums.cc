@@ -199,7 +199,7 @@ ExprId without_zeros(Module& m, const Reduce& r) {
   return out ? out : float_lit(m, 0, m[r.body].type);
 }
 
-// Innermost first, in the scope that `first` gives: sums inside sums are small together.
+// Innermost first: sums inside sums are small together. `first` tells the scope of a sum.
 void split_in(Module& m, FamilyId id, size_t number) {
   const Clause clause = m[id].clauses[number];
   Facts top = clause_facts(m, clause);

@@ -13,7 +13,7 @@
 
 namespace ein::optimise {
 
-// All extents but one, of the clause's coordinates and of the binders, are constants, and small.
+// At most one extent, of the clause's coordinates and of the binders, is not a small constant.
 bool is_small(const core::Module& m, const core::Clause& clause, const core::Reduce& r);
 
 void split_small_sums(core::Module& m);

@@ -9,9 +9,9 @@
 //   otherwise a wish to inline is not granted. By default trivial families and those that are read
 //   once are inlined.
 // - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it),
-//   parallel, or vector (at most one, run in lanes, innermost). Legal: vector on any
-//   coordinate that is not seq, except in clauses that scatter (a routed sum adds to addresses
-//   that may collide).
+//   parallel, or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate
+//   that is not seq; in clauses that scatter only on one that is not routed (a routed sum adds to
+//   addresses that may collide).
 // - for every reduction, how many lanes run its innermost binder. Legal: any number, except for
 //   argmax and argmin, whose result would depend on the order of equal candidates. (Of two zeros
 //   with different signs, a max in lanes may keep the other one.)

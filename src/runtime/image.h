@@ -69,7 +69,7 @@ struct Image {
     std::vector<std::string> coords;  // of the family; empty where there is no name
     uint32_t input = 0;               // Input: which
     uint32_t family = 0;              // of the module it was compiled from
-    uint32_t part = 0;                // of the schedule, which computes it
+    uint32_t part = 0;                // of the schedule: the one that computes it
     Lifetime lives;                   // Temp, Row
     bool wanted = false;
     Tensor constant;  // Constant
