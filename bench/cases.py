@@ -2,7 +2,7 @@
 
 A case's inputs are NumPy arrays by the name that they have in the program; those without coordinates are set as
 numbers. `gradients` says how to read the gradient by an input off the outputs, so that a gradient can be compared
-with differences of the NumPy peer's loss where no peer that differentiates is at hand.
+with differences of the NumPy peer's loss where no peer that differentiates is available.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ class Case:
     full: dict
     quick: dict
     gradients: dict = dataclasses.field(default_factory=dict)
-    tolerance: float = 2e-4  # of the largest magnitude in the array
+    tolerance: float = 2e-4  # relative to the largest magnitude in the array
 
     @property
     def name(self):
@@ -120,7 +120,7 @@ def lstm(r, s):
 
 
 def ode(r, s):
-    # Ten units of time whatever the number of steps: further on, chaos makes rounding the result.
+    # Ten units of time whatever the number of steps: after that, chaos has amplified rounding too far.
     return {"first": numpy.array([1.0, 1.0, 20.0]), "sigma": F64(10), "rho": F64(28), "beta": F64(8 / 3),
             "dt": F64(s["time"] / s["steps"]), "steps": numpy.int32(s["steps"])}
 

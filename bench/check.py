@@ -3,7 +3,7 @@
 
     bench/check.py build/ein [--lines 10000,30000,100000] [--repeat 3] [--json FILE]
 
-Each kind is one program of about so many lines. The growth is the time per line of the longest program over
+Each kind is one program of about that many lines. The growth is the time per line of the longest program over
 that of the shortest: 1.0 is linear. The JSON report holds the same numbers.
 """
 

@@ -3,15 +3,15 @@
 
     bench/growth.py build/ein [-k WORD] [--routes check,grad,native] [--seconds 3] [--limit 1.2] [--json FILE]
 
-Each kind is a program of about n parts. It is made longer by factors of two until a run takes more than `--seconds`
-or n would pass `--most` (16 times that while it takes no time to speak of), through `ein check`, `ein grad`, `ein run` on the reference (`--routes ref`) and natively,
-nothing cached. The table has one line for each kind and route: the largest n, its CPU seconds and its peak memory, and
-the exponents e of time ~ n^e and memory ~ n^e, fitted over the last factor of four in n, after what an empty program
-needs has been taken off. The lines of kinds that ask for derivatives are marked `@`. A time is the least of
-`--repeat` runs, of more where they are short: other work on the machine only ever adds to it. An exponent is left out
-where a program of the largest size is too quick to tell. On a machine that is busy, or whose caches the longer programs
-leave, times say little: with `--instructions` the "seconds" are thousands of millions of instructions, counted by
-valgrind, 50 times slower and the same every time.
+Each kind is a program of about n parts. It is doubled in length until a run takes more than `--seconds` or n would pass
+`--most` (16 times that while runs take almost no time). The routes are `ein check`, `ein grad`, and `ein run` on the
+reference (`--routes ref`) and natively, nothing cached. The table has one line for each kind and route: the largest n,
+its CPU seconds and its peak memory, and the exponents e of time ~ n^e and memory ~ n^e, fitted over the last factor of
+four in n, after subtracting what an empty program needs. Kinds that ask for derivatives are marked `@`. A time is the
+least of `--repeat` runs, of more where they are short: other work on the machine only ever adds to it. An exponent is
+left out where a program of the largest size is too quick to tell. Times say little on a busy machine, or where the
+longer programs no longer fit its caches: with `--instructions` the "seconds" are billions of instructions, counted by
+valgrind, which is 50 times slower and gives the same every time.
 
 The exit status is 1 when time grows with an exponent above `--limit`, when a program is refused, or when 200 layers
 with all their gradients take more than 4 s natively. A kind above the limit is measured once more before it counts,
@@ -377,7 +377,7 @@ MOST = {"layers": 800}  # a part is several statements
 NO_RUN = {"inputs"}
 DERIVATIVES = {"lets gradient", "fibonacci", "stack gradient", "layers", "requests", "losses", "steps gradient",
                "operators mixed", "factors", "factors all"}
-SQUARE = {"factors all"}  # what is asked for is that large
+SQUARE = {"factors all"}  # the result itself is that large
 
 ROUTES = {
     "check": ["check"],
@@ -389,7 +389,7 @@ ROUTES = {
 
 
 def count(ein, route, path):
-    """Instructions of one run, in thousands of millions; its message when it failed."""
+    """Instructions of one run, in billions; its message when it failed."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", ein, *ROUTES[route], path]
     ran = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                          env=dict(os.environ, EINLANG_CACHE="off"))
@@ -435,8 +435,8 @@ def least(ein, route, path, limit, repeat):
 
 
 def exponent(points, floor):
-    """The slope of log(cost) over log(n) by least squares, over the three longest programs, as far as they cost clearly
-    more than any program."""
+    """The slope of log(cost) over log(n) by least squares, over the three longest programs that cost clearly more
+    than an empty one."""
     clear = [(n, cost) for n, cost in points if cost > floor][-3:]
     if len(clear) < 3:
         return None

@@ -1,4 +1,4 @@
-"""The workloads in C (c/kernels.c), called through ctypes: `c` is -O3 -march=native, `c.fast` has -ffast-math besides."""
+"""The workloads in C (c/kernels.c), called through ctypes: `c` is -O3 -march=native, `c.fast` also has -ffast-math."""
 
 import ctypes
 import hashlib
@@ -16,7 +16,7 @@ LIBRARIES = {}
 
 
 def prepare(threads):
-    """Compiled once per source; the name carries its hash, and a rename makes it appear whole."""
+    """Compiles once per source: the name carries its hash, and a rename makes the file appear whole."""
     key = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = pathlib.Path(tempfile.gettempdir()) / f"ein-bench-{os.getuid()}"
     folder.mkdir(exist_ok=True)

@@ -2,7 +2,7 @@
 
 import jax
 
-jax.config.update("jax_enable_x64", True)  # before anything is made; the f32 inputs stay f32
+jax.config.update("jax_enable_x64", True)  # before any array is made; the f32 inputs stay f32
 
 import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402

@@ -1,5 +1,5 @@
-"""The workloads in NumPy: forward only. A case's function takes its inputs by name and gives its outputs in order; `LOSS`
-has the value that a row's gradients are taken of, in whatever precision the inputs have."""
+"""The workloads in NumPy: forward only. A case's function takes its inputs by name and returns its outputs in order;
+`LOSS` has the value whose gradients a row takes, in whatever precision the inputs have."""
 
 import numpy as np
 
@@ -198,7 +198,7 @@ def case(kind, name):
 
 
 def too_slow(name, quick):
-    """A loop in Python over as many steps takes minutes."""
+    """A loop in Python over that many steps takes minutes."""
     return not quick and name in ("ode.forward", "kalman.forward")
 
 

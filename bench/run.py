@@ -4,8 +4,8 @@
     bench/run.py [EIN] [--rows ew,softmax] [--quick] [--threads 1,2] [--rounds 3] [--json FILE] [--svg FILE]
 
 Results are compared first: every peer must agree with us, within a tolerance that is printed. Then each is timed in turn,
-round after round, and the figure is the median of all runs; what is compiled is compiled before and its time kept
-apart. A peer that is not installed (`make bench-peers`) is left out, our column is printed all the same. `--quick` takes
+round after round, and the figure is the median of all runs. Compilation comes before that, and its time is reported
+separately. A peer that is not installed (`make bench-peers`) is left out; our column is always printed. `--quick` takes
 small sizes and the peers that need nothing but NumPy and a C compiler, and compares gradients with differences.
 The status is 1 when results disagree, or a workload of ours does not run.
 """
@@ -63,7 +63,7 @@ class Peer:
         self.kinds = self.answer()["ready"]
 
     def answer(self):
-        """The next line, in time; the process is of no use after that."""
+        """The next line, if it comes in time; otherwise the process is ended."""
         with selectors.DefaultSelector() as s:
             s.register(self.process.stdout, selectors.EVENT_READ)
             s.register(self.process.stderr, selectors.EVENT_READ)
@@ -336,7 +336,7 @@ def main():
             if options.profile and not entries[0].problem:
                 print(report.profile(ours.kernels), flush=True)
             status = 1 if trouble else status
-            for module in list(peers):  # one that had to be ended begins again
+            for module in list(peers):  # start those again that had to be ended
                 if peers[module].process.poll() is not None:
                     try:
                         peers[module] = Peer(module, threads, options.limit, options.python)

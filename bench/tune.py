@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The constants of the runtime's contractions, one at a time against others: `bench/tune.py [BUILD] [--out FILE]`.
+"""Tries other values for the constants of the runtime's contractions, one at a time: `bench/tune.py [BUILD] [--out FILE]`.
 
 Compiles src/runtime/contract.cc again with every candidate, runs all of them in turn, round after round, and writes for each
-its speed on every size as a part of the speed with the constants as they are in the source. bench/contract_tuning.txt is the
-run that the constants were chosen by; a candidate that is better by more than noise is marked. Needs AVX-512."""
+its speed on every size relative to that of the constants in the source. bench/contract_tuning.txt is the run that the
+constants were chosen by; a candidate that is better by more than noise is marked. Needs AVX-512."""
 
 import argparse
 import math

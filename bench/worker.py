@@ -3,7 +3,7 @@
     {"do": "open", "kind": …, "case": …, "inputs": {name: file}, "outputs": [file, …], "quick": …}
         -> {"first": seconds of the first call, with whatever it compiles}, or {"missing": why}
     {"do": "time", "kind": …, "repeat": n}  -> {"runs": [seconds, …]}
-    {"do": "close"}  -> {}: lets go of what was opened
+    {"do": "close"}  -> {}: releases what was opened
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import numpy
 
 def main():
     answers = sys.stdout
-    sys.stdout = sys.stderr  # whatever a library prints is no answer
+    sys.stdout = sys.stderr  # whatever a library prints is not an answer
     peer = importlib.import_module(f"peers_{sys.argv[1]}")
     peer.prepare(int(sys.argv[2]))
     calls = {}

@@ -1,5 +1,5 @@
 """Axis mistakes: one index, one left side or one coordinate of a call put where it does not belong, in programs whose
-coordinates have names and whose extents may all be equal (fuzz/axes), so that shapes do not give the mistake away. What
+coordinates have names and whose extents may all be equal (fuzz/axes), so that shapes do not reveal the mistake. What
 counts is whether `ein check` says anything, an error or a warning. mutate.py --axes runs this."""
 
 import collections

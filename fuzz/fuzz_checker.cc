@@ -1,4 +1,4 @@
-// libFuzzer: any bytes are checked like a program by `ein check`, its tests included; a program
+// libFuzzer: any bytes are checked as `ein check` checks a program, its tests included; a program
 // without errors passes the verifier after every pass and has an order of computation.
 #include <fmt/format.h>
 

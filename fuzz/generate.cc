@@ -9,7 +9,7 @@
 namespace ein::fuzz {
 namespace {
 
-// An extent: equal tokens are extents that the compiler can see to be equal.
+// An extent: two with the same token are ones that the compiler can see to be equal.
 struct Extent {
   int token;
   int64_t size;
@@ -68,7 +68,7 @@ class Generator {
     int count = pick(2, 4);
     for (int k = 0; k < count; ++k) {
       Value v{fmt::format("x{}", k), {}};
-      // The first ones bring every extent into being.
+      // The first inputs introduce every extent.
       if (k < extents) v.coords.push_back(named_[static_cast<size_t>(k)]);
       int more = pick(0, k == 0 ? 1 : 2);
       for (int r = 0; r < more && v.coords.size() < 3; ++r) v.coords.push_back(any(named_));
@@ -261,7 +261,7 @@ class Generator {
       names.push_back(i.name);
       inner.push_back(i);
     }
-    // Every binder is grounded by a read of its own; the rest of the body is free.
+    // Every binder is grounded by a read of its own; the rest of the body may be anything.
     std::string body;
     for (int k = 0; k < count; ++k) {
       const Index& i = inner[scope.size() + static_cast<size_t>(k)];
@@ -455,7 +455,7 @@ class Generator {
 
   // A filter with a small state: products of several factors over few cells, recurrences along the
   // same steps of which one reads the other, and sums over those steps. The state stays small:
-  // otherwise the two sides would differ by what rounding became.
+  // otherwise the two sides would differ by accumulated rounding.
   void filter() {
     std::string F = fresh("f"), P = fresh("p"), x = fresh("s"), v = fresh("v");
     Extent steps = any(named_);

@@ -5,12 +5,12 @@
     fuzz/mutate.py build/ein --axes [--count N] [--seed S] [--least PERCENT] [--missed]
     fuzz/mutate.py build/ein --alarms
 
-Takes programs of tests/run, changes one token of each (deletes it, doubles it, puts another one of the program in
-its place) and checks the result. Fails when the compiler crashes, hangs or reports a fault of its own; prints how
+Takes programs of tests/run, changes one token of each (deletes it, doubles it, replaces it by another one of the
+program) and checks the result. Fails when the compiler crashes, hangs or reports a fault of its own; prints how
 many errors one slip gives on average and the programs that give the most.
 
 --axes makes the mistakes of axes.py instead and prints how many of each kind the compiler says anything about; fails
-below --least. --alarms looks for the warnings about axes in everything that is right: the library, its tests, examples,
+below --least. --alarms looks for warnings about axes in programs that are right: the library, its tests, examples,
 tests/run and tests/grad, and prints them.
 """
 

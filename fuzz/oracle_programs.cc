@@ -38,11 +38,11 @@ struct Options {
   std::string shrink;
 };
 
-constexpr int kSeconds = 30;                // that one program may take
-constexpr long kKilobytes = 3 << 20;        // that its process may hold
-constexpr int kAttempts = 6;                // programs drawn for a seed until one stands at no tie
+constexpr int kSeconds = 30;                // how long one program may take
+constexpr long kKilobytes = 3 << 20;        // how much memory its process may hold
+constexpr int kAttempts = 6;                // programs drawn for a seed until one has no tie
 constexpr size_t kShrunk = 3;               // programs of each kind that are shrunk
-constexpr int kNoEnd = 98, kNoMemory = 99;  // what the process of such a program ends with
+constexpr int kNoEnd = 98, kNoMemory = 99;  // exit statuses of such a process
 
 struct Drawing {
   oracle::Program program;
@@ -66,8 +66,9 @@ Routes routes_of(uint64_t seed, const Options& options) {
   return {seed, seed - options.seed < options.native, options.all};
 }
 
-// Address space is reserved in large pieces, so memory is watched instead of limited; and seconds
-// are those of the processor, for the machine may be busy. What only waits ends too, much later.
+// Address space is reserved in large pieces, so memory is watched instead of limited. Seconds
+// are those of the processor, because the machine may be busy. A process that only waits ends
+// too, much later.
 volatile sig_atomic_t cpu_limit = 0, wall_left = 0;
 
 sig_atomic_t cpu_seconds(const rusage& used) {
@@ -121,8 +122,8 @@ std::string unfolded(std::string text) {
   return text;
 }
 
-// Lines to the parent: `begin SEED`, then `class NAME`, `route SECONDS NAME`, `state NAME`, and at
-// last `fail TEXT` or `fine`.
+// Lines to the parent: `begin SEED`, then `class NAME`, `route SECONDS NAME`, `state NAME`, and
+// finally `fail TEXT` or `fine`.
 void work(uint64_t first, uint64_t last, const Options& options, int fd) {
   for (uint64_t seed = first; seed < last; ++seed) {
     limit(kSeconds);
@@ -271,7 +272,7 @@ std::string kind_of(const std::string& failure) {
   return kind;
 }
 
-// What a program fails with, in a process of its own.
+// How a program fails, in a process of its own.
 std::string failure_of(const oracle::Program& p, const Routes& routes) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(3);

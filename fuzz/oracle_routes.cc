@@ -75,7 +75,7 @@ struct Case {
   std::map<std::string, double>& taken;
 };
 
-// Adds the seconds of the processor until it is gone.
+// Adds the processor seconds of its lifetime.
 struct Timer {
   double& sum;
   clock_t begin = clock();
@@ -109,8 +109,8 @@ std::string reference(const Case& c, core::Module& m, const std::string& route) 
   return wrong.empty() ? "" : route + ": " + wrong;
 }
 
-// A few of the values, the last one among them: what is asked for is stored, what is not may be
-// fused away, and code for less is compiled sooner.
+// A few of the values, the last one always among them: what is asked for is stored, the rest may be
+// fused away, and less code compiles sooner.
 std::vector<core::FamilyId> some_of(std::vector<core::FamilyId> all, const Routes& routes) {
   if (routes.all) return all;
   uint64_t draw = routes.seed * 0x9E3779B97F4A7C15ull;
@@ -144,7 +144,8 @@ std::string compiled(const Case& c, const std::string& source, Subject& out,
   return fmt::format("{}: rejected {}: {}", route, code, wrong);
 }
 
-// Steps computed again instead of kept: every recurrence marked, or a budget that nothing meets.
+// Computes steps again instead of keeping them: every recurrence is marked, or the
+// budget is too small.
 std::string checkpointed(const Case& c, core::Module& m, bool budget) {
   std::string route = budget ? "grad-memory" : "checkpoints";
   std::vector<core::FamilyId> wanted = wanted_of(m, c);
@@ -176,8 +177,8 @@ std::string check(const oracle::Program& p, const Case& c) {
   core::Module& m = subject.compiled.module;
   if (wrong = reference(c, m, "reference"); !wrong.empty()) return wrong;
   if (c.routes.native) {
-    // Most programs run as they would for a user; others by other levels, processors and plans,
-    // and a few not at all: machine code takes most of the time.
+    // Most programs run as they would for a user; others at other levels, for other processors and
+    // with other plans, and a few not at all: machine code takes most of the time.
     NativeOptions options;
     std::string route = "native";
     switch (s % 10) {

@@ -1,4 +1,4 @@
-// Every route of the compiler to the values of one program, compared with what the oracle expects.
+// Runs one program along every route of the compiler and compares its values with the oracle's.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace ein::fuzz {
 
 struct Routes {
-  uint64_t seed = 0;  // which routes are taken, and the plans drawn at random
+  uint64_t seed = 0;  // decides which routes are taken, and the random plans
   bool native = true;
   bool all = false;  // every route, whatever the seed
 };

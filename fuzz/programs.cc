@@ -26,7 +26,7 @@ std::string without_requests(const std::string& source) {
   return out;
 }
 
-// Some value with coordinates that the program defines, another one for another program.
+// Some value with coordinates that the program defines; which one depends on the seed.
 std::string some_tensor(const Generated& g, const ein::core::Module& m, uint64_t seed) {
   std::vector<std::string> found;
   for (const std::string& name : g.values) {

@@ -167,7 +167,7 @@ std::string check_size(const core::Module& plain, const core::Module& whole) {
 }
 
 plan::Choices random_choices(uint64_t seed) {
-  // A decision depends on the seed and on what it is about, not on how often it is asked for.
+  // A decision depends on the seed and on its subject, not on how often it is asked for.
   auto draw = [seed](uint64_t about, uint64_t below) {
     uint64_t x = (seed * 0x9E3779B97F4A7C15ull) ^ (about * 0xBF58476D1CE4E5B9ull);
     x ^= x >> 31;

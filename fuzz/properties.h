@@ -18,13 +18,13 @@ struct Subject {
   Compiled compiled;
 };
 
-// Compiles; on errors the rendered diagnostics.
+// Compiles; returns the rendered diagnostics if there are errors.
 std::string compile_source(const std::string& source, Subject& out,
                            autodiff::Direction direction = autodiff::Direction::Auto);
 
-// The values `gradient` are the derivatives of the scalar `of` by the inputs `wrt`: against central
-// differences along random directions in the space of all those inputs. Directions across a kink
-// are skipped; `skipped` counts them.
+// Whether the values `gradient` are the derivatives of the scalar `of` by the inputs `wrt`:
+// compares them with central differences along random directions in the space of all those inputs.
+// Directions across a kink are skipped; `skipped` counts them.
 struct Derivative {
   std::string wrt, gradient;
 };
@@ -32,7 +32,7 @@ std::string check_gradient(core::Module& m, const core::Inputs& inputs, const st
                            const std::vector<Derivative>& derivatives, int directions,
                            int& skipped);
 
-// Two modules compute the same: one program differentiated from either side.
+// Two modules compute the same values: one program differentiated from either side.
 std::string check_same_values(core::Module& a, core::Module& b, const core::Inputs& inputs,
                               const std::vector<std::string>& names);
 

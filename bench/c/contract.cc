@@ -1,5 +1,5 @@
 // The speed of the runtime's contractions for some sizes, one line each: m n k GFLOP/s. For tune.py, which compiles
-// it together with a contract.cc whose constants are others.
+// it together with a contract.cc that has other constants.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // The element-wise and recurrent workloads as one would write them in C by hand. Compiled twice: with -O3 -march=native, and
-// with -ffast-math besides, which lets the compiler use its vector functions.
+// also with -ffast-math, which lets the compiler use its vector functions.
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -81,7 +81,7 @@ inline Node shown(std::string text, Node meaning) {
   n.text = std::move(text);
   return n;
 }
-// kids[0] by a cell of a definition.
+// The derivative of `of` by a cell of a definition.
 inline Node request(Node of, int by, std::vector<Node> at, bool hidden) {
   Node n = node(Kind::Request, {std::move(of)});
   n.id = by;

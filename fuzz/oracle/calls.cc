@@ -5,7 +5,7 @@
 namespace oracle {
 namespace {
 
-// Every read of a variable as one of another.
+// Renames a variable in every read of it.
 Node renamed(Node n, int from, int to) {
   if (n.kind == Kind::Variable && n.id == from) n.id = to;
   for (Node& k : n.kids) k = renamed(std::move(k), from, to);
@@ -47,7 +47,7 @@ void Generator::coordinate_call() {
     define_once("fn soft[c](x: [" + T + "; ..l, c, ..r]) -> [" + T +
                 "; ..l, c, ..r] { let m[..l, ..r] = max[c](x[..l, c, ..r]); let e[..l, c, ..r] = "
                 "exp(x[..l, c, ..r] - m[..l, ..r]); e[..l, c, ..r] / sum[k](e[..l, k, ..r]) }");
-    // The largest is subtracted from both sides of the quotient: it stays out of what is meant.
+    // Subtracting the largest changes nothing in the quotient, so the meaning leaves it out.
     Node e = call(Function::Exp, value);
     Node meaning = divide(e, over(Reduction::Sum, e, gate));
     int id = define(fresh("v"), Type::Float, x.extents);
@@ -87,7 +87,7 @@ void Generator::scalar_call() {
     return oracle::read(id, {});
   };
   if (chance(40) && allowed("request in function")) {
-    // The parameter is a binding of its own, whatever was passed.
+    // The parameter is a binding of its own, whatever is passed.
     Node u = parameter("u", expr(s, 1));
     int z = local(inner, "z", {});
     Scope of;  // no index of the caller is in scope there

@@ -24,7 +24,8 @@ struct Hash {
   }
 };
 
-// One evaluation of the program. In the one below a request, a cell has an infinitesimal added.
+// One evaluation of the program. In the one that a request starts, one cell has an
+// infinitesimal added.
 struct Context {
   Context* parent = nullptr;
   int depth = 0;
@@ -97,7 +98,8 @@ class Evaluator {
     size_t n = p_.defs.size();
     depends_.assign(n, std::vector<bool>(n, false));
     for (size_t k = 0; k < n; ++k) reads_of_clauses(p_.defs[k], depends_[k]);
-    // A local is a recurrence when it reads itself within its block: around it, its family may.
+    // A local is a recurrence when it reads itself within its block; its family may also
+    // do so around it.
     for (size_t k = 0; k < n; ++k) recurs_.push_back(reaches_itself(k));
     for (size_t via = 0; via < n; ++via) {
       for (size_t k = 0; k < n; ++k) {
@@ -128,8 +130,8 @@ class Evaluator {
     return false;
   }
 
-  // The outermost context in which the definition has the same values as in this one. A local can
-  // be followed by what stands in its own block alone: the rest of the program was there before it.
+  // The outermost context in which the definition has the same values as in this one. Only what
+  // stands in its own block can depend on a local: the rest of the program was there before it.
   Context& home(int id, Context& c) {
     Context* at = &c;
     while (at->parent) {
@@ -177,7 +179,7 @@ class Evaluator {
     int outer = std::exchange(current_, id);
     const Definition& d = def(id);
     Num out;
-    // What is perturbed keeps its value, unless it is a recurrence: later steps follow.
+    // The perturbed definition keeps its value, unless it is a recurrence: later steps follow.
     bool itself = id == c.def, again = itself && recurs_[static_cast<size_t>(id)];
     if (itself && !again) {
       out = float_cell(id, at, *c.parent);
@@ -277,8 +279,8 @@ class Evaluator {
     if (!finite(x)) not_finite();
     return shaken(x);
   }
-  // With noise in every coefficient. Operands of products too: the terms of a slope may cancel, as
-  // those of x / x do, and each of them errs.
+  // `x` with noise in every coefficient. Operands of products get it too: the terms of a slope may
+  // cancel, as those of x / x do, and each of them has an error.
   Num shaken(Num x, int from = 0) {
     if (noise_.unit == 0) return x;
     for (int k = from; k < 1 << x.depth; ++k)
@@ -349,7 +351,7 @@ class Evaluator {
       case Kind::Reduce: return reduce(n, c);
       case Kind::Block: return number(n.kids[0], c);
       case Kind::Shown: {
-        // Adding up that many terms one after another errs by as many units at most.
+        // Adding up that many terms one after the other is off by at most as many units.
         Num x = number(n.kids[0], c);
         return n.value > 0 ? scaled(x, 1 + noise_.unit * n.value * random() / kCaution) : x;
       }

@@ -1,7 +1,7 @@
-// What a program means, by brute force: every cell from its clause when it is asked for, every
-// request by evaluating its numerator again with an infinitesimal added to the one cell. Slow and
-// short; it follows the words of the language's rules, decision by decision, and shares nothing
-// with the compiler.
+// What a program means, by brute force: every cell is computed from its clause when it is asked
+// for, every request by evaluating its numerator again with an infinitesimal added to the one cell.
+// Slow and short; it follows the words of the language's rules, decision by decision, and shares
+// nothing with the compiler.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Computed {
 
 struct Answer {
   std::unordered_map<int, Computed> values;  // by definition
-  std::string wrong;                         // the program is not one: a read outside, a cycle
+  std::string wrong;                         // the program is invalid: a read outside, a cycle
   Real smallest_gap = 1;  // between the sides of a decision, relative; ties of data do not count
   bool tie = false;       // between values that were computed, so that rounding decides
   Real largest = 0;       // magnitude of any number on the way, derivatives included
@@ -38,8 +38,8 @@ struct Noise {
   uint64_t seed = 1;
 };
 
-// The cells of all global definitions that are not inputs. With noise, every operation errs by up
-// to that much: what the results then differ by says how well they are determined.
+// The cells of all global definitions that are not inputs. With noise, every operation is off by up
+// to that much: how far the results then differ says how well they are determined.
 Answer evaluate(const Program& p, const Noise& noise, uint64_t most_operations);
 
 }  // namespace oracle

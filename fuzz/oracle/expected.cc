@@ -7,8 +7,8 @@ namespace oracle {
 namespace {
 
 struct Precision {
-  Real unit;      // what one operation may err by, relatively; of f64 a little more than it does
-  Real smallest;  // and absolutely: the spacing of the smallest numbers
+  Real unit;      // relative error of one operation; for f64 a little more than it has
+  Real smallest;  // absolute error: the spacing of the smallest numbers
   Real gap;       // sides of a decision that are nearer are not told apart
   Real largest;
 };
@@ -82,8 +82,8 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
       Real spread = 0;
       for (const Answer& n : noisy)
         spread = std::max(spread, std::fabs(n.values.at(id).cells[k] - c.cells[k]));
-      // Two or four runs see a part of what may happen, and other orders of the same sums err
-      // elsewhere; a wrong rule errs by far more than fifty times the rounding.
+      // Two or four runs show only a part of what may happen, and other orders of the same sums
+      // have errors elsewhere; a wrong rule is off by far more than fifty times the rounding.
       e.tolerance.push_back(kCaution * spread +
                             64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
                             64 * precision.smallest);

@@ -10,7 +10,8 @@ struct Expected {
   std::string name;
   Type type = Type::Float;
   bool derivative = false;  // it depends on a request
-  bool nonfinite = false;   // and on a number that is not finite: its derivatives mean nothing
+  bool nonfinite = false;   // it depends on a number that is not finite, so its
+                            // derivatives mean nothing
   std::vector<int64_t> shape;
   std::vector<Real> cells, tolerance;
 };
@@ -21,7 +22,7 @@ struct Prepared {
     Ready,
     Tie,     // rounding decides which way the program goes
     Range,   // numbers that the element type does not hold
-    Work,    // too much of it
+    Work,    // too much work
     Invalid  // the program is wrong: a mistake of the generator
   } state = State::Ready;
   std::string why;

@@ -42,7 +42,7 @@ bool Generator::read_some(const Scope& s, Node& out) {
   return false;
 }
 
-// A read in any case.
+// A read that always succeeds.
 Node Generator::certain(const Scope& s) {
   Node out;
   if (read_some(s, out)) return out;
@@ -156,7 +156,7 @@ Node Generator::matched(const Scope& s, int depth) {
   return out;
 }
 
-// Conditions that protect what would be NaN, infinite or outside.
+// Conditions that protect what would be NaN, infinite or out of bounds.
 Node Generator::guarded(const Scope& s, int depth) {
   Node x;
   bool positive = chance(50);
@@ -182,7 +182,7 @@ Node Generator::guarded(const Scope& s, int depth) {
   return choose(test, bounded(divide(expr(s, depth), x)), other);
 }
 
-// A read beside the cell, where there is one; sometimes of an address that is read there.
+// A read of the cell beside this one, where it exists; sometimes at an address that is read there.
 Node Generator::neighbour(const Scope& s, int depth) {
   if (s.indices.empty() || !allowed("guarded read")) return leaf(s);
   const Index i = any(s.indices);

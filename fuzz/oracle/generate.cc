@@ -77,7 +77,7 @@ const std::vector<std::string>& class_names() {
   return names;
 }
 
-// Multiples of a power of two that every element type at hand holds exactly.
+// Multiples of a power of two that the element types in use hold exactly.
 double Generator::datum() {
   int steps = p_.dtype == "bf16" ? 32 : p_.dtype == "f16" ? 256 : 4096;
   return static_cast<double>(pick(-steps * 9 / 8, steps * 9 / 8)) / steps;
@@ -243,7 +243,7 @@ void Generator::loss() {
 }
 
 void Generator::requests() {
-  // What one evaluation of the loss costs says how many can be afforded.
+  // The cost of one evaluation of the loss decides how many requests can be afforded.
   int64_t cost = static_cast<int64_t>(evaluate(p_, {}, 200000).operations) + 10;
   int64_t budget = 40000;
   std::map<int, int> gradients;
@@ -318,7 +318,7 @@ void Generator::second_order(int64_t evaluations, const std::map<int, int>& grad
         if (!allowed("Hessian vector") || nx * ny * 4 > evaluations) break;
         evaluations -= nx * ny * 4;
         int v = input(fresh("dir"), Type::Float, value(x).extents, [&] { return datum(); });
-        // An input is declared before what reads it, as people do.
+        // An input is declared before its readers, as people do.
         std::vector<Binder> binders;
         for (const Index& i : a) binders.push_back({i.var, integer(0), extent_node(i.extent)});
         Node dot = multiply(cell(g, a), cell(v, a));

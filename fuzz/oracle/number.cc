@@ -54,7 +54,7 @@ Num operator*(const Num& a, const Num& b) {
     for (int t = s;; t = (t - 1) & s) {  // every subset of s
       if (t < 1 << a.depth && (s ^ t) < 1 << b.depth) {
         Real p = a.c[t], q = b.c[s ^ t];
-        // A coefficient of 0 is one that is not there.
+        // A coefficient of 0 counts as absent.
         if (s == 0 || (p != 0 && q != 0)) sum += p * q;
       }
       if (t == 0) break;

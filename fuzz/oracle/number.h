@@ -31,8 +31,8 @@ Num operator/(const Num& a, const Num& b);
 Num scaled(const Num& a, Real by);
 
 enum class Function { Tanh, Sin, Cos, Exp, Log, Sqrt, Sigmoid, Abs, Square, Cube };
-// `error`: how far, relatively, the value may be off that slopes are computed from: 1 − tanh² of a
-// rounded tanh is less exact than the slope itself.
+// `error`: the relative error that the value from which slopes are computed may have: 1 − tanh² of
+// a rounded tanh is less exact than the slope itself.
 Num apply(Function f, const Num& x, Real error = 0);
 
 // The number plus `weight` times the infinitesimal number `which` (from 1).

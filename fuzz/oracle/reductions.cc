@@ -17,7 +17,7 @@ Node Generator::reduction(const Scope& s, int depth) {
   return reduction_along(s, depth, extent, outer && chance(60) ? outer : nullptr);
 }
 
-// Over a whole extent, or with an outer index over a part of it that depends on that index.
+// Over a whole extent or, with an outer index, over a part of it that depends on that index.
 Node Generator::reduction_along(const Scope& s, int depth, int extent, const Index* outer) {
   Index k = new_index("k", extent);
   Scope inner = s;
@@ -82,7 +82,7 @@ Node Generator::reduction_along(const Scope& s, int depth, int extent, const Ind
     if (filled.kind != Kind::None) drew("empty range");
     return out;
   }
-  // What an empty one gives stays out of the rest of the program.
+  // What an empty reduction gives must not reach the rest of the program.
   drew("empty range");
   if (gate.kind != Kind::None) {
     if (r == Reduction::Mean) {

@@ -1,5 +1,5 @@
 // Makes a failing program small: statements, clauses, gates and subtrees are dropped for as long as
-// `fails` still says so.
+// `fails` still holds.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ void Generator::pointwise() {
   add_value(id, extents_of(at));
 }
 
-// Ranges that the compiler finds.
+// Ranges that the compiler has to infer.
 void Generator::contraction() {
   if (!allowed("inferred range")) return pointwise();
   std::vector<Index> at = left(0, 2);
@@ -315,7 +315,7 @@ void Generator::empty() {
   clause(id, {slot(i)}, body);
 }
 
-// A million cells; what they add up to is known from one period.
+// A million cells whose sum is known from one period.
 void Generator::huge() {
   if (p_.dtype != "f64" && p_.dtype != "f32") return;
   drew("huge sum");
@@ -323,7 +323,7 @@ void Generator::huge() {
   int64_t count = 1000000 + pick(0, 9);
   std::string k = fresh("k");
   int r = new_var("r");
-  // Printed, the body runs over k; what it means runs over the residues.
+  // As printed, the body runs over k; its meaning runs over the residues.
   p_.vars[static_cast<size_t>(r)] = "(" + k + " % " + std::to_string(period) + ")";
   Node slope = call(Function::Square, multiply(certain({}), cast(variable(r))));
   Node body = call(Function::Exp, node(Kind::Negate, {slope}));
@@ -334,7 +334,7 @@ void Generator::huge() {
   std::string text = "sum[" + k + " in 0.." + std::to_string(count) + "](" + print(p_, body) + ")";
   int sum = define(fresh("big"), Type::Float, {});
   Node written = shown(text, meaning);
-  // Sums of f32 are held to more: they are not added up one after another in f32.
+  // Sums of f32 must be better than that: they are not added up one after the other in f32.
   if (p_.dtype == "f64") written.value = static_cast<Real>(count);
   clause(sum, {}, written);
   int v = define(fresh("v"), Type::Float, {});

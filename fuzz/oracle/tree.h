@@ -2,8 +2,7 @@
 // as it stands (evaluate.cc). Nothing here knows the compiler.
 //
 // Every index variable has a number of its own, and so has every definition, locals of blocks
-// included. An instance of a local is told from the others by the values of the variables around
-// it.
+// included. Instances of a local differ in the values of the variables around it.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,7 @@ enum class Kind {
   Minus,
   Times,
   Modulo,
-  // ReadI and Reduce with an arg-reduction are integers too
+  // Read with type Int, and Reduce with an arg-reduction, are integers too
   // conditions
   Less,
   LessEqual,

@@ -44,7 +44,7 @@ typedef struct ein_result ein_result;
 typedef enum ein_status {
   EIN_OK = 0,
   EIN_PROGRAM_WRONG = 1, /* diagnostics say what is wrong */
-  EIN_USAGE = 2,         /* this function was called with something that it does not take */
+  EIN_USAGE = 2,         /* this function was called with invalid arguments */
   EIN_FAILED = 3,        /* the call failed: bounds, an assertion, a wrong shape, memory */
   EIN_INTERNAL = 70      /* a fault in the compiler */
 } ein_status;
@@ -71,26 +71,26 @@ typedef struct ein_tensor {
 
 typedef struct ein_error {
   char code[8];       /* such as "E0803", for `ein explain E0803`; empty where there is none */
-  char message[1016]; /* cut where it is longer */
+  char message[1016]; /* truncated if it is longer */
 } ein_error;
 
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
   const char *const *outputs; /* the values to compute; null: every value of the program */
   size_t output_count;
-  const char *grad_of;         /* adds `d_<grad_of>_d_<wrt>` as if the program asked for it */
-  const char *const *grad_wrt; /* when it is not null */
+  const char *grad_of;         /* unless null: adds `d_<grad_of>_d_<wrt>` for every name in */
+  const char *const *grad_wrt; /* grad_wrt, as if the program asked for it */
   size_t grad_wrt_count;
   int32_t opt_level; /* 0 to 3 */
   int32_t no_cache;  /* not 0: compile again, and keep nothing on disk */
 } ein_options;
 
-/* The defaults; set what is to be different. */
+/* Fills in the defaults; then change what you need. */
 EIN_API void ein_options_init(ein_options *options);
 
-/* A program from its text, or from a file. `name` is what messages call it, and modules and files are
- * looked for beside it; it may be null, as may `options` and `error`. When the program is wrong there
- * is a handle too, which has the diagnostics and is to be freed. */
+/* Compiles a program from its text, or from a file. `name` is what messages call it, and modules and
+ * files are looked for beside it; it may be null, and so may `options` and `error`. If the program is
+ * wrong there is a handle too: it has the diagnostics and must be freed. */
 EIN_API ein_status ein_compile(const char *source, const char *name, const ein_options *options,
                                ein_program **program, ein_error *error);
 EIN_API ein_status ein_compile_file(const char *path, const ein_options *options,
@@ -126,9 +126,9 @@ EIN_API ein_status ein_call(ein_program *program, const ein_tensor *inputs, size
 EIN_API const ein_tensor *ein_result_output(const ein_result *result, size_t number);
 EIN_API void ein_result_free(ein_result *result);
 
-/* The same into memory of the caller: one tensor for every output, of its type and extents, and apart from
- * the other outputs and the inputs (E0802). Nothing is allocated but what the program needs in between, and
- * that is kept for the next call. */
+/* The same into memory of the caller: one tensor for every output, of its type and extents, which must
+ * not overlap the other outputs or the inputs (E0802). Only what the program needs in between is
+ * allocated, and that is kept for the next call. */
 EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs, size_t count,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
 

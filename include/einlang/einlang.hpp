@@ -171,7 +171,7 @@ class Program {
     std::vector<ein_tensor> given = plain(inputs), to = plain(outputs);
     call_into(std::span<const ein_tensor>(given), std::span<const ein_tensor>(to));
   }
-  // Without an allocation.
+  // The same without an allocation.
   void call_into(std::span<const ein_tensor> inputs, std::span<const ein_tensor> outputs) const {
     ein_error error;
     check(

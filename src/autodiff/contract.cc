@@ -97,7 +97,7 @@ class Contractor {
     });
   }
 
-  // One cell that is known to exist, whatever the indices around are.
+  // Whether `at` is one cell that is known to exist, whatever the indices around are.
   bool is_cell(FamilyId family, const std::vector<ExprId>& at) {
     Facts facts;
     facts.entry = entry_facts(m_);
@@ -147,7 +147,8 @@ class Contractor {
     return found;
   }
 
-  // A request, or a read of a family that is nothing else; binders from `depth` are free.
+  // `e` as a request: it is one, or it reads a family that is nothing else. Binders from
+  // `depth` are free.
   std::optional<Request> as_request(ExprId e, uint32_t depth) {
     if (const auto* r = get_if<Request>(m_, e)) return *r;
     const auto* a = get_if<Access>(m_, e);
@@ -165,7 +166,8 @@ class Contractor {
     return *get_if<Request>(m_, put);
   }
 
-  // The binders that `at` consists of, each once and over all of its coordinate; 0: it does not.
+  // The binders that `at` consists of, each once and over its whole coordinate; 0: it is
+  // not of that form.
   uint64_t covered(const Place& p, FamilyId family, const std::vector<ExprId>& at) {
     uint64_t out = 0;
     for (size_t k = 0; k < at.size(); ++k) {
@@ -184,7 +186,7 @@ class Contractor {
     return out;
   }
 
-  // What stands for the sum; invalid when it stays.
+  // What replaces the sum; invalid when it stays.
   ExprId push(const Place& p) {
     const Product factors = as_product(m_, p.sum.body);
     scope_ = p.sum.first + static_cast<uint32_t>(p.sum.over.size());
@@ -196,7 +198,7 @@ class Contractor {
       rest.num.erase(rest.num.begin() + static_cast<ptrdiff_t>(k));
       for (bool direction : {true, false}) {
         if (direction ? !directions_ : !seeds_) continue;
-        // A direction is no place to push a seed into: what it gives is one sweep already.
+        // No seed is pushed into a direction: its derivative is one sweep already.
         if (out_.along.contains(r->den)) continue;
         uint64_t summed = direction ? covered(p, r->den, r->den_at) : covered(p, r->num, r->num_at);
         if (summed == 0 || (summed & free_of(direction ? r->num_at : r->den_at))) continue;
@@ -218,7 +220,8 @@ class Contractor {
     for (ExprId e : rest.den) ((m_[e].free & summed) ? inner : outer).den.push_back(e);
     std::vector<ExprId> parts;
     conjuncts(m_, p.sum.gate, parts);
-    // Conditions in front that are about other indices only: each may rely on those before it.
+    // Leading conditions about other indices stay outside: each condition may rely on
+    // those before it.
     auto stays = [&](ExprId c) { return m_[c].free != 0 && (m_[c].free & summed) == 0; };
     size_t outside = 0;
     while (outside < parts.size() && stays(parts[outside])) ++outside;
@@ -236,7 +239,7 @@ class Contractor {
     uint64_t others = m_[v].free | (inner_gate ? m_[inner_gate].free : 0);
     std::vector<uint32_t> extra = slots_in(others & ~summed);
     if (!extra.empty() && !few(extra, facts, of)) return {};
-    // What conditions outside guard would be evaluated where they fail.
+    // The direction would be evaluated where conditions that stay outside fail.
     if (outside > 0 && !extra.empty()) return {};
     ExprId held = hoist(m_, direction ? "direction" : "seed", v, inner_gate, facts, names, span);
     if (!held) return {};
@@ -278,7 +281,7 @@ class Contractor {
     return out;
   }
 
-  // Fewer directions than the denominator has cells.
+  // Whether there are certainly fewer directions (or seeds) than cells of `of`.
   bool few(const std::vector<uint32_t>& extra, const Facts& facts, FamilyId of) {
     std::vector<ExprId> a, b;
     for (uint32_t n : extra) {
@@ -290,8 +293,8 @@ class Contractor {
     return is_smaller(m_, a, b);
   }
 
-  // An expression of the place, over the coordinates of `of` (standing at slots from `first`) and
-  // the further indices (from `second`).
+  // `e`, moved to where the coordinates in `own` are the slots from `first` on and the further
+  // indices are the slots from `second` on.
   ExprId moved(ExprId e, const std::vector<ExprId>& own, const std::vector<uint32_t>& extra,
                uint32_t first, uint32_t second, uint32_t depth) {
     if (!e) return e;

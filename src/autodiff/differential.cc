@@ -62,7 +62,7 @@ class Differential {
     ExprId value;
   };
 
-  // A line for each cell of a table that moves at all.
+  // One line for each cell of a table whose differential is not zero.
   std::vector<std::string> cell_lines(FamilyId y) {
     const Family family = m_[y];
     std::vector<std::string> lines;
@@ -140,7 +140,7 @@ class Differential {
     return m_[f].generated && m_[f].clauses.size() == 1 && !open_.contains(f);
   }
 
-  // Without its sign.
+  // The term without its sign.
   ExprId term(const Term& t, FamilyId f, const std::vector<ExprId>& at, uint32_t depth) {
     auto inner = static_cast<uint32_t>(t.over.size());
     std::vector<ExprId> with = at;
@@ -165,7 +165,7 @@ class Differential {
     return reduce(m_, std::move(r));
   }
 
-  // Families that normal form has made (`argmax` of a maximum) by what they are: their names mean
+  // Families that normal form made (`argmax` of a maximum) are written out: their names mean
   // nothing to a reader.
   ExprId opened(ExprId e, uint32_t depth) {
     bool reduces = false;  // below a reduction more slots would be in scope
@@ -179,7 +179,7 @@ class Differential {
     });
   }
 
-  // Of a value that the program names: `@x[k]`. Of a part of a definition: its own differential.
+  // For a value that the program names: `@x[k]`. For a part of a definition: its own differential.
   ExprId tangent(FamilyId f, const std::vector<ExprId>& at, uint32_t depth) {
     if (is_part(f)) {
       to_normal_form(m_, f);

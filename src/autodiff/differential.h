@@ -2,7 +2,8 @@
 //
 //   @y[i] = sum[k](W[i, k] * @x[k]) + sum[k](x[k] * @W[i, k]) + @b[i]
 //
-// The terms are those that linearise.h gives every derivative. It is text: the effect prints it.
+// The terms are those that linearise.h gives every derivative. The result is text, which
+// the effect prints.
 #pragma once
 
 #include "base/diag.h"
@@ -10,8 +11,8 @@
 
 namespace ein::autodiff {
 
-// Puts the text in place of every piece of an effect that asks for a differential (`@` as its
-// format). Reports E0601 where there is none.
+// Replaces every piece of an effect that asks for a differential (`@` as its format) by that text.
+// Reports E0601 where there is none.
 void print_differentials(core::Module& m, Diagnostics& diags);
 
 }  // namespace ein::autodiff

@@ -63,7 +63,7 @@ class Differentiator {
     }
     drop_diagonals(m_);
     if (record_) note_readers();
-    // Adjoints, and what held a request. What the user wrote elsewhere stays as written.
+    // Only adjoints and what held a request are simplified. What the user wrote stays as written.
     std::set<Symbol> names;
     for (FamilyId id : touched_) names.insert(m_[id].name);
     for (FamilyId id : touched_) simplify(m_, id);
@@ -99,11 +99,11 @@ class Differentiator {
     }
   }
 
-  // Expands the first request in a family whose path is free of other requests, with all that one
-  // sweep serves.
+  // Expands the first request in a family whose path is free of other requests, together with all
+  // others that the same sweep serves.
   bool expand_one(FamilyId id) {
-    // By a denominator outside of the recurrence a derivative runs along all steps, unless that
-    // needs itself: then the denominator is one of the step.
+    // With a denominator outside the recurrence, a derivative runs along all steps. If it would
+    // depend on itself that way, the denominator is taken as a local of the step.
     for (bool outside : {false, true}) {
       outside_ = outside;
       if (expand_first(id)) return true;
@@ -150,7 +150,7 @@ class Differentiator {
   // A request that has to be expanded first: its value depends on a denominator and reaches a
   // numerator. (A request that depends on no denominator is a constant here.)
   bool blocked(const Sweep& sweep) {
-    std::set<std::pair<FamilyId, bool>> seen;  // whether a request stands between it and the end
+    std::set<std::pair<FamilyId, bool>> seen;  // whether a request comes after it
     std::vector<std::pair<FamilyId, bool>> work;
     auto reach = [&](FamilyId f, bool behind) {
       if (seen.insert({f, behind}).second) work.push_back({f, behind});
@@ -174,14 +174,14 @@ class Differentiator {
     return false;
   }
 
-  // The direction that a request is about; null: it is about every cell of its denominator.
+  // The direction that a request is about; null when it is about every cell of its denominator.
   const Along* along(const Asked& a) const {
     auto it = contractions_.along.find(a.request.den);
     return it == contractions_.along.end() ? nullptr : &it->second;
   }
   FamilyId den_of(const Asked& a) const { return along(a) ? along(a)->den : a.request.den; }
 
-  // For one request alone.
+  // The sweep for one request alone.
   Sweep sweep_for(const Asked& a, Order& order, bool& stuck) const {
     return {{a.request.num},
             {den_of(a)},
@@ -230,7 +230,7 @@ class Differentiator {
 
   void expand(Sweep sweep, const Asked& a, const std::vector<const Asked*>& together,
               bool forward) {
-    auto in_step = [&] {  // families made since run in step too, and may be parts of a rule
+    auto in_step = [&] {  // families made since may also run in step, or be parts of a rule
       bool stuck = false;
       sweep.tangents = tangents();
       if (!sweep.local.empty())
@@ -271,8 +271,8 @@ class Differentiator {
     }
   }
 
-  // Some address on the path is data, so it may be wrong: reading it forward would notice, adding
-  // to it backward does not.
+  // Some address on the path is data, so it may be out of bounds: a read in forward direction would
+  // notice that, an addition in reverse does not.
   bool reads_by_data(const std::set<FamilyId>& members) const {
     bool found = false;
     auto is_data = [&](ExprId index) {
@@ -294,7 +294,7 @@ class Differentiator {
     return found;
   }
 
-  // What a sweep has made, in place of the requests it was made for.
+  // Puts what a sweep made in place of the requests it was made for.
   void put(const std::map<FamilyId, FamilyId>& made, const std::optional<Problem>& problem,
            const std::vector<const Asked*>& together,
            const std::function<ExprId(const Request&)>& derivative) {

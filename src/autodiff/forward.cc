@@ -13,14 +13,15 @@ using namespace core;
 
 namespace {
 
-// The tangent of the denominator itself at an address: a value (invalid: one) where gates hold.
+// The tangent of the denominator itself at an address: `value` (one when invalid)
+// where the gates hold.
 struct Seed {
   ExprId value;
   std::vector<ExprId> gates;
 };
 
-// `front`: where the sweep's extra coordinates (those of the denominator, or of the directions)
-// are. Binders in a direction's expressions are numbered from `depth`.
+// `front`: the slots of the sweep's extra coordinates (those of the denominator, or of the
+// directions). Binders in a direction's expressions are numbered from `depth`.
 Seed seed_at(Module& m, const Sweep& sweep, const std::optional<Along>& along,
              const std::vector<ExprId>& at, const std::vector<ExprId>& front, uint32_t depth) {
   Seed out;
@@ -28,7 +29,7 @@ Seed seed_at(Module& m, const Sweep& sweep, const std::optional<Along>& along,
     std::vector<uint32_t> carried = free_coordinates(m, sweep, sweep.den());
     for (size_t k = 0; k < carried.size(); ++k) {
       ExprId here = front[k], there = at[carried[k]];
-      if (m[there].free == 0) std::swap(here, there);  // reads `s == 19`
+      if (m[there].free == 0) std::swap(here, there);  // so that it reads `s == 19`
       out.gates.push_back(apply(m, Op::Eq, {there, here}));
     }
     return out;
@@ -112,7 +113,7 @@ class Forward {
     return m_.families.add(std::move(f));
   }
 
-  // What is read first (but for cycles), so that it is known where tangents are gated.
+  // Defines what is read first (except in cycles), so that it is known where its tangent is gated.
   void define(FamilyId id) {
     if (!out_.family.contains(id) || !visited_.insert(id).second) return;
     for (const LinearClause& c : clauses_[id]) {

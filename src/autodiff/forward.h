@@ -22,8 +22,8 @@
 
 namespace ein::autodiff {
 
-// Directions in the space of a denominator, one per address of some coordinates (none: one
-// direction). Both expressions are over the denominator's coordinates (slots 0, 1, …), then those.
+// Directions in the space of a denominator, one per address of `coords` (none: one direction). Both
+// expressions are over the denominator's coordinates (slots 0, 1, …), then over `coords`.
 struct Along {
   core::FamilyId den;
   std::vector<core::Coord> coords;
@@ -34,8 +34,8 @@ struct Along {
 
 struct Tangents {
   // Tangent families. Their coordinates: the family's own, then those of the denominator that are
-  // not local, or the direction's. A family without an entry has a zero tangent (the denominator's
-  // seed apart).
+  // not local, or the direction's. A family without an entry has a zero tangent (except for the
+  // denominator's seed).
   std::map<core::FamilyId, core::FamilyId> family;
   bool along = false;  // a direction, not every cell
   std::optional<Problem> problem;

@@ -18,8 +18,8 @@ using core::Op;
 
 namespace {
 
-// Forward, over the body of one function, given the tangents of its parameters (those without one
-// stand still). Zeros and ones are structural, as in rules.h.
+// Forward differentiation over the body of one function, given the tangents of its parameters;
+// those without one are constant. Zeros and ones are structural, as in rules.h.
 class Tangent {
  public:
   Tangent(Module& m, std::map<uint32_t, Coef> moving, std::optional<NotDifferentiable>& problem)
@@ -41,8 +41,8 @@ class Tangent {
   }
 
  private:
-  // A parameter that moves reaches the value of `e`, through integers and booleans too; the
-  // condition of an `if` is control, and nothing passes `stop`.
+  // Whether a parameter that varies reaches the value of `e`, also through integers and booleans.
+  // The condition of an `if` is control, and nothing passes `stop`.
   bool reaches(ExprId e) {
     if (auto it = reaches_.find(e); it != reaches_.end()) return it->second;
     bool out = false;

@@ -1,10 +1,9 @@
 // Derivatives of scalar functions: ∂f/∂x is a scalar function of the same parameters, recursive
-// where f is. Its body is the derivative of f's body, in which a call g(a, b) contributes
+// where f is. Its body is the derivative of f's body. There a call g(a, b) becomes
 // ∂g/∂first(a, b) · a' + ∂g/∂second(a, b) · b'. Where g calls itself, that would follow every path
-// from a parameter to a parameter; there both together are the derivative along (a', b'), a function
-// g'(a, b, a', b') of the tangents too. So every call becomes one call, and the derivative of a
-// recursion has as many calls as the recursion (and, where a factor needs the value of a call, that
-// call besides).
+// from parameter to parameter, so the call becomes g'(a, b, a', b') instead: the derivative along
+// (a', b'), which takes the tangents as further parameters. The derivative of a recursion makes as
+// many calls as the recursion (plus those whose value is needed as a factor).
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace ein::autodiff {
 
-// With respect to parameter k, which is a float like the result; made on the first request.
+// With respect to parameter k, which is a float like the result; made when it is first asked for.
 core::FunctionId partial_function(Module& m, core::FunctionId f, size_t k,
                                   std::optional<NotDifferentiable>& problem);
 
@@ -23,11 +22,11 @@ core::FunctionId directional_function(Module& m, core::FunctionId f,
                                       const std::vector<size_t>& moving,
                                       std::optional<NotDifferentiable>& problem);
 
-// How the tangent of argument k enters the value of a call: by a call of the partial function, or by
-// what that computes where it is short.
+// How the tangent of argument k enters the value of a call: through a call of the partial function,
+// or through what that computes if it is short.
 Partial slope(Module& m, const core::Call& call, size_t k, std::optional<NotDifferentiable>& problem);
 
-// An operand that carries a tangent into a call and is no float.
+// The error for an argument that carries a tangent into a call but is not a float.
 NotDifferentiable integer_argument(const Module& m, core::FunctionId f, size_t k, Span span);
 
 }  // namespace ein::autodiff

@@ -37,7 +37,8 @@ void value_children(const Module& m, ModeNode node, const std::function<void(Mod
       return;
     }
     if (a->op == Op::Tangent) mode = Mode::Value;
-    // An index that becomes a value is control, even where it is read: `k as f64` at a winner k.
+    // An index that becomes a value is control, even where that value is read:
+    // `k as f64` at a winner k.
     bool index = a->op == Op::Cast && m[a->args[0]].type == DType::I64 && is_float(m[e].type);
     if (index && !core::get_if<Access>(m, a->args[0]) && !is_rule(m, a->args[0])) return;
     for (size_t k = a->op == Op::Select ? 1 : 0; k < a->args.size(); ++k) f({a->args[k], mode});
@@ -56,7 +57,8 @@ struct HashModeNode {
   }
 };
 
-// An expression of a scope of so many slots, put below further binders: its own follow them.
+// `e`, from a scope of `slots` slots, moved below `binders` further binders: its own
+// come after them.
 ExprId below_binders(Module& m, ExprId e, size_t slots, size_t binders) {
   if (!e) return e;
   return core::substitute(m, e, std::vector<ExprId>(slots), static_cast<uint32_t>(slots + binders));
@@ -66,7 +68,7 @@ bool has_derivative(ReduceOp op) {
   return op == ReduceOp::Sum || op == ReduceOp::Prod || op == ReduceOp::Max || op == ReduceOp::Min;
 }
 
-// The product of all factors but one, written out: as many multiplications as there are pairs.
+// The product of all factors but one, written out: quadratically many multiplications.
 ExprId factors_but_one(Module& m, const Reduce& r) {
   uint32_t other = r.first + 1;
   std::vector<ExprId> with(other);
@@ -148,8 +150,8 @@ class Accumulation {
     }
   }
 
-  // A reduction that is no family of its own, because an index around it runs over data and has no
-  // closed bound: its terms with its binders.
+  // A reduction that is not a family of its own, because an index around it runs over data and has
+  // no closed bound: its terms get its binders.
   void inner_reduction(const Reduce& r, Mode mode, const std::map<ExprId, Coef>& entries) {
     Accumulation inner(m_, {r.body, mode}, type_, active_);
     inner.run();
@@ -177,7 +179,7 @@ class Accumulation {
     }
   }
 
-  // Where the binder is the one that wins.
+  // The condition that the binder is the one that wins.
   ExprId winner(const Reduce& r) {
     Reduce select = r;
     select.op = r.op == ReduceOp::Max ? ReduceOp::ArgMax : ReduceOp::ArgMin;
@@ -318,7 +320,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   const std::vector<ExprId> at = core::get_if<Access>(m, read)->at;
   uint64_t has = 0;
   for (ExprId e : at) has |= m[e].free;
-  // Factors that are the same for all ranges: which of them are multiplied is not.
+  // The factors are the same for all ranges, but which of them are multiplied is not.
   if ((m[r.over[0].lo].free | m[r.over[0].hi].free) & ~has) return factors_but_one(m, r);
   auto last = static_cast<uint32_t>(at.size() - 1);
   // The range in the numbering of the factors, whose coordinate k is at[k] here.
@@ -326,7 +328,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   for (uint32_t k = 0; k < at.size(); ++k) {
     for (uint32_t n = 0; n <= r.first; ++n) {
       if (!core::mentions_slot(m, at[k], n)) continue;
-      // at[k] is slot n, less where the range starts.
+      // at[k] is slot n minus the start of the range.
       ExprId start = core::sub(m, core::slot(m, n), at[k]);
       with[n] = core::add(m, core::slot(m, k), start);
     }
@@ -347,13 +349,13 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
     ExprId first = core::apply(m, Op::Ge, {there, range.lo});
     ExprId end = core::apply(m, Op::Lt, {there, range.hi});
     std::vector<ExprId> inside{step < 0 ? first : end};
-    // A range that depends on other indices or on data may end beyond the cells that there are.
+    // A range that depends on other indices or on data may end beyond the cells that exist.
     ExprId cell = step < 0 ? core::apply(m, Op::Ge, {before[last], core::int_lit(m, 0)})
                            : core::apply(m, Op::Lt, {before[last], f.coords[last].extent});
     inside.insert(inside.begin(), cell);
     if (inside[0] == inside[1]) inside.pop_back();
-    // Cells beyond the other end are read by nobody, but their factors may be infinite (the maximum
-    // of nothing), and the adjoint of such a cell is 0 · inf.
+    // Cells beyond the other end are never read, but their factors may be infinite (the maximum of
+    // nothing), and the adjoint of such a cell would be 0 · inf.
     ExprId other = step < 0 ? end : first;
     core::Facts here = core::clause_facts(m, c);
     for (ExprId cond : inside) core::assume(m, cond, here);
@@ -368,7 +370,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   return core::mul(m, running("_before", -1), running("_after", 1));
 }
 
-// A family of winners, just made: the one that an earlier derivative made, where there is one.
+// The family of winners just made, or an equal one that an earlier derivative made.
 ExprId same_winner(Module& m, ExprId read) {
   const Access made = *core::get_if<Access>(m, read);
   core::Family& f = m.families[made.family];

@@ -10,7 +10,7 @@
 namespace ein::autodiff {
 namespace {
 
-// A module whose families are found by name: there are as many questions as flows.
+// A module whose families are found by name: every flow asks several times.
 struct Named {
   explicit Named(const core::Module& m) : module(m) {
     for (uint32_t i = 0; i < m.families.size(); ++i)
@@ -74,7 +74,7 @@ std::vector<std::string> lines_of(const Flow& f, const Named& m) {
     bool one = f.summed.size() == 1;
     bool has = std::all_of(f.summed.begin(), f.summed.end(),
                            [](const Flow::Summed& s) { return s.of_reader; });
-    has |= shown != f.reader;  // a part of a value: it was asked whether the value has them
+    has |= shown != f.reader;  // a part of a value: known_as has checked that the value has them
     std::string why;
     if (f.routes.empty() && named && !own && m.find(f.of)) {
       why = has ? fmt::format(": {} has {}, {} does not", reader, one ? "it" : "them", of)

@@ -1,6 +1,6 @@
-// What reverse differentiation did, for people: `ein grad` comments its output with it, `ein
-// explain` walks it. Recorded where the work is done (transpose.cc), from the terms and the solved
-// sums themselves, so that it cannot say something else than the derivative does.
+// What reverse differentiation did, for people: `ein grad` comments its output with it,
+// `ein explain` walks it. Recorded where the work is done (transpose.cc), from the terms and the
+// solved sums themselves, so that it cannot contradict the derivative.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ namespace ein::autodiff {
 struct Flow {
   Symbol num;         // whose derivative this is
   Symbol of;          // the value that is read
-  Symbol reader;      // by which one
+  Symbol reader;      // the value that reads it
   Symbol adjoint;     // d num / d of
   Symbol incoming;    // d num / d reader; invalid: the reader is the numerator itself
-  std::string cell;   // the cell that is held: `A[i, k]`
+  std::string cell;   // the cell whose adjoint this is: `A[i, k]`
   std::string read;   // as it is read: `input[b, ic, oh + kh]`
   std::string by;     // the cells that read it: `C[i, j]`
   std::string local;  // the local derivative: `B[k, j]`
@@ -40,7 +40,7 @@ struct Flow {
 };
 
 struct Record {
-  std::vector<Flow> flows;  // of a numerator: in the order in which sensitivities come back
+  std::vector<Flow> flows;  // per numerator, in the order in which sensitivities come back
   // Adjoint → the families that read it, before generated ones are inlined again.
   std::map<Symbol, std::vector<Symbol>> readers;
 };
@@ -48,7 +48,7 @@ struct Record {
 // Comments for the printed program, by family: which coordinates are summed, and why.
 std::map<Symbol, std::vector<std::string>> comments(const Record& record, const core::Module& m);
 
-// `i`, `b, t`; "it" or "them" to go with it.
+// The names of the summed coordinates: `i`, or `b, t`.
 std::string summed_text(const Flow& flow);
 
 }  // namespace ein::autodiff

@@ -19,8 +19,8 @@ struct Asked {
 
 std::vector<Asked> requests_in(const core::Module& m, core::FamilyId family);
 
-// By the family they stand in, kept up to date while families change: a program may hold thousands
-// of them.
+// Requests by the family they stand in, kept up to date while families change: a program may hold
+// thousands of them.
 class Requests {
  public:
   explicit Requests(const core::Module& m) : m_(m) { look_at_new(); }
@@ -35,7 +35,7 @@ class Requests {
   std::vector<Asked> by(core::FamilyId den) const;
 
  private:
-  // The families that ask about one.
+  // By family: the families that hold a request about it.
   using Holders = std::map<core::FamilyId, std::set<core::FamilyId>>;
 
   std::vector<Asked> about(const Holders& index, core::FamilyId family,

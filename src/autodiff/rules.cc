@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTwoOverSqrtPi = 1.1283791670955126;
 
-// Exponent: n·x^(n−1), where a literal n keeps it short and n = 0 gives zero even at x = 0.
+// The slope in the base: n·x^(n−1). A literal n keeps it short, and n = 0 gives zero even at x = 0.
 Coef power_base(Module& m, ExprId x, ExprId n, DType t) {
   if (const auto* lit = core::get_if<core::FloatLit>(m, n)) {
     double v = lit->value;
@@ -31,7 +31,7 @@ Coef power_base(Module& m, ExprId x, ExprId n, DType t) {
   return {.num = apply(m, Op::Select, {apply(m, Op::Eq, {n, zero}), zero, slope})};
 }
 
-// The sum that a value is; null when it is none.
+// The sum that a value is; null when it is not one.
 const core::Reduce* as_sum(const Module& m, ExprId e) {
   if (const auto* a = core::get_if<core::Access>(m, e)) {
     const core::Family& f = m[a->family];
@@ -41,7 +41,7 @@ const core::Reduce* as_sum(const Module& m, ExprId e) {
   return r && r->op == core::ReduceOp::Sum ? r : nullptr;
 }
 
-// The extents whose product `n` is.
+// The symbolic extents whose product is `n`.
 void factors_of(const Module& m, ExprId n, std::vector<ExprId>& out) {
   if (core::const_int(m, n)) return;
   if (const auto* a = core::get_if<core::Apply>(m, n); a && a->op == Op::Mul) {
@@ -67,7 +67,7 @@ bool counts(Module& m, ExprId n, const core::Reduce& sum) {
 }
 
 // What divides the tangent of `a` in `a / b`. The mean of nothing is 0 / 0 and has no slope
-// (decisions.md, 21): its tangent, a sum of nothing as well, is divided by 1.
+// (decisions.md, 21): its tangent, also a sum of nothing, is divided by 1.
 ExprId divisor(Module& m, ExprId a, ExprId b) {
   const auto* c = core::get_if<core::Apply>(m, b);
   const core::Reduce* sum = as_sum(m, a);

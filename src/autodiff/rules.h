@@ -26,7 +26,8 @@ struct Partial {
 };
 
 // ∂ op(args) / ∂ args[k]; `result` is the node op(args) itself. Not for Select (a gate, handled
-// where gates are), comparisons and logic (control: constant) and casts (handled where types are).
+// where gates are), nor for comparisons and logic (control: constant), nor for casts (handled
+// where types are).
 Partial partial(Module& m, core::Op op, const std::vector<ExprId>& args, ExprId result, size_t k);
 
 Coef times(Module& m, const Coef& a, const Coef& b);

@@ -75,9 +75,9 @@ class Between {
     }
   }
 
-  // Gives every family that is read at the step of its reader the positions of the steps, beginning
-  // with those in `positions`. False when a value that depends on the denominator is read elsewhere
-  // than at the same step or an earlier one.
+  // Gives every family that is read at its reader's step the positions of the steps, starting from
+  // those in `positions`. False when a value that depends on the denominator is read at any step
+  // but the same or an earlier one.
   bool align(Positions& positions) {
     for (bool again = true; again;) {
       again = false;
@@ -112,7 +112,7 @@ class Between {
     return out;
   }
 
-  // Lexicographically, outermost level first: at an earlier step, or at the same one.
+  // The read is at an earlier step or at the same one, lexicographically, outermost level first.
   bool in_order(const Read& r, const Positions& positions) {
     auto reader = positions.find(r.reader), read = positions.find(r.family);
     if (reader == positions.end() || read == positions.end()) return false;

@@ -6,7 +6,7 @@
 // another step is another binding (decisions.md, 23). Their derivative runs along reads of that
 // step alone. By causality there are no other paths between them: reads go to earlier steps, never
 // back. A denominator may also be a local that does not depend on the recurrence, such as `x`; then
-// that no read goes to a later step is proven for every value between the two.
+// it is proven that no value between the two reads a later step.
 #pragma once
 
 #include <map>
@@ -28,13 +28,13 @@ struct Order {
   std::map<core::FamilyId, Chain> around;
 };
 
-// Of the families that hold these requests and all they read, which is all that matters to them.
+// For the families that hold these requests and all they read; nothing else matters to them.
 std::unique_ptr<Order> find_order(Module& m, const std::vector<Asked>& asked);
 
 // The coordinates that the request's numerator and denominator share as steps of the recurrence the
 // request stands in, for every family that has them. Empty: none. `stuck`: the request stands in
-// their recurrence but asks across steps. `outside`: a denominator outside of the recurrence counts
-// as one of its step too.
+// their recurrence but asks across steps. `outside`: a denominator outside the recurrence also
+// counts as a local of its step.
 Positions shared_steps(Module& m, Order& order, const Asked& asked, bool outside, bool& stuck);
 
 }  // namespace ein::autodiff

@@ -49,7 +49,7 @@ class Group {
     return {Reach::Kind::Bounded, apply(m_, downward_ ? Op::Max : Op::Min, {a.last, b.last})};
   }
 
-  // What `cond` says about the step.
+  // The steps at which `cond` may hold.
   Reach where(ExprId cond, uint32_t position) {
     std::vector<ExprId> parts;
     conjuncts(m_, cond, parts);
@@ -63,7 +63,7 @@ class Group {
     return {Reach::Kind::All, {}};
   }
 
-  // What it reads, if anything, is there before the recurrence runs and can be read at any time.
+  // What `edge` reads, if anything, exists before the recurrence runs, and reading it cannot fail.
   bool readable(ExprId edge) {
     bool ok = true;
     for_each_node(m_, edge, [&](ExprId e) {
@@ -79,7 +79,7 @@ class Group {
     if (const auto* lit = std::get_if<FloatLit>(&node)) {
       if (lit->value == 0) return {};
     } else if (const auto* a = std::get_if<Access>(&node)) {
-      if (position_.contains(a->family)) return {};  // as far as its own sensitivity goes
+      if (position_.contains(a->family)) return {};  // no further than that family's own reach
     } else if (const auto* r = std::get_if<Reduce>(&node)) {
       if (r->op == ReduceOp::Sum && r->routes.empty()) {
         if (m_[r->body].type != DType::Bool && reach(r->body, position).kind == Reach::Kind::None)
@@ -115,7 +115,7 @@ class Group {
     }
   }
 
-  // Past `last` the family is zero.
+  // Makes the family zero past `last`.
   void split(FamilyId id, uint32_t position, ExprId last) {
     ExprId edge = downward_ ? add(m_, last, int_lit(m_, 1)) : last;
     ExprId zero = float_lit(m_, 0, m_[id].dtype);
@@ -134,8 +134,8 @@ class Group {
         out.push_back(c);
         continue;
       }
-      // At most the end of the range, even where that lies before its start: the parts then end in
-      // the same place as the whole, and print as clauses that can be compared.
+      // The cut is at most the end of the range, even where that lies before its start: the parts
+      // then end where the whole does, and print as clauses that can be compared.
       ExprId cut = proves_le(m_, edge, r.lo, none)
                        ? r.lo
                        : apply(m_, Op::Min, {r.hi, apply(m_, Op::Max, {r.lo, edge})});
@@ -152,7 +152,7 @@ class Group {
       out.push_back(std::move(high));
     }
     m_.families[id].clauses = std::move(out);
-    solve_gates(m_, id);  // what the narrower ranges make certain
+    solve_gates(m_, id);  // drops conditions that the narrower ranges imply
   }
 
   Module& m_;

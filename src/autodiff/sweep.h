@@ -22,8 +22,8 @@ struct Sweep {
   std::set<core::FamilyId> nums, dens;
   Positions local;                    // empty: nothing is shared
   std::set<core::FamilyId> tangents;  // tangent_families: read as parts of a rule
-  // Denominators of some request. The derivative of y does not depend on the binding y: of
-  // `y = exp(x)` it is `exp(x)` there, and `y` only where nobody can tell. Shared by all sweeps.
+  // Denominators of all requests, shared by all sweeps. The derivative of such a y must not read
+  // the binding y: of `y = exp(x)` it is `exp(x)`. Elsewhere it may be written as `y`.
   const std::set<core::FamilyId>* asked = nullptr;
 
   bool is_asked(core::FamilyId family) const { return asked && asked->contains(family); }
@@ -57,7 +57,7 @@ std::set<core::FamilyId> between(
 // The same along the reads that carry a tangent in this sweep.
 std::set<core::FamilyId> cone(const Module& m, const Sweep& sweep);
 
-// Whether a read in the definition of `reader` carries a tangent from one family of `members` on.
+// Whether a read in the definition of `reader` carries the tangent of a family in `members`.
 bool carries(const Module& m, const Sweep& sweep, const std::set<core::FamilyId>& members,
              core::FamilyId reader, ExprId read, Mode mode);
 
@@ -76,14 +76,15 @@ struct Contribution {
   bool first;  // stands before the others
   ExprId value;
 };
-// ± coef · by, the sign apart; `by` (may be invalid: one) has the given type, like the coefficient.
+// |coef| · by, the sign in `negative`; an invalid `by` is one. `by` has the given type, like
+// the coefficient.
 ExprId weighted(Module& m, const Coef& coef, ExprId by, core::DType type, bool& negative);
 ExprId sum(Module& m, std::vector<Contribution> parts, core::DType type);
 
 // Solves the gates of an adjoint or tangent, and drops the summands that are zero then.
 void solve_sum(Module& m, core::FamilyId family);
 
-// Where a solved adjoint or tangent is not zero by structure: the gate it has, or that of the one
+// Where a solved adjoint or tangent is not zero by structure: its own gate, or that of the family
 // it is a copy of. Invalid: not known. `made` are the sweep's families and `supports` what is known
 // of them, both by the family they belong to.
 ExprId support(Module& m, core::FamilyId family, const std::map<core::FamilyId, ExprId>& supports,

@@ -76,7 +76,7 @@ class Transposer {
     return m_.families.add(std::move(f));
   }
 
-  // Readers first (but for cycles), so that it is known where their adjoints are gated.
+  // Readers first (except in cycles), so that it is known where their adjoints are gated.
   void define(FamilyId id) {
     if (!incoming_.contains(id) || !visited_.insert(id).second) return;
     const std::vector<Incoming>& terms = incoming_[id];
@@ -104,8 +104,8 @@ class Transposer {
     if (ExprId gate = support(m_, adjoint, support_, out_.family)) support_[id] = gate;
   }
 
-  // What `in` adds to the adjoint of `id`; as_seed: with the reader's adjoint being the numerator's
-  // own seed (one where the addresses agree) instead of a family.
+  // What `in` adds to the adjoint of `id`. `as_seed`: the reader's adjoint is not a family but the
+  // numerator's own seed (one where the addresses agree).
   Contribution contribution(FamilyId id, const Incoming& in, bool as_seed) {
     const Family& reader = m_[in.reader];  // not a copy: it may be a long table
     auto front = static_cast<uint32_t>(carried_.size());
@@ -126,11 +126,11 @@ class Transposer {
       r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
       r.names.push_back(in.term.names[k]);
     }
-    std::vector<ExprId> gates, read;  // `read`: those whose address is read under the term's gate
+    std::vector<ExprId> gates, read;  // `read`: those that may fail outside the term's gate
     for (size_t k = 0; k < in.term.at.size(); ++k) {
       ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
       bool fails = may_fail(m_, there);
-      if (m_[there].free == 0) std::swap(here, there);  // reads `s == 19`
+      if (m_[there].free == 0) std::swap(here, there);  // so that it reads `s == 19`
       (fails ? read : gates).push_back(apply(m_, Op::Eq, {there, here}));
     }
     if (as_seed) {
@@ -138,7 +138,7 @@ class Transposer {
         gates.push_back(apply(m_, Op::Eq, {slot(m_, k), slot(m_, first + carried_[k])}));
       }
     }
-    // The term's gate; where the reader's adjoint is not gated out.
+    // The term's gate, and the condition under which the reader's adjoint is not gated out.
     std::vector<ExprId> own, support;
     conjuncts(m_, put(in.term.gate), own);
     if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
@@ -150,8 +150,9 @@ class Transposer {
         if (std::find(but.begin(), but.end(), c) == but.end()) gates.push_back(c);
       }
     };
-    // Passed on as it is, the adjoint's zeros are zeros. An equality that leaves one cell of a sum
-    // stays all the same: without it there may be no legal order.
+    // An adjoint that is passed on unchanged brings its zeros along, so its gate need not
+    // be repeated. But an equality that leaves one cell of a sum stays: without it there
+    // may be no legal order.
     std::vector<ExprId> known = support;
     uint64_t found = 0;
     for (ExprId there : in.term.at) found |= m_[put(there)].free;
@@ -160,7 +161,7 @@ class Transposer {
       return a && a->op == Op::Eq && (m_[c].free & ~found) != 0;
     });
     // An address that is data may name a later step where the gate fails, and then no order would
-    // be legal; and what is read in one condition may rely on those before it.
+    // be legal. Also, a read in one condition may rely on the conditions before it.
     auto reads = [&](ExprId e) { return reads_values(m_, e); };
     Facts ranges;
     ranges.entry = entry_facts(m_);
@@ -198,8 +199,8 @@ class Transposer {
     return {negative, as_seed, reduce(m_, std::move(r), in.term.span)};
   }
 
-  // What the contribution is once its equalities are solved, in words. It is solved in a family of
-  // its own, which nothing reads.
+  // Records the contribution, in words, with its equalities solved. It is solved in a family of its
+  // own, which nothing reads.
   void record(FamilyId id, const Incoming& in, bool as_seed, const Contribution& part) {
     FamilyId adjoint = out_.family.at(id);
     const Family &of = m_[id], &reader = m_[in.reader];
@@ -215,7 +216,7 @@ class Transposer {
     if (in.term.gate) f.gate = print(m_, names, in.term.gate);
 
     Family scratch = m_[adjoint];
-    // Nobody sees the name; a number that is not taken yet saves looking for one.
+    // Nobody sees the name; counting families makes it unique without a search.
     scratch.name = fresh_name(m_, fmt::format("flow_{}", m_.families.size()));
     scratch.clauses.clear();
     Clause clause;
@@ -278,7 +279,7 @@ class Transposer {
     return fmt::format("{}[{}]", text(f.name), fmt::join(parts, ", "));
   }
 
-  // Where the reader's adjoint stands for the binders of a contribution.
+  // The address of the reader's adjoint, in terms of the binders of a contribution.
   std::vector<ExprId> reader_address(uint32_t front, uint32_t first, uint32_t rank) {
     std::vector<ExprId> at;
     for (uint32_t k = 0; k < front; ++k) at.push_back(slot(m_, k));

@@ -4,10 +4,11 @@
 //
 //   X̄[a…]  +=  Σ over i…, k… where g and at == a…   Ḡ[i…] · coef
 //
-// which is coordinate accounting: what X does not have is summed, what it has survives. The
-// equalities are solved by core::solve_gates, so a bare index is substituted, `oh + kh` becomes
-// `ih - kh`, and a gathered address becomes a route. Adjoints are ordinary families, so time needs
-// no rule of its own: the adjoint of a recurrence is the recurrence that reads t + 1.
+// which is coordinate accounting: coordinates that X does not have are summed, those it has
+// survive. The equalities are solved by core::solve_gates, so a bare index is substituted,
+// `oh + kh` becomes `ih - kh`, and a gathered address becomes a route. Adjoints are ordinary
+// families, so time needs no rule of its own: the adjoint of a recurrence is the recurrence
+// that reads t + 1.
 #pragma once
 
 #include <map>
@@ -22,7 +23,8 @@ namespace ein::autodiff {
 
 struct Adjoints {
   // Adjoint families. Their coordinates: those of the numerator that are not local, then the
-  // family's own. A family without an entry has a zero adjoint (the numerator's seed apart).
+  // family's own. A family without an entry has a zero adjoint (except for the numerator's
+  // seed).
   std::map<core::FamilyId, core::FamilyId> family;
   std::optional<Problem> problem;
 };

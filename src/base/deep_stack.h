@@ -1,6 +1,5 @@
-// A stack as deep as programs are long. Phases walk expressions with the machine's stack, and a
-// derivative may be an expression as deep as the program; the caller's thread may have little of
-// it.
+// A stack as deep as programs are long. Phases walk expressions by recursion, and a derivative may
+// be an expression as deep as the program is long; the caller's thread may have little stack.
 #pragma once
 
 #include <functional>
@@ -8,7 +7,8 @@
 namespace ein {
 
 // Runs `body`, which throws nothing, in a thread of its own and waits for it. The stack is
-// reserved, not used, until something is that deep. Where no such thread can be had it runs here.
+// reserved, not used, until something is that deep. If there is no such thread to be had,
+// `body` runs here.
 void on_deep_stack(const std::function<void()>& body);
 
 }  // namespace ein

@@ -9,8 +9,7 @@ namespace ein {
 const std::vector<CodeInfo>& all_codes() {
   static const std::vector<CodeInfo> codes = [] {
     std::vector<CodeInfo> list;
-    // Slugs are identifiers in codes.def and are shown with hyphens; the strings live as long as we
-    // do.
+    // Slugs are identifiers in codes.def and are shown with hyphens; the strings are never freed.
     static std::deque<std::string> slugs;
     auto add = [&list](Code code, const char* name, Severity severity, std::string slug,
                        const char* title) {

@@ -72,7 +72,7 @@ class Diagnostics {
   Diagnostic& error(Code code, std::string message) { return add(code, std::move(message)); }
   Diagnostic& warning(Code code, std::string message) { return add(code, std::move(message)); }
 
-  // What a warning of this code inside the span is about is meant: `#[allow(W0301)]`.
+  // Warnings of this code inside the span are intended: `#[allow(W0301)]`.
   void allow(Code code, Span span) { allowed_.push_back({code, span}); }
   bool allowed(const Diagnostic& d) const;
 

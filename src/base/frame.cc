@@ -43,8 +43,8 @@ size_t new_row(Frame& f, std::string_view number = {}) {
   return row;
 }
 
-// The bars of tall labels that cross `line`; below the source line a label that begins there has
-// not been drawn yet, and above it one that ends there still runs.
+// Draws the bars of tall labels that cross `line`. Below the source line a label that begins there
+// is not drawn yet (unless it is in `open`), and above it one that ends there still runs.
 void draw_lanes(Frame& f, size_t row, uint32_t line, const std::set<const Tall*>& open) {
   for (const Tall& t : f.talls) {
     bool inside = t.first < line && line <= t.last;
@@ -126,7 +126,7 @@ std::string_view without_return(std::string_view line) {
   return line;
 }
 
-// A line wider than this shows a window of it around what is meant.
+// A line wider than this shows only a window around what is meant.
 constexpr size_t kWidest = 160, kBefore = 40;
 
 size_t window_start(size_t focus) { return focus <= kWidest / 2 ? 0 : focus - kBefore; }

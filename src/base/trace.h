@@ -1,4 +1,4 @@
-// What is asked of the passes of one compilation, and what they left.
+// What is asked of the passes of one compilation, and what they leave behind.
 #pragma once
 
 #include <string>

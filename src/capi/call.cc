@@ -33,7 +33,7 @@ View view_of_given(const ein_tensor& t, const Value& expected) {
   return out;
 }
 
-// The memory that a value is to go to, if it fits.
+// The caller's memory for a value, if the value fits.
 void* check_output(const ein_tensor& t, const Value& v, std::span<const int64_t> shape) {
   View given = view_of_given(t, v);
   if (given.dtype != v.dtype) {
@@ -69,7 +69,7 @@ void check_asserts(const ein_program& p, const std::function<Tensor(uint32_t)>& 
 void call_native(ein_program& p, const ein_tensor* inputs, const ein_tensor* outputs,
                  ein_result* result) {
   const Image& image = image_of(*p.native);
-  constexpr size_t kFew = 16;  // no allocation for so many inputs
+  constexpr size_t kFew = 16;  // up to this many inputs need no allocation
   View few[kFew];
   std::vector<View> many(image.inputs.size() > kFew ? image.inputs.size() : 0);
   std::span<View> views{many.empty() ? few : many.data(), image.inputs.size()};
@@ -102,7 +102,7 @@ void call_native(ein_program& p, const ein_tensor* inputs, const ein_tensor* out
   if (done.error) throw *done.error;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     uint32_t buffer = p.output_buffers[k];
-    // An input or a constant that was asked for, or the same value a second time.
+    // Copied: an input or a constant that was asked for, or the same value a second time.
     void* at = outputs ? outputs[k].data : values[k].data();
     if (frame.pointers[buffer] == at) continue;
     size_t bytes = byte_size(frame.shape(image, buffer), image.buffers[buffer].dtype);

@@ -46,7 +46,7 @@ std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
   return out;
 }
 
-// In `error` when an output is unknown.
+// Reports an unknown output in `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, ein_error* error) {
   std::vector<FamilyId> chosen;
   for (const std::string& name : names(options.outputs, options.output_count)) {

@@ -1,6 +1,6 @@
 // The allocator of `ein`. A compiler makes and drops very many small objects, and the general
-// allocator would be a third of checking a program; here a small object is one pop from a list and
-// one push back. Larger ones go to malloc.
+// allocator would take a third of the time of checking a program; here a small object is one pop
+// from a list and one push back. Larger ones go to malloc.
 //
 // Small objects live in one reserved range of addresses, cut into pages of one size class each, so
 // that a pointer alone says where it belongs. A page never changes its class and is never given
@@ -36,7 +36,8 @@ char* reserve() {
   void* p = mmap(nullptr, kPage * kPages, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;  // without it all goes to malloc
-  // Faults one by one would be a tenth of checking a long program. Refused where there are none.
+  // Single page faults would take a tenth of the time of checking a long program.
+  // It may be refused.
   madvise(p, kPage * kPages, MADV_HUGEPAGE);
   return static_cast<char*>(p);
 }
@@ -132,13 +133,13 @@ void* allocate_or_throw(size_t size) {
 
 }  // namespace
 
-// For reports: what goes wrong after this has its reason here.
+// For reports: a failed allocation is the reason for what goes wrong after it.
 namespace ein {
 bool memory_ran_out();
 bool memory_ran_out() { return ran_out; }
 }  // namespace ein
 
-// The forms for over-aligned types keep to the library's own, which do not come here.
+// Over-aligned types use the library's own operators, which do not come here.
 void* operator new(size_t size) { return allocate_or_throw(size); }
 void* operator new[](size_t size) { return allocate_or_throw(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }

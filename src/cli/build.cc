@@ -36,7 +36,7 @@ std::string find_runtime() {
   return {};
 }
 
-// A folder for what the linker reads: beside the output it might be a file of somebody.
+// A folder for what the linker reads: beside the output it might overwrite somebody's file.
 struct ScratchFolder {
   std::string path;
   ScratchFolder() {
@@ -53,14 +53,14 @@ struct ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 };
 
-// 0, or the exit status of this program.
+// Returns 0, or the exit status for this process.
 int run_linker(const std::vector<std::string>& args) {
   std::vector<char*> argv;
   for (const std::string& a : args) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
   flush_output();
-  // What this process ignores a linker need not.
+  // The linker need not ignore the signals that this process ignores.
   sigset_t usual;
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);

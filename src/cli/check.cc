@@ -27,7 +27,7 @@ nlohmann::ordered_json checkpoints_json(const std::vector<optimise::SegmentPlan>
 }  // namespace
 
 int check_verb(const CheckCommand& command) {
-  // Kept until the process ends: taking it apart would be a tenth of checking it.
+  // Kept until the process ends: destroying it would take a tenth of the time of checking.
   static Program* const kept = new Program(
       load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
   Program& p = *kept;

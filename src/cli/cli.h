@@ -49,7 +49,7 @@ struct CommonOptions {
   std::string dump_after;
   bool time_passes = false;
   std::vector<std::string> allow_read, allow_write;  // besides the folders that are always allowed
-  bool csv_headings = false;                         // csv files of --in begin with a line of them
+  bool csv_headings = false;                         // csv files of --in have a line of headings
 };
 
 struct RunCommand {
@@ -190,7 +190,7 @@ struct Program {
   SourceMap sources;
   Diagnostics diags;
   Compiled compiled;
-  CompileOptions options;  // it was compiled with
+  CompileOptions options;  // that it was compiled with
   std::shared_ptr<const FileAccess> access;
   int status = kFine;  // kUsage: the file cannot be read; kProgramWrong: it has errors
 };
@@ -198,7 +198,7 @@ struct LoadOptions {
   ExtraRequest extra;
   bool tests = false;
   bool strict = false;
-  bool doc_examples = false;       // those in doc comments are tests too
+  bool doc_examples = false;       // examples in doc comments are tests too
   std::vector<std::string> in;     // NAME=FILE: inputs, for those whose type leaves the rank open
   std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
   bool keep_asked = false;
@@ -227,10 +227,11 @@ std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector
 // The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
-// In a file with several tensors an input is the one with its name; empty: there is one only.
+// The tensor to take from a file with several: the one named like the input; empty:
+// there is only one.
 std::string member_for(const Pair& given, const CommonOptions& options);
 std::optional<std::string> read_file(const std::string& path);
-// The exit status; what kept it from being written is on standard error.
+// Returns the exit status; why it could not be written is on standard error.
 int write_file(const std::string& path, const std::string& text);
 // What the program may read and write: its folder, the current one, and what options name. `wrong`
 // is the exit status when they name nothing.

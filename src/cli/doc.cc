@@ -53,7 +53,7 @@ int run_examples(const DocCommand& command, const std::string& name, const std::
   how.access = access.get();
   how.backend = Backend::Reference;  // the same text on every machine, and nothing to compile
   for (CompiledTest& test : compiled.tests) {
-    // Those of `test` blocks are no examples.
+    // `test` blocks are not examples.
     uint32_t line = sources.position(test.span.file, test.span.begin).line;
     if (test.name.find("example in line") == std::string::npos) continue;
     std::string printed;
@@ -110,8 +110,8 @@ int describe_library(const DocCommand& command, bool outputs, std::vector<Descri
   for (const LibraryFile& file : library_files()) {
     std::string name(file.path.substr(0, file.path.rfind('.')));
     Described d;
-    // It is not called by its path: a module that reads itself through the prelude would be a
-    // cycle.
+    // It is not called by its path: a module that reads itself through the prelude
+    // would be a cycle.
     status = std::max(status, describe(command, "std/" + name + ".ein (library)",
                                        std::string(file.text), outputs, d));
     d.module.page = d.module.name = name;
@@ -123,7 +123,7 @@ int describe_library(const DocCommand& command, bool outputs, std::vector<Descri
   return status;
 }
 
-// Every file is looked at, whatever happens to the ones before it.
+// Every file is processed, whatever happened to the ones before it.
 int describe_files(const DocCommand& command, bool outputs, std::vector<Described>& all) {
   int status = kFine;
   for (const std::string& file : command.files) {
@@ -147,7 +147,7 @@ int describe_files(const DocCommand& command, bool outputs, std::vector<Describe
   return status;
 }
 
-// Two modules that would be written to the same page.
+// A page that two modules would be written to; empty: there is none.
 std::string clash(const std::vector<Described>& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].module.page == "index") return "index";

@@ -1,6 +1,6 @@
-// What would end the process without a word is reported: a signal as a fault of ours, with status
-// 70, and memory that ran out as what it is, wherever that was noticed. The handler has a stack of
-// its own, because a full stack is one of the reasons for being here.
+// Reports what would otherwise end the process without a word: a signal as a fault of ours, with
+// status 70, and memory that ran out as what it is, wherever that was noticed. The handler has a
+// stack of its own, because a full stack is one of the reasons for being here.
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -35,7 +35,7 @@ void say(const char* text) {
   _exit(kRuntimeFailure);
 }
 
-// A stack that cannot grow and a library that does not look at what malloc gave it end like any
+// A stack that cannot grow, or a library that does not check what malloc gave it, ends like any
 // other fault. Whether there is memory can still be asked.
 bool no_memory_left() {
   if (memory_ran_out()) return true;

@@ -6,7 +6,7 @@
 
 namespace ein::cli {
 
-// Standard input goes to standard output, so what was done is told on standard error then.
+// Standard input goes to standard output, so the report goes to standard error then.
 int fix_verb(const FixCommand& command) {
   Text source = read_source(command.common);
   if (source.status != kFine) return source.status;

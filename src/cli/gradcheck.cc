@@ -98,7 +98,7 @@ bool fails(const std::vector<Comparison>& all) {
   });
 }
 
-// Two ways to the same numbers that give others.
+// Ways to the same numbers that disagree.
 std::vector<std::string> problems_of(const GradcheckReport& report) {
   std::vector<std::string> out;
   for (const std::string* p : {&report.directions, &report.printed, &report.native}) {

@@ -22,7 +22,7 @@ std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
     auto [stop, error] = std::from_chars(text.data(), end, v);
     if (error != std::errc{} || stop != end) return std::nullopt;
     t.set_float(0, v);
-    // A finite number stays one, as in the program.
+    // A finite number stays finite, as in the program.
     if (std::isfinite(v) && !std::isfinite(t.get_float(0))) return std::nullopt;
     return t;
   }

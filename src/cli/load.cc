@@ -28,13 +28,13 @@ RenderOptions render_options(const CommonOptions& options) {
   return out;
 }
 
-// The shapes of the inputs that --in gives; in `problem` the first file that has none.
+// The shapes of the inputs that --in gives; `problem` gets the error of the first file without one.
 sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonOptions& options,
                                std::optional<RuntimeError>& problem) {
   sema::InputShapes out;
   for (const std::string& given : in) {
     auto pair = split(given);
-    if (!pair) continue;  // said when the inputs are read
+    if (!pair) continue;  // reported when the inputs are read
     auto header = inspect_file(pair->value, member_for(*pair, options));
     if (auto* h = std::get_if<FileHeader>(&header)) {
       out[pair->name] = h->shape;
@@ -45,7 +45,7 @@ sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonO
   return out;
 }
 
-// `512MiB`, `2GB`, `4096` in bytes; nothing when it is no size.
+// `512MiB`, `2GB`, `4096` in bytes; nothing when it is not a size.
 std::optional<uint64_t> parse_size(const std::string& text) {
   static const std::pair<const char*, double> units[] = {
       {"", 1},     {"B", 1},        {"kB", 1e3},        {"KB", 1e3},          {"MB", 1e6},

@@ -53,7 +53,6 @@ void add_common(CLI::App& app, CommonOptions& o) {
   add_csv_headings(app, o);
 }
 
-// For inputs whose type leaves the rank open; nothing else is read from the files.
 void add_grad_memory(CLI::App& app, std::string& size) {
   app.add_option(
       "--grad-memory", size,
@@ -61,6 +60,7 @@ void add_grad_memory(CLI::App& app, std::string& size) {
       "computed again rather than kept");
 }
 
+// For inputs whose type leaves the rank open; nothing else is read from the files.
 void add_input_files(CLI::App& app, std::vector<std::string>& in) {
   app.add_option("--in", in, "NAME=FILE: the file that an input of unknown rank will come from")
       ->allow_extra_args(false);
@@ -344,8 +344,8 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // The compiler runs in a thread of its own; with a heap of its own too it would grow that page by
-  // page.
+  // The compiler runs in a thread of its own. If that had a heap of its own too, it would
+  // grow page by page.
   mallopt(M_ARENA_MAX, 1);
   ein::take_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end

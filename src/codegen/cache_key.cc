@@ -13,11 +13,11 @@
 namespace ein::codegen {
 namespace {
 
-// Raised when what an image holds changes, or what it means.
+// Raise this when the contents of an image change, or their meaning.
 constexpr uint32_t kFormat = 1;
 
-// The number that the linker gave to the binary that holds this function, a digest of all of it:
-// the compiler, LLVM and the standard library.
+// The id that the linker gave to the binary that holds this function, a digest of all of it: the
+// compiler, LLVM and the standard library.
 std::string find_build_id() {
   struct Search {
     uintptr_t inside;
@@ -155,8 +155,8 @@ struct Description {
     span(f.span);
   }
 
-  // Ids are numbers that the front end gave in an order of its own, the same each time, so all of
-  // the arena is described rather than what is reached: quicker, and no walk to get wrong.
+  // The front end numbers nodes in an order of its own, the same each time. So the whole arena is
+  // described rather than what is reached: that is quicker, and there is no walk to get wrong.
   void module(const core::Module& m) {
     number(m.arena->size());
     for (uint32_t i = 0; i < m.arena->size(); ++i) node(m[core::ExprId(i)]);

@@ -10,8 +10,8 @@
 namespace ein::codegen {
 
 // Two programs with one key have the same image, byte for byte: it is a digest of the module with
-// its places in the source, what is wanted of it, the options, the processor and this compiler
-// itself. Nothing when that is not known, or when a test draws its own plan.
+// its positions in the source, what is wanted of it, the options, the processor and this compiler
+// itself. Nothing when some of that is not known, or when a test draws its own plan.
 std::optional<std::string> cache_key(const core::Module& m,
                                      const std::vector<core::FamilyId>& wanted,
                                      const NativeOptions& options);

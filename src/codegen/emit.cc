@@ -18,7 +18,7 @@ using llvm::Value;
 
 namespace {
 
-// Which buffers (number, then where their extents begin) and sites a kernel means.
+// The buffers (number, then where their extents begin) and sites that a kernel refers to.
 llvm::Constant* table_of(llvm::Module& mod, const KernelNames& names,
                          const std::vector<uint32_t>& first_dim) {
   std::vector<uint64_t> entries;
@@ -34,14 +34,14 @@ llvm::Constant* table_of(llvm::Module& mod, const KernelNames& names,
 }
 
 // A call of generated code: a kernel with the table of its names (if it has one), or a part of the
-// entry. `kernel`: whose time it is.
+// entry. `kernel`: the one its time counts for.
 struct Called {
   llvm::Function* code;
   llvm::Constant* table = nullptr;
   std::optional<uint64_t> kernel = {};
 };
 
-// The calls one after the other, until one fails.
+// Emits the calls one after the other, until one fails.
 void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
   auto& c = run->getContext();
   auto* pointer = llvm::PointerType::getUnqual(c);
@@ -77,8 +77,8 @@ void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
   b.CreateRet(b.getInt32(1));
 }
 
-// The entry. A program may have thousands of kernels, and passes take longer than in proportion
-// over one long function, so no function has more than so many calls.
+// The entry. A program may have thousands of kernels, and passes take more than proportionally long
+// over one long function, so no function makes more than kMostCalls calls.
 void emit_entry(llvm::Function* run, std::vector<Called> calls) {
   constexpr size_t kMostCalls = 64;
   while (calls.size() > kMostCalls) {
@@ -206,7 +206,7 @@ void Emitter::branch(const loops::If& s) {
     return block(known->isOne() ? s.then : s.otherwise);
   }
   flush_stores();
-  std::vector<Iteration> around = std::exchange(path, {});  // nothing waits beyond a side
+  std::vector<Iteration> around = std::exchange(path, {});  // stores do not wait across a branch
   branch_on(s, cond);
   path = std::move(around);
 }

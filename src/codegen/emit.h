@@ -32,8 +32,8 @@ struct Val {
 inline Val uniform(llvm::Value* v) { return {Val::Shape::Uniform, v, nullptr}; }
 inline Val varying(llvm::Value* v) { return {Val::Shape::Varying, v, nullptr}; }
 
-// Instructions of the target that change what is emitted, never what it computes (but for the last
-// bit of `mad`, emit_math.h).
+// Instructions of the target that change what is emitted, never what it computes (except for the
+// last bit of `mad`, emit_math.h).
 struct Target {
   bool fma = false;     // a·b + c with one rounding
   bool rounds = false;  // to an integer
@@ -55,7 +55,7 @@ struct Emitter {
   llvm::IRBuilder<> entry;  // the kernel's first block: allocas, buffers, params
   llvm::Function* fn = nullptr;
   llvm::Value* context = nullptr;
-  // Of a kernel that serves several: its own numbers of buffers and sites, and the table that says
+  // For a kernel that serves several: its own numbers of buffers and sites, and the table that says
   // which ones are meant (kernel_shape.h). Null: the numbers are the program's.
   KernelNames* names = nullptr;
   llvm::Value* table = nullptr;
@@ -77,8 +77,8 @@ struct Emitter {
     llvm::AllocaInst* at = nullptr;
     bool lanes = false;
   };
-  // Where in unrolled parallel loops the code is, outermost first; and stores that wait for the
-  // end of them (emit_unrolled.cc).
+  // The iteration of every unrolled parallel loop around the code, outermost first; and the stores
+  // that wait for the end of those loops (emit_unrolled.cc).
   struct Iteration {
     const loops::Loop* loop;
     int64_t number;
@@ -148,11 +148,11 @@ struct Emitter {
   struct RunningSum {
     loops::VarId var;
     Cell around;     // where it is outside of the loop
-    bool outermost;  // no loop around sums the same: it is `around` that is added to
+    bool outermost;  // no loop around sums the same variable, so this one adds to `around`
     llvm::AllocaInst *total = nullptr, *lost = nullptr;
   };
   std::set<loops::VarId> summed = {};  // by the loops around
-  // Of the accumulators that a loop folds and does not declare.
+  // The accumulators that a loop folds and does not declare.
   std::vector<loops::VarId> float_sums(const loops::Loop& s) const;
   std::vector<RunningSum> begin_sums(const std::vector<loops::VarId>& sums, bool in_blocks);
   void add_block(const RunningSum& sum);
@@ -202,7 +202,7 @@ struct Emitter {
                     NativeFn library);
   llvm::Function* math_function(core::Op op, const std::vector<llvm::Value*>& args, DType type,
                                 NativeFn library);
-  // The challenger takes the place of the holder (NaN beats numbers, the first NaN stays).
+  // Whether the challenger replaces the holder (NaN beats numbers, the first NaN stays).
   llvm::Value* beats(bool max, llvm::Value* challenger, llvm::Value* holder, DType type);
 
   // emit_half.cc
@@ -218,7 +218,8 @@ struct Emitter {
   llvm::ConstantInt* i64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 };
 
-// Which fold an accumulator of the loop takes part in: decides its start and how parts combine.
+// The fold that an accumulator of the loop takes part in: it decides the start and
+// how parts combine.
 core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator);
 
 inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }

@@ -6,7 +6,8 @@
 namespace ein::codegen {
 namespace {
 
-// Every access names all other buffers of its kernel: beyond so many that is more than it is worth.
+// Every access names all other buffers of its kernel: with more than this, that costs
+// more than it gains.
 constexpr size_t kMostBuffers = 32;
 
 }  // namespace

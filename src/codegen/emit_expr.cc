@@ -150,8 +150,8 @@ Value* Emitter::extent_of(loops::BufferId id, size_t axis) {
 }
 
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
-  // Addresses are found once, at the start. Of thousands, that would be one long block, and all of
-  // them would have to be kept somewhere: the rest are found where they are used.
+  // Addresses are loaded once, at the start. With thousands of buffers that would be one long block
+  // whose values all have to be kept somewhere, so the rest are loaded where they are used.
   constexpr size_t kMostKept = 512;
   if (auto it = memory.find(id); it != memory.end()) return it->second;
   Value* buffers = context_field(offsetof(NativeContext, buffers));
@@ -202,7 +202,7 @@ Val Emitter::load(const loops::Load& n, DType type) {
   Value* base = memory_of(n.buffer).base;
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
-  // A uniform address is good when any lane is active, and some lane always is.
+  // A uniform address is valid if any lane is active, and some lane always is.
   if (at.uniform()) {
     Value* where = b.CreateInBoundsGEP(element, base, at.v);
     return uniform(from_memory(touch(b.CreateAlignedLoad(element, where, align), n.buffer), type));

@@ -1,7 +1,7 @@
-// `--check-bounds`: every address that code reads or writes is compared with its buffer before.
+// `--check-bounds`: every address that code reads or writes is first compared with its buffer.
 // Programs are checked anyway, by proofs and by the checks that lowering leaves; this is for
-// whoever doubts those, the tests first of all. What it finds is a mistake of the compiler, not of
-// the program, and ends the process.
+// whoever doubts those, the tests first of all. A failure here is a bug in the compiler, not in the
+// program, and ends the process.
 #include "codegen/emit.h"
 
 namespace ein::codegen {

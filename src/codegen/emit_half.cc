@@ -1,7 +1,7 @@
-// f16 and bf16: two bytes in memory, a float in registers that is always one of the values of its
-// type. So every operation is one on floats, rounded, as in the reference; and what is stored needs
-// no rounding any more. All conversions round to the nearest, ties to even; subnormals, infinities
-// and NaN stay what they are.
+// f16 and bf16: two bytes in memory; in registers a float that always holds a value of the short
+// type. So every operation is one on floats, rounded, as in the reference, and storing needs no
+// more rounding. All conversions round to the nearest, ties to even; subnormals, infinities and NaN
+// stay what they are.
 #include "codegen/emit.h"
 
 namespace ein::codegen {
@@ -20,7 +20,7 @@ struct Bits {
   Value* back(Value* v) { return b.CreateBitCast(v, real); }
   llvm::Constant* i(uint64_t v) { return llvm::ConstantInt::get(whole, v); }
   llvm::Constant* f(double v) { return llvm::ConstantFP::get(real, v); }
-  // To nearest even, `dropped` bits fewer.
+  // Drops the low `dropped` bits, rounding to the nearest, ties to even.
   Value* shorter(Value* bits, unsigned dropped) {
     Value* odd = b.CreateAnd(b.CreateLShr(bits, i(dropped)), i(1));
     Value* up = b.CreateAdd(b.CreateAdd(bits, i((1u << (dropped - 1)) - 1)), odd);
@@ -31,7 +31,7 @@ struct Bits {
 }  // namespace
 
 Value* Emitter::round_half(Value* v, DType type) {
-  // Not one operation with what is before or after it.
+  // Must not be fused with what comes before or after it.
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();
   Bits h{b, v->getType(), wide(b.getInt32Ty(), v)};
@@ -64,7 +64,8 @@ Value* Emitter::half_to_memory(Value* v, DType type) {
   b.clearFastMathFlags();
   Value* sign = b.CreateAnd(b.CreateLShr(h.of(v), h.i(16)), h.i(0x8000));
   Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
-  // The smaller exponent by a product, exact for subnormals too; it would miss infinity and NaN.
+  // A product makes the exponent smaller, exactly for subnormals too; infinity and
+  // NaN are done below.
   Value* bits = b.CreateLShr(h.of(b.CreateFMul(size, h.f(0x1p-112))), h.i(13));
   bits = b.CreateSelect(b.CreateFCmpOEQ(size, llvm::ConstantFP::getInfinity(v->getType())),
                         h.i(0x7c00), bits);

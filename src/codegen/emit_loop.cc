@@ -53,7 +53,7 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
                       const std::function<void(Value*)>& body) {
   auto& c = mod.getContext();
   flush_stores();
-  std::vector<Iteration> around = std::exchange(path, {});  // nothing waits beyond the loop's body
+  std::vector<Iteration> around = std::exchange(path, {});  // stores do not wait across the loop
   BasicBlock* before = b.GetInsertBlock();
   BasicBlock* head = BasicBlock::Create(c, name, fn);
   BasicBlock* after = BasicBlock::Create(c, "after", fn);

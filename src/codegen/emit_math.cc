@@ -90,8 +90,8 @@ Real Math::power_of_two(Value* n) {
                                 integer(static_cast<uint64_t>(fraction_bits()))));
 }
 
-// By two powers, each of which is a normal number; only the second product rounds. The shift is a
-// logical one, of a sum that is positive: not every target shifts the sign of 64-bit lanes.
+// Multiplies by two powers of two, each a normal number; only the second product rounds. The shift
+// is a logical one, of a positive sum: not every target shifts the sign of 64-bit lanes.
 Real Math::scale(Real x, Real t) {
   const uint64_t up = 1200;
   Value* n = b_.CreateSub(bits(t), bits(constant(magic())));
@@ -102,9 +102,9 @@ Real Math::scale(Real x, Real t) {
 
 namespace {
 
-// What is computed here. `inlined`: in lanes the code stands in the loop itself; all else is one
-// function for each width, which keeps programs with many of them short. `direct`: floats as
-// floats; otherwise as doubles, rounded at the end.
+// How a function is computed here. `inlined`: in lanes the code stands in the loop itself;
+// otherwise there is one function for each width, which keeps programs with many calls short.
+// `direct`: floats are computed as floats; otherwise as doubles, rounded at the end.
 struct Known {
   Op op;
   bool in_double = true;  // false: doubles are left to the library
@@ -225,7 +225,7 @@ llvm::Function* Emitter::math_function(Op op, const std::vector<Value*>& args, D
     inside.b.CreateRet(result);
     return out;
   }
-  // The rare lanes beyond the limit.
+  // The rare lanes beyond the limit go to the library.
   Value* size = inside.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, own[0]);
   Value* large = inside.b.CreateFCmpOGT(size, llvm::ConstantFP::get(value, limit));
   BasicBlock* rare = BasicBlock::Create(c, "rare", out);

@@ -1,8 +1,8 @@
-// Private to src/codegen: elementary functions as generated code, one text for every width and
-// every target. A formula works on scalars and on vectors alike, and takes the same steps on both,
-// so the tail of a loop gives the bits that its lanes would have given.
+// Private to src/codegen: elementary functions as generated code, one definition for every width
+// and every target. A formula works on scalars and on vectors alike, and takes the same steps on
+// both, so the tail of a loop gives the bits that its lanes would have given.
 //
-// `mad` is one rounding where the target has the instruction and two where it has not; nothing else
+// `mad` rounds once where the target has the instruction and twice where it has not; nothing else
 // here is ever contracted. Every formula keeps its bound (docs/reference.md) either way: products
 // that must be exact are exact because their factors are short.
 #pragma once
@@ -36,7 +36,7 @@ Real operator+(double a, Real b);
 Real operator-(double a, Real b);
 Real operator/(double a, Real b);
 
-// The sum is exact: `high` is its rounding, `low` what is missing.
+// An exact sum: `high` is its rounded value, `low` what is missing.
 struct Pair {
   Real high, low;
 };
@@ -72,7 +72,7 @@ class Math {
   llvm::Value* negated(llvm::Value* a) { return b_.CreateNot(a); }
   llvm::Value* negative(Real x);  // by its sign bit
 
-  // Adding it leaves the nearest integer in the low bits.
+  // Adding this leaves the nearest integer in the low bits.
   double magic() const { return wide_ ? 6755399441055744.0 : 12582912.0; }
   llvm::Value* bits(Real x);
   Real from_bits(llvm::Value* v);
@@ -98,7 +98,7 @@ class Math {
     Real sin, cos;          // of what is left, in -pi/4..pi/4
     llvm::Value* quadrant;  // an integer whose low two bits count quarter turns
   };
-  Turn turn(Real magnitude, bool middle);  // up to `turn_limit`
+  Turn turn(Real magnitude, bool middle);  // up to the limits below
   static constexpr double kTurnLimit = 1e5, kTurnLimitMiddle = 4e6;
   Real sin(Real x, bool middle = false);
   Real cos(Real x, bool middle = false);
@@ -114,7 +114,7 @@ class Math {
     Real r;  // x - n·log(2)
     Real t;  // n + magic
     Real n;
-    Real lost;  // of r, by rounding
+    Real lost;  // what rounding lost of r
   };
   Reduced reduce_exp(Real x);
   struct Split {

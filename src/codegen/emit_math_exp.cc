@@ -1,4 +1,4 @@
-// exp, log and what is made of them.
+// exp, log and the functions made of them.
 #include <cmath>
 #include <limits>
 
@@ -112,7 +112,7 @@ Real Math::log1p(Real x, bool middle) {
   return select(less(abs(x), 0x1p-54), x, y);
 }
 
-// log(x) to about 64 bits: 2·s + 2/3·s³ in pairs, the rest plainly.
+// log(x) to about 64 bits: 2·s + 2/3·s³ in pairs, the rest in single numbers.
 Pair Math::log_pair(Real x) {
   Split p = split(x);
   Real f = p.m - 1.0;
@@ -201,7 +201,7 @@ Real Math::erf(Real x) {
 }
 
 Real Math::sinh_middle(Real x) {
-  Real t = expm1(at_most(abs(x), 100), true);  // beyond 90 no float is left
+  Real t = expm1(at_most(abs(x), 100), true);  // beyond 90 a float is infinite
   return with_sign((t + t / (t + 1.0)) * 0.5, x);
 }
 

@@ -91,7 +91,7 @@ Value* Emitter::from_memory(Value* v, DType t) {
   return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
 }
 
-// Through the table, lane by lane. The call depends on its arguments alone.
+// Calls a function of the table, lane by lane.
 Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* result) {
   std::vector<llvm::Type*> types;
   for (Value* a : args) types.push_back(a->getType()->getScalarType());
@@ -105,7 +105,7 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();
-    bool pure = f < NativeFn::Contract32;  // those of numbers come first
+    bool pure = f < NativeFn::Contract32;  // functions of numbers come first
     if (pure) c->setDoesNotAccessMemory();
     return c;
   };
@@ -170,7 +170,7 @@ Value* Emitter::to_integer(Op op, Value* x) {
 
 Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
   if (is_half(type)) {
-    // Each operation is rounded: none is one with another, even where a processor could.
+    // Each operation is rounded: none may be fused with another, even where a processor could.
     llvm::IRBuilderBase::FastMathFlagGuard guard(b);
     b.clearFastMathFlags();
     Value* v = real(op, args, DType::F32);

@@ -1,5 +1,5 @@
-// Long bodies of loops, cut like long kernels (kernel_parts.h): the members of a large group of
-// recurrences are as many statements in one loop. Each part is a function, called at every step.
+// Long loop bodies are cut like long kernels (kernel_parts.h): a large group of recurrences is one
+// loop with a statement for every member. Each part is a function, called at every step.
 #include <set>
 
 #include "codegen/emit.h"
@@ -15,7 +15,7 @@ using llvm::Value;
 // What a part needs to know of its surroundings.
 struct Surroundings {
   std::vector<loops::VarId> reads;
-  bool changes = false;  // it sets a variable of theirs
+  bool changes = false;  // it assigns a variable from outside
 };
 
 Surroundings surroundings(const loops::Program& p, const loops::Block& part) {

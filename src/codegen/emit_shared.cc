@@ -42,7 +42,7 @@ void Emitter::shared_loop(const loops::Loop& s, Value* lo, Value* hi) {
   EIN_CHECK(width == 1 && !mask, "a loop in lanes is shared");
   Value* grain = scalar(s.grain);
   if (!in_sequence) return run_shared(s, lo, hi, grain);
-  // At every step anew: when there is one chunk, the call would cost more than the work.
+  // This runs at every step: if there is one chunk, the call would cost more than the work.
   auto& c = mod.getContext();
   BasicBlock* here = BasicBlock::Create(c, "alone", fn);
   BasicBlock* call = BasicBlock::Create(c, "shared", fn);

@@ -1,11 +1,11 @@
-// Sums of floats that keep their digits. Added one after the other, a million cells lose as many
-// digits as their number has; so a loop that sums takes kBlock cells at a time (in lanes: vectors),
-// and adds what they come to to a total that remembers what its own rounding has lost. The cells
-// of a block are fixed by where the loop begins, so the bits of a sum are too.
+// Sums of floats that keep their digits. Adding a million cells one after the other loses about as
+// many digits as that number has. So a loop that sums takes kBlock cells at a time (in lanes:
+// vectors) and adds each block to a total that keeps track of its own rounding errors. Where the
+// loop begins decides which cells form a block, so the bits of a sum are always the same.
 //
-// A sum of n cells is then within 20·log2(n) units of the sum of their sizes, a unit being half of
-// the last place (docs/reference.md says so, tests/numeric/sums.py measures it); most are within a
-// few.
+// A sum of n cells is then within 20·log2(n) units of the sum of their magnitudes, a unit being
+// half of the last place (docs/reference.md says so, tests/numeric/sums.py measures it); most
+// are within a few.
 #include <utility>
 
 #include "codegen/emit.h"
@@ -49,7 +49,8 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
     Cell around = cells.at(v);
     llvm::Type* type = around.at->getAllocatedType();
     RunningSum sum{v, around, summed.insert(v).second};
-    // Inside another loop that sums the same, the cells of this one come together first.
+    // Inside another loop that sums the same variable, this loop's cells are added up on
+    // their own first.
     if (!sum.outermost) {
       cells[v] = {entry.CreateAlloca(type), around.lanes};
       b.CreateStore(llvm::Constant::getNullValue(type), cells[v].at);
@@ -65,8 +66,8 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
   return out;
 }
 
-// total + lost + part: what the sum rounds away is what is lost next. Were it only added up, it
-// would lose digits itself after some hundred thousand blocks. Where the total is not finite
+// total + lost + part: what this sum rounds away is the next `lost`. If it were only added up, it
+// would lose digits itself after some hundred thousand blocks. Where the total is not finite,
 // nothing is known of what is lost.
 void Emitter::add_block(const RunningSum& sum) {
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
@@ -87,7 +88,7 @@ void Emitter::add_block(const RunningSum& sum) {
   b.CreateStore(llvm::Constant::getNullValue(type), cells.at(sum.var).at);
 }
 
-// After so many iterations: has a block just been filled?
+// After `done` iterations: has a block just been filled?
 void Emitter::after_block(const std::vector<RunningSum>& sums, Value* done) {
   if (sums.empty()) return;
   auto& c = mod.getContext();

@@ -1,7 +1,6 @@
-// Short loops of known length, written out: what does not change between iterations is then found
-// by the compiler's own search for equal expressions. Iterations of a parallel loop do not read
-// what the others write, so their stores wait until the loop is over; otherwise every store would
-// make the loads after it new ones.
+// Writes out short loops of known length; the search for equal expressions then finds what does not
+// change between iterations. Iterations of a parallel loop do not read what the others write, so
+// their stores wait until the loop is over; otherwise no load could be reused after a store.
 #include <algorithm>
 
 #include "base/match.h"
@@ -26,7 +25,7 @@ struct Size {
         [](const loops::Param&) -> int64_t { return 0; },
         [](const loops::Get&) -> int64_t { return 0; },
         [&](const loops::Apply& n) {
-          // Elementary functions are formulas.
+          // Elementary functions are long formulas.
           return (core::info(n.op).cls == core::OpClass::Real ? 40 : 1) + all(n.args);
         },
         [&](const loops::Overflows& n) { return 1 + all(n.args); },

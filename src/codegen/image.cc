@@ -88,14 +88,14 @@ void append(const core::Module& m, core::ExprId e, std::vector<Formula::Part>& o
 Formula formula(const core::Module& m, core::ExprId e) {
   Formula out;
   if (m[e].free == 0) {
-    bool closed = true;  // a number, whatever it is made of
+    bool closed = true;  // it has no params, so it is a number
     core::for_each_node(
         m, e, [&](core::ExprId x) { closed &= core::get_if<core::ParamRef>(m, x) == nullptr; });
     if (closed) {
       try {
         out.parts.push_back({Op::Const, core::eval_extent(m, e, {})});
         return out;
-      } catch (const RuntimeError&) {}  // and if it fails, then when the program runs
+      } catch (const RuntimeError&) {}  // then it fails when the program runs
     }
   }
   append(m, e, out.parts);

@@ -10,7 +10,7 @@
 
 namespace ein::codegen {
 
-// Or why an extent cannot be computed without the compiler.
+// Or the reason why an extent cannot be computed without the compiler.
 std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops::Program& program,
                                             Processor processor);
 

@@ -34,15 +34,15 @@ Machine wanted(const JitOptions& wish) {
   return machine_for(wish.processor, wish.host ? *wish.host : host());
 }
 
-// LLVM would end the process. Its functions are not made for exceptions, but nothing of what they
-// leave behind is used again.
+// Otherwise LLVM would end the process. Its functions are not made for exceptions, but nothing that
+// they leave behind is used again.
 void throw_bad_alloc(void*, const char*, bool) { throw std::bad_alloc(); }
 void throw_fatal(void*, const char* reason, bool) {
   throw InternalError(std::string("LLVM: ") + reason);
 }
 
-// The scheduler of instructions compares every access to memory in a block with those before it, up
-// to a number that this option says: a block of thousands (an array literal of values) would take
+// The instruction scheduler compares every memory access of a block with those before it, up to a
+// number that this option sets: a block of thousands (an array literal of values) would take
 // seconds. What it can gain lies close by.
 void bound_scheduling() {
   auto& options = llvm::cl::getRegisteredOptions();
@@ -69,8 +69,8 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
   }();
   auto level = wish.opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions options;
-  // Products are fused into sums where an instruction says that they may be (emit.cc), nowhere
-  // else.
+  // Products are fused into sums where an instruction says that they may be
+  // (emit.cc), nowhere else.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto* machine = target->createTargetMachine(host().triple, wanted(wish).cpu, "", options,
                                               llvm::Reloc::PIC_, llvm::CodeModel::Small, level);

@@ -1,5 +1,5 @@
-// Loops → LLVM IR → machine code in this process. No LLVM type appears here, so that all who use it
-// stay free of LLVM.
+// Loops → LLVM IR → machine code in this process. No LLVM type appears here, so that those who use
+// it stay free of LLVM.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct JitTimes {  // milliseconds
   double target = 0, emit = 0, optimise = 0, machine = 0, link = 0;
 };
 
-// An object file for this machine's processor, and the code in one. Loading needs no target of
-// LLVM's, and nothing (in `load`) when the object cannot be read.
+// An object file for this machine's processor, and loading the code in one. Loading needs no LLVM
+// target; `load` returns null when the object cannot be read.
 std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times);
 std::unique_ptr<Code> load(const std::string& object, JitTimes* times = nullptr);
 

@@ -22,7 +22,7 @@ struct KernelNames {
   uint32_t number(loops::SiteId id);
 };
 
-// Equal for two kernels exactly when one function does for both. Fills `names`.
+// Equal for two kernels exactly when one function serves both. Fills `names`.
 std::string shape_of(const loops::Program& p, const loops::Kernel& k, KernelNames& names);
 
 }  // namespace ein::codegen

@@ -18,12 +18,12 @@ using llvm::Function;
 using llvm::Instruction;
 using llvm::Value;
 
-// Instructions. What is written by hand or unrolled stays below the first: a piece costs a call
-// and the values that it shares with others.
+// In instructions. Code that is written by hand or unrolled stays below the first: a piece costs a
+// call and storing the values that it shares with others.
 constexpr size_t kLongest = 4096, kPiece = 512, kWindow = 128;
 
-// A product that is added to something, and to nothing else, becomes one instruction with the
-// addition, which rounds once: the two must not be parted.
+// A product that is added to something, and used nowhere else, is fused with the addition and
+// rounded once: the two must not be separated.
 bool belongs_to_user(const Instruction& i) {
   if (i.getOpcode() != Instruction::FMul || !i.hasOneUse()) return false;
   const auto* user = llvm::cast<Instruction>(*i.user_begin());
@@ -31,7 +31,7 @@ bool belongs_to_user(const Instruction& i) {
                                                 user->getOpcode() == Instruction::FSub);
 }
 
-// What may move into pieces, in order: no phi, no variable of the function, not the end.
+// What may move into pieces, in order: no phi, no variable of the function, not the terminator.
 std::vector<Instruction*> movable(BasicBlock& block) {
   std::vector<Instruction*> all;
   for (Instruction& i : block) all.push_back(&i);
@@ -59,7 +59,7 @@ class Splitter {
   }
 
   void run() {
-    if (body_.size() <= kPiece) return;  // it was variables and phis
+    if (body_.size() <= kPiece) return;  // the rest was variables and phis
     choose_pieces();
     find_shared();
     llvm::IRBuilder<> b(context_);
@@ -84,7 +84,7 @@ class Splitter {
 
   // Cut where the fewest values are needed on the other side.
   void choose_pieces() {
-    std::vector<int> change(body_.size() + 2, 0);  // in how many values cross the place before i
+    std::vector<int> change(body_.size() + 2, 0);  // in the number of values that cross before i
     for (size_t i = 0; i < body_.size(); ++i) {
       size_t last = i;
       for (const llvm::User* user : body_[i]->users()) {
@@ -192,7 +192,7 @@ class Splitter {
     return piece;
   }
 
-  // Uses after the block, at its end, and in its own next iteration.
+  // Hands values to uses after the block, at its end, and in its own next iteration.
   void hand_out(llvm::IRBuilder<>& b) {
     for (Instruction* i : body_) {
       auto it = last_piece_.find(i);

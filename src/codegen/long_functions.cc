@@ -43,8 +43,9 @@ void choose_loops(llvm::ArrayRef<llvm::Loop*> among, std::vector<Part>& out) {
   }
 }
 
-// Parts along the branches. Each block stands below the one that every way to it comes through; a
-// part is a stretch of the longest line downward with the short sides that leave it and come back.
+// Parts along the branches. In the dominator tree each block stands below the one that every way to
+// it comes through. A part is a stretch of the longest line downward, with the short sides that
+// leave it and come back.
 class Stretches {
  public:
   explicit Stretches(Function& f) : dominators_(f), loops_(dominators_) {
@@ -81,7 +82,7 @@ class Stretches {
       next = *longest;
       sides.erase(longest);
     }
-    // Where a loop begins, ways come back from below.
+    // A loop header has ways that come back from below.
     bool fits = node->getIDom() && !loops_.isLoopHeader(block);
     if (!fits) close();
     if (fits) part_.push_back(block);
@@ -140,9 +141,9 @@ class Stretches {
   std::vector<Part> parts_;
 };
 
-// A product is rounded together with a sum of its own block alone. The blocks before and after a
-// part become one where the part becomes a call, so that products that are used in other blocks
-// must say that they are rounded on their own.
+// A product may be fused only with a sum in its own block. The blocks before and after a part
+// become one where the part becomes a call, so products that are used in other blocks must be
+// marked as rounded on their own.
 void keep_roundings(Function& f) {
   for (BasicBlock& block : f) {
     for (Instruction& i : block) {

@@ -1,6 +1,6 @@
-// Long functions, cut: register allocation takes time in the square of a function's length once
-// values live across hundreds of loops and branches (the cell of a third derivative may hold as
-// many). Parts of such a function become functions of their own. The numbers stay the same bits.
+// Cuts long functions: register allocation takes time quadratic in a function's length once values
+// live across hundreds of loops and branches (the cell of a third derivative may have as many).
+// Parts of such a function become functions of their own. Results stay the same to the bit.
 #pragma once
 
 namespace llvm {
@@ -9,7 +9,7 @@ class Module;
 
 namespace ein::codegen {
 
-// Whether there were any.
+// Returns whether there were any.
 bool split_long_functions(llvm::Module& mod);
 
 }  // namespace ein::codegen

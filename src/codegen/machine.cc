@@ -26,7 +26,7 @@ const std::vector<LevelOf>& levels() {
   return all;
 }
 
-// With all that the levels below it have.
+// The richest level of which the host has everything, the levels below included.
 const char* richest(const Host& on) {
   for (size_t i = 0; i < levels().size(); ++i) {
     bool has = std::all_of(

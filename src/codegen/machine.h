@@ -1,9 +1,8 @@
 // Private to src/codegen: which instructions LLVM may choose from. A program must mean the same on
-// every processor, so only the instructions that are tested are used: those of the levels of
-// x86-64, whole. What a processor has beyond its level stays off, and so does whatever processors
-// will have tomorrow: with AVX512-FP16, for one, LLVM computes f16 in registers of f16 and fuses
-// products into sums. The processor's name is for tuning alone: which of equal instructions are
-// fast.
+// every processor, so only tested instructions are used: whole levels of x86-64. What a processor
+// has beyond its level stays off, and so does whatever processors will have tomorrow: with
+// AVX512-FP16, for one, LLVM computes f16 in registers of f16 and fuses products into sums. The
+// processor's name is for tuning alone: it says which of several equal instructions is fast.
 #pragma once
 
 #include <set>

@@ -22,7 +22,7 @@ class Native {
   Image image;
   std::unique_ptr<codegen::Code> code;
   std::vector<std::pair<std::string, double>> times;
-  // Where it was compiled in this process:
+  // Only where it was compiled in this process:
   NativeOptions options;
   std::optional<plan::Plan> plan;
   loops::Program program;
@@ -32,8 +32,7 @@ namespace {
 
 bool supported(DType t) { return t != DType::Str; }
 
-// The first reason why a planned module cannot become machine code; empty when there is none.
-// Only what was computed before the part that was stopped.
+// Keeps only what was computed before the part that was stopped.
 void keep_finished(const Image& image, uint32_t part, NativeResult& out) {
   for (const Image::Buffer& b : image.buffers) {
     if (b.part >= part) out.values.erase(core::FamilyId(b.family));
@@ -123,7 +122,7 @@ std::shared_ptr<Native> kept_native(ImageCache& cache, const std::string& key) t
   out->image.object = {};
   out->times = {{"cache", now_ms() - t0}};
   return out;
-} catch (const std::exception&) { return nullptr; }  // an image that makes no sense is none
+} catch (const std::exception&) { return nullptr; }  // a broken image counts as none
 
 codegen::JitOptions jit_options(const NativeOptions& options) {
   return {options.opt_level, options.processor, options.check_bounds};

@@ -54,9 +54,10 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});
 
-// ---- the parts of that, apart from the passes
+// ---- its parts, without the passes
 
-// The name that a program is kept under, where there is a cache and it may be; and what is kept.
+// The name that a program is cached under, where there is a cache and it may be used;
+// and what is there.
 std::optional<std::string> native_key(const core::Module& m,
                                       const std::vector<core::FamilyId>& wanted,
                                       const NativeOptions& options);
@@ -81,11 +82,11 @@ struct NativeResult {
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
                  std::vector<int64_t>* kernel_times = nullptr);
 
-// What each kernel has to do with these inputs, which `run` accepts. Not of a program that came
-// from the cache.
+// What each kernel has to do with these inputs, which `run` accepts. Not available for a program
+// that came from the cache.
 std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs);
 
-// Not of a program that came from the cache.
+// Not available for a program that came from the cache.
 enum class Emit { Plan, Loops, Llvm, Assembly };
 std::string emit(Native& native, Emit what);
 
@@ -93,8 +94,8 @@ std::string emit(Native& native, Emit what);
 const Image& image_of(const Native& native);
 NativeEntry entry_of(const Native& native);
 
-// The program as an object file that stands alone but for the run-time library (standalone.h): its
-// code, its image, and functions under these names; `main` has that of a C program.
+// The program as an object file that needs nothing but the run-time library (standalone.h): its
+// code, its image, and functions under these names; one named `main` is that of a C program.
 struct StandaloneGlue {
   std::string image;      // packed, without code
   std::string run, free;  // `free` empty: there is none

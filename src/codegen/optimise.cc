@@ -36,9 +36,9 @@
 namespace ein::codegen {
 namespace {
 
-// Choices between halves, as choices between their bits. Of `if x > 0 { x } else { 0 }` in halves
-// the code generator makes a call of the C library's `fmaxf`, which is not there and does not say
-// which zero it gives.
+// Turns choices between halves into choices between their bits. From `if x > 0 { x } else { 0 }` in
+// halves the code generator would make a call of the C library's `fmaxf`, which is not there and
+// does not say which zero it gives.
 void choose_halves_by_bits(llvm::Module& mod) {
   std::vector<llvm::SelectInst*> choices;
   for (llvm::Function& f : mod) {

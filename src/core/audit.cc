@@ -19,7 +19,7 @@ struct Scoped {
   std::vector<ExprId> extents;  // upper ends, where known
 };
 
-// Every read of a clause with the slots in scope where it stands.
+// Calls `f` on every read in `e`, with the slots in scope there.
 void reads_of(const Module& m, ExprId e, Scoped& scope, std::set<std::pair<ExprId, size_t>>& seen,
               const std::function<void(ExprId, const Scoped&)>& f) {
   if (!seen.insert({e, scope.names.size()}).second) return;
@@ -49,8 +49,8 @@ uint64_t used_slots(const Module& m, const Access& a) {
   return used;
 }
 
-// The operand has the coordinate by name, or one that could as well have been meant, and is read
-// along another one.
+// A suspicion in words: the operand has the missing coordinate by name but is read along another
+// index there, or another index in scope has the same extent and would fit as well. Empty: neither.
 std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
   const Family& f = m[a.family];
   uint64_t used = used_slots(m, a);
@@ -75,8 +75,8 @@ std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
   return "";
 }
 
-// A value that the definition of `id` is computed from, which has a coordinate of that name, though
-// nothing on the way runs over it: one of its cells was picked. Invalid: there is none.
+// A value that `id` is computed from and that has a coordinate `name`, although nothing on the way
+// runs over it: one fixed cell of it is used. Invalid when there is none.
 FamilyId picks_from(const Module& m, FamilyId id, Symbol name) {
   FamilyId found;
   bool runs_over = false;
@@ -134,7 +134,7 @@ std::vector<Repeated> audit(Module& m) {
         }
         if (r.along.empty() || a.family == id) continue;
         r.suspicion = swapped(m, a, x.scope);
-        // A computed value that alone lacks what all the others have, and had it.
+        // A computed value that alone lacks a coordinate, and lost it on the way.
         for (uint32_t n = 0; n < reader.rank() && r.suspicion.empty(); ++n) {
           if ((used >> n) & 1 || a.at.empty() || m[a.family].kind != Family::Kind::Defined)
             continue;

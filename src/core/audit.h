@@ -1,6 +1,7 @@
-// The broadcast self-audit. Where a value does not have a coordinate that its reader runs over, it
-// is repeated along it: a claim that it does not depend on that coordinate, which its gradient will
-// sum. For every operand: along what it is repeated, and whether that looks unintended.
+// The broadcast self-audit. A value without a coordinate that its reader runs over is repeated
+// along it. That claims that the value does not depend on the coordinate, and its gradient sums
+// over it. The audit says for every operand along which coordinates it is repeated, and whether
+// that looks unintended.
 #pragma once
 
 #include <string>
@@ -13,12 +14,13 @@ namespace ein::core {
 struct Repeated {
   FamilyId reader, operand;
   std::string read;                // `bias[out]`
-  std::vector<std::string> along;  // what its gradient sums
-  std::string suspicion;           // empty: nothing speaks against it
+  std::vector<std::string> along;  // coordinates that its gradient sums over
+  std::string suspicion;           // why it looks unintended; empty: it does not
   Span span;                       // of the read
 };
 
-// Of every family that the user named, in the order of definition; `m` before autodiff.
+// Audits every family that the user named, in the order of definition; `m` is taken
+// before autodiff.
 std::vector<Repeated> audit(Module& m);
 
 }  // namespace ein::core

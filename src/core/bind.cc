@@ -1,4 +1,4 @@
-// Entry of a program: extents from the shapes of inputs, and the checks made once before it runs.
+// Program entry: extents from the shapes of inputs, and the checks made once before a program runs.
 #include <fmt/format.h>
 
 #include <map>
@@ -16,7 +16,7 @@ std::string show(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// " (n is 2, m is 3)": the extents that a failed constraint speaks of.
+// " (n is 2, m is 3)": the extents that a failed constraint mentions.
 std::string values(const Module& m, ExprId cond, const std::vector<int64_t>& params) {
   std::map<std::string, int64_t> found;
   for_each_node(m, cond, [&](ExprId e) {
@@ -140,7 +140,7 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
       }
     }
     for (const Constraint& c : m.constraints) {
-      bool bound = true;  // a constraint between inputs that nothing needs is nobody's concern
+      bool bound = true;  // constraints between inputs that nothing needs are not checked
       for_each_node(m, c.cond, [&](ExprId e) {
         if (const auto* p = get_if<ParamRef>(m, e)) bound &= params[p->param.v] >= 0;
       });

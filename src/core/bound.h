@@ -13,8 +13,8 @@ struct Bound {
   ExprId lo, hi;
 };
 
-// `cond` as a bound on `slot` whose other side mentions no slot from `slot` on; nothing when it is
-// none.
+// `cond` as a bound on `slot` whose other side mentions only lower slots; nothing
+// when it is not one.
 std::optional<Bound> bound_on(Module& m, ExprId cond, uint32_t slot);
 
 }  // namespace ein::core

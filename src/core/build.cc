@@ -57,7 +57,7 @@ std::optional<AffineForm> divide_exactly(const AffineForm& f, int64_t by) {
   return out;
 }
 
-// i64 arithmetic that has a normal form or a value; invalid when it stays an Apply.
+// i64 arithmetic folded to its normal form or its value; invalid when it stays an Apply.
 ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
   AffineForm a = affine_form(m, args[0]);
   AffineForm b = args.size() > 1 ? affine_form(m, args[1]) : AffineForm{};
@@ -91,8 +91,8 @@ ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
   }
 }
 
-// Two literals of a narrower integer type, where their result is one of that type too: what
-// overflows or divides by zero is left to the run, which may have to say so.
+// Folds an operation on two i32 literals if the result fits. Overflow and division by zero are left
+// to run time, which may have to report them.
 ExprId fold_ints(Module& m, Op op, const std::vector<ExprId>& args) {
   const auto* a = get_if<IntLit>(m, args[0]);
   const auto* b = args.size() == 2 ? get_if<IntLit>(m, args[1]) : nullptr;
@@ -155,7 +155,7 @@ ExprId fold_logic(Module& m, Op op, const std::vector<ExprId>& args) {
     return inner && inner->op == Op::Not ? inner->args[0] : ExprId{};
   }
   const auto* b = get_if<BoolLit>(m, args[1]);
-  bool unit = op == Op::And;  // the value that leaves the other side as it is
+  bool unit = op == Op::And;  // the neutral element
   if (a) return a->value == unit ? args[1] : args[0];
   if (b && b->value == unit) return args[0];
   if (args[0] == args[1]) return args[0];
@@ -242,7 +242,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
   DType type = first;
   ExprId folded;
   if (op == Op::And) {
-    // One shape for a conjunction, the one that `a, b, c` and `a && b && c` are read as.
+    // A conjunction has one shape: nested to the left, as `a, b, c` and `a && b && c` are parsed.
     if (const auto* right = get_if<Apply>(m, args[1]); right && right->op == Op::And) {
       std::vector<ExprId> parts = right->args;
       return apply(m, Op::And, {apply(m, Op::And, {args[0], parts[0]}), parts[1]}, span);

@@ -30,7 +30,7 @@ ExprId request(Module& m, Request request, Span span = {});
 
 // A Reduce without binders becomes its body (gated: Select(gate, body, identity)).
 ExprId reduce(Module& m, Reduce reduce, Span span = {});
-// The value of an empty reduction at this type. ArgMax/ArgMin: −1 (i64 result type is i32).
+// The value of an empty reduction at this type. ArgMax and ArgMin: −1, always i32.
 ExprId identity(Module& m, ReduceOp op, DType type);
 
 // Shorthands.
@@ -50,7 +50,7 @@ struct AffineForm {
   int64_t constant = 0;
 };
 AffineForm affine_form(const Module& m,
-                       ExprId e);  // of any i64 expression: itself as an atom at worst
+                       ExprId e);  // any i64 expression; at worst it is one atom itself
 ExprId from_form(Module& m, const AffineForm& form);
 std::optional<int64_t> const_int(const Module& m, ExprId e);
 int64_t coefficient(const AffineForm& form, ExprId atom);

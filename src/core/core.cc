@@ -165,7 +165,7 @@ class MeaningHash {
     const Family& f = m_[id];
     uint64_t h = mix(hash_text(text(f.name)), static_cast<uint64_t>(f.kind));
     h = mix(h, static_cast<uint64_t>(f.dtype));
-    std::vector<std::string> names;  // a name used twice counts as the printer has to write it
+    std::vector<std::string> names;  // a repeated name is hashed as the printer spells it
     for (const Coord& c : f.coords) {
       std::string name = text(c.name);
       for (int n = 1; c.name && std::find(names.begin(), names.end(), name) != names.end(); ++n) {
@@ -196,7 +196,7 @@ class MeaningHash {
   uint64_t module() {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m_.families.size(); ++i) h += family(FamilyId(i));
-    // Functions that nothing calls any more do not count: nobody would print them either.
+    // Functions that nothing calls do not count: they are not printed either.
     std::set<FunctionId> done;
     for (bool more = true; more;) {
       more = false;

@@ -1,6 +1,8 @@
-// Core: the typed tensor IR. A module is a flat graph of families; a family is a function from
-// addresses to scalars, given by clauses over disjoint boxes; a clause body is a scalar expression
-// over accesses to families and reductions. Everything between sema and codegen is Core → Core.
+// Core: the typed tensor IR. A module is a flat graph of families. A family is an array whose
+// coordinates have names: a function from addresses to scalars, given by clauses over disjoint
+// boxes. A clause body is a scalar expression over accesses to families and reductions. A gate is a
+// mask: the `where` condition under which a clause or a summand holds. A request is a derivative
+// asked for in the source, `@y / @x`. Every pass between sema and plan is Core → Core.
 //
 // Semantics, once:
 // - A family's coordinate c runs over 0..extent(c). The boxes of its clauses are disjoint and cover
@@ -23,8 +25,8 @@
 //   slots, over literals and Params.
 // - Nodes are hash-consed in an append-only arena shared by all modules derived from each other;
 //   equal ids mean equal meaning. Spans are those of the first occurrence.
-// - A Call evaluates its arguments and then the function's body; more than kMaxRecursion calls
-//   inside each other are a run-time error.
+// - A Call evaluates its arguments and then the function's body; more than kMaxRecursion nested
+//   calls are a run-time error.
 // - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
 #pragma once
 
@@ -72,8 +74,8 @@ const char* name_of(ReduceOp op);
 
 // ---- nodes -------------------------------------------------------------------------------------
 
-// A value of the node's float type, and what was written before it was rounded to that: for `widen` alone, no part of
-// equality.
+// The value rounded to the node's float type, and the number as it was written. Only `widen` uses
+// `written`; it is not part of equality.
 struct FloatLit { double value, written; };
 struct IntLit { int64_t value; };      // of the node's integer type
 struct BoolLit { bool value; };
@@ -107,8 +109,9 @@ struct Reduce {
   ExprId body;
 };
 
-// The derivative of num[num_at] with respect to den[den_at]: everything computed from the binding
-// `den` follows, all else is held (decisions.md, 23). None is left after autodiff.
+// A request: a derivative asked for in the source, `@num[num_at] / @den[den_at]`. Everything
+// computed from the binding `den` varies with it, all else is held (decisions.md, 23). None is
+// left after autodiff.
 struct Request {
   FamilyId num;
   std::vector<ExprId> num_at;
@@ -154,10 +157,11 @@ struct LoadedFile {
   FileHeader header;
 };
 
+// A family: an array whose coordinates have names. It is what a `let` defines.
 struct Family {
   enum class Kind : uint8_t {
     Defined,  // by clauses
-    Input,    // supplied from outside, or `file` says from where it is loaded
+    Input,    // supplied from outside, or loaded from `file`
     Table,    // an array literal: `cells`, row-major, closed scalar expressions
   };
   Symbol name;  // unique in the module
@@ -168,17 +172,18 @@ struct Family {
   std::vector<ExprId> cells;    // Kind::Table
   std::shared_ptr<const LoadedFile> file;  // Kind::Input
   bool generated = false;       // made by the compiler, not a name the user wrote
-  // `#[checkpoint(n)]`: derivatives compute its steps again, n at a time, rather than keep them all.
-  // 0: no wish; −1: a number of steps that the plan chooses.
+  // `#[checkpoint(n)]`: derivatives recompute its steps, n at a time, instead of keeping them all.
+  // 0: not asked for; −1: the compiler chooses n.
   int64_t checkpoint = 0;
-  // Computed whenever this one is, although not read here: a derivative through `x[at[k]]` adds to
-  // addresses that nothing checks, so the value it belongs to is computed too, and fails if they
-  // are wrong.
+  // Families that are computed whenever this one is, although it does not read them. A derivative
+  // through `x[at[k]]` adds to addresses that nothing checks, so the value it belongs to is
+  // computed too, and fails if an address is wrong.
   std::vector<FamilyId> with;
-  // Which index wins a max, where a derivative passes on the winner's: control, and so a constant
-  // for further derivatives, unlike an argmax of the program that becomes a float.
+  // The index that wins a max, made for a derivative, which passes on the winner's tangent. It is
+  // control, so further derivatives hold it constant, unlike an argmax in the program that
+  // becomes a float.
   bool winner = false;
-  // An adjoint or a tangent: where its gates fail it is zero by structure, whatever multiplies it.
+  // An adjoint or a tangent: where its gate fails it is zero by structure, whatever multiplies it.
   bool tangent = false;
   Span span;
 
@@ -196,11 +201,12 @@ struct Function {
   ExprId body;  // of literals, Arg, Affine, Apply and Call
   bool recursive = false;  // calls itself, directly or through others
   std::vector<FunctionId> partials;  // by parameter: the derivative, where autodiff has made it
-  // By the parameters that move, two or more: the derivative along their tangents, further parameters.
+  // For two or more parameters that vary, by position: the derivative along their tangents, which
+  // are further parameters.
   std::map<std::vector<size_t>, FunctionId> along;
   Span span;
 };
-// Calls inside calls, on both back ends; one more is a run-time error.
+// How deep calls may nest, on both back ends; one more is a run-time error.
 constexpr int kMaxRecursion = 10'000;
 
 // A symbolic extent: bound at entry from the shape of an input (`source`, `axis`), or the value of
@@ -221,8 +227,8 @@ struct Constraint {
 
 struct EntryFacts;  // what the constraints say about index expressions (prove.h)
 
-// The constraints of a module. What they imply is kept with them, because every proof asks for it:
-// adding one extends it, changing one or copying the list starts again.
+// The constraints of a module. What they imply is cached with them, because every proof asks for
+// it. Adding a constraint extends the cache; changing one or copying the list drops it.
 class Constraints {
  public:
   Constraints() = default;
@@ -248,19 +254,19 @@ class Constraints {
     }
   }
 
-  mutable std::shared_ptr<EntryFacts> facts;  // of the first so many constraints
+  mutable std::shared_ptr<EntryFacts> facts;  // from the first `facts->constraints` of them
 
  private:
   std::vector<Constraint> list_;
 };
 
-struct Piece {  // of a text, or a value to save
+struct Piece {  // a piece of a text, or a value to save
   std::string text;  // Save: the name it has in the file
   FamilyId value;  // invalid for text
   std::string format;  // `@`: the differential of the value, as source; text after autodiff
-  // The pieces from an Open to its Close are written once for each cell of `value` that is true. It
-  // is a bool family; its last `rank` coordinates are new here, and values up to the Close have all
-  // of its coordinates before their own.
+  // The pieces from an Open to its Close are written once for each true cell of `value`, a bool
+  // family. Its last `rank` coordinates are new here; values up to the Close have all of its
+  // coordinates before their own.
   enum class Join : uint8_t { None, Open, Close } join = Join::None;
   uint32_t rank = 0;
 };
@@ -273,8 +279,8 @@ struct Effect {
   Span span;
 };
 
-// Families that run along one coordinate in step although no read demands it, so that what one of
-// them needs of another need not be kept for all steps. A wish about order, no part of the meaning.
+// Families that run along one coordinate in step although no read demands it, so that one need not
+// keep all its steps for another. A hint about order, not part of the meaning.
 struct Lockstep {
   struct Member { FamilyId family; uint32_t position; };
   std::vector<Member> members;
@@ -293,7 +299,7 @@ class Arena {
 
  private:
   struct Entry {
-    uint32_t hash = 0;  // the upper half: most unequal nodes are told apart without looking at them
+    uint32_t hash = 0;  // the upper half: tells most unequal nodes apart without looking at them
     ExprId id;          // invalid: free
   };
   void grow();
@@ -309,11 +315,12 @@ struct Module {
   Store<FunctionId, Function> functions;
   Constraints constraints;
   std::vector<Effect> effects;  // in source order
-  // The places of Rule nodes whose rule is marked `#[surrogate]`: it is not meant to be the
-  // derivative of its function. Only before autodiff, and only for those who check derivatives.
+  // Where Rule nodes stand whose rule is marked `#[surrogate]`, not meant to be the derivative of
+  // its function. Only before autodiff, for tools that check derivatives.
   std::vector<Span> surrogates;
   std::vector<Lockstep> locksteps;
-  // The names of the first so many families and params, for fresh_name: names never change.
+  // A cache for fresh_name: the names of the first `families` families and `params` params.
+  // Names never change.
   struct Names {
     std::unordered_set<Symbol> symbols;
     uint32_t families = 0, params = 0;

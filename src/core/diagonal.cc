@@ -19,8 +19,8 @@ using Addresses = std::vector<std::vector<ExprId>>;  // the indices of every acc
 
 struct Reads {
   std::unordered_map<FamilyId, Addresses> at;
-  std::unordered_set<FamilyId> whole;              // needed by something else than an access
-  std::set<std::pair<FamilyId, FamilyId>> nested;  // read, read in an index of that
+  std::unordered_set<FamilyId> whole;              // used by something other than an access
+  std::set<std::pair<FamilyId, FamilyId>> nested;  // a family, and one read in an index of it
 };
 
 Reads collect(const Module& m) {
@@ -53,7 +53,7 @@ Reads collect(const Module& m) {
   return out;
 }
 
-// Two coordinates that every read gives one index and every clause one range.
+// Two coordinates that have the same index in every read and the same range in every clause.
 std::optional<std::pair<size_t, size_t>> diagonal(const Family& f, const Addresses& reads) {
   for (size_t p = 0; p < f.coords.size(); ++p) {
     for (size_t q = p + 1; q < f.coords.size(); ++q) {
@@ -71,12 +71,12 @@ std::optional<std::pair<size_t, size_t>> diagonal(const Family& f, const Address
   return std::nullopt;
 }
 
-// The second of two coordinates that are one, by family.
+// By family: two coordinates that always agree. The second is dropped.
 using Drops = std::map<FamilyId, std::pair<size_t, size_t>>;
 
 void drop(Module& m, const Drops& drops) {
   auto without = [](auto& list, size_t q) { list.erase(list.begin() + static_cast<ptrdiff_t>(q)); };
-  std::map<FamilyId, size_t> ranks;  // as they were
+  std::map<FamilyId, size_t> ranks;  // before dropping
   for (const auto& [id, pair] : drops) {
     const auto [p, q] = pair;
     Family& f = m.families[id];
@@ -111,8 +111,9 @@ bool may_repeat(const Family& f) {
   return diagonal(f, {}).has_value();
 }
 
-// What can be dropped together: dropping one makes indices of others equal, never different. Of two
-// reads of which one is an index of the other, only one is rewritten at a time.
+// Families that can be rewritten together: dropping a coordinate of one makes indices of others
+// equal, never different. If one family is read in an index of another, only one of the two is
+// rewritten at a time.
 Drops find_drops(const Module& m) {
   Drops out;
   if (std::none_of(m.families.begin(), m.families.end(), may_repeat)) return out;
@@ -135,7 +136,7 @@ Drops find_drops(const Module& m) {
 }  // namespace
 
 void drop_diagonals(Module& m) {
-  // What reads a family on the diagonal may have to lose a coordinate first.
+  // A reader may have to lose a coordinate before its own reads are on the diagonal.
   for (Drops drops = find_drops(m); !drops.empty(); drops = find_drops(m)) drop(m, drops);
 }
 

@@ -1,8 +1,9 @@
-// Generated families that are read on a diagonal only lose the coordinate that repeats another.
+// Generated families that are only read on a diagonal lose the coordinate that repeats another.
 //
-// An index alone in a slot of an argument is a coordinate of it (decisions.md, 1), so
-// `softmax[s](if s <= t { q[t, s] } else { -1e9 })` is a call over `t'` and `s` at each `t`, of
-// which the statement takes `t' == t`. Without this it would be computed for all `t'`.
+// An index that stands alone in a slot of an argument is a coordinate of that argument
+// (decisions.md, 1). So `softmax[s](if s <= t { q[t, s] } else { -1e9 })` is, for each `t`, a
+// call over `t'` and `s` of which only `t' == t` is used. Without this pass it would be
+// computed for all `t'`.
 #pragma once
 
 #include "core/core.h"

@@ -26,7 +26,8 @@ struct Stop {
   Stopped where;
 };
 
-// A sum of floats, in f64 with what its roundings have lost: as good as exact, to be rounded once.
+// A sum of floats in f64 that also adds up its rounding errors: nearly exact, rounded
+// once at the end.
 class FloatSum {
  public:
   void add(double x) {
@@ -173,7 +174,7 @@ class Evaluator {
     }
   }
 
-  // Where the cell at `index` of coordinate k is stored along it.
+  // Where along coordinate k the cell at `index` is stored.
   static int64_t stored(const Ring* ring, size_t k, int64_t index) {
     return ring && ring->position == k ? index % ring->kept : index;
   }
@@ -227,8 +228,8 @@ class Evaluator {
     });
   }
 
-  // Visits the cells where the gate holds; `body` returns false to stop early. What the gate says
-  // about a binder alone bounds its loop, as in native code.
+  // Visits the cells where the gate holds; `body` returns false to stop early. Conditions on a
+  // binder alone bound its loop, as in native code.
   bool binders(const Reduce& r, size_t k, const std::function<bool()>& body) {
     if (k == r.over.size()) {
       ++out_.operations;
@@ -266,7 +267,7 @@ class Evaluator {
         [](const Request&) -> Scalar { EIN_UNREACHABLE("a request reached the evaluator"); },
         [&](const Call& n) { return call_node(n, x); },
         [](const Arg&) -> Scalar { EIN_UNREACHABLE("a parameter outside of its function"); });
-    // Binders may have moved slots above this node's level, never those at or below it.
+    // Binders may have changed slots above this node's level, never those at or below it.
     stamp_[e.v] = now;
     memo_[e.v] = v;
     return v;
@@ -342,7 +343,7 @@ class Evaluator {
   Scalar reduce_node(const Reduce& r, const Expr& x) {
     DType type = m_[r.body].type;
     if (r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin) return select_index(r, type);
-    // Products of short floats are taken in f32 and rounded once.
+    // Products of f16 and bf16 are taken in f32 and rounded once.
     bool half = type == DType::F16 || type == DType::BF16;
     bool sums = is_float(type) && r.op == ReduceOp::Sum;
     DType within = half ? DType::F32 : type;
@@ -367,9 +368,9 @@ class Evaluator {
     return acc;
   }
 
-  // First winner; NaN beats numbers; −1 when no cell is visited.
+  // Ties go to the first cell; NaN beats numbers; −1 when no cell is visited.
   Scalar select_index(const Reduce& r, DType type) {
-    int64_t best = -1;  // may be an index too: ranges may start below 0
+    int64_t best = -1;  // may also be a real index: ranges may start below 0
     bool first = true;
     Scalar value{.i = 0};
     binders(r, 0, [&] {
@@ -423,7 +424,7 @@ class Evaluator {
     slots_[slot] = value;
     versions_[slot + 1] = ++clock_;
   }
-  // Everything that mentions slot ≥ `from`, and closed nodes when `from` is 0, is computed anew.
+  // Invalidates every value that mentions a slot ≥ `from`, and closed ones when `from` is 0.
   void forget(uint32_t from) {
     for (uint32_t s = from; s <= kMaxSlots; ++s) versions_[s] = ++clock_;
   }
@@ -447,7 +448,7 @@ class Evaluator {
   std::unordered_map<FamilyId, std::map<uint32_t, int64_t>> fixed_;
 };
 
-// Conditions of indices and extents alone: they cannot fail, whenever they are looked at.
+// Conditions over indices and extents alone: they cannot fail, whenever they are evaluated.
 bool is_pure(const Module& m, ExprId e) {
   bool pure = true;
   for_each_node(m, e, [&](ExprId x) {
@@ -489,7 +490,7 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   Schedule order = schedule(m, wanted);
   EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
   std::vector<FamilyId> needed = families_of(order.steps);
-  // Identities are made now: the evaluator's tables are as large as the arena.
+  // All identities are made now: the evaluator's tables have the size of the arena.
   for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min}) {
     for (DType t : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::F16,
                     DType::BF16, DType::F32, DType::F64}) {

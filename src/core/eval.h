@@ -21,7 +21,8 @@ namespace ein::core {
 using Inputs = std::map<std::string, Tensor>;  // by input name
 
 struct EvalResult {
-  // Every family that was computed and is whole: of the others only the last steps were kept.
+  // The families that were computed and kept whole. Others keep only their last steps,
+  // and are left out.
   std::unordered_map<FamilyId, Tensor> values;
   std::vector<int64_t> params;                  // by ParamId
   uint64_t operations = 0;  // scalar value operations, plus one per reduction cell visited

@@ -23,7 +23,7 @@ class Calls {
     Span at;
   };
   // Throws a Fault: integer division by zero, an overflow that is checked, or more than
-  // kMaxRecursion calls inside each other.
+  // kMaxRecursion nested calls.
   Scalar call(FunctionId f, const std::vector<Scalar>& args);
 
  private:

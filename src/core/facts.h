@@ -1,6 +1,6 @@
-// What is known of every family, for people: the ranges of its clauses, along which of its
-// coordinates each operand is repeated, and, for a recurrence, its order and how many steps of it
-// are needed at once (`ein check --facts`). Nothing is decided here; the schedule and the proofs
+// What the compiler knows about each family, for people: the ranges of its clauses, along which of
+// its coordinates each operand is repeated, and, for a recurrence, its order and how many steps of
+// it are needed at once (`ein check --facts`). Nothing is decided here; the schedule and the proofs
 // are the ones the compiler uses.
 #pragma once
 

@@ -17,7 +17,7 @@ std::string coordinate(const Family& f, uint32_t position) {
   return name ? text(name) : std::to_string(position);
 }
 
-// A symbolic extent goes by its name, also where a coordinate has the same one.
+// A symbolic extent is written by its name, even where a coordinate has the same one.
 std::string extent_text(const Module& m, FamilyId family, ExprId extent) {
   const auto* ref = get_if<ParamRef>(m, extent);
   if (ref && m.params[ref->param].name) return text(m.params[ref->param].name);

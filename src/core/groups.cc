@@ -24,7 +24,7 @@ struct Read {
 using Graph = std::vector<Read>;
 using Edges = std::vector<std::pair<FamilyId, FamilyId>>;  // reader, read
 
-// The reads of one family inside its group, with what holds around each.
+// The reads of one family inside its group, each with the facts known there.
 void collect(Module& m, FamilyId id, const std::set<FamilyId>& members, Graph& out) {
   const Family family = m[id];
   auto wanted = [](const Node& n) {
@@ -50,7 +50,8 @@ void collect(Module& m, FamilyId id, const std::set<FamilyId>& members, Graph& o
 std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& families,
                                               const Edges& edges) {
   constexpr uint32_t kNew = ~0u;
-  // By a table of what is here, not of all families: a program may have very many groups.
+  // Numbers only the families given: with very many groups, a table of all families for
+  // each would be slow.
   std::unordered_map<FamilyId, uint32_t> number;
   number.reserve(families.size());
   for (uint32_t i = 0; i < families.size(); ++i) number[families[i]] = i;
@@ -124,7 +125,7 @@ class Scheduler {
     }
   }
 
-  // The steps for all families. What holds around a read is worked out only inside groups.
+  // The steps for all families. The facts around a read are worked out only inside groups.
   bool order(const std::vector<FamilyId>& families, const Edges& edges, std::vector<Step>& out) {
     return order(families, edges, out, [&](const std::set<FamilyId>& members) {
       tries_ = kTries;
@@ -145,7 +146,7 @@ class Scheduler {
     bool downward;
   };
 
-  // The reads that each family takes part in, in order.
+  // For each family, the reads in which it is the reader or the one read, in order.
   static Touching reads_of(const Graph& reads) {
     Touching out;
     for (const Read& r : reads) {
@@ -155,7 +156,7 @@ class Scheduler {
     return out;
   }
 
-  // How these families are to run, if some of them are in a lockstep that is not running yet.
+  // How these families have to run, if some of them are in a lockstep that is not running yet.
   const Lock* locked(const std::vector<FamilyId>& families) {
     for (FamilyId f : families) {
       auto it = locked_.find(f);
@@ -182,7 +183,7 @@ class Scheduler {
     return true;
   }
 
-  // The same for a group of which some coordinates (`fixed_`) already run in sequence.
+  // The same for a group some of whose coordinates (`fixed_`) already run in sequence.
   bool order_within(const std::vector<FamilyId>& families, const Graph& reads,
                     std::vector<Step>& out) {
     Edges edges;
@@ -211,7 +212,7 @@ class Scheduler {
                       [&] { return try_positions(component, inner, downward, positions, out); });
       };
       if (from_carried_reads(component, inner, downward, extend)) return true;
-      // Families that only wish to run in step may have no read that is carried.
+      // Families that run in step only because of a Lockstep may have no carried read.
       if (lock && extend({})) return true;
     }
     if (!cycle) {
@@ -221,8 +222,8 @@ class Scheduler {
     return false;
   }
 
-  // Tries `extend` from the two coordinates of every read that is carried along them, outer
-  // coordinates of the reader first. Some read must be carried, or there is no progress; starting
+  // Starts `extend` from the two coordinates of every read that is carried along them, outer
+  // coordinates of the reader first. Some read must be carried, or there is no progress. Starting
   // anywhere else, families with several coordinates that no read moves along would be tried in
   // exponentially many ways.
   template <class Extend>
@@ -262,7 +263,7 @@ class Scheduler {
     for (const Read& r : inner) {
       if (!carried(r, positions, downward, 1)) rest.push_back(r);
     }
-    // Without a read that is carried there is no progress, but for the wish to run in step.
+    // Without a carried read there is no progress, unless the families are in lockstep.
     if (rest.size() == inner.size() && !locked(component)) return false;
     Sequence s;
     s.downward = downward;
@@ -279,9 +280,9 @@ class Scheduler {
     return ok;
   }
 
-  // Members, `first` ahead, in an order in which each shares a read with an earlier one where there
-  // is any (families in lockstep may share none), so that a wrong choice of coordinate is noticed
-  // at once.
+  // The members, `first` ahead, ordered so that each shares a read with an earlier one where
+  // possible (families in lockstep may share none). A wrong choice of coordinate is then
+  // noticed at once.
   static std::vector<FamilyId> connect(const std::vector<FamilyId>& component,
                                        const Touching& touching,
                                        const std::vector<FamilyId>& first) {
@@ -310,8 +311,8 @@ class Scheduler {
     return const_int(m_, m_[f].coords[p].extent) == 1;
   }
 
-  // The coordinates of a family, those with one address last: no read goes back along them, so that
-  // everything is legal there and nothing is gained.
+  // The coordinates of a family, those with one address last: no read goes back along such a one,
+  // so everything is legal there and nothing is gained.
   std::vector<uint32_t> candidates(FamilyId f) const {
     std::vector<uint32_t> out;
     for (bool single : {false, true}) {
@@ -327,9 +328,9 @@ class Scheduler {
     return !fixed_[f].contains(p) && (!lock || lock->position == p);
   }
 
-  // Extends `positions` to `order[i]` and all that follow it. Coordinates that move by constants
-  // come first: `t` reads `i` in order too where `t` is 1 and `i` below 2, and such accidents are
-  // many.
+  // Extends `positions` to `order[i]` and all that follow it. Coordinates along which reads move by
+  // constants come first: `t` also reads `i` in order where `t` is 1 and `i` is below 2, and such
+  // accidents are common.
   bool assign(const std::vector<FamilyId>& order, size_t i, const Touching& touching, bool downward,
               Positions& positions, const std::function<bool()>& done) {
     if (i == order.size()) return --tries_ >= 0 && done();
@@ -378,9 +379,9 @@ class Scheduler {
   Module& m_;
   std::map<FamilyId, std::set<uint32_t>> fixed_;
   std::map<FamilyId, Lock> locked_;
-  // Ways to run a group that are still looked at. Where a legal one exists it is among the first,
-  // because wrong coordinates are noticed early; where coordinates have one address each, nothing
-  // is ever noticed, and there are exponentially many ways to fail.
+  // How many more ways to run a group are tried. A legal one is among the first, because wrong
+  // coordinates are noticed early. Where coordinates have one address each nothing is ever noticed,
+  // and there are exponentially many ways to fail.
   static constexpr int kTries = 256;
   int tries_ = kTries;
   // Coordinates of families that are still tried on the way there, for each member of the group: a
@@ -446,7 +447,8 @@ Schedule schedule(Module& m, const std::vector<FamilyId>& wanted) {
       }
     }
   }
-  for (const Lockstep& lock : m.locksteps) {  // a circle of those that are computed at all
+  // A circle of edges keeps the members that are computed at all in one group.
+  for (const Lockstep& lock : m.locksteps) {
     std::vector<FamilyId> members;
     for (const auto& member : lock.members) {
       if (seen[member.family.v]) members.push_back(member.family);

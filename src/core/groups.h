@@ -33,7 +33,7 @@ struct Sequence {
 
 using Step = std::variant<Compute, Sequence>;
 
-// Two reads that no loop order satisfies, for the error message.
+// Reads that no loop order satisfies, for the error message.
 struct Cycle {
   std::vector<FamilyId> families;
   std::vector<ExprId> reads;  // Access nodes on the cycle

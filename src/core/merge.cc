@@ -8,7 +8,7 @@
 namespace ein::core {
 namespace {
 
-// What a family means, by ids; its name and the names of its coordinates say nothing.
+// What a family means, as ids; its name and those of its coordinates do not count.
 std::vector<uint32_t> meaning(const Module& m, FamilyId id) {
   const Family& f = m[id];
   std::vector<uint32_t> out{static_cast<uint32_t>(f.dtype), f.rank()};

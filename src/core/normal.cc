@@ -22,9 +22,9 @@ std::vector<Symbol> coordinate_names(const Family& family) {
 
 namespace {
 
-// An index whose range is data may be anything; but where it stands alone in a slot of a value, it
-// is one of that value's addresses, or reading there fails. What is read under a condition says
-// nothing: it may not be read at all.
+// The extent of a value that `e` reads at exactly this slot. An index whose range is data may be
+// anything, but where it is a subscript by itself it is an address of that value, or the read
+// fails. Reads under a condition do not count: they may not happen.
 ExprId bound_by_reads(const Module& m, ExprId e, uint32_t slot) {
   ExprId out;
   const std::function<void(ExprId)> visit = [&](ExprId x) {
@@ -46,8 +46,8 @@ ExprId bound_by_reads(const Module& m, ExprId e, uint32_t slot) {
   return out;
 }
 
-// What has to be added to a coordinate that starts at 0 to give the slot: below 0 there are no
-// cells. Invalid when no closed bound is known.
+// The offset of a slot: its value is a coordinate that starts at 0, plus this. Invalid when no
+// closed lower bound is known.
 ExprId start_of(Module& m, const Range& range, const Facts& facts) {
   if (proves_nonnegative(m, affine_form(m, range.lo), facts)) return int_lit(m, 0);
   return closed_lower(m, range.lo, facts);
@@ -63,9 +63,9 @@ bool is_total(Module& m, ExprId e, ExprId gate, const std::vector<Range>& ranges
   return total(m, e, facts, Overflow::Wraps);
 }
 
-// The reduction, whole body of a clause, under one more condition. Where that fails, ranges are not
-// to be looked at either. Routes become conditions again where it is about a coordinate that they
-// lead to: one pass knows that only once it has the address.
+// The reduction, whole body of a clause, under one more condition. Where that fails, the ranges
+// must not be evaluated either. Routes become gates again where the condition mentions the
+// coordinate they lead to: one pass knows that coordinate only once it has the address.
 Reduce under_condition(Module& m, Reduce r, ExprId cond) {
   const std::vector<ExprId> same(r.first);
   // Binders inside the condition are numbered from the slots in scope.
@@ -103,7 +103,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
     if (!closed_upper(m, r.hi, facts) || !start_of(m, r, facts)) {
       ExprId extent = bound_by_reads(m, e, static_cast<uint32_t>(n));
       if (!extent) return {};
-      // Computed for all addresses, if it can be: who asks for which of them does not matter then.
+      // Computed for all addresses if that cannot fail: then it does not matter which are read.
       std::vector<Range> ranges = facts.slots;
       ranges[static_cast<size_t>(n)] = {int_lit(m, 0), extent};
       if (is_total(m, e, gate, ranges)) r = {int_lit(m, 0), extent};
@@ -154,7 +154,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
       gates.push_back(apply(m, Op::Ge, {slot(m, k), lo}));
     } else if (const_int(m, lo) != 0) {
       std::vector<Range> below = box;
-      // The range may be empty: what is below it ends with the coordinate all the same.
+      // The range may be empty, so the zero clause ends no later than the coordinate.
       ExprId hi = box[k].hi;
       below[k].hi = proves_le(m, lo, hi, {}) ? lo : apply(m, Op::Min, {lo, hi});
       f.clauses.push_back({below, zero, span});
@@ -167,7 +167,7 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   bool routed = false;
   if (ExprId all = all_of(m, gates)) {
     // A reduction stays the whole body of its clause: the condition becomes its gate. Cells where
-    // it fails are never read, so that they hold the identity instead of 0 does not matter.
+    // it fails hold the identity instead of 0, but they are never read.
     if (const auto* r = get_if<Reduce>(m, body)) {
       routed = !r->routes.empty();
       body = reduce(m, under_condition(m, Reduce(*r), all), m[e].span);
@@ -200,8 +200,8 @@ struct Routed {
   Facts facts;
 };
 
-// One that can be moved out: its condition is one and the same wherever it stands, and does not
-// mention the coordinates that are routed, so that one pass can still find the cells.
+// One that can be moved out: its condition is the same everywhere it stands, and does not mention
+// the routed coordinates, so that one pass can still find the cells.
 std::optional<Routed> movable(Module& m, const Clause& clause) {
   auto wanted = [](const Node& n) {
     const auto* r = std::get_if<Reduce>(&n);
@@ -225,8 +225,8 @@ std::optional<Routed> movable(Module& m, const Clause& clause) {
   return std::nullopt;
 }
 
-// The ends of a clause's ranges that reduce, innermost first, by what they become. One that stands
-// under conditions that differ from place to place stays (invalid).
+// The ends of a clause's ranges that contain a reduction, innermost first, by what replaces them.
+// Invalid: the end stays, because its conditions differ from place to place.
 std::map<ExprId, ExprId> named_ends(Module& m, const Family& family, const Clause& clause) {
   std::map<ExprId, ExprId> out, conds;
   auto is_sum = [](const Node& n) { return std::holds_alternative<Reduce>(n); };

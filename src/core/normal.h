@@ -12,18 +12,18 @@ namespace ein::core {
 
 // Defines a generated family whose coordinates are the free slots of `e` (in slot order) and whose
 // cells are `e`, for the slot values that `facts.slots` allows and where `gate` (may be invalid)
-// holds; other cells are 0. `names` gives a name per slot. Returns the access that stands for `e`
-// where it stood; invalid when some slot's range has no closed bound and the slot is no index of
-// what `e` reads either (then all of those addresses are computed).
+// holds; other cells are 0. `names` gives a name per slot. Returns the access that replaces `e`. A
+// slot whose range has no closed bound gets all addresses of a value that `e` reads at that slot;
+// if there is no such value, the result is invalid.
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
              const std::vector<Symbol>& names, Span span);
 
 // The name of each slot at an expression: coordinates of the family, then binders on the way.
 std::vector<Symbol> coordinate_names(const Family& family);
 
-// A reduction in an end of a range, `sum[k in 0..sum[j](n[j])](x[k])`, gets a family of its own: its
-// binders are numbered from those before the range, other binders of the sum than the body's, and
-// whoever adds or drops a binder would have to know.
+// A reduction in an end of a range, `sum[k in 0..sum[j](n[j])](x[k])`, gets a family of its own.
+// Its binders are numbered differently from those of the sum's body, and every pass that adds or
+// drops a binder would have to know.
 void isolate_range_ends(Module& m);
 
 // A routed Reduce runs as one pass only where it is the whole body of a clause: every other one

@@ -37,7 +37,7 @@ struct Text {
   Strength strength;
 };
 
-// By value: a sum of thousands of terms is one text that grows, not a copy for each of them.
+// By value: a sum of thousands of terms then grows one string instead of copying it for each term.
 std::string at_least(Text t, Strength s) {
   return t.strength >= s ? std::move(t.s) : "(" + std::move(t.s) + ")";
 }
@@ -102,7 +102,7 @@ class Printer {
     if (const auto* a = get_if<Apply>(m_, body);
         a && a->op == Op::Select && is_zero(m_, a->args[2])) {
       Text value = expr(a->args[1]);
-      hidden_ = bound_;  // a name that a reduction binds would draw the gate into it
+      hidden_ = bound_;  // an extent named like a binder would pull the gate into the reduction
       return at_least(value, kOr) + " where " + conditions(a->args[0]);
     }
     return expr(body).s;
@@ -154,7 +154,7 @@ class Printer {
   }
 
  private:
-  // A symbolic extent by its name, unless an index of that name is in scope.
+  // A symbolic extent is written by its name, unless an index of that name is in scope.
   std::string extent(ParamId id) {
     const Param& p = m_.params[id];
     bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
@@ -180,7 +180,7 @@ class Printer {
         a && a->op == Op::Cast && is_int(m_[a->args[0]].type)) {
       return expr(a->args[0]).s;
     }
-    // Alone in a slot the name of an extent would be an index.
+    // Alone in a slot the name of an extent would be read as an index.
     if (const auto* p = get_if<ParamRef>(m_, e); p && m_.params[p->param].axis != Param::kItself)
       return asked_extent(m_.params[p->param]);
     return expr(e).s;
@@ -260,8 +260,8 @@ class Printer {
     }
   }
 
-  // Written from the front: thousands of selections stand in each other's last arms, and each would
-  // copy the text of all after it.
+  // Written front to back: thousands of selections may nest in each other's last arms, and each
+  // would copy the text of all those inside it.
   std::string selection(const Apply& first) {
     std::string out;
     const Apply* n = &first;
@@ -325,7 +325,7 @@ class Printer {
     for (const Route& r : n.routes) {
       gates.push_back(at_least(route_value(r.to), kSum) + " == " + names_[r.slot]);
     }
-    // Source has to mention what it sums over: a condition that always holds does.
+    // Source has to mention every index it sums over; a condition that always holds does.
     uint64_t mentioned = m_[n.body].free | (n.gate ? m_[n.gate].free : 0);
     for (const Route& r : n.routes) mentioned |= m_[r.to].free | uint64_t{1} << r.slot;
     for (size_t k = 0; k < n.over.size() && !brief_; ++k) {
@@ -385,7 +385,8 @@ std::string input_text(const Module& m, const Family& f) {
   return fmt::format("let {}: [{}; {}];\n", text(f.name), name_of(f.dtype), fmt::join(dims, ", "));
 }
 
-// Families of a recurrence in which every clause reads the recurrence: only a type can ground them.
+// Families of a recurrence in which every clause reads the recurrence: only an annotation
+// fixes their type.
 std::set<FamilyId> ungrounded(Module& m) {
   std::set<FamilyId> out;
   std::function<void(const Sequence&)> visit = [&](const Sequence& q) {
@@ -409,7 +410,7 @@ std::set<FamilyId> ungrounded(Module& m) {
   return out;
 }
 
-// The type must be said where nothing in the value fixes it.
+// The type must be written where nothing in the value fixes it.
 std::string annotation(const Module& m, const Family& f, ExprId body, bool grounded) {
   if (!grounded) return fmt::format(": {}", name_of(f.dtype));
   if (!flexible(m, body)) return "";
@@ -417,7 +418,7 @@ std::string annotation(const Module& m, const Family& f, ExprId body, bool groun
   return by_default ? "" : fmt::format(": {}", name_of(f.dtype));
 }
 
-// The clause covers one address of coordinate k and does not ask which.
+// The clause covers one address of coordinate k and its body does not use that index.
 bool is_point(const Module& m, const Clause& c, size_t k) {
   auto lo = const_int(m, c.box[k].lo), hi = const_int(m, c.box[k].hi);
   return lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k));
@@ -429,7 +430,7 @@ std::string clause_text(Module& m, const Family& f, const Clause& c, bool ground
   Printer outside(m, Family{});
   for (size_t k = 0; k < c.box.size(); ++k) {
     bool point = is_point(m, c, k) && f.clauses.size() > 1;
-    // Some clause has to say the coordinate's name.
+    // Some clause has to name the coordinate.
     if (point && &c == &f.clauses.front() && f.coords[k].name) {
       point = !std::all_of(f.clauses.begin(), f.clauses.end(),
                            [&](const Clause& o) { return is_point(m, o, k); });
@@ -543,7 +544,7 @@ bool shows(const Module& m, const Effect& e, const std::set<FamilyId>& values) {
 std::set<FunctionId> called_functions(const Module& m, const std::vector<FamilyId>& families) {
   std::set<FunctionId> out;
   std::function<void(ExprId)> visit = [&](ExprId body) {
-    if (!body) return;  // an error in it
+    if (!body) return;  // it had an error
     for_each_node(m, body, [&](ExprId e) {
       const auto* call = get_if<Call>(m, e);
       if (call && out.insert(call->function).second) visit(m.functions[call->function].body);

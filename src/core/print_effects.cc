@@ -30,7 +30,7 @@ std::string save_text(const Module& m, const Effect& e) {
   return fmt::format("save({});\n", fmt::join(args, ", "));
 }
 
-// The index of one coordinate of a `join`: named like it, where no index around has that name.
+// The index for one coordinate of a `join`: named like it, unless an index around has that name.
 std::string index_name(const Coord& c, const std::vector<std::string>& taken) {
   std::string name = text(c.name);
   for (size_t n = taken.size();

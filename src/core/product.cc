@@ -11,7 +11,8 @@ void flatten(const Module& m, ExprId e, bool inverse, Product& out) {
     out.negative = !out.negative;
     return flatten(m, a->args[0], inverse, out);
   }
-  if (a && a->op == Op::Tangent) {  // of a product: some factor of it, marked itself, or a number
+  // The mark of a product stands for one of its factors, which is marked itself or is a number.
+  if (a && a->op == Op::Tangent) {
     const auto* inner = get_if<Apply>(m, a->args[0]);
     if (inner && (inner->op == Op::Mul || inner->op == Op::Div || inner->op == Op::Neg))
       return flatten(m, a->args[0], inverse, out);

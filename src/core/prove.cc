@@ -40,7 +40,7 @@ AffineForm plus(const AffineForm& a, const AffineForm& b, int64_t scale = 1) {
 
 AffineForm scaled(const AffineForm& a, int64_t by) { return plus({}, a, by); }
 
-// form with `coef·atom` taken out and `coef·value` put in.
+// `form` with `value` in place of `atom`.
 AffineForm replaced(const AffineForm& form, ExprId atom, const AffineForm& value) {
   int64_t c = coefficient(form, atom);
   AffineForm out = form;
@@ -132,7 +132,7 @@ class Prover {
         bool need_both = (a->op == Op::Min) == (t.coef > 0);
         if (need_both) return nonnegative(x, effort - 1) && nonnegative(y, effort - 1);
         if (nonnegative(x, effort - 1) || nonnegative(y, effort - 1)) return true;
-        continue;  // another one may cancel against this
+        continue;  // another min or max may cancel against this one
       }
       if (a->op != Op::Div && a->op != Op::Mod) continue;
       auto by = const_int(m_, a->args[1]);
@@ -172,8 +172,8 @@ class Prover {
   const Facts& facts_;
 };
 
-// An integer as the index that can be made of it. (The arena only grows: a module that must not
-// change may look there for what it does not have yet.)
+// An integer as the index form it converts to. (The arena only grows, so a `const` module may still
+// get a node there that it does not have yet.)
 AffineForm index_form(const Module& m, ExprId e) {
   if (m[e].type == DType::I64) return affine_form(m, e);
   if (const auto* lit = get_if<IntLit>(m, e)) return {{}, lit->value};
@@ -181,7 +181,7 @@ AffineForm index_form(const Module& m, ExprId e) {
   return {{{cast, 1}}, 0};
 }
 
-// cond as "form ≥ 0" (Eq as two of them); nothing for other conditions.
+// `cond` as forms that are ≥ 0 (two for Eq); none for other conditions.
 std::vector<AffineForm> as_nonnegative(const Module& m, ExprId cond) {
   const auto* a = get_if<Apply>(m, cond);
   if (!a || a->args.size() != 2 || !is_int(m[a->args[0]].type)) return {};
@@ -340,7 +340,7 @@ bool proves_unreachable(Module& m, const Facts& facts) {
 }
 
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
-  // An index that runs over the coordinate it stands on, which is what most of them do.
+  // The common case: an index that runs over the coordinate it stands on.
   if (uint32_t n = slot_of(m, e); n < facts.slots.size() && facts.slots[n].hi == extent) {
     if (auto lo = const_int(m, facts.slots[n].lo); lo && *lo >= 0) return true;
   }
@@ -349,7 +349,7 @@ bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts) {
 
 namespace {
 
-// An end of e's values over the slots in scope: the upper one, or the lower one.
+// The upper (or lower) end of e's values over the slots in scope.
 ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
   if (m[e].level() < 0) return reads_values(m, e) ? ExprId{} : e;
   if (const auto* s = get_if<Slot>(m, e)) {
@@ -422,8 +422,8 @@ class Walk {
   }
 
  private:
-  // Whether this is the first visit. Most clauses are small: a table for each would be the larger
-  // part of walking it.
+  // Whether this is the first visit. Most clauses are small, and a table for each would cost
+  // more than the walk.
   bool first_time(ExprId e, int context) {
     std::pair<ExprId, int> key{e, context};
     if (!many_.empty()) return many_.insert(key).second;
@@ -445,8 +445,9 @@ class Walk {
   }
 
   int holding(int parent, ExprId cond) {
-    // Selections nested in each other's shared arms have exponentially many contexts; knowing less
-    // is always sound, as long as it is known that there is more.
+    // Selections nested in each other's shared arms have exponentially many contexts.
+    // Past the limit nothing more is learned, except that some condition holds: knowing
+    // less is always sound.
     if (contexts_.size() >= kMaxContexts)
       return under(parent, {}, [](Facts& facts) { facts.guarded = true; });
     return under(parent, cond, [&](Facts& facts) { assume(m_, cond, facts); });

@@ -13,8 +13,8 @@
 
 namespace ein::core {
 
-// What the constraints of a module say, found by what it is about: there may be thousands of them,
-// and a proof needs few.
+// What the constraints of a module imply, indexed by atom: there may be thousands of them, and a
+// proof needs few.
 struct EntryFacts {
   size_t constraints = 0;  // how many of them are in here
   std::vector<AffineForm> nonnegative;
@@ -31,16 +31,16 @@ struct Facts {
   std::vector<Range> slots;                 // invalid lo/hi: unknown
   std::vector<AffineForm> nonnegative;      // each form ≥ 0
   std::vector<AffineForm> nonzero;          // each form ≠ 0
-  std::vector<ExprId> holds;                // conditions of any kind that hold, as they are written
-  bool guarded = false;  // beyond `entry` some condition holds here that may not be affine at all
+  std::vector<ExprId> holds;                // conditions of any kind that hold, as written
+  bool guarded = false;  // some condition beyond `entry` holds here, affine or not
 };
 
 // Facts at the top of a clause: its box.
 Facts clause_facts(const Module& m, const Clause& clause);
 // Adds the binders of a Reduce (not its gate).
 void enter(const Module& m, const Reduce& r, Facts& facts);
-// Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing). Of
-// very many conditions around one place the outermost are remembered: knowing less is sound.
+// Adds what a condition implies (affine comparisons of i64, conjunctions; others add nothing).
+// Where very many conditions nest, only the outermost are remembered: knowing less is sound.
 bool knows_enough(const Facts& facts);  // nothing more would be remembered
 void assume(const Module& m, ExprId cond, Facts& facts);
 
@@ -54,8 +54,8 @@ bool proves_unreachable(Module& m, const Facts& facts);
 // 0 ≤ e < extent
 bool proves_in_bounds(Module& m, ExprId e, ExprId extent, const Facts& facts);
 
-// Whether ranges that do not depend on each other have cells, as a condition; invalid: they are
-// proven to.
+// The condition under which ranges that do not depend on each other all have cells; invalid
+// when that is proven.
 ExprId has_cells(Module& m, const std::vector<Range>& over, const Facts& facts);
 
 // The least closed expression (no slots, no values) known to be ≥ e for every value of the slots in

@@ -79,8 +79,7 @@ ExprId map_all(Module& m, ExprId e, const Map& f, const std::function<Reduce(Red
       [&](const Arg&) { return e; });
 }
 
-// A set of nodes. Most expressions are small, and a table for each of them would be the larger part
-// of walking it.
+// A set of nodes. Most expressions are small, and a table for each would cost more than the walk.
 class Seen {
  public:
   bool add(ExprId e) {
@@ -189,8 +188,8 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
       ExprId target =
           route.slot < with.size() && with[route.slot] ? with[route.slot] : slot(m, route.slot);
       uint32_t s = slot_of(m, target);
-      // The coordinate is no longer free, or another one has become the same: then what mentions it
-      // may mean that one, and an ordinary gate says so.
+      // The coordinate is no longer a slot, or another one has become the same slot, and what
+      // mentions it may mean either. An ordinary gate says the same.
       if (s == ~0u || becomes(s) > 1) {
         r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, target}));
       } else {

@@ -19,7 +19,7 @@ union Scalar {
 // type of the arguments; for Cast, `to` is the type of the result. Empty: integer division by zero.
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b);
 
-// Whether the exact result of an operation on integers is no value of their type.
+// Whether the exact result of an integer operation does not fit its type.
 bool overflows(Op op, DType type, int64_t a, int64_t b);
 // "2147483647 + 1 does not fit in i32", for messages.
 std::string overflow_text(Op op, DType type, int64_t a, int64_t b);

@@ -33,8 +33,8 @@ uint64_t binders_of(const Reduce& r) {
   return out;
 }
 
-// sum[k](v where g, h) with g free of k: if g { sum[k](v where h) } else { 0 }. Only conditions in
-// front are lifted: each may rely on those before it.
+// sum[k](v where g, h) with g free of k: if g { sum[k](v where h) } else { 0 }. Only leading
+// conditions are lifted: each may rely on those before it.
 ExprId lift_gate(Module& m, ExprId e) {
   const auto* in = get_if<Reduce>(m, e);
   if (!in || in->op != ReduceOp::Sum || !in->gate || !is_float(m[e].type)) return e;
@@ -49,7 +49,7 @@ ExprId lift_gate(Module& m, ExprId e) {
   return gated(m, all_of(m, outside), reduce(m, r, m[e].span));
 }
 
-// A factor that leaves 0 as it is, whatever it reads.
+// 0 times this factor (or divided by it) is certainly 0.
 bool keeps_zero(Module& m, ExprId e, bool divides, const Facts& facts) {
   if (const auto* lit = get_if<FloatLit>(m, e))
     return std::isfinite(lit->value) && !(divides && lit->value == 0);
@@ -92,7 +92,7 @@ ExprId count_unused(Module& m, ExprId e, bool tangent, const Facts& facts) {
     if (r.routes.empty()) {
       ExprId sum = reduce(m, r, m[e].span);
       ExprId out = mul(m, tangent ? mark_tangent(m, sum) : sum, times);
-      // No cells at all are 0, even where each of them would be infinite.
+      // The sum of no cells is 0, even where each of them would be infinite.
       return keeps_zero(m, sum, false, facts) ? out : gated(m, has_cells(m, {counted}, facts), out);
     }
     r.body = mul(m, r.body, times);  // a routed sum stays the whole body of its clause
@@ -115,7 +115,7 @@ ExprId pull_factors(Module& m, ExprId e, const Facts& facts) {
   };
   for (ExprId x : p.num) (stays(x, false) ? inner : outer).num.push_back(x);
   for (ExprId x : p.den) (stays(x, true) ? inner : outer).den.push_back(x);
-  if (inner.num.empty() && !outer.num.empty()) {  // something has to stay above the divisors
+  if (inner.num.empty() && !outer.num.empty()) {  // a numerator has to stay above the divisors
     inner.num.push_back(outer.num.front());
     outer.num.erase(outer.num.begin());
   }
@@ -130,7 +130,7 @@ ExprId pull_factors(Module& m, ExprId e, const Facts& facts) {
   return p.negative ? neg(m, v) : v;
 }
 
-// One family's clauses, node by node with whether the node is a tangent where it stands.
+// Simplifies clauses node by node, knowing whether each node is a tangent where it stands.
 class Simplifier {
  public:
   Simplifier(Module& m, const Facts& facts) : m_(m), facts_(facts) {}
@@ -170,7 +170,7 @@ class Simplifier {
     return map_children(m_, e, [&](ExprId child) { return visit(child, false); });
   }
 
-  // Operand k of a tangent is one.
+  // Whether operand k of a tangent is a tangent.
   bool passes(const Apply& a, size_t k) const {
     switch (a.op) {
       case Op::Add:
@@ -182,7 +182,8 @@ class Simplifier {
     }
   }
 
-  // A gated tangent among the operands of a product: as `e` where that stands.
+  // Whether an operand of a product is a gated tangent: a marked one, or one that stands
+  // where tangents do.
   bool gated_tangent(ExprId e, bool tangent, Gated& out) {
     ExprId inside = unmarked(m_, e);
     return (tangent || inside != e) && as_gated(m_, inside, out);

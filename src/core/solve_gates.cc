@@ -18,7 +18,7 @@ namespace {
 struct Work {
   Reduce r;
   std::vector<ExprId> gates;  // conjuncts of r.gate
-  size_t guards = 0;          // so many in front are ranges of eliminated binders
+  size_t guards = 0;          // how many in front are ranges of eliminated binders
 };
 
 void drop_gate(Work& w, size_t gate) {
@@ -26,10 +26,11 @@ void drop_gate(Work& w, size_t gate) {
   if (gate < w.guards) --w.guards;
 }
 
-// The range of binder p, about to be replaced by `by` because of the equality that stood at `gate`,
-// becomes gates: in front of the user's, which may rely on it, and of the guards that mention p;
-// behind the guards of binders eliminated before, which `by` may rely on. When `by` may fail
-// it may also rely on the conditions before the equality, so those that do not mention p go first.
+// Turns the range of binder p into gates, before p is replaced by `by` because of the equality that
+// stood at `gate`. They go before the user's conditions, which may rely on them, and before the
+// guards that mention p, but after the guards of binders eliminated earlier, which `by` may rely
+// on. If `by` may fail it may also rely on the conditions before the equality, so those that do not
+// mention p go first.
 void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<ExprId> conditions) {
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
   auto stays = [&](ExprId x) { return !mentions_slot(m, x, self); };
@@ -47,7 +48,7 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
     auto before = w.gates.begin() + static_cast<ptrdiff_t>(gate);
     auto at = std::stable_partition(w.gates.begin(), before, stays);
     w.gates.insert(at, conditions.begin(), conditions.end());
-    w.guards = kept;  // what follows the user's conditions is no guard
+    w.guards = kept;  // what comes after the user's conditions is not a guard
     return;
   }
   auto at = std::find_if_not(w.gates.begin(), guards_end, stays);
@@ -55,10 +56,10 @@ void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<Exp
   w.guards += conditions.size();
 }
 
-// An end of binder k's range, which a binder that was in its own range was put into: where the
-// guards of that fail, the end is not to be looked at. Those that mention later binders say nothing
-// here, nor do those that reduce (their binders are numbered for the body), and what follows them
-// may rely on them.
+// An end of binder k's range into which the value of an eliminated binder was put. It must not be
+// evaluated where the guards of that binder fail, so it is selected under them. Guards that mention
+// later binders cannot be used here, nor those with reductions (their binders are numbered for the
+// body), nor guards after such a one, which may rely on it.
 ExprId guarded_end(Module& m, const Work& w, size_t k, ExprId end, const Facts& facts) {
   Facts here = facts;
   here.slots.resize(w.r.first);
@@ -145,9 +146,9 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
   return true;
 }
 
-// s·x + rest == 0 with |s| > 1. Let e = −rest (sign of s): s·x == e. With a partner q whose
-// coefficient in e is ±1, x ranges freely over q's residue class: q := ±(s·q' + e0 % s …). Here e0
-// is e without q, and the partner is re-indexed so that every visited cell satisfies the equality.
+// s·x + rest == 0 with |s| > 1. Let e be ∓rest, so that s·x == e. If e = e0 − q for another binder
+// q, then q runs over one residue class of s: it becomes s·q' + e0 % s, so that every visited cell
+// satisfies the equality.
 bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
                        const Facts& facts) {
   ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
@@ -220,8 +221,8 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   return true;
 }
 
-// The equality `gate` of i64 values as a form that is zero where it holds. What has reductions in
-// it stays where it is: put elsewhere, their binders would be numbered for another depth.
+// The equality `gate` of i64 values as a form that is zero where it holds. Equalities with
+// reductions are not moved: at another depth their binders would need other numbers.
 std::optional<AffineForm> equality(Module& m, ExprId gate) {
   const auto* a = get_if<Apply>(m, gate);
   if (!a || a->op != Op::Eq || m[a->args[0]].type != DType::I64) return std::nullopt;
@@ -243,7 +244,7 @@ int64_t slot_coefficient(const Module& m, const AffineForm& form, uint32_t n) {
   return 0;
 }
 
-// Whether an equality can be a route: to the coordinate r it determines, from binders.
+// Whether an equality over binders can be a route to coordinate r.
 bool is_route(const Module& m, const Work& w, const AffineForm& form, uint32_t r) {
   if (w.r.op != ReduceOp::Sum || std::abs(slot_coefficient(m, form, r)) != 1 || !plain(m, form, r))
     return false;
@@ -258,10 +259,11 @@ bool is_route(const Module& m, const Work& w, const AffineForm& form, uint32_t r
   return bound && !taken && std::none_of(w.r.over.begin(), w.r.over.end(), mentions);
 }
 
-// The range of binder p is data that depends on other binders: sum[i, k in row[i]..row[i + 1]]. The
-// data says which few k belong to an i; asking every i whether a k belongs to it is another order
-// of work. So where an equality leads such a binder to a coordinate, it becomes a route.
-// That is so where those binders stay: one that an equality gives its value is none of the sum.
+// Whether the range of binder p is data that depends on other binders, as in
+// `sum[i, k in row[i]..row[i + 1]]`. The data says which few k belong to an i; asking every i
+// whether a k belongs to it is another order of work. So where an equality leads such a
+// binder to a coordinate, it becomes a route. Binders that an equality determines do not
+// count: they leave the sum.
 bool range_is_data(Module& m, const Work& w, size_t p) {
   uint64_t given = 0;  // binders
   for (ExprId gate : w.gates) {
@@ -280,7 +282,7 @@ bool range_is_data(Module& m, const Work& w, size_t p) {
 }
 
 bool eliminate(Module& m, Work& w, uint32_t rank, const Facts& facts) {
-  // They name the binder, so it has to stay.
+  // Their result is the binder, so it has to stay.
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
@@ -304,7 +306,8 @@ bool eliminate(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   return false;
 }
 
-// e == r for a coordinate r of the family, e over binders: a route. Afterwards r is e inside.
+// e == r, for a coordinate r of the family and e over binders, becomes a route.
+// Inside, r becomes e.
 bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
@@ -314,8 +317,8 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
       ExprId self = slot(m, r);
       ExprId to = scaled(m, without(*form, self), -coefficient(*form, self));
       drop_gate(w, g);
-      // What mentions r will mention `to`, in reach of r's range only once that is checked. `to` in
-      // turn may rely on what stood before the equality and does not mention r.
+      // What mentions r will mention `to`, which is within r's range only once that is checked.
+      // `to` in turn may rely on conditions before the equality that do not mention r.
       auto uses = [&](ExprId x) { return mentions_slot(m, x, r); };
       bool any = uses(w.r.body) || std::any_of(w.gates.begin(), w.gates.end(), uses);
       auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
@@ -323,7 +326,7 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
           std::count_if(w.gates.begin(), guards_end, [&](ExprId x) { return !uses(x); }));
       auto before = w.gates.begin() + static_cast<ptrdiff_t>(std::max(g, w.guards));
       auto at = std::stable_partition(w.gates.begin(), before, [&](ExprId x) { return !uses(x); });
-      if (g > w.guards) {  // conditions of the user stand before: what follows them is no guard
+      if (g > w.guards) {  // what comes after the user's conditions is not a guard
         w.guards = kept;
       } else if (any) {
         w.guards += 2;
@@ -334,7 +337,7 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
         w.gates.insert(at, range.begin(), range.end());
       }
       auto inside = [&](ExprId e) { return e ? substitute_slot(m, e, r, to) : e; };
-      // Level of `to` is a binder of this reduction; reductions inside the body bind above it.
+      // The level of `to` is a binder of this reduction; reductions inside the body bind above it.
       for (ExprId& x : w.gates) x = inside(x);
       for (Route& x : w.r.routes) x.to = inside(x.to);
       w.r.body = inside(w.r.body);
@@ -347,7 +350,7 @@ bool add_route(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   return false;
 }
 
-// Guards that the ranges in scope imply, such as those of a binder replaced by a coordinate.
+// Drops guards that the ranges in scope imply, such as those of a binder replaced by a coordinate.
 void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
   Facts here = facts;
   enter(m, w.r, here);
@@ -360,7 +363,7 @@ void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
   }
 }
 
-// A binder whose range has exactly one value.
+// Replaces a binder whose range has exactly one value.
 bool collapse(Module& m, Work& w, const Facts& facts) {
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
   // A gated max over one cell would become a select with an infinite literal; it stays a max.
@@ -436,8 +439,8 @@ class Solver {
     conjuncts(m_, w.r.gate, w.gates);
     do {
       drop_proven_guards(m_, w, facts);
-      // Equalities before ranges of one value: the only step of a recurrence stays the step `t`
-      // where `t` is known to be it, so that what is read there is seen to be read at that step.
+      // Equalities come before ranges of one value: the only step of a recurrence is then still
+      // called `t` where it is known to be `t`, and a read there is seen to be at that step.
     } while (eliminate(m_, w, rank_, facts) || collapse(m_, w, facts) ||
              add_route(m_, w, rank_, facts));
     w.r.gate = all_of(m_, w.gates);
@@ -479,7 +482,7 @@ class Solver {
 
 namespace {
 
-// Nothing is to be solved in a reduction without a gate that runs over a whole symbolic extent.
+// There is nothing to solve in a reduction without a gate that runs over whole symbolic extents.
 bool is_plain(const Module& m, const Reduce& r) {
   if (r.gate || !r.routes.empty()) return false;
   return std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {

@@ -19,7 +19,7 @@
 
 namespace ein::core {
 
-// All families, after reductions in the ends of ranges have got names (normal.h).
+// All families, after reductions in the ends of ranges became families (normal.h).
 void solve_gates(Module& m);
 void solve_gates(Module& m, FamilyId family);
 

@@ -9,8 +9,7 @@
 namespace ein::core {
 namespace {
 
-// Where a family stands in the schedule: its group, and its sequential coordinates, outermost
-// first.
+// Where a family stands in the schedule: its group and its sequential coordinates, outermost first.
 struct Place {
   size_t group = 0;
   std::vector<SequentialCoordinate> order;

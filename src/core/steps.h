@@ -17,13 +17,13 @@ struct SequentialCoordinate {
   bool downward = false;
 };
 
-// How a recurrence runs. Steps are those of its outermost coordinate; a number that no constant
-// bounds is all of them: nullopt.
+// How a recurrence runs. Steps are those of its outermost coordinate. nullopt: no constant bounds
+// the number, so it is all steps.
 struct SequenceReport {
   std::vector<SequentialCoordinate> order;  // outermost first, at least one
   std::optional<int64_t> lookback;          // the largest distance to a step that the group reads
   std::optional<int64_t> tail;              // how many last steps are read from outside the group
-  // Every read names the step by the reader's own step and a constant, or from outside by a closed
+  // Every read is at the reader's own step plus a constant or, from outside, at a closed
   // expression: no loop runs along the steps that are kept.
   bool by_step = true;
 
@@ -31,7 +31,7 @@ struct SequenceReport {
 };
 using SequenceReports = std::unordered_map<FamilyId, SequenceReport>;
 
-// Of the families in the sequences of `order`; `readers` are the families whose reads count.
+// For the families in the sequences of `order`; only the reads of `readers` count.
 SequenceReports report_sequences(Module& m, const Schedule& order,
                                  const std::vector<FamilyId>& readers);
 
@@ -40,7 +40,7 @@ struct Ring {
   uint32_t position = 0;
   int64_t kept = 0;
 };
-// The families of a schedule for which a ring is enough. All steps of what is `wanted` are.
+// The families of a schedule for which a ring is enough. Families in `wanted` keep all their steps.
 std::unordered_map<FamilyId, Ring> find_rings(Module& m, const Schedule& order,
                                               const std::vector<FamilyId>& wanted);
 

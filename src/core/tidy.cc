@@ -19,14 +19,14 @@ struct Site {
   size_t clause;
   ExprId node;     // the Access
   uint32_t depth;  // slots in scope
-  // Nodes that hold it, there: above one, what is put in its place is written as often.
+  // How many nodes there refer to it: what replaces it is printed that often.
   uint32_t times = 1;
 };
 
 using Sites = std::map<FamilyId, std::vector<Site>>;
 
-// Every access with the number of slots in scope where it stands, and how many nodes there hold it;
-// once per (node, depth).
+// Calls `f` with every access, the number of slots in scope where it stands and the number of nodes
+// that refer to it there; once per (node, depth).
 void sites_in(const Module& m, ExprId body, uint32_t rank,
               const std::function<void(ExprId, uint32_t, uint32_t)>& f) {
   std::map<std::pair<ExprId, uint32_t>, uint32_t> times;
@@ -99,10 +99,9 @@ bool is_whole(const Module& m, const Family& f) {
   return true;
 }
 
-// What is known about reads, found when it is first asked for. For each read of a generated family
-// in parts, the clause that defines every cell read there; null
-// when that is not known to be one clause. All reads of a clause are looked at together, when one
-// of them is asked for: a sum may read thousands.
+// What is known about reads, worked out on demand for all reads of a clause together: a sum may
+// read thousands. For each read of a generated family that has several clauses: the clause that
+// defines every cell read there; null when that is not known to be one clause.
 class ReadClauses {
  public:
   explicit ReadClauses(Module& m) : m_(m) {}
@@ -114,7 +113,7 @@ class ReadClauses {
     return read == it->second.end() ? nullptr : read->second;
   }
 
-  // Is the read known to be inside along coordinate k, wherever it stands in its clause?
+  // Is the read proven in bounds along coordinate k, everywhere in its clause?
   bool inside(const Site& s, uint32_t k) {
     auto [it, fresh] = inside_.try_emplace({s.reader, s.clause});
     if (fresh) look_inside(m_[s.reader].clauses[s.clause], it->second);
@@ -147,7 +146,7 @@ class ReadClauses {
     });
   }
 
-  // Only reads of families that may go are asked for.
+  // Only reads of families that may be inlined are asked for.
   void look_inside(const Clause& reader, Inside& out) {
     auto wanted = [&](const Node& n) {
       const auto* a = std::get_if<Access>(&n);
@@ -183,10 +182,9 @@ class ReadClauses {
   std::map<std::pair<FamilyId, size_t>, size_t> work_;
 };
 
-// Reading at `at` meets each tuple of the slots it depends on once: every slot up to its deepest
-// one is mentioned, so nothing that the definition computes once is computed again. `whole`: every
-// slot in scope is mentioned, so not even an invariant of the reader's inner coordinates is moved
-// in.
+// The read mentions every slot up to its deepest one. So it meets each tuple of the slots it
+// depends on once, and inlining computes nothing twice. `whole`: it mentions every slot in scope,
+// so that not even a value that is invariant along the reader's inner coordinates moves into them.
 bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   uint64_t used = 0;
   for (ExprId e : get_if<Access>(m, s.node)->at) used |= m[e].free;
@@ -194,8 +192,9 @@ bool repeats_no_work(const Module& m, const Site& s, bool whole) {
   return (used & (used + 1)) == 0;
 }
 
-// A definition with reductions read at an index that has some: inside the definition's they would
-// be computed again and again, with binders numbered for another depth.
+// A definition with reductions that is read at an index with reductions: inlined, those of
+// the index would be computed over and over inside the definition's, with binders numbered
+// for another depth.
 bool nests(const Module& m, ExprId definition, const std::vector<ExprId>& at) {
   auto deep = [&](ExprId e) { return has_reduce(m, e); };
   return std::any_of(at.begin(), at.end(), deep) && has_reduce(m, definition);
@@ -207,13 +206,13 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   if (shape.requests) return false;
   bool constant = !shape.reads && m[clause.body].free == 0;
   if (!shape.reduces && (shape.work == 0 || constant)) return true;
-  // The winner of a selection is an address, read in several places and known by what its gates say
-  // of it: it keeps its name.
+  // The winner of a max is an address that is read in several places, and gates say things about
+  // it: it keeps its name.
   if (shape.reduces && is_int(f.dtype)) return false;
   if (sites.size() != 1) return false;
   const Site& s = sites[0];
-  // What is read in several places of one expression is one node there, but not once it is printed:
-  // the adjoints of `x3 = x2 * x1`, `x4 = x3 * x2`, … would double at every step.
+  // What is read in several places of one expression is one node there, but printed at each of
+  // them: the adjoints of `x3 = x2 * x1`, `x4 = x3 * x2`, … would double at every step.
   constexpr size_t kRepeated = 24, kLongest = 1024;
   if (shape.work > kLongest) return false;
   if (s.times > 1 && s.clause != ~size_t{0} && shape.work + read.work(s) > kRepeated) return false;
@@ -221,8 +220,8 @@ bool may_inline(const Module& m, const Family& f, const Clause& clause,
   if (s.clause == ~size_t{0} || !repeats_no_work(m, s, shape.reduces)) return false;
   if (nests(m, clause.body, a.at)) return false;
   const Family& reader = m[s.reader];
-  if (shape.routed) {  // stays executable as one pass only as the whole body, coordinate by
-                       // coordinate
+  // A routed sum runs as one pass only as the whole body, read coordinate by coordinate.
+  if (shape.routed) {
     if (reader.clauses[s.clause].body != s.node || !is_whole(m, reader)) return false;
     for (uint32_t k = 0; k < a.at.size(); ++k) {
       if (slot_of(m, a.at[k]) != k) return false;
@@ -248,13 +247,13 @@ bool reads_at(const Module& m, ExprId body, uint32_t k, ExprId extent) {
                      [&](ExprId e) { return reads_at(m, e, k, extent); });
 }
 
-// A read outside is an error that must not disappear together with the family: the address is known
-// to lie inside, or what is put in place of the read looks there too.
+// A read out of bounds is an error that must not disappear with the family. Either the address is
+// proven to be inside, or what replaces the read looks there too.
 bool keeps_checks(const Module& m, const Family& f, const Site& s, ReadClauses& read) {
   const Access& a = *get_if<Access>(m, s.node);
   const bool cell = s.clause == ~size_t{0};  // of a table
   const std::vector<Range> box = cell ? std::vector<Range>() : m[s.reader].clauses[s.clause].box;
-  auto same_range = [&](uint32_t slot, ExprId extent) {  // nearly all of them
+  auto same_range = [&](uint32_t slot, ExprId extent) {  // the common case
     return slot < box.size() && const_int(m, box[slot].lo).value_or(-1) >= 0 &&
            box[slot].hi == extent;
   };
@@ -300,7 +299,7 @@ const Apply* gated_value(const Module& m, const Family& f) {
   return zero && zero->value == 0 ? a : nullptr;
 }
 
-// A copy of a gated family under the same gate is the family itself: its zeros are zeros.
+// A copy of a gated family under the same gate is the family itself: elsewhere both are zero.
 void drop_repeated_gates(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     Family& f = m.families[FamilyId(i)];
@@ -342,7 +341,7 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& defin
       if (const auto* a = get_if<Access>(m, out)) {
         auto it = definitions.find(a->family);
         std::vector<ExprId> at = a->at;
-        // An index may have got its reduction just now.
+        // Inlining may have put a reduction into the index just now.
         if (it != definitions.end() && !nests(m, it->second, at)) {
           bool tangent = m[a->family].tangent;
           out = substitute(m, it->second, at, depth);
@@ -356,7 +355,7 @@ ExprId inline_in(Module& m, ExprId body, uint32_t rank, const Definitions& defin
   return visit(body, rank);
 }
 
-// A clause that is nothing but a tangent needs no mark: its family is one then.
+// A clause that is a tangent as a whole needs no mark: its family becomes a tangent.
 void unmark_whole(Module& m, Family& f) {
   auto marked = [&](const Clause& c) { return unmarked(m, c.body) != c.body; };
   bool all = f.tangent || std::all_of(f.clauses.begin(), f.clauses.end(), marked);
@@ -446,10 +445,10 @@ std::set<FamilyId> needed(const Module& m) {
   return seen;
 }
 
-// What can be inlined together: no chosen family reads another, so that each decision was made
-// about the place where the definition really goes.
+// Families that can be inlined together: no chosen one reads another, so that each decision was
+// made about the place where the definition ends up.
 Definitions choose(Module& m, const Sites& sites, std::set<FamilyId>& readers) {
-  std::set<FamilyId> named;  // by effects: they print it, so it stays
+  std::set<FamilyId> named;  // used by effects, so they stay
   for (const Effect& e : m.effects) {
     named.insert(e.cond);
     for (const Piece& p : e.pieces) named.insert(p.value);

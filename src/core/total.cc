@@ -18,7 +18,7 @@ struct TotalityWalk {
   Overflow overflow;
   std::unordered_map<ExprId, bool> known;
 
-  // What holds without the condition holds with it, and most does.
+  // Without the condition first: most expressions do not need it.
   bool under(ExprId cond, ExprId e) {
     if (holds(e)) return true;
     if (--budget < 0) return false;
@@ -68,7 +68,7 @@ struct TotalityWalk {
           return in_bounds(m, n, facts);
         },
         [&](const Reduce& n) { return reduce_holds(n); }, [](const Request&) { return false; },
-        [](const Call&) { return false; },  // it may not end
+        [](const Call&) { return false; },  // it may not terminate
         [](const Arg&) { return true; });
   }
 

@@ -15,7 +15,8 @@ enum class Overflow : uint8_t { Wraps, Stops };
 
 bool total(Module& m, ExprId e, const Facts& facts, Overflow overflow);
 
-// Integer arithmetic whose result is not seen to fit: it is checked when overflow stops.
+// Integer arithmetic whose result is not known to fit; it is checked when overflow
+// stops the program.
 bool may_overflow(const Module& m, const Apply& apply);
 bool may_overflow(const Module& m, const Affine& affine);
 

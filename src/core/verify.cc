@@ -135,8 +135,8 @@ class Verifier {
     if (!ok) out_.push_back(fmt::format("`{}`: {}", where_ ? text(where_) : "module", what));
   }
 
-  // What is right at one place is right at every other of the same depth, in any family. A node is
-  // found at few depths, most often one.
+  // A node that is right at one place is right at every other place of the same depth, in any
+  // family. Most nodes occur at one depth.
   bool seen(ExprId e, uint32_t depth) {
     uint64_t bit = uint64_t{1} << (depth % 64);
     bool before = (seen_[e.v] & bit) != 0;

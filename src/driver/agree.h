@@ -1,4 +1,4 @@
-// Two ways to the same program, as functions that return what is wrong (empty: they agree).
+// Compares two ways to the same program; each function returns what is wrong (empty: they agree).
 #pragma once
 
 #include <string>

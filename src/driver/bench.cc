@@ -20,8 +20,8 @@ double median(std::vector<double> v) {
   return v.size() % 2 ? v[half] : (v[half - 1] + v[half]) / 2;
 }
 
-// Inputs that `given` lacks, made up. Extents that satisfy the constraints may still fail when the
-// program runs, so each attempt is run.
+// Makes up the inputs that `given` lacks. Extents that satisfy the constraints may still fail when
+// the program runs, so each attempt is run.
 std::variant<core::Inputs, RuntimeError> complete(core::Module& m, const core::Inputs& given,
                                                   const std::vector<core::FamilyId>& needed,
                                                   Native& code) {
@@ -73,7 +73,7 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
     int64_t begin = clock_nanoseconds();
     NativeResult fresh = run(code, inputs, {}, &times);
     double seconds = static_cast<double>(clock_nanoseconds() - begin) * 1e-9;
-    result = std::move(fresh);  // the values of the run before are let go only now
+    result = std::move(fresh);  // the values of the run before are released only now
     if (counts) {
       out.runs.push_back(seconds);
       kernels.resize(times.size());

@@ -67,7 +67,7 @@ std::optional<RuntimeError> embed_files(const core::Module& m, const std::vector
   return std::nullopt;
 }
 
-// A caller may give every input of the program, as with `ein run`.
+// A caller may give every input of the program, also one that is not needed, as with `ein run`.
 void add_unused(const core::Module& m, Image& image) {
   for (const core::Family& f : m.families) {
     if (f.kind != core::Family::Kind::Input || f.file || f.generated) continue;
@@ -101,7 +101,7 @@ void add_effects(const core::Module& m, bool all, Image& image) {
   }
 }
 
-// Every place that a message may speak of, as text.
+// Every place that a message may mention, as text.
 void add_places(const core::Module& m, const std::vector<FamilyId>& wanted,
                 const SourceMap& sources, Image& image) {
   auto add = [&](Span at) {

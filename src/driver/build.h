@@ -17,7 +17,7 @@ namespace ein {
 struct BuildOptions {
   std::string name;               // of the functions: `name_run`; a C identifier
   std::vector<std::string> show;  // the values to compute; none: every value of the program
-  bool executable = false;        // `main`, which has the program's effects, instead of functions
+  bool executable = false;        // a `main` that performs the program's effects, not functions
   int opt_level = 2;
   Processor processor = Processor::Native;  // may be one that does not run here
 };
@@ -36,7 +36,7 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
 
 // The header alone (build_header.cc). `source` is the program's name, for the reader.
 std::string header_text(const Image& image, const std::string& name, const std::string& source);
-// The nearest C identifier that is no word of C or C++.
+// The nearest C identifier that is not a keyword of C or C++.
 std::string c_identifier(const std::string& name);
 
 }  // namespace ein

@@ -30,7 +30,7 @@ struct Header {
   Digest checksum;
 };
 
-// Of the key too: an entry under another program's name is as wrong as a damaged one.
+// Covers the key too: an entry under another program's name is as wrong as a damaged one.
 Digest checksum(const std::string& key, const std::string& image) {
   return blake2(key + '\0' + image);
 }
@@ -114,7 +114,7 @@ std::string DiskCache::path_of(const std::string& key) const {
 }
 
 std::optional<std::string> DiskCache::read(const std::string& key) const {
-  // O_NONBLOCK: not even a pipe in the way holds the program up.
+  // O_NONBLOCK: a pipe in its place must not hold the program up.
   File file{::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
   if (file.fd < 0) return std::nullopt;
   Header header;
@@ -134,7 +134,7 @@ std::optional<std::string> DiskCache::read(const std::string& key) const {
   std::string out(header.size, '\0');
   if (!read_all(file.fd, out.data(), out.size()) || checksum(key, out) != header.checksum)
     return std::nullopt;
-  ::futimens(file.fd, nullptr);  // used just now: not among the oldest
+  ::futimens(file.fd, nullptr);  // used just now, so not among the oldest
   return out;
 }
 
@@ -188,7 +188,8 @@ void DiskCache::shrink() const {
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.time < b.time; });
   for (const Entry& e : entries) {
-    if (total <= most_bytes_ / 4 * 3) break;  // so that it is not done for every file
+    // More than needed is removed, so that this is not done for every file.
+    if (total <= most_bytes_ / 4 * 3) break;
     fs::remove(e.path, error);
     total -= e.size;
   }
@@ -209,7 +210,7 @@ void DiskCache::store(const std::string& key, const std::string& image) {
   try {
     if (!write(key, image)) return;
     ++counts_.stored;
-    if (key.starts_with('0')) shrink();  // one file in sixteen: it looks at all of them
+    if (key.starts_with('0')) shrink();  // for one file in sixteen: it looks at all of them
   } catch (const std::exception&) {}
 }
 

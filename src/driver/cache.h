@@ -41,8 +41,8 @@ class DiskCache final : public ImageCache {
   Counts counts_;
 };
 
-// Why code from that folder is not to be run: somebody else may have put it there. Empty when it is
-// safe, or not there yet.
+// Why code from that folder must not be run: somebody else may have put it there. Empty when it is
+// safe, or does not exist yet.
 std::string unsafe_folder(const std::string& folder);
 
 // Null when there is no folder for it, or an unsafe one, which `note` then says.

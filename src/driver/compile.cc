@@ -59,7 +59,7 @@ void check_order(core::Module& m) {
       fmt::format("autodiff produced families without a legal order: {}", fmt::join(names, ", ")));
 }
 
-// The passes behind sema, which files, `test` blocks and gradcheck have in common.
+// The passes after sema, which files, `test` blocks and gradcheck have in common.
 core::Module solve(Pipeline& run, core::Module m) {
   return run.pass("solve-gates", std::move(m), [](core::Module in) {
     core::solve_gates(in);

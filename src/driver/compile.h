@@ -1,8 +1,7 @@
 // The pipeline, from text to machine code: source → Ast → Core → Core without requests (`compile`),
 // → Core to be planned → Plan → Loops → object code (`compile_native`). One place orders the
 // passes, and dump, timing and verification come from it alone (pipeline.h). Nothing here reads
-// files
-// (`load` asks CompileOptions::files) or prints.
+// files (`load` asks CompileOptions::files) or prints.
 #pragma once
 
 #include <functional>
@@ -36,7 +35,7 @@ struct CompileOptions {
   bool tests = false;        // compile the `test` blocks too
   bool strict = false;       // an equality of extents that is not proven is an error
   sema::FileLookup files;    // what `load` finds; empty: it is an error
-  sema::InputShapes inputs;  // of those that are known already
+  sema::InputShapes inputs;  // the shapes that are known already
   bool keep_asked = false;   // leave the program with its requests in Compiled::asked
   autodiff::Direction direction = autodiff::Direction::Auto;
   autodiff::Record* record = nullptr;  // gets what differentiation did
@@ -65,7 +64,7 @@ bool is_native_pass(const std::string& name);
 Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags);
 
-// Autodiff alone, of a program that `compile` has seen (Compiled::asked).
+// Runs autodiff alone on a program that `compile` has seen (Compiled::asked).
 core::Module derive(core::Module m);
 
 // The passes up to the plan, and from there to loops. Compiling natively is these two, an image and

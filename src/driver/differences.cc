@@ -10,7 +10,7 @@ namespace {
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kFiner = 4;  // the second step is this much smaller
 
-// Of one value: at the point, and on both sides at both steps.
+// The slope of one value, from the point itself and from both sides at both steps.
 Slope slope(double here, const double (&above)[2], const double (&below)[2], double h,
             double magnitude) {
   double size = magnitude, central[2], gap[2];

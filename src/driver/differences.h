@@ -1,5 +1,5 @@
-// Slopes by differences, and whether they can be believed. Everything here is judged by the
-// function alone: a derivative that is compared with a slope must not widen its own tolerance.
+// Slopes by differences, and whether they can be trusted. They are judged by the function alone: a
+// derivative that is compared with a slope must not widen its own tolerance.
 #pragma once
 
 #include <functional>

@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view s) {
   return begin == std::string_view::npos ? "" : s.substr(begin, end - begin + 1);
 }
 
-// Behind the slashes of a comment.
+// What follows the slashes of a comment.
 std::string said(std::string_view line, size_t slashes) {
   line.remove_prefix(slashes);
   if (!line.empty() && line[0] == ' ') line.remove_prefix(1);
@@ -37,8 +37,8 @@ std::vector<DocItem::Line> doc_lines(const SourceMap& sources, FileId file, uint
   return out;
 }
 
-// The `//` lines that a file opens with, joined; a blank line ends them, unless code follows
-// directly: then they are about that.
+// The `//` lines that a file opens with, joined. A blank line must end them; if code follows
+// directly, they are about that code and do not count.
 std::string opening(const SourceMap& sources, FileId file) {
   std::string out;
   uint32_t n = 1;
@@ -87,7 +87,7 @@ std::string summary(const DocItem& item) {
   return first_sentence(lines);
 }
 
-// In a cell of a table.
+// Escaped for a cell of a table.
 std::string cell(const std::string& text) {
   std::string out;
   for (char c : text) out += c == '|' ? "\\|" : std::string(1, c);

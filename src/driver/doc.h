@@ -41,7 +41,7 @@ struct DocModule {
   std::vector<DocItem> items;
 };
 
-// `about`, items and all; the names are the caller's.
+// Everything but the names, which the caller sets.
 DocModule doc_module(const ast::Ast& ast, FileId file, const SourceMap& sources);
 
 // What the examples print, by the line of their ```ein.

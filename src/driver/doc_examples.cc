@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 bool is_doc(const std::string& line) { return line.starts_with("///"); }
 
-// What stands behind `///`, without the spaces around it.
+// What stands after `///`, without the spaces around it.
 std::string said(const std::string& line) {
   size_t begin = line.find_first_not_of(" \t", 3), end = line.find_last_not_of(" \t\r\n");
   return begin == std::string::npos || begin > end ? "" : line.substr(begin, end - begin + 1);

@@ -1,4 +1,4 @@
-// The derivative of one value by another, walked: each read on the path as the five steps by which
+// Explains the derivative of one value by another: each read on the path as the five steps by which
 // one would derive it by hand. Everything comes from what differentiation recorded
 // (autodiff/record.h).
 #pragma once
@@ -22,12 +22,12 @@ struct Explanation {
   std::vector<Value> values;  // on the path, the denominator first
 };
 
-// Of the recorded flows of `of`, those that `wrt` reaches. `m`: a module that has the families of
-// the program (before or after autodiff). Without steps there is no path.
+// The recorded flows of `of` that `wrt` reaches. `m` is a module that has the families of the
+// program (before or after autodiff). Without steps there is no path.
 Explanation explain(const autodiff::Record& record, const core::Module& m, const std::string& of,
                     const std::string& wrt);
 
-// The five steps of one read, and what was solved, as lines: what it is, and what it is here.
+// The five steps of one read, and what was solved, as pairs: what the step is, and what it is here.
 std::vector<std::pair<std::string, std::string>> steps_of(const autodiff::Flow& flow);
 
 std::string explanation_text(const Explanation& e);

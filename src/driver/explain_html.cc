@@ -45,8 +45,8 @@ td.has { text-align: center; } td.sum { text-align: center; background: #fff1cc;
 <body>
 )";
 
-// Values in columns by how far they are from the denominator, arrows along which the sensitivity
-// comes back, each with what is summed on it.
+// Draws the values in columns by their distance from the denominator, and arrows along which the
+// sensitivity comes back, each with what is summed on it.
 std::string drawing(const Explanation& e) {
   // A reader that is computed before what it reads closes a recurrence: such arrows go below.
   std::map<std::string, size_t> order;

@@ -49,7 +49,7 @@ sema::FileLookup files_on_disk(const SourceMap& sources, std::shared_ptr<const F
     std::optional<RuntimeError> refused;
     std::string found;
     for (const std::string& place : {beside, path}) {
-      // Whether a file is there at all is already more than a program may know of other folders.
+      // A program must not even learn whether a file exists in a folder that it may not read.
       auto no = access ? refuse_read(*access, place) : std::nullopt;
       if (no && !refused) refused = no;
       std::error_code error;
@@ -58,7 +58,7 @@ sema::FileLookup files_on_disk(const SourceMap& sources, std::shared_ptr<const F
       break;
     }
     if (found.empty() && refused) return *refused;
-    if (found.empty()) found = path;  // which says that it is not there
+    if (found.empty()) found = path;  // reading it reports that it is not there
     auto header = inspect_file(found, member);
     if (auto* e = std::get_if<RuntimeError>(&header)) return *e;
     return sema::FoundFile{found, std::get<FileHeader>(header)};

@@ -1,5 +1,5 @@
-// What a compilation says besides what its passes find: whose finding it is, and what `--strict` and
-// derivatives asked for on the command line add.
+// Findings of a compilation besides those of its passes: what `--strict` and derivatives asked for
+// on the command line add, and which findings belong to a test or to the library.
 #pragma once
 
 #include "base/diag.h"

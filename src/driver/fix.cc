@@ -8,7 +8,7 @@
 namespace ein {
 namespace {
 
-// Fixes that undo each other would go on for ever.
+// Fixes that undo each other would otherwise go on for ever.
 constexpr int kMaxRounds = 8;
 
 bool touches(const Edit& a, const Edit& b) {

@@ -31,7 +31,7 @@ using Verdict = Comparison::Verdict;
 // A program and the values wanted of it, compiled once.
 class Evaluator {
  public:
-  // What runs once is not worth optimising, nor what is small.
+  // Programs that run once, or are small, are not worth optimising.
   enum class Runs { Once, Often };
   Evaluator(Module m, const std::vector<std::string>& wanted, Runs runs = Runs::Often)
       : m_(std::move(m)) {
@@ -59,7 +59,7 @@ class Evaluator {
 
   Module& module() { return m_; }
   int runs() const { return runs_; }
-  // With the inputs that only say how large something is.
+  // Includes inputs that only say how large something is.
   std::vector<FamilyId> needed() { return core::families_of(core::schedule(m_, wanted_).steps); }
 
  private:
@@ -69,7 +69,7 @@ class Evaluator {
   int runs_ = 0;
 };
 
-// From the other side, or why that is not possible.
+// Differentiates in forward direction, or says why that is not possible.
 std::variant<Module, std::string> derive_forward(Module m) {
   Diagnostics diags;
   Module out = autodiff::differentiate(std::move(m), diags, autodiff::Direction::Forward);
@@ -83,7 +83,7 @@ struct Tolerance {
   double relative, absolute;  // `absolute` in units of the largest slope of the request
 };
 
-// How closely a type can follow f64.
+// How closely results in a type can follow f64.
 Tolerance precision(DType t) {
   switch (t) {
     case DType::F32: return {1e-3, 1e-4};
@@ -185,7 +185,7 @@ class Comparer {
     return seed_row(n.own->dtype()).step;
   }
 
-  // All cells, or so many of them that nobody chose.
+  // All cells, or a random sample when there are more than `options_.samples`.
   std::vector<int64_t> sample(const std::map<int64_t, std::vector<int64_t>>& cells) const {
     std::vector<int64_t> all;
     for (const auto& [cell, values] : cells) all.push_back(cell);
@@ -247,12 +247,12 @@ class Comparer {
     double many = std::sqrt(static_cast<double>(n.den->size()));
     for (size_t i = 0; i < found.size(); ++i) {
       std::string where = fmt::format("{} along a random direction", out.name);
-      if (found[i].kind != Slope::Kind::Smooth) continue;  // so many cells cross some kink
+      if (found[i].kind != Slope::Kind::Smooth) continue;  // among so many cells some cross a kink
       seen_.push_back({derived[i], found[i], where, true, many});
     }
   }
 
-  // What is the worst of all, in units of what is allowed?
+  // Finds the worst disagreement, in units of what is allowed.
   void judge(const Numbers& n, Comparison& out) {
     double worst = -1;
     auto consider = [&](double derived, double expected, double allowed, const std::string& where) {
@@ -266,7 +266,7 @@ class Comparer {
     };
     SeedRow seed = seed_row(n.own->dtype());
     Tolerance exact = precision(DType::F64);
-    // A cell says more than a direction, so directions are asked where all cells are right.
+    // A cell says more than a direction, so directions count only where all cells are right.
     std::stable_partition(seen_.begin(), seen_.end(), [](const Seen& s) { return !s.direction; });
     for (const Seen& s : seen_) {
       if (s.direction && worst > 1) break;
@@ -323,15 +323,16 @@ class Comparer {
   double scale_ = 0;
 };
 
-// How far apart two numbers are, in units of what is allowed between two ways to the same one.
+// How far apart two numbers are, in units of what is allowed between two ways to
+// compute the same one.
 double apart(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? 0 : INFINITY;
   if (a == b) return 0;
   return std::fabs(a - b) / (1e-8 * std::max({1.0, std::fabs(a), std::fabs(b)}));
 }
 
-// Both directions of differentiation, in f64: every derivative from either side, and (unless
-// `quick`) <J v, w> = <v, Jᵀ w> for random v and w. What disagrees; empty: nothing.
+// Compares both directions of differentiation, in f64: every derivative from either side, and
+// (unless `quick`) <J v, w> = <v, Jᵀ w> for random v and w. Returns what disagrees; empty: nothing.
 // Comparison k gets the forward error of derivative k.
 std::string directions_agree(const Module& wide, const std::vector<Derivative>& all,
                              const Evaluator::Values& reverse, const core::Inputs& point,
@@ -395,7 +396,7 @@ bool all_finite(const Evaluator::Values& values, const std::vector<std::string>&
   return true;
 }
 
-// The printed program gives the same numbers: what counts where its Core is not the same (a
+// Whether the printed program gives the same numbers. That is what counts where its Core differs (a
 // coordinate without a name gets one by being printed).
 bool printed_gives(Module& m, const core::Inputs& inputs, const std::vector<std::string>& values,
                    const CompileOptions& options, const std::string& name) {
@@ -510,7 +511,7 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
       continue;
     }
     bool finite = all_finite(std::get<Evaluator::Values>(result), nums);
-    if (own && !finite) continue;  // no better than what there is
+    if (own && !finite) continue;  // no better than the point found before
     inputs = std::get<core::Inputs>(drawn);
     own = std::get<Evaluator::Values>(result);
     exact = std::get<Evaluator::Values>(wider);
@@ -560,8 +561,8 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   if (!out.printed.empty() && printed_gives(compiled.module, inputs, real, compile_options, name)) {
     out.printed.clear();
   }
-  // The reference evaluator is some hundred times slower: where it would take minutes, nobody
-  // waits.
+  // The reference evaluator is some hundred times slower: it is left out where it
+  // would take minutes.
   std::chrono::duration<double> native = std::chrono::steady_clock::now() - begin;
   bool large = native.count() / std::max<double>(1, static_cast<double>(p.moved->runs())) > 0.05;
   if (large) {

@@ -21,11 +21,11 @@ namespace ein {
 
 struct GradcheckOptions {
   ExtraRequest named;                // only this derivative
-  std::vector<std::string> holders;  // only the requests that these values are
-  bool agree = true;                 // look also at the other ways to the same numbers
-  bool quick = false;                // of those only at forward mode; for small programs
-  std::string value;                 // what is claimed to be it, instead of what autodiff derives
-  bool seed_tolerances = false;      // a table of rtol, atol and step per type
+  std::vector<std::string> holders;  // only the requests that these values hold
+  bool agree = true;                 // also compare the other ways to the same numbers
+  bool quick = false;                // of those, only forward mode; for small programs
+  std::string value;                 // a claimed derivative, instead of what autodiff derives
+  bool seed_tolerances = false;      // use a table of rtol, atol and step per type
   int samples = 48;                  // cells of a denominator
   double seconds = 20;               // no more cells after that
 };

@@ -295,7 +295,7 @@ Shifted shifted(Module asked, const std::vector<std::string>& families,
     f.kind = Family::Kind::Input;
     f.clauses.clear();
   }
-  std::unordered_map<FamilyId, FamilyId> instead;  // read this one
+  std::unordered_map<FamilyId, FamilyId> instead;  // by family: the one to read instead
   for (const std::string& name : families) {
     FamilyId id = m.find(intern(name));
     Family shift;

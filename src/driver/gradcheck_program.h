@@ -16,7 +16,7 @@
 namespace ein {
 
 // One derivative to check: the values that `holder` has after autodiff, and which cells of
-// numerator and denominator each of them belongs to. All families by name: they are looked up in
+// numerator and denominator each of them belongs to. Families are given by name, to be looked up in
 // the modules that come out of autodiff.
 struct Derivative {
   std::string name;     // for people: `dA`, or the request where it stands inside something larger
@@ -48,8 +48,8 @@ struct Paired {
 };
 Paired paired(core::Module asked, const std::string& of, const std::string& wrt);
 
-// `stop(x)` is held: the families of `asked` that consist of one (each `stop` gets a family).
-// `all`: whether each did.
+// `stop(x)` is held constant. Returns the families of `asked` that consist of one; each `stop` gets
+// a family. `all`: whether each did.
 std::vector<std::string> hold_stopped(core::Module& asked, bool& all);
 
 // The program before autodiff with a shift added to each of these families. A shift is an input,

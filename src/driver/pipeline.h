@@ -19,7 +19,7 @@ namespace ein {
 
 class Pipeline {
  public:
-  // After a pass that found mistakes nothing is verified.
+  // After a pass that reported errors nothing is verified.
   explicit Pipeline(Trace& trace, const Diagnostics* diags = nullptr)
       : trace_(trace), diags_(diags) {}
 

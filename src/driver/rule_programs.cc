@@ -73,13 +73,13 @@ std::vector<bool> fields_of(const ast::Ast& ast, const SourceMap& sources, const
   return out;
 }
 
-// What holds the derivative of a value (of a tuple: its number) by a parameter.
+// The name of what holds the derivative by a parameter (for a tuple: of one of its values).
 std::string holder_of(const std::string& prefix, size_t field, bool tuple, const std::string& by) {
   return tuple ? fmt::format("{}_{}_{}_by", prefix, field, by)
                : fmt::format("{}_{}_by", prefix, by);
 }
 
-constexpr int kPoints = 16;  // a scalar function is tried at so many points
+constexpr int kPoints = 16;  // a scalar function is tried at this many points
 
 // `untyped`: what parameters without a type are; empty: scalars. `cast`: the function gives an
 // integer, which a rule turns into a float.

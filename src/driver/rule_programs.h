@@ -16,7 +16,7 @@ struct RuleProgram {
   Span span;               // of the rule's name
   bool surrogate = false;  // not to be compared
   std::string file;        // the module's
-  // Several texts where parameters have no types; the first that compiles is the one.
+  // Several texts where parameters have no types; the first that compiles is used.
   std::vector<std::string> candidates;
   struct By {
     std::string holder, parameter;  // the derivative by one parameter

@@ -20,9 +20,9 @@ namespace {
 using core::FamilyId;
 using Values = std::unordered_map<FamilyId, Tensor>;
 
-// An expression's own place where that is certain: it stands in a clause that was to be computed.
-// Otherwise (it stands in a function, or an equal one stood first in a clause that nobody asked
-// for) the statement that was being computed.
+// Points an error at its expression where that is certain: it stands in a clause that was to be
+// computed. Otherwise (it stands in a function, or an equal one stood first in a clause that nobody
+// asked for) at the statement that was being computed.
 void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
   if (error.statement.valid() && !is_certain(m, wanted, error.at)) error.at = error.statement;
 }
@@ -32,7 +32,7 @@ bool segments_wanted(const core::Module& m, const RunOptions& options) {
                                             [](const auto& f) { return f.checkpoint != 0; });
 }
 
-// A file that the program may not write.
+// Refuses a file that the program may not write.
 std::optional<RuntimeError> refuse_effect(const FileAccess* access, const core::Effect& e) {
   bool writes = e.kind == core::Effect::Kind::Save || e.kind == core::Effect::Kind::Write;
   if (!access || !writes) return std::nullopt;
@@ -155,12 +155,12 @@ NativeOptions native_options(const RunOptions& options) {
   out.opt_level = options.opt_level;
   out.processor = options.processor;
   out.check_bounds = options.check_bounds;
-  // Where the time goes is said from the plan, which a kept program does not have.
+  // Where the time goes is worked out from the plan, which a cached program does not have.
   out.cache = options.time ? nullptr : options.cache;
   out.trace = options.trace;
   if (options.check_overflow) out.choices.overflow = core::Overflow::Stops;
   out.choices.operands = options.operands;
-  out.choices.rows = options.watch.empty();  // it is steps that are watched
+  out.choices.rows = options.watch.empty();  // steps are watched, not rows
   return out;
 }
 
@@ -252,7 +252,7 @@ std::string native_dump(const core::Module& m, const std::string& pass) {
 
 std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
                                              const std::string& stage) {
-  RunOptions without_cache = options;  // a kept program has no stages to show
+  RunOptions without_cache = options;  // a cached program has no stages to show
   without_cache.cache = nullptr;
   auto compiled = compile_native(m, wanted_families(m, options), native_options(without_cache));
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};

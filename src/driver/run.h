@@ -26,7 +26,7 @@ enum class Backend { Native, Reference };
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
-  int threads = 0;                          // that share loops; 0: one per processor
+  int threads = 0;                          // how many threads to use; 0: one per processor
   Processor processor = Processor::Native;  // one that runs here
   bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
@@ -87,7 +87,7 @@ std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOpti
 // The values that nothing else reads.
 std::vector<core::FamilyId> unread_families(const core::Module& m);
 
-// What a native pass (driver/compile.h) gives for what `run` would compute, as text; where that is
+// What a native pass (driver/compile.h) gives for what `run` would compute, as text; if that is
 // nothing, for the values that nothing else reads.
 std::string native_dump(const core::Module& m, const std::string& pass);
 

@@ -12,8 +12,8 @@ using core::FamilyId;
 using core::Param;
 using core::ParamId;
 
-// Extents of a trial: different ones first, so that a transposed gradient has another shape; then
-// equal ones, for programs that need that, and large ones, for those that read an input at a fixed
+// Extents to try: different ones first, so that a transposed gradient has another shape; then equal
+// ones, for programs that need that, and large ones, for those that read an input at a fixed
 // address; then random ones.
 int64_t chosen_extent(uint32_t param, int trial, int64_t key) {
   constexpr int64_t kDifferent[] = {3, 4, 2, 5};

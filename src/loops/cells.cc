@@ -1,6 +1,6 @@
-// Few cells that are computed in different ways, as the gates of a cell with memory are, or the
-// components of a vector field: a loop over them whose body asks which one it has, and has long
-// loops inside, is written out. Otherwise every cell would compute what any of them needs.
+// Writes out loops over few cells that are computed in different ways, such as the gates of a cell
+// with memory or the components of a vector field: the loop body asks which cell it has, and has
+// long loops inside. Left as a loop, every cell would compute what any of them needs.
 #include "loops/copy.h"
 #include "loops/simplify.h"
 #include "loops/walk.h"

@@ -12,7 +12,7 @@ using Renaming = std::unordered_map<VarId, ExprId>;  // what stands for a variab
 
 struct Copier {
   Program& p;
-  // What takes the place of an expression, after renaming; its argument: nothing does.
+  // Replaces an expression after renaming; returns its argument to keep it.
   std::function<ExprId(ExprId)> replace = nullptr;
 
   ExprId expr(ExprId e, const Renaming& by);

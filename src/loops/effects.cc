@@ -68,7 +68,7 @@ std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block
   std::set<size_t> along;
   for (size_t k = from; k-- > to + 1;) {
     Effects e = effects(p, block[k]);
-    if (e.may_stop()) return {};  // reads behind a check rely on it
+    if (e.may_stop()) return {};  // reads after a check rely on it
     if (meet(moving.loads, e.stores) || meet(moving.stores, e.stores) ||
         meet(moving.stores, e.loads)) {
       return {};

@@ -9,12 +9,12 @@
 
 namespace ein::loops {
 
-// Of a statement, its blocks included. What it binds and changes inside only is left out.
+// Effects of a statement, its blocks included. What it binds and changes only inside is left out.
 struct Effects {
   std::set<VarId> reads, binds, changes;
   std::set<BufferId> loads, stores;
   bool checks = false;  // it may stop the program
-  bool polls = false;   // the caller may
+  bool polls = false;   // the caller may stop the program there
   bool may_stop() const { return checks || polls; }
 };
 
@@ -26,13 +26,14 @@ bool meet(const auto& a, const auto& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& x) { return b.contains(x); });
 }
 
-// What has to move along when the statement at `from` moves up to the one at `to`: the Lets and
-// Declares between that it needs. None: it may not pass what stands between. Whether it may pass
-// the statement at `to` itself is not asked, except for variables and what moves along.
+// The statements that have to move along when the one at `from` moves up to the one at `to`:
+// the Lets and Declares between them that it needs. None: it may not pass what stands between.
+// Whether it may pass the statement at `to` itself is not checked, except for variables and
+// what moves along.
 std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block, size_t from,
                                             size_t to);
 
-// Brings what moves along before the statement at `to`, and takes the one at `from` out.
+// Puts what moves along before the statement at `to`, and takes the one at `from` out.
 void move_up(Block& block, size_t from, size_t to, const std::set<size_t>& along);
 
 }  // namespace ein::loops

@@ -1,5 +1,5 @@
-// Sums over the same steps, taken in one pass: the gradients by the nine cells of a matrix, or by
-// several parameters, read the same values of every step. Loops over few cells that hold long
+// Takes sums over the same steps in one pass: the gradients of the nine cells of a matrix, or of
+// several parameters, read the same values at every step. Loops over few cells that hold long
 // reductions are written out first, so that the cells' reductions stand next to each other.
 #include <algorithm>
 #include <map>
@@ -29,7 +29,8 @@ struct Fusion {
     return n && n->axis.kind == Axis::Kind::Reduce && !trips(p, *n);
   }
 
-  // The cells of nested loops that hold nothing but reductions and stores; 0: something else.
+  // How many cells nested loops have that hold nothing but reductions and stores;
+  // 0: they hold more.
   int64_t cells(const Loop& n) const {
     auto count = trips(p, n);
     if (n.axis.kind != Axis::Kind::Parallel || !count || *count > kMostCellsFused) return 0;
@@ -75,7 +76,7 @@ struct Fusion {
            Sums{p, lets}.equal(x.lo, y.lo) && Sums{p, lets}.equal(x.hi, y.hi);
   }
 
-  // Moves the loop at j into the one at i, with what it needs from between; false: it may not.
+  // Moves the loop at j into the one at i, with what it needs from between; false when it may not.
   bool merge(Block& block, size_t i, size_t j) {
     Effects other = effects(p, block[j]), first = effects(p, block[i]);
     if (other.may_stop() || first.may_stop() || !other.stores.empty()) return false;
@@ -111,7 +112,7 @@ struct Fusion {
       for (size_t j = i + 1; j < block.size(); ++j) {
         if (!alike(block[i], block[j])) continue;
         if (!merge(block, i, j)) continue;
-        // The loop is further down now, behind what was moved.
+        // The loop is further down now, after what was moved.
         while (!long_reduction(block[i])) ++i;
         j = i;
       }

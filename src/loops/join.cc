@@ -1,9 +1,9 @@
-// Recurrences along the same steps, run in one loop, and sums over steps, taken while the steps are
-// made. A step that does little waits for its own results most of the time: two of them next to
-// each other take as long as one, and a sum there finds its operands in registers.
+// Runs recurrences along the same steps in one loop, and takes sums over steps while the steps are
+// made. A step that does little mostly waits for its own results: two of them side by side take as
+// long as one, and a sum there finds its operands in registers.
 //
-// A loop that comes later may run along with an earlier one when every cell it reads of the earlier
-// one's is there by then: addresses are compared by their distance from the step.
+// A later loop may run along with an earlier one if every cell that it reads of the earlier one is
+// stored by then: addresses are compared by their distance from the step.
 #include <tuple>
 
 #include "loops/copy.h"
@@ -19,14 +19,14 @@ struct Joining {
 
   Sums sums() const { return {p, lets}; }
 
-  // ---- what is there by when -------------------------------------------------------------------
+  // ---- what is stored by when ------------------------------------------------------------------
 
   struct Range {
     int64_t least = INT64_MAX, most = INT64_MIN;
   };
 
-  // How far from the step along `axis` the loop stores into the buffer, or loads from it; none:
-  // not always at a known distance.
+  // How far from the step along `axis` the loop stores into the buffer, or loads from it; none when
+  // that is not always a known distance.
   std::optional<Range> reach(const Loop& n, BufferId buffer, size_t axis, bool stores) const {
     Range out;
     bool known = true;
@@ -49,8 +49,8 @@ struct Joining {
     return known ? std::optional(out) : std::nullopt;
   }
 
-  // Is everything that the body of `other` reads at step + shift stored when `into` has done its
-  // step, or, `before`, when it has not begun it?
+  // Is everything that the body of `other` reads at step + shift stored once `into` has done its
+  // step (or, `before`, when it has not begun it)?
   bool there(const Loop& into, const Loop& other, BufferId buffer, int64_t shift,
              bool before) const {
     for (size_t axis = 0; axis < p.buffers[buffer].dims.size(); ++axis) {
@@ -80,7 +80,7 @@ struct Joining {
   }
   const Loop* recurrence(const Stmt& s) const { return recurrence(p, s); }
 
-  // The body of `other` at the step of `into`, or so many steps from it.
+  // The body of `other` at the step of `into` plus `shift`.
   Block body_at(const Loop& into, const Loop& other, int64_t shift) {
     return Copier{p}.block(other.body, {{other.var, step_of(into, shift)}});
   }
@@ -117,8 +117,8 @@ struct Joining {
     return true;
   }
 
-  // Accumulators that nothing looks at, and that any order of the steps serves. Sums of small
-  // floats stay apart, where they are added up in chunks: one after the other, a million of them
+  // Accumulators that nothing reads and whose order does not matter. Sums of floats shorter
+  // than f64 stay separate and are added up in chunks: one after the other, a million of them
   // would lose digits.
   bool plain_sums(const Loop& n) const {
     bool ok = n.axis.kind == Axis::Kind::Reduce && n.axis.width == 1;
@@ -138,10 +138,10 @@ struct Joining {
   // ---- where a sum is taken --------------------------------------------------------------------
 
   struct Place {
-    int64_t shift = 0;           // the summand of the step itself, or of the one made before it
-    bool before = false;         // what the step does
-    std::vector<ExprId> within;  // where it is within the sum's range
-    size_t found = 0;            // loads that the step makes too
+    int64_t shift = 0;           // the summand is that of the step plus this
+    bool before = false;         // it is added before what the step does
+    std::vector<ExprId> within;  // conditions that it is within the sum's range
+    size_t found = 0;            // how many of its loads the step makes too
   };
 
   // Which cells the loop reads, by their distance from the step.
@@ -158,7 +158,8 @@ struct Joining {
     return out;
   }
 
-  // None: not all of the sum's steps are steps of the loop, or not everything is there in time.
+  // None when not all of the sum's steps are steps of the loop, or not everything
+  // is stored in time.
   std::optional<Place> place(const Loop& into, const Loop& other, int64_t shift,
                              const Effects& stores, const Effects& reads) {
     Place out{shift};
@@ -215,7 +216,7 @@ struct Joining {
       for (size_t j = i + 1; j < block.size(); ++j) {
         if (!join_recurrence(block, i, j) && !join_sum(block, i, j)) continue;
         any = true;
-        while (!recurrence(block[i])) ++i;  // it is further down now, behind what was moved
+        while (!recurrence(block[i])) ++i;  // it is further down now, after what was moved
         j = i;
       }
     }
@@ -239,7 +240,7 @@ constexpr size_t kMostPassed = 8;
 
 }  // namespace
 
-// A kernel becomes part of an earlier one where that joins something.
+// A kernel becomes part of an earlier one if something can be joined.
 Program join_steps(Program p) {
   std::vector<Kernel> out;
   auto join = [&](const Kernel& k) {

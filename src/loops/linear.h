@@ -1,5 +1,5 @@
-// Integers of a program as sums: constant + the sum of variables and parameters with factors.
-// Enough to compare the bounds of loops and the addresses of steps.
+// Integers of a program as sums: a constant plus multiples of variables and parameters. Enough to
+// compare the bounds of loops and the addresses of steps.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,12 @@ struct Sums {
   std::optional<Linear> of(ExprId e) const;
   // The distance from `from` to `to`, if it is a constant.
   std::optional<int64_t> distance(ExprId from, ExprId to) const;
-  // `e` is `v` and so much more.
+  // The constant c for which `e` is `v` + c.
   std::optional<int64_t> offset(ExprId e, VarId v) const;
-  // The same expression, variables taken for what they stand for; loads are not compared.
+  // Whether two expressions are the same once variables are replaced by what they stand for;
+  // loads never are.
   bool equal(ExprId a, ExprId b) const;
-  // Without the `max(0, …)` that keeps a range from ending before it begins.
+  // `e` without the `max(0, …)` that keeps a range from ending before it begins.
   ExprId bare(ExprId e) const;
 
  private:

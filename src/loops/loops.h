@@ -3,19 +3,17 @@
 // variables. Nothing here knows families or coordinates any more, and nothing here knows LLVM.
 //
 // Semantics, once:
-// - Expressions are strict and cannot fail: every Load is in bounds and every integer division has
-// a
-//   divisor other than zero, because lowering proved it or put a Check before it. Laziness is an
-//   If.
-// - A variable is bound by Let (once, never changes), by Declare (changes through Assign and
-//   Fold) or by a Loop; it is visible in the rest of its block and in the blocks inside.
+// - Expressions are strict and cannot fail: every Load is in bounds and every integer division
+//   has a divisor other than zero, because lowering proved it or put a Check before it.
+//   Laziness is an If.
+// - A variable is bound by Let (once, never changes), by Declare (changes through Assign and Fold)
+//   or by a Loop; it is visible in the rest of its block and in the blocks inside.
 // - A Loop's axis says what its iterations may do to each other:
 //     seq       in order (upward, or downward)
 //     parallel  independent of each other; any order gives the same values
 //     vector    independent; `width` of them run in lanes. Any statement may stand inside: where
-//     lanes
-//               take different branches, each runs under a mask. Vector loops do not nest: inside
-//               one, every other axis runs as seq.
+//               lanes take different branches, each runs under a mask. Vector loops do not nest:
+//               inside one, every other axis runs as seq.
 //     reduce    independent except for the accumulators named in `folds`, which are only folded.
 //               `width` partial results run in lanes and are combined in a tree whose shape depends
 //               on the extents alone; width 1 folds in order.
@@ -27,7 +25,7 @@
 //   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
 // - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
-// and % truncate. min and max propagate the first NaN.
+//   and % truncate. min and max propagate the first NaN.
 #pragma once
 
 #include <cstdint>
@@ -138,10 +136,11 @@ struct Loop {
   std::vector<VarId> folds;  // reduce only
   Block body;
   SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
-  // Threads may share the loop, in chunks of so many iterations; invalid: they may not. Only where
-  // no loop around it is shared. Partial results of a reduce are combined in the chunks' order.
+  // Threads may share the loop, in chunks of this many iterations; invalid: they may not.
+  // Only where no loop around it is shared. Partial results of a reduce are combined in
+  // the chunks' order.
   ExprId grain = {};
-  ExprId steps = {};  // of the recurrence that a loop with `poll` is a part of; invalid: its own
+  ExprId steps = {};  // of the recurrence that this loop is a part of; invalid: its own
 };
 
 struct Check {
@@ -208,12 +207,12 @@ struct Site {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
     Overflow,  // values: the operands of `op`, in `type`
-    TooDeep,   // calls of the function `name` inside each other
-    Call,      // never the reason: where a function that stopped was called from
-    Step,      // values: the address of the step to come; `name` is the recurrence, `axis` its
-               // coordinate
-    Rows,      // the same, of one that runs row by row (plan/rows.h): values: how many pieces of it
-               // are done
+    TooDeep,   // calls of the function `name` are nested too deep
+    Call,      // where a function that stopped was called from; never the reason itself
+    Step,      // values: the address of the next step; `name`: the recurrence,
+               // `axis`: its coordinate
+    Rows,      // the same, for one that runs row by row (plan/rows.h); values: how
+               // many pieces are done
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t axis = 0;
@@ -255,7 +254,7 @@ Program fuse_sums(Program p);
 // Runs recurrences along the same steps in one loop, and takes sums over those steps there
 // (join.cc).
 Program join_steps(Program p);
-// Sets the first and last steps of recurrences apart (split.cc).
+// Splits the first and last steps of recurrences off (split.cc).
 Program split_steps(Program p);
 // Writes out loops over few cells that are computed in different ways (cells.cc).
 Program write_out_cells(Program p);

@@ -96,7 +96,7 @@ struct Sharing {
     return {0, {times(count, sum)}};
   }
 
-  // As much work as a chunk should have, or a little more, whole vectors.
+  // Iterations for about as much work as a chunk should have, in whole vectors.
   ExprId grain(const Loop& n) {
     Work w = work(n.body);
     int64_t lanes = n.axis.width;
@@ -110,7 +110,7 @@ struct Sharing {
     return times(op(core::Op::Add, vectors, integer(1)), integer(lanes));
   }
 
-  // May a reduction be split? Not when it looks at its own accumulator, and not when the first of
+  // May a reduction be split? Not when it reads its own accumulator, and not when the first of
   // equal candidates is to be found.
   bool splits(const Loop& n) const {
     bool ok = true;
@@ -173,7 +173,7 @@ struct Sharing {
 }  // namespace
 
 Program share_loops(Program p, int64_t work) {
-  // Where integers are checked, the first to fail is the reference's first: in order.
+  // Where integers are checked, the first failure must be the reference's first: nothing is shared.
   for (const Site& s : p.sites) {
     if (s.kind == Site::Kind::Overflow) return p;
   }

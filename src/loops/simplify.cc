@@ -28,7 +28,7 @@ struct Simplifier {
     }
   }
 
-  // After its parts were simplified.
+  // `e` folded, after its parts were simplified.
   ExprId folded(ExprId e) {
     const auto* a = std::get_if<Apply>(&p.exprs[e].node);
     if (!a) return e;

@@ -1,5 +1,6 @@
-// Blocks after something became known: conditions that are decided, the sides of branches that are
-// taken, variables that nobody reads any more, reductions that fold nothing any more.
+// Simplifies blocks after something became known: decides conditions, keeps the side of a
+// branch that is taken, drops variables that nothing reads any more and reductions that fold
+// nothing any more.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,7 @@
 
 namespace ein::loops {
 
-// What is known of a condition besides what it says itself; none: nothing.
+// What is known about a condition besides what it says itself; none when nothing is.
 using Answer = std::function<std::optional<bool>(ExprId)>;
 
 void simplify(Program& p, Block& block, const Answer& answer = nullptr);

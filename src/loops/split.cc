@@ -1,4 +1,4 @@
-// The first and the last steps of a recurrence, apart from all others: a loop over steps whose body
+// Splits the first and the last steps of a recurrence from the others. A loop over steps whose body
 // asks at every step whether it is the first one becomes two loops, and the second no longer asks.
 // Values that a step stores and reads again then stay in registers. Only for steps that do little:
 // the body is compiled once more for every part.
@@ -12,7 +12,7 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kNear = 2;  // so many steps at an end are apart at most
+constexpr int64_t kNear = 2;  // at most this many steps are split off each end
 
 using core::Op;
 
@@ -23,12 +23,11 @@ struct Splitter {
   ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
   ExprId op(Op o, ExprId a, ExprId b) { return p.exprs.add({Apply{o, {a, b}}, DType::I64}); }
 
-  // t compared with something: true from `from` steps after the beginning on, or up to `to` steps
-  // before the end, or the opposite of that.
+  // A comparison of the step with a point near the beginning or the end of the loop.
   struct Question {
     bool at_end = false;
     int64_t distance = 0;  // from the beginning, or from the end
-    bool after = false;    // true for the steps behind that point
+    bool after = false;    // true for the steps from that point on; otherwise for those before it
   };
 
   std::optional<Question> question(ExprId e, const Loop& loop) const {
@@ -52,10 +51,10 @@ struct Splitter {
   }
 
   struct Cuts {
-    int64_t first = 0, last = 0;  // so many steps at the beginning and at the end are apart
+    int64_t first = 0, last = 0;  // how many steps are split off at the beginning and at the end
   };
 
-  // What is known of a question in one part.
+  // The answer to a question in one part, if it is known.
   enum class Part { First, Middle, Last };
   static std::optional<bool> answer(const Question& q, const Cuts& cuts, Part part) {
     if (!q.at_end) {
@@ -118,7 +117,7 @@ struct Splitter {
   }
 
   void cut(const Loop& loop, const Cuts& cuts, Block& out) {
-    // Where there are few steps, the middle is empty.
+    // If there are few steps, the middle is empty.
     ExprId lo = cuts.first > 0 ? op(Op::Add, loop.lo, integer(cuts.first)) : loop.lo;
     ExprId hi = cuts.last > 0 ? op(Op::Sub, loop.hi, integer(cuts.last)) : loop.hi;
     std::vector<Stmt> parts;

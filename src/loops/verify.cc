@@ -206,7 +206,7 @@ struct Verifier {
     if (vector) error("a contraction inside a vector loop");
   }
 
-  // `result` is used behind the last statement.
+  // `result` is used after the last statement.
   void block(const Block& b, ExprId result = {}) {
     size_t mark = visible.size();
     for (const Stmt& s : b) stmt(s);

@@ -1,4 +1,4 @@
-// What a statement holds, in one place: passes over Loops ask here instead of listing its kinds.
+// What a statement contains, in one place: passes over Loops ask here instead of listing its kinds.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace ein::loops {
 
 using Lets = std::unordered_map<VarId, ExprId>;  // what variables stand for
 
-// `f` on every expression of the statement itself, those in its blocks left out. A pass that
-// changes a program takes them by reference.
+// `f` on every expression of the statement itself, not of its blocks. A pass that changes a program
+// takes them by reference.
 template <class S, class F>
 void for_each_expr(S& s, F&& f) {
   auto some = [&](auto& e) {

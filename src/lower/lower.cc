@@ -80,7 +80,7 @@ loops::Program lower(plan::Plan& plan) {
     loops::Block body = std::move(l.pop()->block);
     if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});
   }
-  // A function may call further ones.
+  // Functions may call further ones: the list grows.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
   return p;
 }
@@ -93,7 +93,7 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           auto in = plan.group_of.find(c.family);
           if (in == plan.group_of.end()) return compute(c.family, fixed);
           const plan::Group& g = plan.groups[in->second];
-          if (g.members[0] == c.family) group(g, fixed);  // the others stand behind it
+          if (g.members[0] == c.family) group(g, fixed);  // the others follow it
         },
         [&](const core::Sequence& q) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
@@ -141,7 +141,7 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   running = std::move(was_running);
 }
 
-// The steps of the longest member.
+// How many steps the longest member has.
 ExprId Lowering::count_of(const core::Sequence& q) {
   ExprId count;
   for (const auto& member : q.members) {
@@ -209,8 +209,9 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is some rows that run together, or those that are left of the last coordinate around the
-// steps. Threads share the parts, in pieces: between two of those the caller may stop the run.
+// A part is `kRowsTogether` rows that run together, or the rows that are left over at the end of
+// the coordinate before the steps. Threads share the parts, in pieces: between two pieces the
+// caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
   const uint32_t last = m[first].rank() - 2;
@@ -238,7 +239,7 @@ void Lowering::rows(const core::Sequence& q) {
     extents.push_back(bind(op(Op::Max, {extent, integer(0)}, DType::I64)));
   }
   Value together = integer(plan::kRowsTogether), one = integer(1);
-  Value whole = bind(over(extents[last], together));  // parts of one table that have all rows
+  Value whole = bind(over(extents[last], together));  // parts of one table with all their rows
   Value few = integer(plan::kRowsTogether - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
   Value parts = per_table;
@@ -260,7 +261,7 @@ void Lowering::rows(const core::Sequence& q) {
       fixed[member.family][k] = {at, m[first].coords[k].extent};
     }
   };
-  Value within = at_part;  // its table
+  Value within = at_part;  // its place in its table
   if (last > 0) {
     Value table = bind(over(at_part, per_table));
     within = bind(rest(at_part, per_table));
@@ -428,7 +429,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
   } else if (!in_sequence) {
     contract(id, c, *how.contraction);
   } else {
-    // At every step anew: when it is small, the call would cost more than the work.
+    // This runs at every step: if the contraction is small, the call would cost more than the work.
     Value small = small_contraction(id, c, *how.contraction);
     loops::If out{small.expr, {}, {}};
     push(Scope::Kind::Branch);

@@ -1,4 +1,5 @@
-// Contractions: every index of the class becomes a step per operand, read off the affine indices.
+// Contractions: every index (batch, m, n or k) becomes a step per operand, read off
+// the affine indices.
 #include "base/check.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
@@ -62,11 +63,11 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   add_set(x.m, out.m);
   add_set(x.n, out.n);
   add_set(x.k, out.k);
-  // The operands where every index of the class is at the start of its range.
+  // The operands' addresses where every index is at the start of its range.
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
     for (uint32_t s : *set) {
       slots[s] = bind(lower(range_of(s).lo), "lo");
-      slots[s].depth = top();  // what is computed from it is good in this scope only
+      slots[s].depth = top();  // what is computed from it is valid in this scope only
     }
   }
   auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {

@@ -16,9 +16,9 @@ using core::Op;
 
 namespace {
 
-constexpr uint64_t kCheap = 24;  // operations worth more than a branch
+constexpr uint64_t kCheap = 24;  // up to this many operations cost less than a branch
 
-// What is evaluated whenever `e` is: everything not behind a lazy side or inside a loop.
+// What is evaluated whenever `e` is: everything but lazy sides and the insides of loops.
 void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
                std::vector<ExprId>& order) {
   if (!out.insert(e).second) return;
@@ -117,7 +117,7 @@ Value Lowering::affine(const core::Affine& n) {
   return *sum;
 }
 
-// The steps of the reference, each of which may stop the program.
+// Step by step as in the reference: each step may stop the program.
 Value Lowering::checked_affine(const core::Affine& n, Span at) {
   auto step = [&](Op o, std::vector<Value> operands) {
     uint32_t depth = fits(o, DType::I64, operands, at);
@@ -213,7 +213,7 @@ std::optional<Value> Lowering::only_side(const core::Apply& n) {
 
 namespace {
 
-// A long `else if` or `match`: conditions and values in order, what is left last.
+// A long `else if` or `match`: conditions and values in turn, the last `else` at the end.
 constexpr size_t kLongChain = 32;
 std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
   std::vector<ExprId> out;
@@ -231,8 +231,8 @@ std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
 Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   if (auto only = only_side(n)) return *only;
   const core::Facts& here = scopes.back()->facts;
-  // Branches inside branches by the thousand would take the optimiser longer than in proportion.
-  // Where every part is cheap and cannot fail, they are selections one after the other.
+  // Thousands of nested branches would take the optimiser more than proportionally long. Where
+  // every part is cheap and cannot fail, they are selections one after the other.
   if (n.op == Op::Select) {
     const std::vector<ExprId> chain = chain_of(m, n);
     if (chain.size() > 2 * kLongChain &&
@@ -363,7 +363,7 @@ Value Lowering::access(ExprId e, const core::Access& n, DType type) {
     });
     if (!proven) {
       for (Value& v : at) v = bind(v, "i");
-      // Extents below zero count as zero, and no index is below zero then either.
+      // A negative extent counts as zero: no index is in bounds then.
       Value ok =
           op(Op::And, {compare(Op::Ge, at[k], integer(0)), compare(Op::Lt, at[k], lower(extent))},
              DType::Bool);

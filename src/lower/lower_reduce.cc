@@ -16,7 +16,7 @@ using core::ReduceOp;
 namespace {
 
 // The gate in parts, in order, and how many of the first may be tested earlier than written: those
-// before the first that could stop the program.
+// before the first part that could stop the program.
 struct Parts {
   std::vector<ExprId> all;
   size_t movable = 0;
@@ -48,7 +48,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     std::vector<ExprId> absorbed;
     for (size_t k = 0; k < parts.movable; ++k) {
       auto bound = core::bound_on(m, parts.all[k], slot);
-      // The other side is now evaluated once per run of the loop, whether that has cells or not.
+      // The other side is now evaluated once per run of the loop, even if that has no cells.
       if (!bound || !core::total(m, parts.all[k], scopes.back()->facts, plan.overflow)) continue;
       if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});
       if (bound->hi) range.hi = core::apply(m, Op::Min, {range.hi, bound->hi});
@@ -91,11 +91,11 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   bool arg = r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin;
   bool logical = r.op == ReduceOp::All || r.op == ReduceOp::Any;
   DType type = m[r.body].type;
-  // Sums and products of short floats are taken in f32 and rounded at the end.
+  // Sums and products of f16 and bf16 are taken in f32 and rounded at the end.
   bool half = type == DType::F16 || type == DType::BF16;
   bool longer = half && (r.op == ReduceOp::Sum || r.op == ReduceOp::Prod);
   DType kept = longer ? DType::F32 : type;
-  // Which addition overflows depends on their order: that of the reference.
+  // Which addition overflows depends on their order, so it is that of the reference.
   bool adds = r.op == ReduceOp::Sum || r.op == ReduceOp::Prod;
   bool checked = plan.overflow == core::Overflow::Stops && adds && is_int(type);
   return at_scope(home(e), [&] {
@@ -113,7 +113,8 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       emit(top(), {loops::Declare{where, integer(-1, DType::I32).expr}});
       folds.push_back(where);
     }
-    // A fold knows by −1 that nothing has won yet, so places are counted from a start below 0.
+    // To a fold, −1 means that nothing has won yet. If the range may start below 0, places are
+    // counted from its start.
     bool below = arg && !core::proves_nonnegative(m, core::affine_form(m, r.over[0].lo),
                                                   scopes.back()->facts);
     Value from = below ? lower(r.over[0].lo) : Value{};

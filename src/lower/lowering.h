@@ -18,7 +18,7 @@
 
 namespace ein::lower {
 
-// A lowered value and the index of the scope from which on it may be used.
+// A lowered value and the index of the outermost scope in which it may be used.
 struct Value {
   loops::ExprId expr;
   uint32_t depth = 0;
@@ -51,7 +51,7 @@ struct Lowering {
     uint32_t coordinate;
     Value from;
   };
-  std::optional<Part> some_rows = {};  // that a Sequence around runs at a time (plan/rows.h)
+  std::optional<Part> some_rows = {};  // those that a Sequence around runs at a time (plan/rows.h)
   // Families of which the loops around compute one cell an iteration: that cell, and where it is.
   struct Cell {
     Value value;
@@ -60,7 +60,7 @@ struct Lowering {
   std::unordered_map<core::FamilyId, Cell> staged = {};
   uint32_t clause_depth = 0;                     // the scope of the clause being lowered
   Span statement = {};                           // where that clause stands
-  uint32_t part = 0;                             // of the schedule's steps, the one being lowered
+  uint32_t part = 0;                             // the number of the schedule's step being lowered
   std::vector<Value> args = {};                  // of the function being lowered
   std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
 
@@ -87,7 +87,7 @@ struct Lowering {
     }
     return std::nullopt;
   }
-  // Where a value with branches or loops inside goes, and lowering it there.
+  // The scope for a value with branches or loops inside, and lowering it there.
   uint32_t home(core::ExprId e);
   template <class F>
   Value at_scope(uint32_t depth, F&& lower_it) {

@@ -87,8 +87,9 @@ uint32_t Lowering::home(core::ExprId e) {
     const auto* a = core::get_if<core::Access>(m, x);
     if (a && running.contains(a->family)) least = std::max(least, clause_depth);
   });
-  // Leaving a branch is worth it only on the way out of a loop: then it is evaluated once instead
-  // of many times. At the innermost scope it need not be total: it stands where it is evaluated.
+  // Leaving a branch is worth it only when a loop is left too: then the value is computed
+  // once instead of many times. In the innermost scope it need not be total: it is evaluated
+  // where it stands.
   for (uint32_t d = least; d < top(); ++d) {
     bool leaves_loop = scopes[d + 1]->kind != Scope::Kind::Branch;
     if (leaves_loop && core::total(m, e, scopes[d]->facts, plan.overflow)) return d;

@@ -1,12 +1,12 @@
-// How much each kernel has to do: what its time is divided by to judge it.
+// How much each kernel has to do, to judge its time by.
 //
 // Counted from Core with the actual extents. An operation is done once for each value of the
 // indices it depends on (lowering moves it out of the other loops), every scalar float operation
 // counts as one (`exp` too), and a reduction does one more per cell that it visits; affine
-// conditions shorten the ranges as they do in the loops. Both sides of an `if` count. Ranges that
-// depend on other indices are taken in the middle of those; ranges that depend on data count as
-// one. Bytes are the traffic nothing can avoid: every distinct buffer that the kernel touches
-// counts once, with the cells that it can reach at most.
+// conditions shorten the ranges as they do in the loops. Both sides of an `if` count. A range that
+// depends on other indices is taken with those in the middle of theirs; one that depends on data
+// counts as one cell. Bytes are the traffic that nothing can avoid: every distinct buffer that the
+// kernel touches counts once, with the most cells that it can reach.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ int64_t cells(const Module& m, const std::vector<Range>& box, const std::vector<
   return out;
 }
 
-// Bytes of all families that are computed, each as large as it is kept.
+// Bytes of all computed families, each counted with what is kept of it.
 uint64_t bytes_stored(Module& m, const Schedule& order, const std::vector<FamilyId>& wanted,
                       const std::vector<int64_t>& params) {
   auto rings = find_rings(m, order, wanted);
@@ -84,7 +84,7 @@ double operations(const Module& m, const Schedule& order, const std::vector<int6
   return out;
 }
 
-// The recurrences of one number of steps: by family the coordinate that counts them.
+// The recurrences with one number of steps; by family, the coordinate that counts the steps.
 struct Runs {
   std::map<FamilyId, uint32_t> forward, backward;
 };
@@ -121,7 +121,7 @@ bool reads_backwards(const Module& m, const Runs& runs) {
   return found;
 }
 
-// What the forward run keeps is start states (before · T/K) and three segments or so of K.
+// The forward run keeps start states (before · T/K) and about three segments of K steps.
 int64_t choose_segment(const Region& region, int64_t asked) {
   int64_t least = std::max({region.before, region.after, region.ahead, int64_t{1}});
   double best = std::sqrt(static_cast<double>(region.steps * region.before) / 3.0);

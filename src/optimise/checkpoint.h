@@ -16,9 +16,9 @@
 // carries the steps before it (and, backwards, after it) that its cells read. Numbers change in one
 // way only: a sum over all steps is now added up segment by segment.
 //
-// It is applied to a module whose inputs are known, so that T is a number. What reads the steps in
-// any other way (all of them at once, or at computed places) still finds them, and then they are
-// kept after all: the plan says so.
+// It is applied to a module whose inputs are known, so that T is a number. Families that read the
+// steps in any other way (all at once, or at computed places) still find them, and then all steps
+// are kept after all; the plan says so.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct SegmentPlan {
   int64_t steps = 0;
   int64_t segment = 0;       // steps in one; 0: all steps are kept
   uint64_t bytes_whole = 0;  // of everything the program stores, with all steps kept
-  uint64_t bytes = 0;        // and as planned
+  uint64_t bytes = 0;        // the same, as planned
   double work = 1;           // scalar operations of the whole program, relative to keeping all
   std::string reason;        // why all steps are kept, or why the budget is not met; may be empty
 };

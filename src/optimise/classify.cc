@@ -74,7 +74,7 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
     uint64_t bit = uint64_t{1} << s;
     bool in_a = p->of_a & bit, in_b = p->of_b & bit;
     if (p->binders & bit) {
-      // An index summed in one operand alone asks for a sum of that operand first.
+      // An index that only one operand has should be summed there first.
       if (!in_a || !in_b) return std::nullopt;
       c.k.push_back(s);
     } else if (free & bit) {
@@ -84,7 +84,7 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
       if (!in_a && !in_b) return std::nullopt;  // constant along it: compute once, then copy
     }
   }
-  // Matrix times vector, and the product of two vectors, are as fast as memory without it.
+  // Products with vectors are limited by memory: this would not make them faster.
   if (c.m.empty() || c.n.empty()) return std::nullopt;
   // The result's last coordinate is a column, so that rows of it are written in order.
   auto last = static_cast<uint32_t>(clause.box.size()) - 1;

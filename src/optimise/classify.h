@@ -1,4 +1,4 @@
-// What an access does when an index moves, and which sums of products are contractions.
+// How an access moves with an index, and which sums of products are contractions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Contraction {
   std::vector<uint32_t> batch, m, n, k;  // slots
 };
 
-// The class of one clause, if it is a contraction of the free coordinates `free`.
+// The class of each index of a clause, if it is a contraction over the coordinates in `free`.
 std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);
 
 // How an access moves when one slot moves by one: not at all, to the next element, or otherwise.

@@ -30,11 +30,11 @@ constexpr double kWorthwhile = 4096;  // multiplications; below that plain loops
 
 struct Isolation : Operands {
   Reduce r;
-  Facts facts_around;  // of the reduction
+  Facts facts_around;  // outside the reduction
   std::vector<Term> terms = {};
   std::vector<Term> outside = {};  // factors without binders
   std::vector<ExprId> outer_conds = {};
-  bool masked = false;  // some condition became a zero
+  bool masked = false;  // some condition became zeros in an operand
 
   double extent(uint32_t slot) const {
     const Range& range = facts.slots[slot];
@@ -70,7 +70,8 @@ struct Isolation : Operands {
     into.slots |= t.slots;
   }
 
-  // Factors and conditions to their terms; false when a condition or a binder belongs to none.
+  // Gives factors and conditions to their terms; false when a condition or a binder
+  // belongs to none.
   bool split(const Product& p) {
     auto add = [&](ExprId e, bool below) {
       bool inside = m[e].free & binders;
@@ -111,7 +112,8 @@ struct Isolation : Operands {
            stand_outside();
   }
 
-  // Factors without binders may have relied on a condition that mentions one.
+  // Factors without binders may have relied on a condition with binders, which does
+  // not move with them.
   bool stand_outside() {
     Facts around = facts_around;
     for (ExprId cond : outer_conds) assume(m, cond, around);
@@ -130,7 +132,7 @@ struct Isolation : Operands {
     return total(m, value(t), facts, Overflow::Wraps);
   }
 
-  // A sum over some binders, as a family; an invalid id when it has no closed extents.
+  // A sum over some binders, as a family; invalid when it has no closed extents.
   ExprId sum_over(uint64_t over, ExprId body) {
     over &= m[body].free;
     if (over == 0) return hoisted(body, "_product");
@@ -158,7 +160,7 @@ struct Isolation : Operands {
     return (terms[i].slots | terms[j].slots) & binders & ~others;
   }
 
-  // Sums what only one term has, then contracts pairs until two are left.
+  // Sums out what only one term has, then contracts pairs until two terms are left.
   bool reduce_terms() {
     for (size_t i = 0; i < terms.size(); ++i) {
       uint64_t alone = exclusive(i, i);
@@ -205,12 +207,12 @@ struct Isolation : Operands {
     return (contraction || factors) && !as_it_is;
   }
 
-  // What takes the reduction's place; invalid: it stays.
+  // What replaces the reduction; invalid: it stays.
   ExprId run(ExprId e, bool whole) {
     Product p = as_product(m, r.body);
     if (!split(p) || !worthwhile(whole)) return {};
     bool was_masked = masked;
-    // Sums and factors that are multiplied outside of the sum: where that has no cells it is 0,
+    // Some factors are multiplied outside the sum. Where the sum has no cells the result is 0,
     // whatever they are.
     bool moves = !outside.empty() || terms.size() > 2 || exclusive(0, 0) || exclusive(1, 1);
     if (!reduce_terms()) return {};
@@ -244,7 +246,7 @@ struct Isolation : Operands {
   }
 };
 
-// Rectangular, of floats that are added as they are.
+// Sums over a rectangle, of f32 or f64.
 bool is_rectangular(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   if (r.op != ReduceOp::Sum || !r.routes.empty()) return false;
@@ -254,7 +256,8 @@ bool is_rectangular(const Module& m, const Reduce& r) {
   });
 }
 
-// The families of the outermost Sequence around one, and the coordinates of it that Sequences run.
+// The families of the outermost Sequence around a family, and the coordinates of it
+// that Sequences run.
 using Together = std::shared_ptr<const std::set<FamilyId>>;  // one set for all of them
 struct Around {
   Together together = std::make_shared<const std::set<FamilyId>>();
@@ -290,7 +293,7 @@ bool reads_any(const Module& m, ExprId e, const std::set<FamilyId>& families) {
   return found;
 }
 
-// The clause's ranges, without the cells that conditions around a place exclude: of the steps of a
+// The clause's ranges without the cells that conditions at a place exclude: of the steps of a
 // derivative, say, those that have a next one.
 Facts narrowed(Module& m, const Facts& top, const Facts& here) {
   Facts out = top;
@@ -375,7 +378,7 @@ std::set<FamilyId> isolate_contractions(Module& m, const Schedule& order,
   std::set<FamilyId> ordered;
   Arounds arounds;
   note_sequences(order.steps, arounds);
-  size_t families = m.families.size();  // those that are added are as they should be
+  size_t families = m.families.size();  // new families already have the right form
   for (uint32_t i = 0; i < families; ++i) {
     if (except.contains(FamilyId(i))) continue;
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {

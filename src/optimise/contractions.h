@@ -1,13 +1,13 @@
-// Sums of products in the form that contractions are found in: the whole of a clause, a product of
-// two plain reads. `relu(sum[k](x[i, k] * W[k, j]) + b[j])` gets the sum a family of its own;
-// factors and conditions that belong to one operand become part of that operand, which gets a
-// family too; of several operands, two at a time are contracted, the cheapest pair first, with 256
-// for an extent that is not known. A read under the condition that it is in bounds, as a
-// convolution with padding has it, becomes a read of a copy with a rim of zeros. What all steps of
-// a recurrence multiply by is copied into the order in which a product reads it.
+// Brings sums of products into the form that contractions are found in: a whole clause, a product
+// of two plain reads. In `relu(sum[k](x[i, k] * W[k, j]) + b[j])` the sum gets a family of its own.
+// Factors and conditions that belong to one operand become part of it, and it gets a family too. Of
+// more than two operands, two at a time are contracted, the cheapest pair first; an unknown extent
+// counts as 256. A read under the condition that it is in bounds, as in a convolution with padding,
+// becomes a read of a copy with a rim of zeros. What every step of a recurrence multiplies by is
+// copied into the order in which the product reads it.
 //
-// A condition that became a zero in an operand is still no multiplication: where the result is not
-// finite, the sum is taken again as it was written.
+// A condition that became zeros in an operand must not act as a multiplication: where the result is
+// not finite, the sum is computed again as it was written.
 #pragma once
 
 #include <set>
@@ -17,9 +17,9 @@
 
 namespace ein::optimise {
 
-// `order` is that of the module as it is; a coordinate that runs in sequence is none of an operand.
-// The families in `except` stay as they are. Returns the copies that are there for their order
-// alone.
+// `order` is the schedule of the module as it is. An operand must not carry a sequential
+// coordinate. The families in `except` stay as they are. Returns the copies made only to change the
+// order of their coordinates.
 std::set<core::FamilyId> isolate_contractions(core::Module& m, const core::Schedule& order,
                                               const std::set<core::FamilyId>& except = {});
 

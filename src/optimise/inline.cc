@@ -23,9 +23,9 @@ using namespace core;
 
 constexpr uint64_t kTrivial = 8;  // operations that may be repeated at every read
 
-// Nodes in what one clause may become, and in what is looked at to find out. Every step here walks
-// the bodies it is about, so a chain of definitions that all became one expression would take time
-// in the square of its length; beyond this much there is little left to gain.
+// How many nodes one clause may grow to. The same limit bounds how much is looked at to decide.
+// Every step here walks the bodies it concerns, so a chain of definitions that all became one
+// expression would take quadratic time; beyond this size there is little left to gain.
 constexpr size_t kMaxInlinedNodes = 512;
 
 // One read of the candidate, in one context.
@@ -59,8 +59,8 @@ std::optional<size_t> clause_of(Module& m, const Access& access, const Facts& fa
   return std::nullopt;
 }
 
-// Are all slots in scope there (as far as the facts name them) used by the access's indices? Then
-// inlining does not repeat the computation.
+// Do the access's indices use all slots in scope there (as far as the facts name them)? Then
+// inlining repeats no computation.
 bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
   uint64_t used = 0;
   for (ExprId e : access.at) used |= m[e].free;
@@ -94,8 +94,8 @@ struct Readers {
     reads.erase(it);
   }
 
-  // Whether the candidate and what reads it stay within bounds: how much a reader grows, and how
-  // much of it is looked at on behalf of all that it reads. What was written long stays long.
+  // Whether the candidate and its readers stay within bounds: how much a reader grows, and how much
+  // of it is looked at on behalf of all that it reads. What was written long may stay long.
   bool small(FamilyId candidate) {
     size_t own = nodes[candidate];
     if (own > kMaxInlinedNodes) return false;
@@ -195,7 +195,7 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
   const Module before = p.module;
   Module& m = p.module;
   std::set<FamilyId> keep(p.wanted.begin(), p.wanted.end());
-  // Only what is reached matters; what is not scheduled neither reads nor is read.
+  // Only what is reached matters: families that are not scheduled neither read nor are read.
   std::vector<FamilyId> reached = families_of(schedule(m, p.wanted).steps);
   Readers readers;
   for (FamilyId f : reached) readers.add(m, f);
@@ -218,7 +218,7 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
     for (FamilyId reader : changed) readers.add(m, reader);
     p.inlined.push_back(candidate);
   }
-  // It may have merged reads into an expression whose order cannot be proven any more.
+  // Inlining may have merged reads into an expression whose order cannot be proven any more.
   if (schedule(m, p.wanted).cycle) {
     p.module = before;
     p.inlined.clear();

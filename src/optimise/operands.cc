@@ -35,9 +35,9 @@ ExprId Operands::hoisted(ExprId e, const char* suffix) {
   return hoist(m, name + suffix, e, {}, facts, names, span);
 }
 
-// An operand that depends on fewer index expressions than slots, as `x[n, c, p + kh - 1]` under
-// conditions on p + kh - 1 does, as a family over those expressions: what a convolution reads,
-// with a rim. Invalid when it is none.
+// An operand that depends on fewer index expressions than slots becomes a family over those
+// expressions. `x[n, c, p + kh - 1]` under conditions on p + kh - 1 is one: what a convolution
+// reads, with a rim. Invalid when the operand is not like that.
 ExprId Operands::over_expressions(const Term& t) {
   std::vector<ExprId> axes;
   for (ExprId f : t.product.num) {
@@ -59,7 +59,7 @@ ExprId Operands::over_expressions(const Term& t) {
   for (ExprId e : axes) {
     ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
     if (!most || !least) return {};
-    // A coordinate keeps its numbers: shifted, a sequential one would be read at another step.
+    // A coordinate keeps its numbers: if shifted, a sequential one would be read at another step.
     const auto* s = get_if<Slot>(m, e);
     bool keeps = s && m[facts.slots[s->n].lo].free == 0;
     low.push_back(keeps ? int_lit(m, 0) : neg(m, least));
@@ -105,8 +105,8 @@ ExprId Operands::over_expressions(const Term& t) {
   return access(m, id, at, span);
 }
 
-// An operand has its coordinates in the order of the largest read it is made of, so that making
-// it runs through memory in order.
+// Gives an operand's coordinates the order of the largest read it is made of, so that computing it
+// runs through memory in order.
 ExprId Operands::in_order_of_reads(ExprId read, const Term& t) {
   std::vector<uint32_t> order;  // slots
   for (ExprId f : t.product.num) {
@@ -122,7 +122,7 @@ ExprId Operands::in_order_of_reads(ExprId read, const Term& t) {
   return in_order(read, order);
 }
 
-// The family that is read, a new one, with its coordinates in the order of these slots.
+// Gives the family that is read, a new one, its coordinates in the order of these slots.
 ExprId Operands::in_order(ExprId read, const std::vector<uint32_t>& order) {
   const Access access = std::get<Access>(m[read].node);
   if (order.size() != access.at.size()) return read;

@@ -1,5 +1,5 @@
 // The operands of a product that is to become a contraction: plain reads whose addresses move by
-// fixed steps. What is none yet gets a family of its own.
+// fixed steps. An operand that is not one yet gets a family of its own.
 #pragma once
 
 #include <set>
@@ -29,15 +29,15 @@ struct Operands {
   DType type;
   Span span;
   const std::set<core::FamilyId>* steps = nullptr;  // what the recurrence around it computes
-  uint64_t sequential = 0;  // coordinates that stand still while the reduction is taken
+  uint64_t sequential = 0;  // coordinates that are fixed while the reduction runs
   uint64_t binders = 0;
-  std::set<core::FamilyId> ordered = {};  // copies that are there for their order
+  std::set<core::FamilyId> ordered = {};  // copies made only to change the order of coordinates
 
   core::ExprId value(const Term& t);
   bool plain(const Term& t) const;  // one read, whose address moves by fixed steps
   bool make_plain(Term& t);         // false: it cannot be
-  // What every step of a recurrence multiplies by and none changes, as weights: worth having in the
-  // order in which a product reads it, the summed coordinates first.
+  // An operand that every step of a recurrence multiplies by and none changes, such as weights:
+  // worth copying into the order in which the product reads it, the summed coordinates first.
   bool wants_order(const Term& t) const;
   void give_order(Term& t);
   Term read_of(core::ExprId access) const;

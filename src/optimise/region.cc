@@ -18,8 +18,8 @@ void for_each_access(const Module& m, ExprId e, const std::function<void(const A
   });
 }
 
-// Where the step is known to be `step`, a read of a member at a known step is a read so far from
-// the reader's own.
+// Where the step is known to be `step`, writes reads of members at constant steps relative to the
+// reader's own step.
 ExprId relative(Module& m, const Region& region, ExprId e, uint32_t position, int64_t step) {
   return rewrite(m, e, [&](ExprId x) {
     const auto* found = get_if<Access>(m, x);
@@ -35,7 +35,7 @@ ExprId relative(Module& m, const Region& region, ExprId e, uint32_t position, in
   });
 }
 
-// The step that a condition demands: `t == 5` among what it says.
+// The step that a condition demands, as `t == 5` among its parts does.
 std::optional<int64_t> demanded_step(Module& m, ExprId cond, uint32_t position) {
   std::vector<ExprId> parts;
   conjuncts(m, cond, parts);
@@ -52,7 +52,7 @@ std::optional<int64_t> demanded_step(Module& m, ExprId cond, uint32_t position) 
   return std::nullopt;
 }
 
-// In a clause of one step, and in the arm of a selection that holds at one step.
+// Makes reads relative in clauses of one step, and in arms of selections that hold at one step.
 void make_relative(Module& m, const Region& region, FamilyId id, uint32_t position) {
   for (size_t c = 0; c < m[id].clauses.size(); ++c) {
     const Clause clause = m[id].clauses[c];
@@ -78,7 +78,7 @@ std::vector<ExprId> bodies_of(const Module& m, FamilyId id) {
   return out;
 }
 
-// Widens the region by what one more member reads; false when that is out of order.
+// Widens the region by what one more member reads; false when a read is out of order.
 bool admit(Region& region, Role role, const std::vector<Offset>& reads) {
   Region wider = region;
   for (const Offset& o : reads) {
@@ -102,7 +102,7 @@ bool admit(Region& region, Role role, const std::vector<Offset>& reads) {
   return true;
 }
 
-// Families that follow the members step by step.
+// Adds the families that follow the members step by step.
 void add_locals(Module& m, Region& region, const std::vector<FamilyId>& reached) {
   auto read_by_backward = [&](FamilyId id) {
     bool found = false;

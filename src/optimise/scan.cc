@@ -21,11 +21,11 @@ constexpr int64_t kShort = 8;  // extents that are not worth a recurrence
 struct Scan {
   uint32_t along = 0;  // the coordinate
   bool up = true;      // the cell before is at along − 1, otherwise at along + 1
-  ExprId next;         // the binder's value in the cell that is one more
+  ExprId next;         // the binder's value in the cell that is added
   ExprId cond;         // whether that cell counts; invalid: always
 };
 
-// next = along + constant, in the form of a bound that mentions no other slot.
+// The constant in `bound = along + constant`; none when the bound has another form.
 std::optional<int64_t> offset(const Module& m, ExprId bound, uint32_t along) {
   AffineForm f = affine_form(m, bound);
   if (f.terms.size() != 1 || f.terms[0].coef != 1 || slot_of(m, f.terms[0].atom) != along) {
@@ -98,7 +98,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
   if (!combination(r.op)) return std::nullopt;
-  // Those of f16 and bf16 are rounded once; a recurrence would round each of its steps.
+  // Reductions of f16 and bf16 are rounded once; a recurrence would round at each step.
   DType type = m[r.body].type;
   if (type == DType::F16 || type == DType::BF16) return std::nullopt;
   for (uint32_t k = 0; k < f.rank(); ++k) {
@@ -111,7 +111,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   return std::nullopt;
 }
 
-// The clause `number` of a family, whose body is the reduction, as two.
+// Splits clause `number` of a family, whose body is the reduction, into a start and a step.
 void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   const Family f = m[id];
   const Clause clause = f.clauses[number];
@@ -150,14 +150,14 @@ void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   clauses.insert(clauses.begin() + static_cast<ptrdiff_t>(number) + 1, step);
 }
 
-// A running sum of short floats as a whole clause.
+// Whether a clause as a whole is a running sum of floats shorter than f64.
 bool is_wide_scan(Module& m, const Family& f, const Clause& clause) {
   ExprId by = widened_sum(m, clause.body);
   return by && find_scan(m, get_if<Apply>(m, by)->args[0], f, clause);
 }
 
-// Running sums of short floats inside larger expressions, in f64, where they may be evaluated
-// everywhere: only those become recurrences.
+// Puts running sums of floats shorter than f64 inside larger expressions into f64, where they may
+// be evaluated everywhere: only those become recurrences.
 ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
   std::unordered_map<ExprId, ExprId> wide;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
@@ -175,7 +175,7 @@ ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
   });
 }
 
-// A running reduction inside a larger expression, evaluated everywhere without harm.
+// A running reduction inside a larger expression that may be evaluated everywhere.
 ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
   ExprId out;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
@@ -198,7 +198,7 @@ bool make_scans(Module& m) {
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
       const Family& f = m[id];  // not a copy for each clause: there may be thousands
       Clause clause = f.clauses[c];
-      if (is_wide_scan(m, f, clause)) {  // the family that is added comes later
+      if (is_wide_scan(m, f, clause)) {  // the added family gets its turn later
         widen_clause(m, id, c);
         changed = true;
         continue;

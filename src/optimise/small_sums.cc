@@ -17,7 +17,7 @@ namespace {
 using namespace core;
 
 constexpr int64_t kShortExtent = 8;  // an extent that loops are written out for
-constexpr int64_t kMostWork = 1024;  // all short extents multiplied
+constexpr int64_t kMostWork = 1024;  // the product of all short extents
 
 std::optional<int64_t> short_extent(const Module& m, const Range& r) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
@@ -25,7 +25,7 @@ std::optional<int64_t> short_extent(const Module& m, const Range& r) {
   return *hi - *lo;
 }
 
-// Reductions without conditions or addresses, of floats that are added as they are.
+// Sums of f32 or f64 without conditions or routes.
 bool is_bare_sum(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   return r.op == ReduceOp::Sum && !r.gate && r.routes.empty() &&
@@ -35,8 +35,8 @@ bool is_bare_sum(const Module& m, const Reduce& r) {
 struct ShortTerm {
   Product product;
   uint64_t slots = 0;
-  // Where something was summed that may have no cells: what it is multiplied by counts only where
-  // it has some.
+  // Conditions under which what was summed has cells at all: what the sum is multiplied by
+  // counts only there.
   std::vector<ExprId> conds = {};
 };
 
@@ -51,7 +51,7 @@ struct Splitter {
 
   uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
 
-  // The multiplications of summing this binder now, per combination of everything that is long.
+  // The multiplications for summing this binder now, for each combination of long indices.
   int64_t cost(size_t binder) const {
     uint64_t slots = 0;
     for (const ShortTerm& t : terms) {
@@ -64,15 +64,15 @@ struct Splitter {
     return out;
   }
 
-  // The binders whose ranges depend on this one are summed before it.
+  // Whether another binder's range depends on this one: that one is summed first.
   bool bounds_another(size_t binder, const std::vector<size_t>& left) const {
     return std::any_of(left.begin(), left.end(), [&](size_t other) {
       return (m[r.over[other].lo].free | m[r.over[other].hi].free) & bit(slot_at(binder));
     });
   }
 
-  // What holds where a binder is summed: the ranges of those that its own depends on, which are
-  // summed around it. Of the others some may have no cells.
+  // What holds where a binder is summed: the ranges of the binders that its own range depends on,
+  // which are summed around it. The other ranges may be empty.
   Facts around(size_t binder) const {
     Facts out = facts;
     out.slots.resize(above);
@@ -115,8 +115,8 @@ struct Splitter {
       }
     };
     take([&](const ShortTerm& t) { return (t.slots & own) != 0; });
-    // Which steps have cells depends on the step: nothing can be said outside, so nothing stays
-    // there.
+    // Which steps have cells depends on the step, so nothing can be said outside the sum:
+    // everything moves in.
     auto depends = [&](ExprId cond) { return (m[cond].free & own) != 0; };
     if (std::any_of(both.conds.begin(), both.conds.end(), depends)) {
       take([](const ShortTerm&) { return true; });
@@ -135,7 +135,7 @@ struct Splitter {
     terms.push_back(std::move(out));
   }
 
-  // What takes the sum's place; invalid: it stays.
+  // What replaces the sum; invalid: it stays.
   ExprId run() {
     Product p = as_product(m, r.body);
     auto add = [&](ExprId e, bool below) {
@@ -157,7 +157,7 @@ struct Splitter {
       left.push_back(i);
     }
     if (!splits) return {};
-    // The long one last: what is inside of it is computed for each of its steps anyway.
+    // The long one last: what is inside it is computed for each of its steps anyway.
     auto sooner = [&](size_t a, size_t b) {
       bool wait_a = bounds_another(a, left), wait_b = bounds_another(b, left);
       if (wait_a != wait_b) return wait_b;
@@ -177,14 +177,14 @@ struct Splitter {
   }
 };
 
-// The terms of a sum over one short binder that are not zero, when some are; invalid: it stays.
+// The terms of a sum over one short binder without the zeros, if there are some; invalid: it stays.
 ExprId without_zeros(Module& m, const Reduce& r) {
   if (r.over.size() != 1) return {};
   auto lo = const_int(m, r.over[0].lo), hi = const_int(m, r.over[0].hi);
   ExprId out;
   bool any = false;
   for (int64_t i = *lo; i < *hi; ++i) {
-    // Sums inside bind from here on now.
+    // Sums inside now bind from here on.
     std::vector<ExprId> with(r.first + 1);
     with[r.first] = int_lit(m, i);
     ExprId term = substitute(m, r.body, with, r.first);
@@ -199,7 +199,7 @@ ExprId without_zeros(Module& m, const Reduce& r) {
   return out ? out : float_lit(m, 0, m[r.body].type);
 }
 
-// Innermost first, in the scope that `first` gives: sums inside sums are small together.
+// Innermost first: sums inside sums are small together. `first` tells the scope of a sum.
 void split_in(Module& m, FamilyId id, size_t number) {
   const Clause clause = m[id].clauses[number];
   Facts top = clause_facts(m, clause);
@@ -213,8 +213,8 @@ void split_in(Module& m, FamilyId id, size_t number) {
       return terms ? terms : e;
     }
     if (r.first != rank) return e;
-    // Ranges that are never empty visit every factor as they did before; from one that may be empty
-    // a factor may move out.
+    // Ranges that are never empty visit every factor as before. From a range that may be empty a
+    // factor may move out, so nothing may fail there.
     bool never_empty = std::all_of(r.over.begin(), r.over.end(),
                                    [&](const Range& range) { return short_extent(m, range); });
     if (!never_empty && !total(m, e, top, Overflow::Wraps)) return e;

@@ -1,9 +1,10 @@
 // Sums with few terms, as filters and equations of motion have them at every step. Operands of such
-// sums are not worth a family, let alone a call; but a product of three matrices that is summed as
-// it is written takes n⁴ multiplications where n³ do. So
+// sums are not worth a family, let alone a call. But a product of three matrices that is summed as
+// written takes n⁴ multiplications where n³ are enough. So
 // - a sum of products is taken apart binder by binder, each summed where all factors that have it
-//   come together: `sum[j, k](A[i, j] * B[j, k] * c[k])` is `sum[j](A[i, j] * sum[k](B[j, k] *
-//   c[k]))`. Where the loops are written out, inner sums that occur twice are computed once.
+//   come together: `sum[j, k](A[i, j] * B[j, k] * c[k])` is
+//   `sum[j](A[i, j] * sum[k](B[j, k] * c[k]))`. Where the loops are written out, inner sums that
+//   occur twice are computed once.
 // - a sum over few indices of which some contribute nothing (`if i == 2 { x } else { 0 }`) becomes
 //   the terms that do.
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace ein::optimise {
 
-// All extents but one, of the clause's coordinates and of the binders, are constants, and small.
+// At most one extent, of the clause's coordinates and of the binders, is not a small constant.
 bool is_small(const core::Module& m, const core::Clause& clause, const core::Reduce& r);
 
 void split_small_sums(core::Module& m);

@@ -41,7 +41,7 @@ class StripMiner {
 
   void run(const std::vector<FamilyId>& reached) {
     for (const auto& [id, member] : region_.members) declare(id, member);
-    // What the families hold now is needed for several new ones.
+    // The old definitions are needed for several new families.
     std::map<FamilyId, Family> before;
     for (const auto& [id, member] : region_.members) before.emplace(id, m_[id]);
     std::vector<FamilyId> outside;
@@ -92,7 +92,7 @@ class StripMiner {
     f.span = of.span;
     return f;
   }
-  // The coordinates (segment, step in it) instead of the step.
+  // The coordinates (segment, step within it) in place of the step.
   std::vector<Coord> cut_coords(const Family& f, uint32_t position, int64_t width) {
     std::vector<Coord> out{{intern("segment"), lit(segments_)},
                            {f.coords[position].name, lit(width)}};
@@ -101,7 +101,7 @@ class StripMiner {
     }
     return out;
   }
-  // Steps before the first of a segment that it carries.
+  // How many steps before its first one a segment carries.
   int64_t halo(Role role) const { return role == Role::Forward ? region_.before : 0; }
   int64_t width(Role role, bool again) const {
     switch (role) {
@@ -154,7 +154,7 @@ class StripMiner {
     }
     return access(m_, from, std::move(to));
   }
-  // Is a step so far from its own in every segment of a cell of that run?
+  // Does every segment of that run carry the step that is `by` away from its own?
   bool carried(Role role, bool from_backward, int64_t by) const {
     switch (role) {
       case Role::Forward: return by >= -region_.before && by <= (from_backward ? region_.after : 0);
@@ -179,7 +179,7 @@ class StripMiner {
               bool in_backward) {
     uint32_t p = member.position;
     int64_t before = halo(member.role), wide = width(member.role, in_backward);
-    // Of a backward recurrence the steps after a segment are those at the start of the next one.
+    // For a backward recurrence the steps after a segment are those at the start of the next one.
     int64_t own = member.role == Role::Backward ? k_ : wide - before;
     Here here{{}, slot(m_, 0), sub(m_, slot(m_, 1), lit(before)), in_backward};
     here.step = add(m_, mul(m_, here.s, lit(k_)), here.r);
@@ -242,7 +242,7 @@ class StripMiner {
     if (segments_ > 1) clauses.push_back({later, access(m_, run_.at(id), last), f.span});
   }
 
-  // Under its own name: for whoever asks for all steps.
+  // Keeps the family under its own name, for whoever reads all steps.
   void define_whole(FamilyId id) {
     Family& f = m_.families[id];
     Access a{id, {}};
@@ -263,7 +263,7 @@ class StripMiner {
         again = false;
         const Family family = m_[id];
         const Clause clause = family.clauses[c];
-        ExprId found, cond;  // and when it is evaluated: under one of the conditions around it
+        ExprId found, cond;  // `cond`: it is evaluated if this holds
         bool always = false;
         Facts where;
         for_each_with_facts(
@@ -290,8 +290,8 @@ class StripMiner {
     uint32_t number = 0;  // among the reduction's
     bool backward = false;
   };
-  // The binder of a sum that runs over the steps, if everything it reads of members is at a
-  // constant distance from it, and in which run those are at hand.
+  // The binder of a sum that runs over the steps, if every read of a member is at a constant
+  // distance from it, and the run in which those steps are available.
   std::optional<Binder> binder_of(ExprId e) {
     const Reduce r = std::get<Reduce>(m_[e].node);
     if (r.op != ReduceOp::Sum || !r.routes.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Private to plan: the rewriting behind checkpoint.h.
+// Private to optimise: the rewriting behind checkpoint.h.
 #pragma once
 
 #include <map>
@@ -23,15 +23,15 @@ struct Region {
   std::map<core::FamilyId, Member> members;
   int64_t steps = 0;   // the largest extent of a member along its steps
   int64_t before = 0;  // how many steps before its own a cell reads of a forward member
-  int64_t after = 0;   // and after, of a forward member, in the backward run
-  int64_t ahead = 0;   // and after, of a backward member
+  int64_t after = 0;   // how many after, of a forward member, in the backward run
+  int64_t ahead = 0;   // how many after, of a backward member
 };
 
 bool backward_role(Region::Member::Role role);
 
-// How far from `here` some expressions read a member, over all their reads of members; nothing when
-// some read is at another place. The backward run starts when all forward steps are done, so a
-// forward step with a known number is at hand there (`in_backward`) and does not count.
+// How far from `here` some expressions read members, over all their reads of members; nothing when
+// some read is not at a constant distance. The backward run starts when all forward steps are done,
+// so a forward step with a known number can be read there (`in_backward`) and does not count.
 struct Offset {
   core::FamilyId member;
   int64_t by = 0;

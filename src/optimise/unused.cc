@@ -25,7 +25,8 @@ bool is_whole(const Module& m, const Family& f, uint32_t q) {
   });
 }
 
-// Without the coordinate the cells are computed even where it has extent 0.
+// Whether the coordinate certainly has addresses. Without it the cells are computed
+// even at extent 0.
 bool surely_has_cells(Module& m, const Coordinate& p, const Facts& facts) {
   return proves_lt(m, int_lit(m, 0), m[p.first].coords[p.second].extent, facts);
 }
@@ -40,8 +41,8 @@ bool is_total(Module& m, FamilyId id) {
 struct Finder {
   Module& m;
   Coordinates open = {};                                      // all that may still be dropped
-  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // to a coordinate, from these
-  std::vector<Coordinate> needed = {};                        // for more than to be handed on
+  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // those that hand on to it
+  std::vector<Coordinate> needed = {};                        // used for more than being handed on
 
   void note_uses(FamilyId id) {
     const Family& f = m[id];
@@ -66,7 +67,8 @@ struct Finder {
     }
   }
 
-  // Reads that are surely in bounds along it: at a coordinate of the reader that is as long.
+  // Keeps coordinates that every read accesses in bounds: at a coordinate of the reader of
+  // the same extent.
   void check_reads(FamilyId reader) {
     const Family& f = m[reader];
     for_each_body(m, reader, [&](ExprId body) {
@@ -120,7 +122,7 @@ void drop(Module& m, const Coordinates& places) {
   auto without = [](auto& list, const std::vector<uint32_t>& gone) {
     for (size_t i = gone.size(); i-- > 0;) list.erase(list.begin() + gone[i]);
   };
-  // Reads first, while all families have the ranks that they were written for.
+  // Reads first, while all families still have the ranks that the reads were written for.
   rewrite_all(m, [&](ExprId root) {
     std::unordered_map<ExprId, ExprId> memo;
     std::function<ExprId(ExprId)> visit = [&](ExprId e) -> ExprId {
@@ -135,7 +137,7 @@ void drop(Module& m, const Coordinates& places) {
         for (ExprId& x : a.at) x = visit(x);
         without(a.at, found->second);
         std::vector<Coord> all = m[a.family].coords;
-        without(m.families[a.family].coords, found->second);  // a read has as many indices
+        without(m.families[a.family].coords, found->second);  // a read must have as many indices
         out = access(m, a.family, a.at, m[e].span);
         m.families[a.family].coords = std::move(all);
       }
@@ -143,7 +145,7 @@ void drop(Module& m, const Coordinates& places) {
     };
     return visit(root);
   });
-  std::map<FamilyId, uint32_t> ranks;  // as they were
+  std::map<FamilyId, uint32_t> ranks;  // before dropping
   for (const auto& [id, gone] : by_family) {
     ranks[id] = m[id].rank();
     without(m.families[id].coords, gone);

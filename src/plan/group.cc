@@ -40,8 +40,8 @@ struct Candidate {
   size_t nodes = 0;  // in its bodies
 };
 
-// What one group may hold. A longer one is a function that takes the optimiser longer than in
-// proportion, and forming it looks at all its members for each one that joins.
+// Limits of a group. The optimiser takes more than proportionally longer over a long function, and
+// forming a group looks at all its members for each one that joins.
 constexpr size_t kMaxMembers = 64, kMaxGroupNodes = 1024;
 
 struct Level {
@@ -81,7 +81,8 @@ struct Level {
     if (std::holds_alternative<Compute>(steps[step])) describe(family_at(step), c);
   }
 
-  // What stands later in the list is read at an earlier step of a Sequence around: no order here.
+  // A step later in the list is read at an earlier step of a Sequence around: that
+  // orders nothing here.
   void note(uint32_t step, FamilyId read) {
     auto it = step_of.find(read);
     if (it != step_of.end() && it->second < step) before[step].insert(it->second);
@@ -123,8 +124,8 @@ struct Level {
     return n;
   }
 
-  // How many leading coordinates a read names as they are. A read of another step of a recurrence
-  // is no read inside the group: all of them.
+  // How many leading coordinates a read uses unchanged. A read of another step of a recurrence is
+  // not inside the group, so it allows all of them.
   uint32_t aligned(FamilyId reader, const Read& read) const {
     const Module& m = plan.module;
     const auto &mine = positions(reader), &theirs = positions(read.family);
@@ -194,8 +195,8 @@ struct Level {
     return nodes <= kMaxGroupNodes;
   }
 
-  // Does anything outside the group that the step needs need the group? Yes, too, when that takes
-  // long to find out: then the step stays where it is.
+  // Does the step need something outside the group that needs the group? Also yes when finding out
+  // takes long: then the step stays where it is.
   bool between(uint32_t step, uint32_t group) const {
     constexpr size_t kMostSeen = 1000;
     std::vector<uint32_t> open;
@@ -259,8 +260,8 @@ struct Level {
     }
   }
 
-  // The steps again, each group in one piece, in an order in which everything is read after it is
-  // computed.
+  // Reorders the steps so that each group is in one piece and everything is read
+  // after it is computed.
   void arrange() {
     std::vector<uint32_t> waits(members.size(), 0);
     std::vector<std::set<uint32_t>> after(members.size());
@@ -320,8 +321,8 @@ void form(Plan& plan, const Choices& choices, std::vector<core::Step>& steps,
   Level{plan, choices, around, steps}.run();
 }
 
-// What nothing outside the group reads is not stored beyond an iteration. Inside a Sequence a ring
-// does the same.
+// Families that nothing outside their group reads are not stored beyond an iteration. Inside a
+// Sequence a ring does the same.
 void choose_storage(Plan& plan) {
   std::set<FamilyId> outside(plan.wanted.begin(), plan.wanted.end());
   for (const core::Step& s : plan.schedule.steps) {

@@ -32,7 +32,7 @@ bool short_range(const Module& m, const Range& r, uint32_t lanes) {
 
 // Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
 // length depends on it, and at least one access moves. Where an elementary function is computed,
-// any access will do: gathering its operand costs less than computing it lane by lane.
+// any access will do: gathering its operand costs less than computing the function lane by lane.
 bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
   bool ok = true, moves = store_moves, gathers = false, function = false;
   for_each_node(m, e, [&](ExprId x) {
@@ -59,8 +59,8 @@ uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free
   return streams(m, clause.body, last, true) ? last : kMaxSlots;
 }
 
-// Something in it is checked for overflow. Such a clause runs cell by cell, as in the reference, so
-// that the first failure is the same.
+// Whether something in it is checked for overflow. Such a clause runs cell by cell, as in the
+// reference, so that the first failure is the same.
 bool checked(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) {
@@ -75,8 +75,8 @@ bool checked(const Module& m, ExprId e) {
 bool scatters(const Module& m, const Clause& clause, uint64_t free) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->routes.empty()) return false;
-  // Where one is left in a short type (wide_sums.h) it is rounded once, at the end, and memory
-  // would round each addition.
+  // A sum that is still f16 or bf16 (wide_sums.h) is rounded once, at the end; memory would
+  // round each addition.
   DType type = m[r->body].type;
   if (type == DType::F16 || type == DType::BF16) return false;
   uint64_t routed = 0;
@@ -133,7 +133,7 @@ struct Planner {
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = scatters(m, c, free);
     if (out.scatters) {
-      // Several of the cells that a step adds to, side by side.
+      // The cells that one step adds to run side by side.
       uint64_t unrouted = free;
       for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
       uint32_t last = f.rank() - 1;
@@ -169,8 +169,8 @@ struct Planner {
   }
 };
 
-// Only where all steps are kept: nobody watches the steps of one row, and so the run of all of them
-// is no longer than memory is large.
+// Only where all steps are kept: then nobody watches the steps of one row, and memory bounds how
+// long a row can run.
 void find_rows(Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     const auto* q = std::get_if<Sequence>(&s);

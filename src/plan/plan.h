@@ -1,28 +1,27 @@
-// The plan: every decision about how a module is computed, in one printed table. Lowering decides
-// nothing, so any legal plan gives the same values (floating-point sums within tolerance), and a
-// test may draw plans at random through Choices.
+// The plan: every decision about how a module is computed, in one printed table. Lowering
+// translates it and decides nothing, so any legal plan gives the same values (floating-point sums
+// within tolerance), and a test may draw plans at random through Choices.
 //
 // What is decided, family by family:
 // - inline or materialise. An inlined family has no buffer: each access becomes the body of the
-// clause
-//   it falls into. Legal only where every access is proven to fall into one clause and that
+//   clause it falls into. Legal only where every access is proven to fall into one clause and that
 //   clause's body is total (total.h), has no reduction and does not read the family itself;
-//   otherwise a wish to inline is not granted. By default the trivial and the single-use are
-//   inlined.
+//   otherwise a wish to inline is not granted. By default trivial families and those that are read
+//   once are inlined.
 // - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it),
-// parallel,
-//   or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate that is not
-//   seq, except in clauses that scatter (a routed sum adds to addresses that may collide).
-// - for every reduction, how many lanes run its innermost binder. Legal: any number but for
-//   argmax and argmin, whose result would depend on the order of equal candidates. (Of zeros of
-//   both signs a max in lanes may keep the other one.)
+//   parallel, or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate
+//   that is not seq; in clauses that scatter only on one that is not routed (a routed sum adds to
+//   addresses that may collide).
+// - for every reduction, how many lanes run its innermost binder. Legal: any number, except for
+//   argmax and argmin, whose result would depend on the order of equal candidates. (Of two zeros
+//   with different signs, a max in lanes may keep the other one.)
 // - the contraction class of a clause whose body is a sum of products of two accesses: which
-// indices
-//   are batch (in both operands and the result), m (first and result), n (second and result) and k
-//   (both, summed). Read off the coordinate sets, whatever the operation was called in the source.
-// - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along
-//   the diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row
-//   (rows.h; where all steps are stored).
+//   indices are batch (in both operands and the result), m (first and result), n (second and
+//   result) and k (both, summed). It is read off the coordinate sets, whatever the operation is
+//   called in the source.
+// - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along the
+//   diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row (rows.h;
+//   where all steps are stored).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -61,7 +60,7 @@ struct ClausePlan {
 enum class Storage : uint8_t {
   Full,      // all of them in a buffer (of a recurrence: the steps that are kept)
   Row,       // those of one iteration of its group, in scratch
-  Register,  // its group's iteration has one of them
+  Register,  // one cell per iteration of its group
 };
 
 struct FamilyPlan {
@@ -83,16 +82,16 @@ struct Plan {
   core::Module module;  // what is lowered: the input with inlining applied
   core::Schedule schedule;
   std::vector<core::FamilyId> wanted;
-  std::vector<core::FamilyId> inlined;                       // in the order in which they were
+  std::vector<core::FamilyId> inlined;                       // in the order of inlining
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
-  std::unordered_map<core::FamilyId, core::Ring> rings;      // of which not all steps are kept
+  std::unordered_map<core::FamilyId, core::Ring> rings;      // families that keep few steps
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
-  std::set<core::FamilyId> by_rows;  // recurrences of which some rows run at a time (rows.h)
+  std::set<core::FamilyId> by_rows;  // recurrences that run some rows at a time (rows.h)
   int64_t chunk_work = 0;            // simple operations in one chunk of a loop that threads share
   std::vector<Group> groups;
-  std::unordered_map<core::FamilyId, uint32_t> group_of;  // of the members
+  std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
 };
@@ -108,21 +107,20 @@ struct Choices {
   // Whether a family joins a group where it may.
   std::function<std::optional<bool>(core::FamilyId)> joins;
   bool contractions = true;  // use the contraction class at all
-  // Simple operations in one chunk of a loop that threads share; 0: as many as are worth it.
+  // Simple operations in one chunk of a loop that threads share; 0: the planner's default.
   int64_t chunk_work = 0;
   bool scans = true;      // running reductions in linear time
   bool rings = true;      // keep only the steps of a recurrence that are still read
   bool diagonals = true;  // run tables diagonal by diagonal
   bool rows = true;       // run recurrences along the last coordinate row by row
   core::Overflow overflow = core::Overflow::Wraps;
-  DType operands = DType::F32;  // what those of contractions are rounded to
+  DType operands = DType::F32;  // what operands of contractions are rounded to
 };
 
 Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);
 
-// ---- the parts, one file each
-// --------------------------------------------------------------------
+// ---- the parts, one file each -------------------------------------------------------------------
 
 // Forms groups and puts their members next to each other in the schedule (group.cc).
 void form_groups(Plan& plan, const Choices& choices);

@@ -20,8 +20,8 @@ bool same_rows(const Module& m, FamilyId one, FamilyId other) {
   return true;
 }
 
-// Every row is defined by its own cells alone, and a cell costs little: what is read far apart in
-// memory is most of it.
+// Every row is defined by its own cells alone, and a cell costs little: most of the cost is reading
+// cells that lie far apart in memory.
 bool stays_in_row(const Module& m, FamilyId id, const std::set<FamilyId>& members) {
   const Family& f = m[id];
   bool ok = f.kind == Family::Kind::Defined;

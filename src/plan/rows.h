@@ -1,6 +1,6 @@
-// Recurrences along the last coordinate, `s[i, k] = x[i, k] + 0.5 * s[i, k - 1]`. Step by step,
-// each step would touch one cell of every row, far apart in memory. Where rows do not read each
-// other the loops change places: some rows at a time, in lanes, and each of those from its first
+// Recurrences along the last coordinate, `s[i, k] = x[i, k] + 0.5 * s[i, k - 1]`. Run step by
+// step, each step would touch one cell of every row, far apart in memory. Where rows do not
+// read each other the loops change places: some rows at a time, in lanes, each from its first
 // step to its last.
 #pragma once
 
@@ -10,12 +10,12 @@
 namespace ein::plan {
 
 constexpr int64_t kRowsTogether = 4;
-// How much runs before the caller may stop it: so many simple operations, some milliseconds, but at
-// least so many times some rows, for threads to share. A row runs from its first step to its last
+// How much runs before the caller may stop it: this many simple operations (some milliseconds), but
+// at least this many parts, for threads to share. A row runs from its first step to its last
 // without a stop, however long it is.
 constexpr int64_t kWorkUnwatched = 1 << 24, kFewestParts = 16;
 
-// May the rows of a Sequence run so? Everything in it is a member and runs along its last
+// May the rows of a Sequence run this way? Everything in it is a member and runs along its last
 // coordinate; all other coordinates are the same ones, run whole, and are read where they stand.
 bool runs_by_rows(core::Module& m, const core::Sequence& q);
 // Simple operations in one step of one row, roughly.

@@ -8,11 +8,11 @@
 
 namespace ein::plan {
 
-// A table with fewer cells along one side has no diagonals worth the name.
+// A table with fewer cells along one side is too narrow for diagonals.
 constexpr int64_t kFewestDiagonal = 32;
 
-// May the outer of two nested Sequences run so? Both count in the same direction, nothing else
-// stands in the outer one, and all members have these two coordinates only.
+// May the outer of two nested Sequences run this way? Both count in the same direction, nothing
+// else stands in the outer one, and all members have these two coordinates only.
 bool runs_by_diagonals(core::Module& m, const core::Sequence& outer);
 
 }  // namespace ein::plan

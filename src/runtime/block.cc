@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLarge = size_t{1} << 20;      // from here on: pages of their own, kept when freed
 constexpr size_t kHugePage = size_t{2} << 20;   // the unit of large blocks
-constexpr size_t kKeptBytes = size_t{1} << 30;  // at most so much is kept
+constexpr size_t kKeptBytes = size_t{1} << 30;  // at most this much is kept
 constexpr size_t kKeptBlocks = 16;
 
 struct Freed {
@@ -36,7 +36,7 @@ void* take_kept(size_t bytes, size_t& found) {
   std::lock_guard lock(k.mutex);
   for (size_t i = k.blocks.size(); i-- > 0;) {
     Freed b = k.blocks[i];
-    // Not one that is far too large: it would be missing for what it fits.
+    // Not one that is far too large: it would be missing where it fits.
     if (b.bytes < bytes || b.bytes / 2 > bytes) continue;
     k.blocks.erase(k.blocks.begin() + static_cast<ptrdiff_t>(i));
     k.bytes -= b.bytes;
@@ -79,7 +79,7 @@ Block::Block(size_t bytes) {
     }
     if (!found) throw std::bad_alloc();
     bytes_ = pages;
-    madvise(found, pages, MADV_HUGEPAGE);  // a wish
+    madvise(found, pages, MADV_HUGEPAGE);  // only a hint
   }
   at_ = static_cast<std::byte*>(found);
 }

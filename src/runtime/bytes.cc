@@ -17,7 +17,7 @@ namespace ein {
 
 InFile::InFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
-  // Not to wait for a writer when the path is a pipe: that is refused below.
+  // Does not wait for a writer if the path is a pipe, which is refused below.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) throw Malformed{errno == ENOENT ? "there is no such file" : std::strerror(errno)};
   struct stat info {};
@@ -78,7 +78,7 @@ OutFile::OutFile(const std::string& path, bool executable) {
   struct stat there {};
   bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) throw Malformed{"it is a folder"};
-  // Standard output is written where it is, behind what was printed before.
+  // Standard output is written in place, after what was printed before.
   if (int stream = exists ? standard_stream(path) : -1; stream >= 0) {
     std::fflush(stream == STDOUT_FILENO ? stdout : stderr);
     fd_ = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
@@ -87,7 +87,7 @@ OutFile::OutFile(const std::string& path, bool executable) {
   } else {
     path_ = resolved(path);
     if (path_.empty()) throw Malformed{"its links cannot be followed"};
-    struct stat real {};  // `no/..` is a folder that has to be looked for
+    struct stat real {};  // `no/..` is a folder only once it is resolved
     if (path.ends_with('/') || (::stat(path_.c_str(), &real) == 0 && S_ISDIR(real.st_mode))) {
       throw Malformed{"it is a folder"};
     }
@@ -101,8 +101,8 @@ OutFile::OutFile(const std::string& path, bool executable) {
   }
 }
 
-// The name is one that nobody could have put a link at, and O_EXCL follows none. What replaces a
-// file is never more open than that was.
+// Nobody can have put a link at this name, and O_EXCL follows none. What replaces a file is never
+// more accessible than that was.
 void OutFile::open_beside(const struct stat* old, bool executable) {
   std::string folder = path_.substr(0, path_.rfind('/') + 1);
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -117,14 +117,14 @@ void OutFile::open_beside(const struct stat* old, bool executable) {
   }
   if (fd_ < 0) {
     temporary_.clear();
-    // A file that may be written in a folder that may not.
+    // The file may be written although its folder may not.
     if (old && (errno == EACCES || errno == EPERM || errno == EROFS)) {
       fd_ = ::open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     }
     return;
   }
   if (!old) return;
-  if (::fchown(fd_, old->st_uid, old->st_gid) != 0) {}        // only root keeps somebody else's
+  if (::fchown(fd_, old->st_uid, old->st_gid) != 0) {}        // only root can keep another owner
   mode_t more = executable ? (old->st_mode & 0444) >> 2 : 0;  // whoever may read it may run it
   if (::fchmod(fd_, (old->st_mode | more) & 07777) == 0) return;
   std::string why = std::strerror(errno);

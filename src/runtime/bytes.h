@@ -1,6 +1,5 @@
-// Bytes in files. Readers of formats take a Source, so that a file and a member of an archive are
-// one thing to them; they throw Malformed, which files.cc turns into a message with the file's
-// name.
+// Bytes in files. Readers of formats take a Source, so that a file and a member of an archive look
+// the same to them; they throw Malformed, which files.cc turns into a message with the file's name.
 #pragma once
 
 #include <cstdint>
@@ -57,10 +56,10 @@ class FileSource : public Source {
   uint64_t at_, end_;
 };
 
-// A file being written under another name, which takes its place in `close`: nobody ever sees half
-// of it. It keeps the mode of the file that it replaces, and replaces what a link leads to, not the
-// link. What is not a regular file (a pipe, /dev/null) is written directly, and so is standard
-// output by whatever name.
+// A file that is written under another name and replaces the old one in `close`: nobody ever sees
+// half of it. It keeps the mode of the file that it replaces, and replaces what a link leads to,
+// not the link. What is not a regular file (a pipe, /dev/null) is written directly, and so is
+// standard output under any name.
 class OutFile {
  public:
   explicit OutFile(const std::string& path, bool executable = false);

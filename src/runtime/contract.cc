@@ -1,10 +1,11 @@
 // Both operands are copied into packed panels, which turns any layout into one, and a register tile
-// runs over the panels: b once for all threads, a by each for the rows that it computes. The tile
-// is written once, over the compiler's vector types, and compiled for three instruction sets and
-// every number of rows. Threads share the rows and columns of the result; the sum over k has one
-// order whatever their number, because its blocks are the same for all. It keeps its digits however
-// long it is (emit_sums.cc says how many): runs of kRun products are added up in registers, runs in
-// memory, and what kSpan of them come to in a sum that remembers what it rounds away.
+// runs over the panels. b is packed once for all threads, a by each thread for the rows it
+// computes. The tile is written once, over the compiler's vector types, and compiled for three
+// instruction sets and every number of rows. Threads share the rows and columns of the result; the
+// sum over k has one order whatever their number, because its blocks are the same for all. It keeps
+// its digits however long it is (emit_sums.cc says how many): runs of kRun products are added up in
+// registers, runs are added up in memory, and spans of kSpan in a sum that keeps track of its
+// rounding errors.
 #include "runtime/contract.h"
 
 #include <algorithm>
@@ -19,19 +20,20 @@
 namespace ein {
 namespace {
 
-// So many bytes of every row of a and column of b are multiplied at a time: more, and a panel of b
-// would not stay in the second cache; fewer, and results are loaded and stored too often.
+// This many bytes of every row of a and column of b are multiplied at a time. With more, a panel of
+// b would not stay in the second-level cache; with fewer, results are loaded and stored too often.
 constexpr int64_t kBlockBytes = 2048;
-// A block of a that stays in the second cache too, and as much of b as is packed at a time.
+// A block of a that stays in the second-level cache too, and how much of b is packed at a time.
 constexpr int64_t kBlockRows = 288, kPackedBytes = 8 << 20, kPackedColumns = 4096;
 template <class T>
 constexpr int64_t kBlockK = kBlockBytes / static_cast<int64_t>(sizeof(T));
 constexpr int64_t kRun = 128, kSpan = 16384;
-constexpr int64_t kInPlaceRows = 42;         // so few rows, or so small a b, and b is
-constexpr int64_t kInPlaceBytes = 24 << 10;  // read where it is
+// Below these sizes packing b costs more than it saves, so it is read in place.
+constexpr int64_t kInPlaceRows = 42;
+constexpr int64_t kInPlaceBytes = 24 << 10;
 constexpr int64_t kLines =
-    32;  // of the next panel of b that are asked for while a tile is computed
-constexpr int64_t kTaskWork = 1 << 19;  // multiplications that are worth handing to a thread
+    32;  // cache lines of the next panel of b that are prefetched while a tile is computed
+constexpr int64_t kTaskWork = 1 << 19;  // multiplications worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -57,7 +59,7 @@ Offsets offsets(const int64_t* index, int64_t count, int px, int py) {
   return out;
 }
 
-// Every offset one more than the one before.
+// Whether every offset is one more than the one before.
 bool consecutive(const int64_t* offsets, int64_t count) {
   for (int64_t i = 1; i < count; ++i) {
     if (offsets[i] != offsets[0] + i) return false;
@@ -88,8 +90,8 @@ template <class T>
   }
 }
 
-// The parts of a row of offsets in which every one is one more than the one before: begin and
-// length.
+// The stretches of a row of offsets in which every one is one more than the one before:
+// begin and length.
 struct Runs {
   std::array<std::pair<int64_t, int64_t>, 16> at;
   int64_t count = 0;  // more than there is room for: too many to be of use
@@ -101,7 +103,7 @@ struct Runs {
     }
   }
   int64_t room() const { return static_cast<int64_t>(at.size()); }
-  // At least so long on average.
+  // Whether the runs are at least this long on average.
   bool long_enough(int64_t size, int64_t length) const {
     return count <= room() && count * length <= size;
   }
@@ -159,9 +161,9 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t have, int64_t wi
   }
 }
 
-// One tile of the result: row r goes to out + rows[r], all its columns next to each other, set or
-// added to. The rows of b stand one after the other in a panel, or (`ks`) where they are in the
-// operand.
+// One tile of the result: row r goes to out + rows[r], all its columns next to each other,
+// set or added to. The rows of b stand one after the other in a panel or, with `ks`, in
+// place in the operand.
 template <class T>
 using Tile = void (*)(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out,
                       const int64_t* rows, bool add);
@@ -222,8 +224,8 @@ EIN_TILE(tile_avx2, Level::Avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]
 EIN_TILE(tile_plain, Level::Plain, [[gnu::optimize("O3")]])
 #undef EIN_TILE
 
-// Tiles of at most so many rows and vectors, by their number of rows; the last tile of a result may
-// have fewer vectors.
+// Tiles of at most `rows` rows and `vectors` vectors, by their number of rows; the last tile of a
+// result may have fewer vectors.
 template <class T>
 struct Tiles {
   using ByRows = std::array<Tile<T>, kMostRows + 1>;
@@ -271,7 +273,7 @@ const Tiles<T>& tiles_for(int64_t columns) {
   return columns <= tall.cols() ? tall : kTiles<T, level, kWideRows, kWideVectors<level>>;
 }
 
-// 0..size in `count` parts as equal as can be: where part i begins.
+// Splits 0..size into `count` parts, as equal as possible: where part i begins.
 int64_t part_begin(int64_t size, int64_t count, int64_t i) {
   return size / count * i + std::min(i, size % count);
 }
@@ -309,9 +311,9 @@ template <class T>
 struct Shape {
   const Tiles<T>& tiles;
   Offsets m, n, k;
-  bool in_place;                // b is read where it is, whole tiles of columns at least
+  bool in_place;                // b is read in place, at least for whole tiles of columns
   int64_t blocks;               // of k
-  std::vector<uint8_t> direct;  // by tile of columns: those of the result are consecutive
+  std::vector<uint8_t> direct;  // by tile of columns: whether those of the result are consecutive
 
   // Where the blocks of k begin and end.
   Range ks(Range which) const {
@@ -332,7 +334,7 @@ struct Product {
     return std::min(ceil_div(n.size() - j, tiles.lanes), tiles.vectors) * tiles.lanes;
   }
 
-  // The blocks of k, for one tile of columns at j.
+  // Packs blocks of k for the tile of columns at j.
   void pack_b(T* panel, int64_t j, Range which) const {
     int64_t wide = width(j), have = std::min(wide, n.size() - j);
     for (int64_t i = which.lo; i < which.hi; ++i) {
@@ -383,7 +385,7 @@ struct Product {
         int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
         Tile<T> fill = table[static_cast<size_t>(hi - lo)];
         const int64_t* to = &m.y[static_cast<size_t>(rows.lo + lo)];
-        // What this tile adds to, and a part of the next panel.
+        // Prefetches what this tile adds to, and a part of the next panel.
         constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
         for (int64_t r = 0; r < hi - lo; ++r) {
           for (int64_t c = 0; c < wide; c += line) {
@@ -411,7 +413,7 @@ struct Product {
     }
   }
 
-  // As many columns and ks of b as are packed at a time, then all rows.
+  // Packs as many columns and ks of b as fit at a time, then runs over all rows.
   void run() const {
     int64_t columns = std::min(kPackedColumns, n.size());
     int64_t block = std::max<int64_t>(1, k.size() / shape.blocks);
@@ -433,7 +435,8 @@ struct Product {
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
     int64_t work = m.size() * cols.size() * depth;
     int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, 4 * threads());
-    // Rows that are one block use a panel of b once: it is packed then, and stays in the cache.
+    // If the rows are one block, a panel of b is used once: it is packed just before,
+    // and stays in cache.
     bool late = m.size() <= kBlockRows && tiles_n >= 2 * tasks;
     T* pb = late ? nullptr : shared.reserve(tiles_n * tiles.cols() * depth);
     int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0,
@@ -444,7 +447,7 @@ struct Product {
         pack_b(pb + t * tiles.cols() * depth, cols.lo + t * tiles.cols(), which);
       }
     });
-    // Tasks of rows first: every task of columns packs its rows again.
+    // Rows are split into tasks first: every task of columns packs its rows again.
     int64_t tasks_m = late ? 1 : std::min(tasks, ceil_div(m.size(), 4 * tiles.rows));
     int64_t tasks_n = std::min(ceil_div(tasks, tasks_m), tiles_n);
     for_each_chunk(tasks_m * tasks_n, [&](int64_t task, int) {
@@ -464,7 +467,7 @@ Shape<T> shape_of(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
   bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
   bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
   bool in_place = rows <= kInPlaceRows || small || panel;
-  // As equal as can be, and rather one that is longer than one that is short.
+  // As equal as possible, and rather one block that is longer than one that is short.
   int64_t blocks = std::max<int64_t>(1, (k.size() + kBlockK<T> / 2) / kBlockK<T>);
   Shape<T> out{tiles, std::move(m), std::move(n), std::move(k), in_place, blocks, {}};
   for (int64_t j = 0; j < columns; j += tiles.cols()) {
@@ -476,8 +479,8 @@ Shape<T> shape_of(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
   return out;
 }
 
-// A sum over so many ks that it is taken span by span: the first goes where the result is, every
-// other beside it, from where it is added.
+// A sum over very many ks is taken span by span: the first goes to the result itself, every other
+// one beside it, from where it is added.
 template <class T>
 struct Spans {
   std::vector<Shape<T>> all;
@@ -547,7 +550,8 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   if (m.size() == 0 || n.size() == 0 || batch_ab.size() == 0) return;
   const Tiles<T>& tiles = tiles_for<T, level>(n.size());
   const Spans<T> spans(tiles, std::move(m), std::move(n), std::move(k));
-  // Many products are shared out one by one, or several at a time; few share their insides.
+  // Many products go to threads whole, one or several at a time; with few, threads
+  // share each of them.
   int64_t batches = batch_ab.size(), together = batches;
   if (batches >= 2 * threads())
     together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, work));

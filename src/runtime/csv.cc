@@ -37,7 +37,7 @@ std::optional<double> float_of(std::string_view s) {
   T v = 0;
   auto [stop, error] = std::from_chars(s.data(), s.data() + s.size(), v);
   if (stop != s.data() + s.size() || error == std::errc::invalid_argument) return std::nullopt;
-  if (error != std::errc{}) {  // too large becomes no number, too small becomes 0
+  if (error != std::errc{}) {  // too large is not a number, too small is 0
     double wide = std::strtod(std::string(s).c_str(), nullptr);
     if (std::fabs(wide) > 1) return std::nullopt;
     return static_cast<T>(wide);
@@ -45,7 +45,7 @@ std::optional<double> float_of(std::string_view s) {
   return v;
 }
 
-// Also one that no type holds: it is a mistake then, but no heading.
+// True also for a number that no type holds: that is a mistake, but not a heading.
 bool is_number(std::string_view s) {
   if (s == "true" || s == "false") return true;
   s = unsigned_part(s);
@@ -60,8 +60,8 @@ bool is_number(std::string_view s) {
                                 : fmt::format("line {}: `{}` is not {}", line, shown, what)};
 }
 
-// A first line of which no cell is a number. One that is both may be a heading or a mistake, and
-// numbers in it must not get lost: whoever means a heading says so.
+// Whether the first line is one of headings: no cell of it is a number. A line with both may be
+// headings or a mistake, and numbers must not get lost, so whoever means headings has to say so.
 bool is_heading(int64_t line, const std::vector<std::string_view>& cells) {
   std::string_view other;
   bool number = false;
@@ -78,7 +78,7 @@ bool is_heading(int64_t line, const std::vector<std::string_view>& cells) {
   return true;
 }
 
-// Calls `cell(line, column, text)` for every cell, and gives the number of rows and columns.
+// Calls `cell(line, column, text)` for every cell, and returns the number of rows and columns.
 CsvShape for_each_cell(const std::string& text, bool headings,
                        const std::function<void(int64_t, int64_t, std::string_view)>& cell) {
   CsvShape out;

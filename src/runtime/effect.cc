@@ -10,7 +10,7 @@ namespace {
 
 using ValueOf = std::function<const Tensor&(uint32_t)>;
 
-// The text of an effect. Every value is asked for once: some of those who answer keep each answer.
+// The text of an effect. Every value is asked for once: some callers keep each answer.
 class Line {
  public:
   Line(const Effect& e, const ValueOf& value) : pieces_(e.pieces) {
@@ -45,7 +45,8 @@ class Line {
       if (open == 0) return k;
     }
   }
-  // What stands between `open` and `close`, for all addresses along the next `rank` coordinates.
+  // Writes what stands between `open` and `close` for all addresses along the next
+  // `rank` coordinates.
   void repeat(size_t open, size_t close, uint32_t rank) {
     const Tensor& gate = *tensors_[open];
     if (rank == 0) {
@@ -58,7 +59,7 @@ class Line {
       at_.pop_back();
     }
   }
-  // Of the first cell at the current addresses.
+  // The offset of the first cell at the current addresses.
   int64_t offset(const Tensor& t) const {
     int64_t out = 0;
     for (size_t k = 0; k < t.rank(); ++k) {

@@ -29,7 +29,7 @@ struct Effect {
   Span span;
 };
 
-// The values of an effect by their numbers; `write` receives what is printed.
+// Performs an effect. `value` gives values by their numbers; `write` receives what is printed.
 std::optional<RuntimeError> perform(const Effect& e,
                                     const std::function<const Tensor&(uint32_t)>& value,
                                     const std::function<void(const std::string&)>& write);

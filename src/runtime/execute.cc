@@ -48,7 +48,7 @@ std::optional<RuntimeError> wrong_input(const Image::Input& input, const View& v
   return std::nullopt;
 }
 
-// " (n is 2, m is 3)": the extents that a failed constraint speaks of.
+// " (n is 2, m is 3)": the extents that a failed constraint mentions.
 std::string values(const Image& image, const Image::Constraint& c, const Frame& frame) {
   std::string out;
   for (uint32_t p : c.params) {
@@ -103,7 +103,7 @@ std::optional<RuntimeError> check_entry(const Image& image, std::span<const View
     }
   }
   for (const Image::Constraint& c : image.constraints) {
-    // A constraint between inputs that nothing needs is nobody's concern.
+    // Constraints between inputs that nothing needs are not checked.
     bool bound = std::all_of(c.params.begin(), c.params.end(),
                              [&](uint32_t p) { return frame.params[p] >= 0; });
     if (bound && evaluate(c.cond, frame.params.data()) == 0) {
@@ -143,7 +143,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
           site.span, site.statement};
 }
 
-// What a poll needs to know of the run, and what it leaves when it stops it.
+// What a poll needs to know about the run, and what it leaves if it stops the run.
 struct Polled {
   const Image& image;
   const Frame& frame;
@@ -173,8 +173,8 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   return 1;
 }
 
-// Temporary buffers share memory where they may; a row is there once for every thread. Outputs that
-// have no place yet live from beginning to end.
+// Temporary buffers share memory where they may; every thread has rows of its own. Outputs that
+// have no memory yet live from beginning to end.
 void lay_out_buffers(const Image& image, int workers, Frame& frame) {
   using Space = Image::Buffer::Space;
   std::vector<size_t> items;
@@ -202,7 +202,7 @@ void lay_out_buffers(const Image& image, int workers, Frame& frame) {
   frame.workers = workers;
 }
 
-// The temporary or row that needs most, for the message.
+// The temporary or row that needs the most memory, for the message.
 size_t largest(const Image& image, const Frame& frame) {
   size_t out = 0;
   double most = -1;
@@ -241,7 +241,7 @@ std::optional<RuntimeError> place(const Image& image, std::span<const View> inpu
   for (const Frame::Placed& p : frame.placed) {
     frame.by_worker[static_cast<size_t>(p.worker)][p.buffer] = frame.block.at() + p.at;
   }
-  // What is no row is the same for all threads.
+  // Buffers that are not rows are the same for all threads.
   for (const Frame::Placed& p : frame.placed) {
     if (image.buffers[p.buffer].space == Space::Row) continue;
     for (auto& own : frame.by_worker) own[p.buffer] = frame.pointers[p.buffer];
@@ -301,8 +301,8 @@ std::optional<RuntimeError> prepare(const Image& image, std::span<const View> in
 
 namespace {
 
-// Machine code relies on it that what it writes is nothing that it reads: a caller who wants the
-// new state where the old one is would get numbers of both.
+// Machine code relies on outputs not overlapping what it reads: a caller who wants the new state
+// where the old one is would get a mix of both.
 std::optional<RuntimeError> overlapping(const Image& image, std::span<const View> inputs,
                                         Frame& frame) {
   auto& areas = frame.areas;

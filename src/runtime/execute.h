@@ -1,6 +1,6 @@
 // Calling a compiled program: extents from the shapes of its inputs, the checks made once before it
-// runs, memory, and what a failure means. Nothing here knows the compiler, so that `ein run`, the
-// C interface and libraries made by `ein build` call programs in one way.
+// runs, memory, and what a failure means. Nothing here knows the compiler, so that `ein run`, the C
+// interface and libraries made by `ein build` call programs in the same way.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct Frame {
     return {dims.data() + first[buffer], image.buffers[buffer].dims.size()};
   }
 
-  // Memory of the program's own, laid out for these extents and so many threads.
+  // The program's own memory, laid out for these extents and this many threads.
   struct Placed {
     uint32_t buffer = 0;
     int worker = 0;
@@ -51,7 +51,7 @@ struct Frame {
   std::vector<Placed> placed;
   Block block;
   size_t block_bytes = 0;
-  std::vector<std::vector<void*>> by_worker;  // `pointers` with rows of its own for every thread
+  std::vector<std::vector<void*>> by_worker;  // by thread: `pointers`, with rows of its own
   std::vector<NativeFailure> failures;
   std::vector<NativeContext> contexts;
 };
@@ -65,19 +65,19 @@ struct CallOptions {
 struct CallResult {
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;
-  uint32_t part = 0;  // of the schedule, which was stopped
+  uint32_t part = 0;  // the part of the schedule that was stopped
 };
 
-// Extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and entry
-// constraints.
+// Computes the extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and
+// entry constraints.
 std::optional<RuntimeError> prepare(const Image& image, std::span<const View> inputs, Frame& frame);
 
-// After `prepare`. `pointers` of Output buffers must be set, or null; those get memory from
-// `frame`.
+// After `prepare`. `pointers` of Output buffers must be set or null; null ones get
+// memory from `frame`.
 CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
                    Frame& frame, const CallOptions& options = {});
 
-// Of the outputs: 63 bits are enough for their bytes, or std::bad_alloc is thrown.
+// The bytes of an output; throws std::bad_alloc when they do not fit 63 bits.
 size_t byte_size(std::span<const int64_t> shape, DType dtype);
 
 // A copy of a buffer, as it is when a call has ended.

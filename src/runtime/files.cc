@@ -88,7 +88,7 @@ DType type_of(const SafeEntry& e) {
                               e.type.substr(0, 40))};
 }
 
-// What stands in the place of a member's name for a csv file.
+// For a csv file `headings` may stand in the place of a member's name.
 bool says_headings(const std::string& member) {
   if (member.empty() || member == kCsvHeadings) return !member.empty();
   throw Malformed{
@@ -186,7 +186,7 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
   throw Malformed{unknown_format(path)};
 }
 
-// Names come from files: what is no text in them must not reach a terminal.
+// Names come from files: bytes that are not text must not reach a terminal.
 std::string printable(const std::string& s) {
   std::string out;
   for (size_t i = 0; i < s.size();) {
@@ -334,7 +334,7 @@ std::variant<std::monostate, RuntimeError> write_program(const std::string& path
   return write_bytes(path, bytes, true);
 }
 
-// A csv file is a text: who writes one as such adds headings.
+// A csv file is also text: whoever writes one as text adds headings.
 bool holds_tensors(const std::string& path) {
   Format format = format_of(path);
   return format != Format::Unknown && format != Format::Csv;

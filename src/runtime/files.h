@@ -1,8 +1,8 @@
 // Tensors in files: .npy, .npz, .csv, .safetensors, .idx, .pgm and .ppm, by the file's extension.
 //
 // A header (element type and extents) is read without the data where the format allows it. No
-// header is believed: extents are multiplied with care and compared with the bytes that are there
-// before anything is allocated.
+// header is trusted: extents are multiplied with overflow checks and compared with the bytes that
+// are there before anything is allocated.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ struct FileHeader {
   friend bool operator==(const FileHeader&, const FileHeader&) = default;
 };
 
-// Numbers in a text have no element type and no rank of their own; those of the value they become.
+// Numbers in a text have no element type and rank of their own; they get those of their value.
 struct Wanted {
   DType dtype = DType::F32;
   size_t rank = 0;
 };
 
 // `member` names a tensor of an .npz or .safetensors file; it may be empty when there is only one.
-// Of a .csv file it says that the first line is one of headings, which is otherwise so where no
-// cell of it is a number.
+// For a .csv file it may say that the first line holds headings; otherwise that is so if none of
+// its cells is a number.
 inline constexpr const char* kCsvHeadings = "headings";
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
                                                     const std::string& member);
@@ -56,11 +56,11 @@ std::variant<std::monostate, RuntimeError> write_text(const std::string& path,
                                                       const std::string& text);
 bool holds_tensors(const std::string& path);  // by its name
 
-// What is wrong with writing that many tensors to that path; empty when nothing is. By the name
-// alone, so that it can be said before anything is computed.
+// What is wrong with writing that many tensors to that path; empty when nothing is. It follows from
+// the name alone, so that it can be reported before anything is computed.
 std::string check_target(const std::string& path, size_t tensors);
-// What keeps a value of that type and rank out of that file, likewise; `name` is what the program
-// calls it.
+// What keeps a value of that type and rank out of that file, also before anything is computed;
+// `name` is what the program calls it.
 std::string check_value(const std::string& path, const std::string& name, DType dtype, size_t rank);
 bool has_members(const std::string& path);   // by its extension
 bool is_csv(const std::string& path);        // likewise

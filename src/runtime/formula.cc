@@ -66,7 +66,7 @@ Value binary(Formula::Op op, Value x, Value y) {
 
 int64_t general(const Formula& f, const int64_t* params) {
   using Op = Formula::Op;
-  Value few[16];  // no allocation in a call, as a rule
+  Value few[16];  // usually no allocation in a call
   std::vector<Value> many(f.parts.size() > std::size(few) ? f.parts.size() : 0);
   Value* stack = many.empty() ? few : many.data();
   size_t size = 0;
@@ -116,7 +116,7 @@ int64_t general(const Formula& f, const int64_t* params) {
 }  // namespace
 
 int64_t evaluate(const Formula& f, const int64_t* params) {
-  if (f.parts.size() == 1) {  // nearly always, and calls should be quick
+  if (f.parts.size() == 1) {  // the usual case, and calls should be quick
     const Formula::Part& part = f.parts[0];
     if (part.op == Formula::Op::Const) return part.value;
     if (part.op == Formula::Op::Param) return params[part.value];

@@ -5,7 +5,7 @@
 
 namespace ein {
 
-// Says that cell `at` of a buffer with so many cells was about to be used, and ends the process.
+// Says that cell `at` of a buffer with `cells` cells was about to be used, and ends the process.
 [[noreturn]] void out_of_bounds(int64_t buffer, int64_t at, int64_t cells);
 
 // The same where an operand (1: a, 2: b, 3: the result) of a contraction (contract.h) that begins

@@ -13,8 +13,8 @@ struct Writer {
   void bytes(void* at, size_t size) { out.append(static_cast<const char*>(at), size); }
 };
 
-// Bytes that are not there leave `bad` set and everything empty; nothing is allocated for more
-// elements than there are bytes.
+// Missing bytes set `bad` and leave everything empty; nothing is allocated for more elements than
+// there are bytes.
 struct Reader {
   std::string_view in;
   bool bad = false;

@@ -51,7 +51,7 @@ struct Image {
   };
   struct Param {
     static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
-    static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: of one that is not needed
+    static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: the input is not needed
     std::string name;  // as messages write it: `n`, or `extent(x, 0)`
     uint32_t input = kNone, axis = 0;
   };
@@ -69,7 +69,7 @@ struct Image {
     std::vector<std::string> coords;  // of the family; empty where there is no name
     uint32_t input = 0;               // Input: which
     uint32_t family = 0;              // of the module it was compiled from
-    uint32_t part = 0;                // of the schedule, which computes it
+    uint32_t part = 0;                // of the schedule: the one that computes it
     Lifetime lives;                   // Temp, Row
     bool wanted = false;
     Tensor constant;  // Constant
@@ -79,7 +79,7 @@ struct Image {
     enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step, Rows };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
-    std::vector<Formula> extents;  // Bounds: of the family, of which a buffer may keep a part
+    std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
     uint32_t arity = 0;       // Overflow: of the operator
     DType type = DType::I64;  // Overflow

@@ -18,7 +18,7 @@ struct Layout {
   size_t bytes = 0;
 };
 // Items of `bytes` each, the largest placed first, each at the lowest place that is free while it
-// lives. Throws std::bad_alloc when the sum is beyond what addresses can say.
+// lives. Throws std::bad_alloc when the sum does not fit the address space.
 Layout lay_out(const std::vector<size_t>& bytes, const std::vector<Lifetime>& lives);
 
 }  // namespace ein

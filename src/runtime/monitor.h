@@ -13,7 +13,7 @@
 
 namespace ein {
 
-// Between two steps.
+// A moment between two steps.
 struct Moment {
   std::string family, coordinate;  // the recurrence that runs, and along what
   int64_t done = 0, steps = 0;

@@ -67,7 +67,7 @@ class HeaderParser {
     if (peek() != c) bad();
     ++at_;
   }
-  // Between two items; behind the last one it may be left out.
+  // Between two items; after the last one it may be left out.
   void separator(char close) {
     if (peek() == ',') {
       ++at_;
@@ -160,7 +160,7 @@ Tensor reordered(const Tensor& in) {
 }  // namespace
 
 uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape) {
-  // A zero anywhere must not hide that the others are absurd: strides are products of them.
+  // A zero must not hide that other extents are absurd: strides are products of them.
   uint64_t wanted = size_of(dtype), product = size_of(dtype);
   for (int64_t n : shape) {
     if (n < 0) throw Malformed{"it has a negative extent"};

@@ -56,7 +56,7 @@ std::string resolved(const std::string& path) {
     fs::path folder = fs::weakly_canonical(at.parent_path(), error);
     if (error) return "";
     at = folder / name;
-    // weakly_canonical would take a link that leads nowhere for a file that is not there.
+    // weakly_canonical would take a dangling link for a file that does not exist.
     if (!fs::is_symlink(fs::symlink_status(at, error))) return at.string();
     fs::path to = fs::read_symlink(at, error);
     at = folder / to;  // `to` alone where it is absolute
@@ -86,7 +86,7 @@ std::optional<RuntimeError> refuse_read(const FileAccess& access, const std::str
                 "--allow-read");
 }
 
-// What a program may print it may also save to where that goes.
+// A program may save to wherever its printed output goes.
 std::optional<RuntimeError> refuse_write(const FileAccess& access, const std::string& path) {
   if (path.find('\0') == std::string::npos && (is_null_device(path) || standard_stream(path) >= 0))
     return std::nullopt;

@@ -9,8 +9,8 @@
 
 namespace ein {
 
-// The absolute path behind all links, also behind one at the end that leads nowhere yet. What does
-// not exist stays as it is named. Empty where the links cannot be followed.
+// The absolute path with all links followed, also a last one that leads nowhere yet. What does not
+// exist stays as it is named. Empty where the links cannot be followed.
 std::string resolved(const std::string& path);
 
 // Both resolved. A file is within itself.
@@ -20,7 +20,7 @@ bool is_within(const std::string& path, const std::string& folder);
 int standard_stream(const std::string& path);
 
 // The folders, or single files, that the `load` and `save` of a program may reach, resolved.
-// Whoever has no such list trusts the program.
+// Without such a list the program is trusted.
 struct FileAccess {
   std::vector<std::string> read, write;
 };

@@ -54,7 +54,7 @@ Rounds pick() {
   return {rounds32_plain, rounds64_plain, 16};
 }
 
-// Seconds until all threads have done `body`, from when all of them had started.
+// Seconds from when all threads had started until all have done `body`.
 double together(int threads, const std::function<void(int)>& body) {
   std::atomic<int> waiting = threads;
   std::vector<std::thread> others;

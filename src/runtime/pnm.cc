@@ -13,7 +13,7 @@ constexpr int64_t kMostSamples = 255;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// The words of a text, without comments; numbers alone occur after the first.
+// The words of a text, without comments; after the first one all are numbers.
 class Words {
  public:
   Words(const std::string& text, size_t at) : text_(text), at_(at) {}
@@ -93,7 +93,7 @@ PnmHeader read_pnm_header(const InFile& file) {
   }
   h.begin = std::min<uint64_t>(words.at() + 1, file.size());
   uint64_t wanted = byte_count(DType::U8, h.shape), left = file.size() - h.begin;
-  // A sample that is text is a digit, and all but the last are followed by a space.
+  // As text, a sample takes at least a digit, and a space after it unless it is the last.
   uint64_t least = h.text && wanted > 0 ? 2 * wanted - 1 : wanted;
   if (least > left) {
     throw Malformed{fmt::format("it is truncated: {} bytes of data where its header needs {}{}",

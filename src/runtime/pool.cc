@@ -25,13 +25,13 @@ struct Job {
 
 thread_local bool t_inside = false;  // this thread runs a chunk
 
-// Waiting threads look again and again for a while before they sleep: the loops of a recurrence's
-// steps follow each other within microseconds.
+// Waiting threads spin for a while before they sleep: the loops of a recurrence's steps follow each
+// other within microseconds.
 constexpr int kSpins = 4000;
 
 class Pool {
  public:
-  // As many of them as there are to be had; `why` not more.
+  // Starts as many helpers as the system allows; `why` says why there are not more.
   Pool(int helpers, std::string& why) {
     helpers_.reserve(static_cast<size_t>(helpers));
     try {
@@ -108,8 +108,8 @@ int g_threads = 0;
 std::unique_ptr<Pool> g_pool;
 Shortage g_shortage;
 
-// A system that has no more threads has little left of anything: where it stopped, half of what it
-// gave is given back, so that the program itself still has room.
+// A system that has no more threads has little left of anything: half of those it gave are given
+// back, so that the program itself still has room.
 void start_pool() {
   std::string why;
   int wanted = g_threads - 1;

@@ -22,7 +22,7 @@ constexpr std::pair<const char*, DType> kTensorTypes[] = {
   throw Malformed{"its header is not a safetensors header: " + why};
 }
 
-// A number that is not below 0.
+// A number that is not negative.
 int64_t count(const json& j, const std::string& name) {
   if (!j.is_number_unsigned() || j.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
     bad(fmt::format("`{}` has an extent or offset that is not a number of 63 bits", name));
@@ -59,7 +59,7 @@ SafeEntry entry(const std::string& name, const json& j, uint64_t begin, uint64_t
   return out;
 }
 
-// JSON that says nothing twice: of two equal keys a reader would believe one or the other.
+// JSON without duplicate keys: readers would disagree about which one counts.
 json parsed(const std::string& text) {
   std::vector<std::set<std::string>> open;  // the keys of the objects around
   auto look = [&](int, json::parse_event_t event, json& value) {
@@ -73,8 +73,8 @@ json parsed(const std::string& text) {
   return json::parse(text, look, false);
 }
 
-// Every byte belongs to one tensor, as the format wants it: what no tensor has, or two, is a sign
-// that an offset is wrong.
+// Every byte belongs to exactly one tensor, as the format demands: a byte that none has, or two, is
+// a sign that an offset is wrong.
 void check_layout(std::vector<SafeEntry> entries, uint64_t begin, uint64_t end) {
   std::stable_sort(entries.begin(), entries.end(), [](const SafeEntry& a, const SafeEntry& b) {
     return std::pair(a.begin, a.size) < std::pair(b.begin, b.size);

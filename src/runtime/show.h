@@ -15,7 +15,7 @@ std::string show_scalar(const Tensor& t, int64_t i, const std::string& format = 
 // Empty when the specifier is fine, else what is wrong with it.
 std::string check_format(const std::string& format, DType dtype);
 
-// A scalar alone; a tensor behind its coordinates and extents: `[i: 3] [1.0, 2.0, 3.0]`, rows below
+// A scalar alone; a tensor after its coordinates and extents: `[i: 3] [1.0, 2.0, 3.0]`, rows below
 // each other from rank 2 on. More than 1000 elements are summarised by their ends. `coords` has one
 // name per coordinate, empty where there is none.
 std::string show(const Tensor& t, const std::vector<std::string>& coords,

@@ -28,7 +28,8 @@ void report(StandaloneError* to, const char* code, const std::string& message) {
   std::strncpy(to->message, message.c_str(), sizeof to->message - 1);
 }
 
-// What the byte of an output says. During a call it also tells what to free if the call fails.
+// Whose memory an output is, as its byte says. During a call it also tells what to
+// free if that fails.
 enum Owner : uint8_t { kCaller = 0, kLibrary = 1, kThisCall = 2 };
 
 template <class T>
@@ -67,7 +68,7 @@ std::optional<RuntimeError> negative(const Image& image, const std::vector<View>
   return std::nullopt;
 }
 
-// Memory of the caller, where it is of the right extents, or of our own.
+// Uses the caller's memory, which must have the right extents, or else memory of our own.
 std::optional<RuntimeError> place_output(const Image& image, const StructField& f, size_t k,
                                          size_t owned, void* outputs, Frame& frame) {
   if (f.rank == 0) {

@@ -31,7 +31,7 @@ struct StructField {
   uint32_t buffer = 0;  // outputs: which buffer; inputs: which input
   DType dtype = DType::F32;
   size_t rank = 0;
-  size_t offset = 0;  // of the scalar, or of the pointer, behind which the extents stand
+  size_t offset = 0;  // of the scalar, or of the pointer, after which the extents stand
 };
 struct StructLayout {
   std::vector<StructField> fields;

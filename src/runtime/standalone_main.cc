@@ -65,7 +65,7 @@ std::optional<Tensor> scalar_of(const std::string& text, DType dtype) {
   if (error != std::errc{} || stop != end) return std::nullopt;
   if (is_float(dtype)) {
     t.set_float(0, real);
-    // A finite number stays one.
+    // A finite number stays finite.
     if (std::isfinite(real) && !std::isfinite(t.get_float(0))) return std::nullopt;
     return t;
   }
@@ -73,7 +73,7 @@ std::optional<Tensor> scalar_of(const std::string& text, DType dtype) {
   return t.get_int(0) == whole ? std::optional(t) : std::nullopt;
 }
 
-// `NAME=VALUE` or `NAME=FILE` as a value of that input, in `out`; otherwise the exit status.
+// Reads `NAME=VALUE` or `NAME=FILE` as a value of that input into `out`; otherwise the exit status.
 int read_given(const Image& image, const Image::Input& input, const std::string& value,
                const char* program, Tensor& out) {
   if (input.coords.empty()) {

@@ -14,7 +14,7 @@ constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50
                    kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr uint32_t kFull = 0xffffffff;  // "see the zip64 field"
 constexpr uint16_t kNewest = 63;        // 6.3
-// How hard deflate tried, sizes behind the data, names in UTF-8.
+// How hard deflate tried, sizes after the data, names in UTF-8.
 constexpr int kKnownFlags = 0x0006 | 0x0008 | 0x0800;
 constexpr uint64_t kMostDirectory = 64u << 20;
 constexpr uint64_t kBestRatio = 1032;  // deflate cannot do better
@@ -79,13 +79,13 @@ void widen(ZipMember& m, const unsigned char* extra, size_t n) {
   }
 }
 
-// A checksum is one of all bytes, also of those that nobody asks for.
+// A checksum covers all bytes, also those that nobody asks for.
 void skip_rest(Source& in) {
   char buffer[1 << 12];
   while (in.left() > 0) in.read(buffer, std::min<uint64_t>(in.left(), sizeof buffer));
 }
 
-// The part of a file that a stored member is, with its checksum.
+// The part of a file that is a stored member, with its checksum.
 class StoredSource : public Source {
  public:
   StoredSource(const InFile& file, uint64_t begin, const ZipMember& m)
@@ -138,7 +138,7 @@ class InflateSource : public Source {
   void finish() override {
     skip_rest(*this);
     if (sum_ != crc_) throw Malformed{"its checksum is wrong: the data is damaged"};
-    // The stream ends where the directory says that it does, on both sides.
+    // The stream must end exactly where the directory says.
     if (!ended_) {
       Bytef none = 0;
       if (z_.avail_in == 0) refill();
@@ -230,7 +230,7 @@ std::unique_ptr<Source> open_member(const InFile& file, const ZipMember& m) {
     throw Malformed{
         fmt::format("`{}` is compressed by method {}, not stored or deflated", m.name, m.method)};
   }
-  // Before anybody allocates what the directory claims.
+  // Checked before anybody allocates what the directory claims.
   if (m.size / kBestRatio > m.compressed) throw Malformed{"its directory is damaged"};
   return std::make_unique<InflateSource>(file, begin, m);
 }

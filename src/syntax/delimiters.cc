@@ -45,12 +45,12 @@ struct Pairer {
   std::vector<Open> stack;
   uint32_t line = 1;           // counted only over lines that have a token
   bool carry_newline = false;  // of a removed token
-  // A `(` reported as unclosed often has its `)` a little later, behind another closer. That one is
-  // the same mistake: the line on which the last unclosed delimiter of each kind was opened.
+  // A `(` reported as unclosed often has its `)` a little later, after another closer: that is the
+  // same mistake. By kind of closer: the line on which the last unclosed delimiter was opened.
   uint32_t forgiven[3] = {0, 0, 0};
-  uint32_t broken_line = 0;  // the last one with a broken literal: its string may hold the closer
+  uint32_t broken_line = 0;  // the last line with a broken literal, which may hold the closer
 
-  bool may_be_swallowed = false;  // by a broken literal: the opener of a closer further on
+  bool may_be_swallowed = false;  // a broken literal may hold the opener of a closer further on
 
   uint32_t& forgiven_line(Tok closer) {
     return forgiven[closer == Tok::RParen ? 0 : closer == Tok::RBracket ? 1 : 2];

@@ -146,7 +146,7 @@ void Formatter::statements(std::vector<DocId>& parts, const std::vector<StmtId>&
     separate(span.begin);
     parts.push_back(write());
     last = span.end;
-    // Comments inside that found no place, then one behind the statement on its line.
+    // Comments inside that found no place, then one after the statement on its line.
     bool behind = false;
     while (pending(span.end) || (pending_trailing(end) &&
                                  one_line({ast.file, last, lexed.comments[comment].span.begin}))) {

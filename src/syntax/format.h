@@ -1,5 +1,5 @@
 // The tree as source in the one style of the language (`ein fmt`): four spaces, 100 columns, a `;`
-// behind every statement, at most one empty line between two. Comments, the parentheses that the
+// after every statement, at most one empty line between two. Comments, the parentheses that the
 // author wrote and the spelling of literals are kept. Formatting its own output changes nothing.
 #pragma once
 

@@ -188,7 +188,7 @@ DocId Formatter::binary(ExprId id) {
   return out.group(out.cat({head, out.indent(out.cat(std::move(tail)))}));
 }
 
-// body where a, b = c else d. Behind a `let` the gates go to the next line before the body breaks.
+// body where a, b = c else d. After a `let` the gates go to the next line before the body breaks.
 DocId Formatter::where(ExprId id, bool in_let) {
   std::vector<const Where*> gates;
   ExprId body = id;
@@ -295,7 +295,7 @@ DocId Formatter::block(ExprId id) {
   DocId opening = trailing_comments(begin);
   std::vector<DocId> inner{out.hard()};
   statements(inner, n.stmts, n.value, e.span.begin, e.span.end);
-  if (inner.size() == 1) inner.clear();  // only the comment behind `{`
+  if (inner.size() == 1) inner.clear();  // only the comment after `{`
   return out.cat({before, out.text("{"), opening, out.indent(out.cat(std::move(inner))), out.hard(),
                   out.text("}")});
 }

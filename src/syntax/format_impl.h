@@ -1,6 +1,5 @@
 // The formatter's state. The tree is walked in source order, so one cursor over the comments is
-// enough: each comment is placed in front of the first thing that comes behind it, or at the end of
-// its line.
+// enough: each comment is placed before the first thing that follows it, or at the end of its line.
 #pragma once
 
 #include <functional>
@@ -28,11 +27,11 @@ struct Formatter {
 
   // -- comments and text (format.cc)
   bool pending(uint32_t before) const;           // a comment begins before this place
-  bool pending_trailing(uint32_t before) const;  // and stands behind something on its line
+  bool pending_trailing(uint32_t before) const;  // and stands after something on its line
   DocId take_comment();
   DocId comments_before(uint32_t place);          // each on a line of its own
   DocId trailing_comments(uint32_t before);       // " // …", and the line must end
-  uint32_t next_token(uint32_t place) const;      // where the first token at or behind it begins
+  uint32_t next_token(uint32_t place) const;      // where the first token at or after it begins
   std::string_view literal(const Expr& e) const;  // as spelled, without parentheses
   bool blank_between(uint32_t from, uint32_t to) const;
   bool one_line(Span span) const;
@@ -49,7 +48,7 @@ struct Formatter {
   DocId stmt(const Stmt& s);
   DocId stmt_node(const Stmt& s);
   DocId let(const Let& n);
-  DocId value(ExprId id);  // " = …" behind a left side
+  DocId value(ExprId id);  // " = …" after a left side
   DocId fn(const Fn& n, Span span);
   DocId use(const Use& n, Span span);
 

@@ -42,7 +42,7 @@ constexpr Operator kOperators[] = {
     {"#", Tok::Hash},       {"?", Tok::Question},
 };
 
-// The place of the first operator that begins with a character; the end when none does.
+// The index of the first operator that begins with a character; the end when none does.
 size_t first_operator(char c) {
   static constexpr auto table = [] {
     std::array<uint8_t, 128> out{};
@@ -75,7 +75,8 @@ class Lexer {
 
  private:
   char peek(uint32_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
-  bool starts(std::string_view s) const {  // never for nothing; most differ in the first character
+  // False at the end; most differ in the first character.
+  bool starts(std::string_view s) const {
     return at_ < end_ && text_[at_] == s[0] && rest().substr(0, s.size()) == s;
   }
   std::string_view rest() const { return std::string_view(text_).substr(at_, end_ - at_); }
@@ -300,8 +301,8 @@ constexpr int kStringsInStrings = 32;
 
 size_t brace_after(std::string_view s, size_t at, int depth);
 
-// The outermost string (depth 0) goes to the next quote when a placeholder in it is not closed; in
-// a placeholder that means that the placeholder is not closed either.
+// If a placeholder is not closed, the outermost string (depth 0) ends at the next quote; inside
+// another placeholder it means that that one is not closed either.
 size_t quote_after(std::string_view s, size_t at, int depth) {
   bool placeholders = true;
   while (at < s.size() && s[at] != '\n') {

@@ -46,8 +46,8 @@ struct Lexed {
 Lexed lex(FileId file, const SourceMap& sources, Diagnostics& diags);
 Lexed lex(FileId file, uint32_t begin, uint32_t end, const SourceMap& sources, Diagnostics& diags);
 
-// Where the string ends that begins before `at`, and the placeholder: its `"`, its `}`. Strings may
-// stand in placeholders. npos when nothing closes it on its line.
+// Where the string or placeholder that begins before `at` ends: its `"`, its `}`. Strings may stand
+// in placeholders. npos when nothing closes it on its line.
 size_t closing_quote(std::string_view source, size_t at);
 size_t closing_brace(std::string_view source, size_t at);
 

@@ -1,6 +1,5 @@
 // Expressions with operators: gates, binary and unary operators, casts, and what follows a primary.
-// Chains are loops, never recursion: a sum of 100,000 terms is a flat thing to the one who wrote
-// it.
+// Chains are loops, never recursion: to its author a sum of thousands of terms is flat.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,7 +123,7 @@ ExprId Parser::binary_chained(size_t begin, const Token& first_op) {
 }
 
 // Signs, `!` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)). Each
-// sign applies to the power that begins behind it, so the chain folds from the right.
+// sign applies to the power that begins after it, so the chain folds from the right.
 ExprId Parser::unary() {
   struct Prefix {
     UnaryOp op;
@@ -134,7 +133,7 @@ ExprId Parser::unary() {
     std::vector<Prefix> prefixes;
     size_t begin;
     ExprId value;
-    Span pow;  // the `**` behind it
+    Span pow;  // the `**` after it
   };
   std::vector<Operand> operands;
   size_t links = 0;  // each one nests the tree a level deeper

@@ -76,7 +76,8 @@ Stmt Parser::statement(bool& is_value) {
     stmt.node = expr_stmt(is_value);
   }
   if (panic) {
-    // The names of a definition whose value went wrong are known: using them is no second mistake.
+    // The names of a definition whose value went wrong are known: using them is not
+    // a second mistake.
     auto* broken = std::get_if<Let>(&stmt.node);
     if (broken && broken->value) {
       broken->value = add(Error{}, ast[broken->value].span);

@@ -10,7 +10,7 @@ namespace ein::ast {
 
 namespace {
 
-// Words of other languages, for the help of an error that stands at or behind one.
+// Words of other languages, for the help of an error that stands at or after one.
 const char* foreign_help(std::string_view word) {
   static constexpr struct {
     std::string_view word;
@@ -157,7 +157,7 @@ void Parser::skip_to_statement() {
       bool block = t.kind == Tok::LBrace;
       at = std::max<size_t>(t.close, at + 1);
       if (!t.unclosed && at < limit) ++at;
-      // What stands behind the block of a broken definition is the next statement.
+      // What stands after the block of a broken definition is the next statement.
       if (block && at < limit && peek().newline_before) return;
       continue;
     }

@@ -1,4 +1,4 @@
-// Tokens → surface tree. Never fails: a mistake is reported once, the parser goes on behind it, and
+// Tokens → surface tree. Never fails: a mistake is reported once, the parser goes on after it, and
 // the place becomes an Error node. The grammar is docs/reference.md; precedence, tightest first:
 // postfix and requests, `as`, `**` (right), unary `-` `!`, `* / %`, `+ -`, ranges, comparisons (not
 // chained), `&&`, `||`, `where`.

@@ -50,7 +50,7 @@ struct Parser {
   int depth = 0;
   bool panic = false;
   bool quiet =
-      false;  // behind an unclosed `(` or `[`: what else is wrong with the statement follows
+      false;  // after an unclosed `(` or `[`: other mistakes in the statement follow from it
   WhereItems where_items = WhereItems::Many;
   Diagnostic scratch{Code::E0101, {}, {}, {}, {}, {}};  // takes what is not reported
 
@@ -64,7 +64,7 @@ struct Parser {
   bool expect(Tok kind, const char* after);  // "expected `=` after …"
   std::string_view text(const Token& token) const { return sources.text(token.span); }
   Span span_from(size_t begin) const;  // from a token up to the last one taken
-  Span gap() const;                    // directly behind the last token taken
+  Span gap() const;                    // directly after the last token taken
 
   // -- mistakes (parser.cc)
   Diagnostic& fail(Code code, std::string message);
@@ -72,7 +72,7 @@ struct Parser {
   std::string found() const;
   const char* foreign_hint() const;  // help, if a word of another language stands here; or null
   void skip_to_separator();          // to a `,` of this list, or its end
-  void skip_to_statement();          // behind the statement that went wrong
+  void skip_to_statement();          // past the statement that went wrong
 
   // Items up to the closing delimiter; the cursor is on the opening one. Takes both delimiters.
   template <class Item>
@@ -171,7 +171,7 @@ struct Nested {
   Nested(const Nested&) = delete;
 };
 
-// Whether the node ends in `}` and needs no `;` behind it.
+// Whether the node ends in `}` and needs no `;` after it.
 bool is_block_like(const Ast& ast, ExprId id);
 
 }  // namespace ein::ast

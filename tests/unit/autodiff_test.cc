@@ -1,4 +1,4 @@
-// Differentiation on modules made with the builders: the shape of what is derived, and its numbers
+// Differentiation of modules made with the builders: the form of what is derived, and its numbers
 // against central differences.
 #include <gtest/gtest.h>
 

@@ -33,11 +33,11 @@ TEST(DiskCache, KeepsTheNewest) {
   for (int i = 0; i < 60; ++i) {
     std::string key = "1" + std::to_string(1000 + i);
     cache.store(key, image);
-    // Times of files are coarse; an order that is certain.
+    // Times of files are coarse; this order is certain.
     fs::last_write_time(folder.path / (key + ".eincache"),
                         fs::file_time_type::clock::now() - std::chrono::hours(100 - i));
   }
-  cache.store("0", image);  // one key in sixteen looks at the size of it all
+  cache.store("0", image);  // one key in sixteen makes the cache look at its total size
   uint64_t total = 0;
   for (const auto& e : fs::directory_iterator(folder.path)) total += e.file_size();
   EXPECT_LE(total, 40'000u);

@@ -22,7 +22,7 @@ std::string recurrence(int64_t steps) {
 
 struct Measured {
   optimise::SegmentPlan plan;
-  double work = 0;  // operations of the cut program by those of the whole one
+  double work = 0;  // operations of the cut program divided by those of the whole one
 };
 
 Measured measure(int64_t steps, uint64_t budget) {
@@ -76,7 +76,7 @@ TEST(Checkpoint, ABudgetThatCannotBeMetIsSaid) {
   EXPECT_NE(measure(1'000, 100).plan.reason.find("not met"), std::string::npos);
 }
 
-// The value of a recurrence alone needs no more than the steps that its next one reads.
+// The value of a recurrence alone needs no more steps than the next one reads.
 TEST(Rings, OnlyTheStepsStillReadAreKept) {
   fuzz::Subject subject;
   std::string source =

@@ -26,7 +26,7 @@ TEST(CodeMemory, SectionsLieTogether) {
   EXPECT_EQ(code[0] + second[0] + data[0], 4);
 }
 
-// Stubs of calls and their addresses are not in what LLVM announces.
+// The sizes that LLVM announces do not include call stubs and their addresses.
 TEST(CodeMemory, SectionsMayBeALittleLarger) {
   CodeMemory memory;
   llvm::Align align(16);

@@ -1,5 +1,5 @@
-// Files at the level of the library: what a file that changed after compiling gives, and that no
-// damage to any byte of a file does more than give a message.
+// Files at the level of the library: what happens if a file changes after compiling, and that
+// damage to any byte of a file gives a message and nothing worse.
 #include "runtime/files.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(FilesTest, NoDamageDoesMoreThanAMessage) {
       for (const char* member : {"", "x"}) {
         auto header = inspect_file(path(damaged), member);
         auto tensor = read_tensor(path(damaged), member);
-        // What reads as a tensor has the type that its header says.
+        // What reads as a tensor has the shape that its header says.
         if (auto* t = std::get_if<Tensor>(&tensor)) {
           ASSERT_TRUE(std::holds_alternative<FileHeader>(header));
           EXPECT_EQ(t->shape(), std::get<FileHeader>(header).shape);

@@ -60,8 +60,7 @@ void expect_same(const std::string& source, const core::Inputs& inputs,
   }
 }
 
-// ---- sides
-// -----------------------------------------------------------------------------------------
+// ---- sides --------------------------------------------------------------------------------------
 
 // A chain of two dense layers, from n values to m.
 const char* kLayers = R"(
@@ -121,8 +120,7 @@ TEST(Forward, ElementwiseJacobianIsItsDiagonal) {
   }
 }
 
-// ---- contractions
-// ----------------------------------------------------------------------------------
+// ---- contractions -------------------------------------------------------------------------------
 
 TEST(Contraction, JacobianTimesVectorIsOneForwardSweep) {
   std::string source =
@@ -211,8 +209,7 @@ TEST(Contraction, OneCellOfANumeratorOrDenominatorIsOneSweep) {
   expect_same(source(6), inputs(6), {"by_w", "by_cell", "own"}, false);
 }
 
-// ---- Hessians
-// --------------------------------------------------------------------------------------
+// ---- Hessians -----------------------------------------------------------------------------------
 
 const char* kLoss = R"(
 let x: [f64; n];

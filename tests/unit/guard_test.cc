@@ -1,5 +1,5 @@
 // What `--check-bounds` adds: a program that is wrong on purpose, made by hand because lowering
-// makes none.
+// makes no wrong ones.
 #include "runtime/guard.h"
 
 #include <gtest/gtest.h>

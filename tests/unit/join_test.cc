@@ -1,5 +1,5 @@
 // Recurrences that run along the same steps, and sums taken while the steps are made: how many
-// loops over steps are left, and that the values stay those of the reference.
+// loops over steps are left, and that the values are still those of the reference.
 #include <gtest/gtest.h>
 
 #include "driver/agree.h"
@@ -67,7 +67,7 @@ TEST(Join, NotWhenTheStepsAreOthers) {
   EXPECT_EQ(joined(shorter, {"a", "b"}, numbers(9)).kernels, 2u);
 }
 
-// The gradient by a small matrix is a sum over steps, of what the steps going back make.
+// The gradient by a small matrix is a sum over the steps of the backward recurrence.
 TEST(Join, ASumOverStepsIsTakenWhereTheyAreMade) {
   std::string source =
       "let u: [f64; n];\n"

@@ -1,7 +1,8 @@
-// Laws of cost that hold for every gradient of the book: a value with its gradients takes at most
-// four times the operations of the value, and a chain of products costs, and prints, in proportion
-// to its length. The programs and their inputs are the file tests of tests/grad; an input is
-// enlarged by repeating it, so that the work that does not grow with it does not count.
+// Laws of cost that hold for every gradient of the book: a value with its gradients takes at
+// most four times the operations of the value, and the cost and the printed length of a chain
+// of products are proportional to its length. The programs and their inputs are the file
+// tests of tests/grad; an input is enlarged by repeating it, so that work that does not grow
+// with it does not count.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -163,7 +164,7 @@ TEST(Laws, AChainOfProductsIsLinearInItsLength) {
   EXPECT_LE(long_text, 10 * short_text);  // longer numbers in names
 }
 
-// Which entries belong to a row is data: nobody asks every row about every entry.
+// Which entries belong to a row is data: not every row is asked about every entry.
 TEST(Laws, EntriesOfRowsAreVisitedOnce) {
   const std::string source =
       "let row: [i32; r];\nlet col: [i32; nnz];\nlet val: [f64; nnz];\nlet x: [f64; n];\n"

@@ -26,7 +26,7 @@ std::set<std::string> with(std::set<std::string> features, const std::vector<std
 const std::vector<std::string> kAvx512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
                                           "avx512vl"};
 
-// What the newest processors have, and one that nobody knows yet.
+// What the newest processors have, and a feature that nobody knows yet.
 Host newest() {
   auto features = with(with(kV3, kAvx512),
                        {"avx512fp16", "avx512bf16", "avxvnni", "amx-tile", "amx-bf16", "amx-fp16",
@@ -43,7 +43,7 @@ TEST(Machine, TheRichestLevelThatIsWhole) {
   EXPECT_EQ(level(kV3), "x86-64-v3");
   EXPECT_EQ(level(with(kV3, {"avx512f", "avx512bf16"})), "x86-64-v3");
   EXPECT_EQ(level(with(kV3, kAvx512)), "x86-64-v4");
-  // Without what is below it, a level is not there.
+  // A host has a level only with everything below it.
   EXPECT_EQ(level({kAvx512.begin(), kAvx512.end()}), "x86-64");
 }
 

@@ -110,7 +110,7 @@ TEST(NativeHalf, SumsAreTakenInF32) {
              idx = p.input("idx", DType::I64, 1);
     p.m.constraints.push_back({p.op(Op::Eq, {p.extent(a, 1), p.extent(b, 0)}), "equal", {}, {}});
     Range k{p.i(0), p.extent(a, 1)};
-    // A product of matrices, and a sum that bare f16 would stop adding to.
+    // A product of matrices, and a sum that would stop growing in plain f16.
     ExprId product = p.sum(2, {k}, p.mul(p.at(a, {p.s(0), p.s(2)}), p.at(b, {p.s(2), p.s(1)})));
     p.wanted.push_back(p.family("c", {p.extent(a, 0), p.extent(b, 1)}, product));
     ExprId ones = p.sum(1, {{p.i(0), p.i(5000)}}, float_lit(p.m, 1, type));

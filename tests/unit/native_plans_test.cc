@@ -51,7 +51,7 @@ TEST(NativePlans, RandomPlansOfRandomProgramsAgree) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     fuzz::Generated g = fuzz::generate(seed);
     fuzz::Subject subject;
-    if (!fuzz::compile_source(g.source, subject).empty()) continue;  // another test's business
+    if (!fuzz::compile_source(g.source, subject).empty()) continue;  // another test's concern
     core::Module& m = subject.compiled.module;
     std::vector<core::FamilyId> wanted;
     for (const std::string& name : g.values) wanted.push_back(m.find(intern(name)));

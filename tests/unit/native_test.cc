@@ -119,7 +119,7 @@ TEST(Native, RoutedSumWithCollisions) {
       {p.op(Op::Eq, {p.extent(g, 1), p.extent(table, 1)}), "columns", {}, {}});
   FamilyId d = p.define("d", DType::F32, {p.extent(table, 0), p.extent(table, 1)});
   p.clause(d, reduce(p.m, r));
-  // And one that is not the whole of its clause.
+  // And one that is not a whole clause.
   FamilyId e = p.define("e", DType::F32, {p.extent(table, 0), p.extent(table, 1)});
   p.clause(e, p.add(p.at(table, {p.s(0), p.s(1)}), p.mul(p.f(2), reduce(p.m, r))));
   p.wanted = {d, e};
@@ -287,7 +287,7 @@ TEST(Native, GatesTightenLoops) {
   FamilyId top = p.family("top", {N}, over(ReduceOp::Max, s01, causal));
   FamilyId z = p.family(
       "z", {N}, over(ReduceOp::Sum, p.op(Op::Exp, {p.sub(s01, p.at(top, {p.s(0)}))}), causal));
-  // Conditions that are no bounds: parity, data, both sides, an equality.
+  // Conditions that are not bounds: parity, data, both sides, an equality.
   ExprId even = p.op(Op::Eq, {p.op(Op::Mod, {p.s(1), p.i(2)}), p.i(0)});
   FamilyId evens = p.family("evens", {N}, over(ReduceOp::Sum, s01, both(p.m, causal, even)));
   ExprId positive = p.op(Op::Gt, {s01, p.f(0)});

@@ -1,5 +1,6 @@
-// The oracle that the compiler is held against has to be right itself: its numbers against closed
-// forms, its evaluation against answers worked out by hand, its shrinker, and that it notices.
+// The oracle that the compiler is compared with has to be right itself: its numbers against
+// closed forms, its evaluation against answers worked out by hand, its shrinker, and that
+// it notices errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -113,7 +114,7 @@ TEST(Oracle, DependentProductsAndTheirGradient) {
 
 TEST(Oracle, WhatIsAddedToOneBindingStaysWhenAnotherMoves) {
   // y = x[0]², z = x[0] · y, g = dz / dx[0] = y + x[0] · 2x[0]. An infinitesimal added to y moves g
-  // by as much: the slope of y by x[0] does not know of it.
+  // by as much: the slope of y by x[0] does not depend on it.
   Small s;
   Node first = read(s.x, {integer(0)});
   int y = s.add("y", {}, {}, call(Function::Square, first));

@@ -26,7 +26,7 @@ fuzz::Subject compiled() {
   return s;
 }
 
-// What is said behind a pass that turns `in` into something broken.
+// What is reported after a pass that turns `in` into something broken.
 template <class T, class F>
 std::string said_behind(T in, const F& breaks) {
   Trace trace;
@@ -39,7 +39,7 @@ std::string said_behind(T in, const F& breaks) {
 
 bool is_caught(const std::string& said) { return said.find("after broken: ") != std::string::npos; }
 
-// A slot that nothing binds, in a program that is to be planned or has been.
+// A slot that nothing binds, in a program before or after planning.
 auto break_wanted = [](auto in) {
   in.module.families[in.wanted[0]].clauses[0].body = core::slot(in.module, 7);
   return in;

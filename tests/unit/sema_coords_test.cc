@@ -71,7 +71,7 @@ TEST(SemaCoords, SoftmaxBetweenTwoPacks) {
 }
 
 TEST(SemaCoords, CalleeNamesStayInside) {
-  // The caller's names are the callee's own, in another order.
+  // The caller uses the callee's own names, in another order.
   const std::string in = kSoftmax + "let raw = [[0.0, 1.0], [2.0, 5.0]]; let x[j, m] = raw[j, m];";
   V a = softmax({0, 1}), b = softmax({2, 5});
   expect_near(values(in + "let p[j, m] = softmax[m](x[j, m]);", "p"), {a[0], a[1], b[0], b[1]});

@@ -39,7 +39,7 @@ struct Draw {
     for (int64_t i = 0; i < t.size(); ++i) t.set_int(i, rng() % below);
     return t;
   }
-  Tensor truth(std::vector<int64_t> shape) {  // mostly true, and never a row of none
+  Tensor truth(std::vector<int64_t> shape) {  // mostly true, and no row all false
     Tensor t(DType::Bool, std::move(shape));
     for (int64_t i = 0; i < t.size(); ++i)
       t.set_int(i, i % t.shape().back() == 0 || rng() % 3 != 0);

@@ -284,7 +284,7 @@ TEST(Robustness, RandomBytes) {
 }
 
 TEST(Robustness,
-     EveryCharacterIsConsumed) {  // one that no rule took once stopped the lexer for good
+     EveryCharacterIsConsumed) {  // a character that no rule took once hung the lexer
   for (uint32_t c = 0; c < 0x30000; c += c < 0x10000 ? 1 : 97) {
     std::string text;
     if (c < 0x80) {
