@@ -195,7 +195,17 @@ plan::Choices random_choices(uint64_t seed) {
   out.diagonals = draw(4005, 4) != 0;
   out.rows = draw(4006, 4) != 0;
   out.scans = draw(4002, 4) != 0;
-  out.chunk_work = draw(4003, 3) == 0 ? 0 : static_cast<int64_t>(1 + draw(4004, 40));
+  out.expands = [draw](core::FunctionId f) -> std::optional<bool> {
+    return draw(f.v + 5000, 3) != 0;
+  };
+  // Half of the numbers stay; the others are at or near one of their ends.
+  uint64_t about = 6000;
+  for (const Tunable& t : tunables()) {
+    int64_t near = static_cast<int64_t>(draw(++about, 8)), range = t.most - t.least;
+    uint64_t how = draw(++about, 4);
+    if (how == 0) out.tuning.*t.field = t.least + std::min(near, range);
+    if (how == 1) out.tuning.*t.field = t.most - std::min(near, range);
+  }
   return out;
 }
 

@@ -162,6 +162,7 @@ core::Function derived(Module& m, FunctionId f, const std::string& name) {
   return d;
 }
 
+// Where the function calls itself: forward, one call for each call.
 void define(Module& m, FunctionId id, FunctionId of, std::map<uint32_t, Coef> moving,
             std::optional<NotDifferentiable>& problem) {
   Tangent tangent(m, std::move(moving), problem);
@@ -179,7 +180,22 @@ FunctionId partial_function(Module& m, FunctionId f, size_t k,
   std::string name = fmt::format("d_{}_d_{}", text(of.name), text(of.params[k].name));
   FunctionId id = m.functions.add(derived(m, f, name));
   m.functions[f].partials[k] = id;
-  define(m, id, f, {{static_cast<uint32_t>(k), Coef{}}}, problem);
+  auto parameter = static_cast<uint32_t>(k);
+  if (m.functions[f].recursive) {
+    define(m, id, f, {{parameter, Coef{}}}, problem);
+    return id;
+  }
+  Slopes slopes = linearise_function(m, f, parameter);
+  if (slopes.problem && !problem) problem = slopes.problem;
+  DType type = m.functions[id].result;
+  ExprId body;
+  for (const auto& [gate, coef] : slopes.by_gate) {
+    if (coef.zero) continue;
+    ExprId term = value(m, coef, type);
+    if (gate) term = core::gated(m, gate, term);
+    body = body ? core::add(m, body, term) : term;
+  }
+  if (body) m.functions[id].body = body;
   return id;
 }
 

@@ -90,6 +90,7 @@ class Accumulation {
       : m_(m), root_(root), type_(type), active_(active) {}
 
   std::vector<Term> terms;
+  std::map<ExprId, Coef> of_parameter;  // in the body of a function, of the one that is active
   std::optional<NotDifferentiable> problem;
 
   void run() {
@@ -106,7 +107,8 @@ class Accumulation {
   bool order(ModeNode n) {
     if (auto it = live_.find(n); it != live_.end()) return it->second;
     live_[n] = false;
-    bool live = core::get_if<Access>(m_, n.first) && active_(n.first, n.second);
+    bool leaf = core::get_if<Access>(m_, n.first) || core::get_if<core::Arg>(m_, n.first);
+    bool live = leaf && active_(n.first, n.second);
     value_children(m_, n, [&](ModeNode c) { live |= order(c); });
     live_[n] = live;
     order_.push_back(n);
@@ -118,6 +120,11 @@ class Accumulation {
     const core::Expr expr = m_[e];
     std::map<ExprId, Coef> entries = std::move(entries_[n]);
     if (const auto* a = std::get_if<Access>(&expr.node)) return read(e, *a, entries);
+    if (std::holds_alternative<core::Arg>(expr.node)) {
+      merge_arms(entries);
+      of_parameter = std::move(entries);
+      return;
+    }
     if (const auto* c = std::get_if<core::Call>(&expr.node)) return call(*c, expr, mode, entries);
     const auto* a = std::get_if<Apply>(&expr.node);
     const auto* r = std::get_if<Reduce>(&expr.node);
@@ -488,6 +495,17 @@ Linear linearise_cell(Module& m, FamilyId id, size_t cell, Mode mode, const Acti
   Accumulation sweep(m, {m[id].cells[cell], mode}, m[id].dtype, active);
   sweep.run();
   return {std::move(sweep.terms), sweep.problem};
+}
+
+Slopes linearise_function(Module& m, core::FunctionId function, uint32_t k) {
+  const Active active = [&](ExprId e, Mode mode) {
+    const auto* arg = core::get_if<core::Arg>(m, e);
+    return arg && arg->n == k && mode == Mode::Value;
+  };
+  const core::Function& f = m.functions[function];
+  Accumulation sweep(m, {f.body, Mode::Value}, f.result, active);
+  sweep.run();
+  return {std::move(sweep.of_parameter), std::move(sweep.problem)};
 }
 
 }  // namespace ein::autodiff

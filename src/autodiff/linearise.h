@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,13 @@ Linear linearise(Module& m, core::FamilyId family, size_t clause, Mode mode, con
 // The same for one cell of a table.
 Linear linearise_cell(Module& m, core::FamilyId family, size_t cell, Mode mode,
                       const Active& active);
+
+// The same for the body of a function and parameter k: its coefficient by gate (invalid: always).
+struct Slopes {
+  std::map<ExprId, Coef> by_gate;
+  std::optional<NotDifferentiable> problem;
+};
+Slopes linearise_function(Module& m, core::FunctionId function, uint32_t k);
 
 // The reads of `body` in value positions: those whose tangent can reach the result.
 void for_each_value_read(const Module& m, ExprId body, Mode mode,

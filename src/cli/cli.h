@@ -95,6 +95,7 @@ struct BenchCommand {
   int threads = 0;
   int repeat = 0;  // 0: a second's worth
   bool no_peaks = false;
+  std::vector<std::string> tune;  // NAME=NUMBER, of base/tuning.def
 };
 
 struct CheckCommand {

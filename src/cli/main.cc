@@ -170,6 +170,10 @@ int dispatch(int argc, char** argv) {
   bench_app->add_option("--repeat", bench.repeat, "runs to measure; as many as fit into a second")
       ->check(CLI::Range(1, 1'000'000));
   bench_app->add_flag("--no-peaks", bench.no_peaks, "do not measure the machine");
+  bench_app
+      ->add_option("--tune", bench.tune,
+                   "NAME=NUMBER: plan with another number than that of base/tuning.def")
+      ->allow_extra_args(false);
   bench_app->add_option("--format", bench.format, "how the report looks")
       ->check(CLI::IsMember({"text", "json"}));
   bench_app->add_option("-O", bench.opt_level, "optimisation level")->check(CLI::Range(0, 3));

@@ -203,8 +203,8 @@ std::optional<std::string> cache_key(const core::Module& m,
                                      const std::vector<core::FamilyId>& wanted,
                                      const NativeOptions& options) {
   const plan::Choices& own = options.choices;
-  if (own.inlines || own.vector_axis || own.reduce_width || own.joins || !own.contractions ||
-      own.chunk_work != 0 || !own.scans || !own.rings || !own.diagonals) {
+  if (own.inlines || own.expands || own.vector_axis || own.reduce_width || own.joins ||
+      !own.contractions || !own.scans || !own.rings || !own.diagonals) {
     return std::nullopt;
   }
   static const std::string build_id = find_build_id();
@@ -218,6 +218,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.number(static_cast<uint64_t>(options.opt_level));
   d.number(options.check_bounds);
   d.number(own.rows);
+  for (const Tunable& t : tunables()) d.number(static_cast<uint64_t>(own.tuning.*t.field));
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);
   d.module(m);

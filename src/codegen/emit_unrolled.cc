@@ -12,9 +12,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kMostIterations = 16;
-constexpr int64_t kMostNodes = 3000;  // of all iterations together
-
 struct Size {
   const loops::Program& p;
 
@@ -49,7 +46,7 @@ struct Size {
           [&](const loops::If& n) { return 1 + block(n.then) + block(n.otherwise); },
           [&](const loops::Loop& n) { return loop(n); },
           [](const loops::Check&) -> int64_t { return 8; },
-          [](const loops::Contract&) -> int64_t { return kMostNodes; },
+          [&](const loops::Contract&) -> int64_t { return p.tuning.unrolled_nodes + 1; },
           [](const loops::Invoke&) -> int64_t { return 8; });
     }
     return sum;
@@ -58,7 +55,8 @@ struct Size {
     const auto* lo = std::get_if<loops::IntConst>(&p.exprs[n.lo].node);
     const auto* hi = std::get_if<loops::IntConst>(&p.exprs[n.hi].node);
     int64_t once = block(n.body), lanes = n.axis.width > 1 ? 2 : 1;
-    if (!lo || !hi || hi->value - lo->value > kMostIterations) return 10 + once * lanes;
+    if (!lo || !hi || hi->value - lo->value > p.tuning.unrolled_iterations)
+      return 10 + once * lanes;
     return once * std::max<int64_t>(0, hi->value - lo->value);
   }
 };
@@ -70,7 +68,8 @@ bool Emitter::unrolls(const loops::Loop& s, Value* lo, Value* hi) const {
              *to = llvm::dyn_cast<llvm::ConstantInt>(hi);
   if (!from || !to || s.poll || mask) return false;
   int64_t count = to->getSExtValue() - from->getSExtValue();
-  return count <= kMostIterations && Size{p}.block(s.body) * count <= kMostNodes;
+  return count <= p.tuning.unrolled_iterations &&
+         Size{p}.block(s.body) * count <= p.tuning.unrolled_nodes;
 }
 
 void Emitter::unrolled_loop(const loops::Loop& s, Value* lo, Value* hi) {

@@ -46,9 +46,10 @@ int64_t integer_of(const Tensor& t) {
   }
 }
 
-// A closed integer or boolean expression over params.
+// A closed expression over params.
 Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
   const Expr& x = m[e];
+  if (const auto* n = std::get_if<FloatLit>(&x.node)) return {.f = n->value};
   if (const auto* n = std::get_if<IntLit>(&x.node)) return {.i = n->value};
   if (const auto* n = std::get_if<BoolLit>(&x.node)) return {.i = n->value};
   if (const auto* n = std::get_if<ParamRef>(&x.node)) return {.i = params[n->param.v]};

@@ -5,6 +5,8 @@
 
 namespace ein::core {
 
+// Roughly how many simple operations one takes: an addition is one.
+uint64_t cost(core::Op op);
 // Roughly how many simple operations one evaluation takes; a reduction counts as very many.
 uint64_t cost(const core::Module& m, core::ExprId e);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -102,7 +103,6 @@ class Printer {
     if (const auto* a = get_if<Apply>(m_, body);
         a && a->op == Op::Select && is_zero(m_, a->args[2])) {
       Text value = expr(a->args[1]);
-      hidden_ = bound_;  // an extent named like a binder would pull the gate into the reduction
       return at_least(value, kOr) + " where " + conditions(a->args[0]);
     }
     return expr(body).s;
@@ -230,7 +230,10 @@ class Printer {
     };
     switch (n.op) {
       case Op::Add:
-      case Op::Sub: return binary(kSum, kSum, kProduct);
+      case Op::Sub:
+        return {
+            at_least(term(n.args[0]), kSum) + " " + op + " " + at_least(term(n.args[1]), kProduct),
+            kSum};
       case Op::Mul:
       case Op::Div:
       case Op::Mod: return binary(kProduct, kProduct, kUnary);
@@ -260,19 +263,32 @@ class Printer {
     }
   }
 
+  // Of a sum: where one counts only under a condition, the condition stands behind it.
+  Text term(ExprId e) {
+    const auto* a = get_if<Apply>(m_, e);
+    if (!a || a->op != Op::Select || !is_zero(m_, a->args[2])) return expr(e);
+    std::string value = at_least(expr(a->args[1]), kOr);
+    return {fmt::format("({} where {})", value, gate(a->args[0])), kPostfix};
+  }
+
+  // A condition behind a value whose reductions must not take it for theirs: an extent named like one
+  // of their binders is spelled in another way.
+  std::string gate(ExprId cond) {
+    std::set<std::string> outer = std::exchange(hidden_, bound_);
+    std::string out = at_least(expr(cond), kOr);
+    hidden_ = std::move(outer);
+    return out;
+  }
+
   // Written front to back: thousands of selections may nest in each other's last arms, and each
   // would copy the text of all those inside it.
   std::string selection(const Apply& first) {
     std::string out;
     const Apply* n = &first;
-    for (size_t open = 1;; ++open) {
-      out += "if " + expr(n->args[0]).s + " { " + expr(n->args[1]).s + " } else { ";
+    for (;;) {
+      out += "if " + expr(n->args[0]).s + " { " + expr(n->args[1]).s + " } else ";
       const auto* next = get_if<Apply>(m_, n->args[2]);
-      if (!next || next->op != Op::Select) {
-        out += expr(n->args[2]).s;
-        for (; open > 0; --open) out += " }";
-        return out;
-      }
+      if (!next || next->op != Op::Select) return out + "{ " + expr(n->args[2]).s + " }";
       n = next;
     }
   }
@@ -306,7 +322,7 @@ class Printer {
     std::vector<ExprId> parts;
     conjuncts(m_, cond, parts);
     std::vector<std::string> out;
-    for (ExprId p : parts) out.push_back(at_least(expr(p), kOr));
+    for (ExprId p : parts) out.push_back(gate(p));
     return fmt::format("{}", fmt::join(out, ", "));
   }
 

@@ -1,6 +1,7 @@
 #include "core/rewrite.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -177,8 +178,7 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
   auto moved = [&](uint32_t n) { return static_cast<uint32_t>(static_cast<int64_t>(n) + shift); };
   auto becomes = [&](uint32_t s) {  // how many slots become this one
     size_t count = s >= first_binder ? 1 : 0;
-    for (uint32_t n = 0; n < with.size(); ++n)
-      count += with[n] ? slot_of(m, with[n]) == s : n == s;
+    for (uint32_t n = 0; n < with.size(); ++n) count += with[n] ? slot_of(m, with[n]) == s : n == s;
     return count;
   };
   auto on_reduce = [&](Reduce r) {
@@ -242,6 +242,19 @@ bool reads_values(const Module& m, ExprId e) {
 
 bool mentions_slot(const Module& m, ExprId e, uint32_t slot) {
   return e && ((m[e].free >> slot) & 1) != 0;
+}
+
+void for_each_node_called(const Module& m, ExprId e, const std::function<void(ExprId)>& f) {
+  std::set<FunctionId> seen;
+  std::function<void(ExprId)> visit = [&](ExprId body) {
+    for_each_node(m, body, [&](ExprId x) {
+      f(x);
+      const auto* called = get_if<Call>(m, x);
+      if (!called || !seen.insert(called->function).second) return;
+      if (ExprId inner = m.functions[called->function].body) visit(inner);
+    });
+  };
+  visit(e);
 }
 
 ExprId with_arguments(Module& m, ExprId body, const std::vector<ExprId>& args) {

@@ -17,6 +17,8 @@ void for_each_child(const Module& m, ExprId e, const std::function<void(ExprId)>
 
 // Every node reachable from `e`, children first, each once.
 void for_each_node(const Module& m, ExprId e, const std::function<void(ExprId)>& f);
+// The same, and those of the functions that are called.
+void for_each_node_called(const Module& m, ExprId e, const std::function<void(ExprId)>& f);
 
 // The node rebuilt (through the builders) with its children mapped; `e` itself when nothing
 // changed.

@@ -171,9 +171,9 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == core::Overflow::Wraps;
   Program p{m, wanted};
-  p = run.pass("expand-calls", std::move(p), [&](Program in) {
-    return optimise::expand_calls(std::move(in), choices.expands);
-  });
+  p.tuning = choices.tuning;
+  p = run.pass("expand-calls", std::move(p),
+               [&](Program in) { return optimise::expand_calls(std::move(in), choices.expands); });
   p = run.pass("isolate-routes", std::move(p), optimise::isolate_routes);
   p = run.pass("read-extents", std::move(p), optimise::read_extents);
   p = run.pass_if(free_order, "drop-unused", std::move(p), optimise::drop_unused);
@@ -201,9 +201,7 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   p = run.pass_if(free_order, "join-steps", std::move(p), loops::join_steps);
   p = run.pass_if(free_order, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
-  return run.pass("share-loops", std::move(p), [&](loops::Program in) {
-    return loops::share_loops(std::move(in), plan.chunk_work);
-  });
+  return run.pass("share-loops", std::move(p), loops::share_loops);
 }
 
 std::variant<std::shared_ptr<Native>, std::string> compile_native(

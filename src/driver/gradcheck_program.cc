@@ -114,7 +114,7 @@ bool passes_surrogate(const Module& m, const std::string& of, const std::string&
   for (FamilyId f : autodiff::cone(m, sweep)) {
     bool found = false;
     for_each_body(m, f, [&](ExprId body) {
-      for_each_node(m, body, [&](ExprId e) {
+      for_each_node_called(m, body, [&](ExprId e) {
         found |= autodiff::is_rule(m, e) && std::find(m.surrogates.begin(), m.surrogates.end(),
                                                       m[e].span) != m.surrogates.end();
       });

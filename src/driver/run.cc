@@ -160,6 +160,7 @@ NativeOptions native_options(const RunOptions& options) {
   out.trace = options.trace;
   if (options.check_overflow) out.choices.overflow = core::Overflow::Stops;
   out.choices.operands = options.operands;
+  out.choices.tuning = options.tuning;
   out.choices.rows = options.watch.empty();  // steps are watched, not rows
   return out;
 }

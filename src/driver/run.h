@@ -31,6 +31,7 @@ struct RunOptions {
   bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
   DType operands = DType::F32;              // of contractions; see optimise/precision.h
+  Tuning tuning;                            // other numbers for the plan than those of tuning.def
   std::optional<uint64_t> grad_memory;      // bytes; see optimise/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
   ImageCache* cache = nullptr;              // of compiled programs

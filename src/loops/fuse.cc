@@ -15,9 +15,6 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kMostCellsFused = 16;
-constexpr size_t kMostFolds = 16;  // accumulators that stay in registers
-
 struct Fusion {
   Program& p;
   Lets lets = {};  // all of the kernel
@@ -33,7 +30,7 @@ struct Fusion {
   // 0: they hold more.
   int64_t cells(const Loop& n) const {
     auto count = trips(p, n);
-    if (n.axis.kind != Axis::Kind::Parallel || !count || *count > kMostCellsFused) return 0;
+    if (n.axis.kind != Axis::Kind::Parallel || !count || *count > p.tuning.fused_cells) return 0;
     int64_t most = 0;
     for (const Stmt& s : n.body) {
       if (std::holds_alternative<Check>(s.node) || std::holds_alternative<Contract>(s.node))
@@ -46,7 +43,7 @@ struct Fusion {
       }
       if (long_reduction(s)) most = std::max<int64_t>(most, 1);
     }
-    return most * *count > kMostCellsFused ? 0 : most * *count;
+    return most * *count > p.tuning.fused_cells ? 0 : most * *count;
   }
 
   void write_out(Block& block) {
@@ -72,7 +69,8 @@ struct Fusion {
   bool alike(const Stmt& a, const Stmt& b) const {
     if (!long_reduction(a) || !long_reduction(b)) return false;
     const auto &x = std::get<Loop>(a.node), &y = std::get<Loop>(b.node);
-    return x.axis.width == y.axis.width && x.folds.size() + y.folds.size() <= kMostFolds &&
+    return x.axis.width == y.axis.width &&
+           x.folds.size() + y.folds.size() <= static_cast<size_t>(p.tuning.fused_sums) &&
            Sums{p, lets}.equal(x.lo, y.lo) && Sums{p, lets}.equal(x.hi, y.hi);
   }
 

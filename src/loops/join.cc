@@ -189,7 +189,7 @@ struct Joining {
     const auto* other = std::get_if<Loop>(&block[j].node);
     if (!first || !other || !plain_sums(*other)) return false;
     if (!not_negative(first->lo) || !not_negative(other->lo)) return false;
-    int64_t room = kMostNodes - nodes_in(p, first->body);
+    int64_t room = p.tuning.joined_nodes - nodes_in(p, first->body);
     if (!does_little(p, first->body) || !does_little(p, other->body, room)) return false;
     Effects a = effects(p, block[i]), b = effects(p, block[j]);
     if (a.checks || b.checks || !b.stores.empty() || !meet(b.loads, a.stores)) return false;
@@ -236,15 +236,14 @@ bool passes(const Program& p, const Kernel& kernel, const Kernel& other) {
          !meet(a.stores, b.loads);
 }
 
-constexpr size_t kMostPassed = 8;
-
 }  // namespace
 
 // A kernel becomes part of an earlier one if something can be joined.
 Program join_steps(Program p) {
   std::vector<Kernel> out;
   auto join = [&](const Kernel& k) {
-    for (size_t i = out.size(); i-- > 0 && out.size() - i <= kMostPassed;) {
+    for (size_t i = out.size();
+         i-- > 0 && out.size() - i <= static_cast<size_t>(p.tuning.joined_distance);) {
       if (Joining::has_recurrence(p, out[i].body)) {
         Block both = out[i].body;
         both.insert(both.end(), k.body.begin(), k.body.end());

@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/tuning.h"
 #include "core/core.h"
 #include "runtime/dtype.h"
 
@@ -245,6 +246,7 @@ struct Program {
   ein::Store<SiteId, Site> sites;
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
+  Tuning tuning = {};
 };
 
 // The passes over Loops, in the order in which driver/compile.cc runs them.
@@ -258,9 +260,9 @@ Program join_steps(Program p);
 Program split_steps(Program p);
 // Writes out loops over few cells that are computed in different ways (cells.cc).
 Program write_out_cells(Program p);
-// Lets threads share the outermost loops that may be, in chunks of about `work` simple operations
+// Lets threads share the outermost loops that may be, in chunks of about `chunk_work` operations
 // (share.cc).
-Program share_loops(Program p, int64_t work);
+Program share_loops(Program p);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).

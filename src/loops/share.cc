@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/match.h"
+#include "core/cost.h"
 #include "loops/loops.h"
 
 namespace ein::loops {
@@ -29,9 +30,7 @@ struct Sharing {
   int64_t cost(ExprId e) const {
     const auto* a = std::get_if<Apply>(&p.exprs[e].node);
     if (!a) return std::holds_alternative<Load>(p.exprs[e].node) ? 1 : 0;
-    core::OpClass c = core::info(a->op).cls;
-    bool call = c == core::OpClass::Real || c == core::OpClass::Draw || c == core::OpClass::Bits;
-    int64_t sum = call ? kCall : 1;
+    auto sum = static_cast<int64_t>(core::cost(a->op));
     for (ExprId x : a->args) sum += cost(x);
     return sum;
   }
@@ -172,12 +171,12 @@ struct Sharing {
 
 }  // namespace
 
-Program share_loops(Program p, int64_t work) {
+Program share_loops(Program p) {
   // Where integers are checked, the first failure must be the reference's first: nothing is shared.
   for (const Site& s : p.sites) {
     if (s.kind == Site::Kind::Overflow) return p;
   }
-  for (Kernel& k : p.kernels) Sharing{p, work}.block(k.body);
+  for (Kernel& k : p.kernels) Sharing{p, p.tuning.chunk_work}.block(k.body);
   return p;
 }
 

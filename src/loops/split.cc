@@ -12,8 +12,6 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kNear = 2;  // at most this many steps are split off each end
-
 using core::Op;
 
 struct Splitter {
@@ -106,7 +104,7 @@ struct Splitter {
   void look(ExprId e, const Loop& loop, Cuts& cuts) const {
     if (p.exprs[e].type == DType::Bool) {
       auto q = question(e, loop);
-      if (q && q->distance > 0 && q->distance <= kNear) {
+      if (q && q->distance > 0 && q->distance <= p.tuning.split_steps) {
         int64_t& cut = q->at_end ? cuts.last : cuts.first;
         cut = std::max(cut, q->distance);
       }

@@ -123,16 +123,17 @@ inline int64_t nodes_in(const Program& p, const Block& body) {
   return nodes;
 }
 
-constexpr int64_t kMostNodes = 8000;  // of a step that does little, sums taken there included
-
 // Every loop inside has a known length, and there are few nodes: a step that does little.
-inline bool does_little(const Program& p, const Block& body, int64_t most_nodes = kMostNodes) {
+inline bool does_little(const Program& p, const Block& body, int64_t most_nodes) {
   bool ok = nodes_in(p, body) <= most_nodes;
   for_each_stmt(body, [&](const Stmt& s) {
     if (const auto* n = std::get_if<Loop>(&s.node)) ok &= trips(p, *n).has_value();
     ok &= !std::holds_alternative<Contract>(s.node);
   });
   return ok;
+}
+inline bool does_little(const Program& p, const Block& body) {
+  return does_little(p, body, p.tuning.joined_nodes);
 }
 
 }  // namespace ein::loops

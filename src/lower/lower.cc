@@ -47,6 +47,7 @@ std::string name_of_step(const core::Module& m, const core::Step& s) {
 
 loops::Program lower(plan::Plan& plan) {
   loops::Program p;
+  p.tuning = plan.tuning;
   Lowering l{plan, plan.module, p, {}, {}, {}, {}, {}};
   for (uint32_t i = 0; i < plan.module.families.size(); ++i) {
     FamilyId id(i);
@@ -156,7 +157,7 @@ void Lowering::diagonals(const core::Sequence& q) {
   const auto& inner = std::get<core::Sequence>(q.body[0]);
   ExprId rows = count_of(q), columns = count_of(inner);
   Value wide = bind(op(Op::Min, {lower(rows), lower(columns)}, DType::I64));
-  loops::If choice{compare(Op::Ge, wide, integer(plan::kFewestDiagonal)).expr, {}, {}};
+  loops::If choice{compare(Op::Ge, wide, integer(plan.tuning.diagonal_cells)).expr, {}, {}};
   push(Scope::Kind::Branch);
   ExprId last = core::sub(m, core::add(m, rows, columns), core::int_lit(m, 1));
   Value lo = integer(0), hi = bind(lower(last));
@@ -209,7 +210,7 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is `kRowsTogether` rows that run together, or the rows that are left over at the end of
+// A part is `rows_together` rows that run together, or the rows that are left over at the end of
 // the coordinate before the steps. Threads share the parts, in pieces: between two pieces the
 // caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
@@ -238,15 +239,15 @@ void Lowering::rows(const core::Sequence& q) {
     Value extent = lower(m[first].coords[k].extent);
     extents.push_back(bind(op(Op::Max, {extent, integer(0)}, DType::I64)));
   }
-  Value together = integer(plan::kRowsTogether), one = integer(1);
+  Value together = integer(plan.tuning.rows_together), one = integer(1);
   Value whole = bind(over(extents[last], together));  // parts of one table with all their rows
-  Value few = integer(plan::kRowsTogether - 1);
+  Value few = integer(plan.tuning.rows_together - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
   Value parts = per_table;
   for (uint32_t k = 0; k < last; ++k) parts = times(parts, extents[k]);
   parts = bind(parts);
   Value steps = op(Op::Max, {lower(count_of(q)), one}, DType::I64);
-  int64_t unwatched = plan::kWorkUnwatched / plan::kRowsTogether / plan::work_of_step(m, q);
+  int64_t unwatched = plan::kWorkUnwatched / plan.tuning.rows_together / plan::work_of_step(m, q);
   Value piece = bind(plus(over(integer(unwatched), steps), integer(plan::kFewestParts)));
   Value pieces = bind(over(plus(parts, op(Op::Sub, {piece, one}, DType::I64)), piece));
 
@@ -458,7 +459,7 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
     core::Range r = clamped(id, c, k);
     bool some = some_rows && some_rows->coordinate == k && running.contains(id);
     Value lo = some ? integer(0) : lower(r.lo);
-    Value hi = some ? integer(plan::kRowsTogether) : lower(r.hi);
+    Value hi = some ? integer(plan.tuning.rows_together) : lower(r.hi);
     const core::Coord& coord = m[id].coords[k];
     vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
     Scope& s = push(Scope::Kind::Loop);

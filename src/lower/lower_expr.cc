@@ -16,8 +16,6 @@ using core::Op;
 
 namespace {
 
-constexpr uint64_t kCheap = 24;  // up to this many operations cost less than a branch
-
 // What is evaluated whenever `e` is: everything but lazy sides and the insides of loops.
 void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
                std::vector<ExprId>& order) {
@@ -192,7 +190,8 @@ Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
 }
 
 bool Lowering::cheap(ExprId e, const core::Facts& facts) {
-  return core::cost(m, e) <= kCheap && core::total(m, e, facts, plan.overflow);
+  return core::cost(m, e) <= static_cast<uint64_t>(plan.tuning.branch_cost) &&
+         core::total(m, e, facts, plan.overflow);
 }
 
 // The side that is always taken where `n` stands, if the ranges of loops and the conditions around
@@ -214,7 +213,6 @@ std::optional<Value> Lowering::only_side(const core::Apply& n) {
 namespace {
 
 // A long `else if` or `match`: conditions and values in turn, the last `else` at the end.
-constexpr size_t kLongChain = 32;
 std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
   std::vector<ExprId> out;
   for (const core::Apply* n = &first; n && n->op == Op::Select;) {
@@ -235,7 +233,7 @@ Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   // every part is cheap and cannot fail, they are selections one after the other.
   if (n.op == Op::Select) {
     const std::vector<ExprId> chain = chain_of(m, n);
-    if (chain.size() > 2 * kLongChain &&
+    if (chain.size() > 2 * static_cast<size_t>(plan.tuning.chain_length) &&
         std::all_of(chain.begin(), chain.end(), [&](ExprId x) { return cheap(x, here); })) {
       Value out = lower(chain.back());
       for (size_t i = chain.size() - 1; i >= 2; i -= 2) {

@@ -34,11 +34,11 @@ struct TwoFactors {
   uint64_t binders, of_a, of_b;
 };
 
-std::optional<TwoFactors> as_product(Module& m, const Clause& clause) {
+std::optional<TwoFactors> as_product(Module& m, const Clause& clause, const Tuning& tuning) {
   const auto* found = get_if<Reduce>(m, clause.body);
   if (!found || found->op != ReduceOp::Sum || found->gate || !found->routes.empty()) return {};
   const Reduce r = *found;
-  if (is_small(m, clause, r)) return {};
+  if (is_small(m, clause, r, tuning)) return {};
   DType type = m[r.body].type;
   if (type != DType::F32 && type != DType::F64) return {};
   const auto* product = get_if<Apply>(m, r.body);
@@ -66,8 +66,9 @@ std::optional<TwoFactors> as_product(Module& m, const Clause& clause) {
 
 }  // namespace
 
-std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t free) {
-  auto p = as_product(m, clause);
+std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t free,
+                                    const Tuning& tuning) {
+  auto p = as_product(m, clause, tuning);
   if (!p) return std::nullopt;
   Contraction c{p->reduce, p->a, p->b, {}, {}, {}, {}};
   for (uint32_t s = 0; s < kMaxSlots; ++s) {

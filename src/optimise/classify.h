@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/tuning.h"
 #include "core/core.h"
 
 namespace ein::optimise {
@@ -16,7 +17,8 @@ struct Contraction {
 };
 
 // The class of each index of a clause, if it is a contraction over the coordinates in `free`.
-std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free);
+std::optional<Contraction> classify(core::Module& m, const core::Clause& clause, uint64_t free,
+                                    const Tuning& tuning);
 
 // How an access moves when one slot moves by one: not at all, to the next element, or otherwise.
 enum class Stride : uint8_t { None, Unit, Other };

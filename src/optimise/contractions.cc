@@ -26,11 +26,11 @@ namespace {
 using namespace core;
 
 constexpr double kUnknownExtent = 256;
-constexpr double kWorthwhile = 4096;  // multiplications; below that plain loops are as good
 
 struct Isolation : Operands {
   Reduce r;
-  Facts facts_around;  // outside the reduction
+  double worthwhile_work;  // multiplications; below that plain loops are as good
+  Facts facts_around;      // outside the reduction
   std::vector<Term> terms = {};
   std::vector<Term> outside = {};  // factors without binders
   std::vector<ExprId> outer_conds = {};
@@ -195,7 +195,7 @@ struct Isolation : Operands {
   bool worthwhile(bool whole) const {
     uint64_t all = 0;
     for (const Term& t : terms) all |= t.slots & ~sequential;
-    if (terms.size() < 2 || work(all) < kWorthwhile) return false;
+    if (terms.size() < 2 || work(all) < worthwhile_work) return false;
     if (terms.size() > 2) return true;
     uint64_t a = terms[0].slots & ~sequential, b = terms[1].slots & ~sequential;
     bool contraction = (a & b & binders) && (a & ~b & ~binders) && (b & ~a & ~binders);
@@ -324,7 +324,7 @@ Facts narrowed(Module& m, const Facts& top, const Facts& here) {
   return out;
 }
 
-void isolate(Module& m, FamilyId id, size_t number, const Around& around,
+void isolate(Module& m, FamilyId id, size_t number, const Around& around, const Tuning& tuning,
              std::set<FamilyId>& ordered) {
   const Family& f = m[id];  // not a copy for each clause: there may be thousands
   Clause clause = f.clauses[number];
@@ -347,13 +347,14 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around,
   });
   for (const auto& [e, facts, places] : found) {
     const Reduce r = std::get<Reduce>(m[e].node);
-    if (!is_rectangular(m, r) || is_small(m, clause, r)) continue;
+    if (!is_rectangular(m, r) || is_small(m, clause, r, tuning)) continue;
     bool anywhere = total(m, e, top, Overflow::Wraps);
     Facts ranges = anywhere || places > 1 ? top : narrowed(m, top, facts);
     if (!anywhere && !total(m, e, ranges, Overflow::Wraps)) continue;
     Isolation work{{m, text(f.name), coordinate_names(f), ranges, m[r.body].type, m[e].span,
                     around.together.get()},
                    r,
+                   static_cast<double>(tuning.contraction_work),
                    ranges};
     if (reads_any(m, e, *around.together)) work.sequential = around.sequential;
     enter(m, r, work.facts);
@@ -374,7 +375,7 @@ void isolate(Module& m, FamilyId id, size_t number, const Around& around,
 }  // namespace
 
 std::set<FamilyId> isolate_contractions(Module& m, const Schedule& order,
-                                        const std::set<FamilyId>& except) {
+                                        const std::set<FamilyId>& except, const Tuning& tuning) {
   std::set<FamilyId> ordered;
   Arounds arounds;
   note_sequences(order.steps, arounds);
@@ -382,7 +383,7 @@ std::set<FamilyId> isolate_contractions(Module& m, const Schedule& order,
   for (uint32_t i = 0; i < families; ++i) {
     if (except.contains(FamilyId(i))) continue;
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
-      isolate(m, FamilyId(i), c, arounds[FamilyId(i)], ordered);
+      isolate(m, FamilyId(i), c, arounds[FamilyId(i)], tuning, ordered);
     }
   }
   return ordered;

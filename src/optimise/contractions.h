@@ -12,6 +12,7 @@
 
 #include <set>
 
+#include "base/tuning.h"
 #include "core/core.h"
 #include "core/groups.h"
 
@@ -21,6 +22,7 @@ namespace ein::optimise {
 // coordinate. The families in `except` stay as they are. Returns the copies made only to change the
 // order of their coordinates.
 std::set<core::FamilyId> isolate_contractions(core::Module& m, const core::Schedule& order,
-                                              const std::set<core::FamilyId>& except = {});
+                                              const std::set<core::FamilyId>& except,
+                                              const Tuning& tuning);
 
 }  // namespace ein::optimise

@@ -21,13 +21,6 @@ namespace {
 
 using namespace core;
 
-constexpr uint64_t kTrivial = 8;  // operations that may be repeated at every read
-
-// How many nodes one clause may grow to. The same limit bounds how much is looked at to decide.
-// Every step here walks the bodies it concerns, so a chain of definitions that all became one
-// expression would take quadratic time; beyond this size there is little left to gain.
-constexpr size_t kMaxInlinedNodes = 512;
-
 // One read of the candidate, in one context.
 struct Use {
   FamilyId reader;
@@ -69,8 +62,12 @@ bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
 
 // Which families read which, and how many nodes a family has; kept up to date while bodies change.
 struct Readers {
-  std::map<FamilyId, std::set<FamilyId>> of, reads;
-  std::map<FamilyId, size_t> nodes, at_first, looked_at;
+  // How many nodes one clause may grow to. The same limit bounds how much is looked at to decide.
+  // Every step here walks the bodies it concerns, so a chain of definitions that all became one
+  // expression would take quadratic time; beyond this size there is little left to gain.
+  size_t most_nodes;
+  std::map<FamilyId, std::set<FamilyId>> of = {}, reads = {};
+  std::map<FamilyId, size_t> nodes = {}, at_first = {}, looked_at = {};
 
   void add(const Module& m, FamilyId reader) {
     forget(reader);
@@ -98,12 +95,12 @@ struct Readers {
   // of it is looked at on behalf of all that it reads. What was written long may stay long.
   bool small(FamilyId candidate) {
     size_t own = nodes[candidate];
-    if (own > kMaxInlinedNodes) return false;
+    if (own > most_nodes) return false;
     const std::set<FamilyId>& by = of[candidate];
     return std::all_of(by.begin(), by.end(), [&](FamilyId reader) {
       size_t now = nodes[reader], written = at_first.try_emplace(reader, now).first->second;
-      return now + own <= std::max(kMaxInlinedNodes, 2 * written) &&
-             looked_at[reader] + now <= 64 * kMaxInlinedNodes + 8 * written;
+      return now + own <= std::max(most_nodes, 2 * written) &&
+             looked_at[reader] + now <= 64 * most_nodes + 8 * written;
     });
   }
   void look_at(FamilyId candidate) {
@@ -111,7 +108,8 @@ struct Readers {
   }
 };
 
-Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers) {
+Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
+               const Tuning& tuning) {
   Uses out;
   for (FamilyId reader : readers) {
     const Family family = m[reader];
@@ -123,7 +121,7 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers)
     }
     for (size_t c = 0; c < family.clauses.size(); ++c) {
       uint64_t coords = family.rank() >= 64 ? ~0ull : (1ull << family.rank()) - 1;
-      auto contraction = classify(m, family.clauses[c], coords);
+      auto contraction = classify(m, family.clauses[c], coords, tuning);
       for_each_with_facts(m, family.clauses[c], is_access, [&](ExprId e, const Facts& facts) {
         const Access access = std::get<Access>(m[e].node);
         if (access.family != candidate || !out.legal) return;
@@ -153,14 +151,14 @@ bool legal_bodies(Module& m, const Family& f, Overflow overflow) {
   return true;
 }
 
-bool worthwhile(const Module& m, const Family& f, const Uses& uses) {
+bool worthwhile(const Module& m, const Family& f, const Uses& uses, uint64_t trivial) {
   uint64_t most = 0;
   for (const Clause& c : f.clauses) most = std::max(most, cost(m, c.body));
   bool renames = f.clauses.size() == 1 && get_if<Access>(m, f.clauses[0].body) != nullptr;
   for (const Use& u : uses.all) {
     // A contraction wants plain operands; another name for one is as plain.
     if (u.feeds_contraction && !renames) return false;
-    if (most > kTrivial && !(uses.all.size() == 1 && u.every_cell)) return false;
+    if (most > trivial && !(uses.all.size() == 1 && u.every_cell)) return false;
   }
   return true;
 }
@@ -197,7 +195,8 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
   std::set<FamilyId> keep(p.wanted.begin(), p.wanted.end());
   // Only what is reached matters: families that are not scheduled neither read nor are read.
   std::vector<FamilyId> reached = families_of(schedule(m, p.wanted).steps);
-  Readers readers;
+  const auto trivial = static_cast<uint64_t>(p.tuning.inline_cost);
+  Readers readers{static_cast<size_t>(p.tuning.inline_nodes)};
   for (FamilyId f : reached) readers.add(m, f);
   for (FamilyId candidate : reached) {
     const Family family = m[candidate];
@@ -208,9 +207,10 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
     if (!readers.small(candidate)) continue;
     readers.look_at(candidate);
     if (!legal_bodies(m, family, overflow)) continue;
-    Uses uses = find_uses(m, candidate, readers.of[candidate]);
+    Uses uses = find_uses(m, candidate, readers.of[candidate], p.tuning);
     if (!uses.legal || uses.all.empty()) continue;
-    if (!asked && (p.ordered.contains(candidate) || !worthwhile(m, family, uses))) continue;
+    if (!asked && (p.ordered.contains(candidate) || !worthwhile(m, family, uses, trivial)))
+      continue;
     replace(m, candidate, uses);
     readers.forget(candidate);
     std::set<FamilyId> changed;  // one may read the candidate thousands of times

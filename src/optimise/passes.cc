@@ -61,7 +61,8 @@ Program round_factors(Program p, DType to) {
 
 Program make_scans(Program p) {
   Module linear = p.module;
-  if (make_scans(linear) && has_order(linear, p.wanted)) p.module = std::move(linear);
+  if (make_scans(linear, p.tuning.scan_extent) && has_order(linear, p.wanted))
+    p.module = std::move(linear);
   return p;
 }
 
@@ -75,8 +76,8 @@ Program form_contractions(Program p) {
   std::set<FamilyId> except;  // left as they were
   for (;;) {
     Module split = p.module;
-    split_small_sums(split);
-    auto ordered = isolate_contractions(split, schedule(split, p.wanted), except);
+    split_small_sums(split, p.tuning);
+    auto ordered = isolate_contractions(split, schedule(split, p.wanted), except, p.tuning);
     merge_equal(split);
     auto cycle = schedule(split, p.wanted).cycle;
     if (!cycle) {

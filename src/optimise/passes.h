@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "base/tuning.h"
 #include "core/core.h"
 #include "core/total.h"
 
@@ -19,6 +20,7 @@ struct Program {
   std::vector<core::FamilyId> wanted;
   std::set<core::FamilyId> ordered = {};     // copies made only for the order of their cells
   std::vector<core::FamilyId> inlined = {};  // need no buffer any more, in the order of inlining
+  Tuning tuning = {};
 };
 
 // Calls of scalar functions become what the functions compute, but for those that call themselves

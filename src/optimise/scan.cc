@@ -16,8 +16,6 @@ namespace {
 
 using namespace core;
 
-constexpr int64_t kShort = 8;  // extents that are not worth a recurrence
-
 struct Scan {
   uint32_t along = 0;  // the coordinate
   bool up = true;      // the cell before is at along − 1, otherwise at along + 1
@@ -93,7 +91,8 @@ std::optional<Scan> scan_along(Module& m, const Reduce& r, uint32_t along) {
   return out;
 }
 
-std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause& clause) {
+std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause& clause,
+                              int64_t short_extent) {
   const auto* found = get_if<Reduce>(m, e);
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
@@ -105,7 +104,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
     const Range& box = clause.box[k];
     bool whole = const_int(m, box.lo) == 0 && box.hi == f.coords[k].extent;
     auto extent = const_int(m, box.hi);
-    if (!whole || (extent && *extent <= kShort)) continue;
+    if (!whole || (extent && *extent <= short_extent)) continue;
     if (auto scan = scan_along(m, r, k)) return scan;
   }
   return std::nullopt;
@@ -151,21 +150,21 @@ void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
 }
 
 // Whether a clause as a whole is a running sum of floats shorter than f64.
-bool is_wide_scan(Module& m, const Family& f, const Clause& clause) {
+bool is_wide_scan(Module& m, const Family& f, const Clause& clause, int64_t short_extent) {
   ExprId by = widened_sum(m, clause.body);
-  return by && find_scan(m, get_if<Apply>(m, by)->args[0], f, clause);
+  return by && find_scan(m, get_if<Apply>(m, by)->args[0], f, clause, short_extent);
 }
 
 // Puts running sums of floats shorter than f64 inside larger expressions into f64, where they may
 // be evaluated everywhere: only those become recurrences.
-ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
+ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause, int64_t short_extent) {
   std::unordered_map<ExprId, ExprId> wide;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
   Facts top = clause_facts(m, clause);
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
     if (facts.slots.size() != f.rank() || wide.contains(e) || e == clause.body) return;
     ExprId by = widened_sum(m, e);
-    if (!by || !find_scan(m, get_if<Apply>(m, by)->args[0], f, clause)) return;
+    if (!by || !find_scan(m, get_if<Apply>(m, by)->args[0], f, clause, short_extent)) return;
     if (total(m, e, top, Overflow::Wraps)) wide[e] = by;
   });
   if (wide.empty()) return clause.body;
@@ -176,13 +175,14 @@ ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause) {
 }
 
 // A running reduction inside a larger expression that may be evaluated everywhere.
-ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
+ExprId inner_scan(Module& m, const Family& f, const Clause& clause, int64_t short_extent,
+                  Facts& at) {
   ExprId out;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
   Facts top = clause_facts(m, clause);
   for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
     if (out || e == clause.body || facts.slots.size() != f.rank()) return;
-    if (!find_scan(m, e, f, clause) || !total(m, e, top, Overflow::Wraps)) return;
+    if (!find_scan(m, e, f, clause, short_extent) || !total(m, e, top, Overflow::Wraps)) return;
     out = e;
     at = top;
   });
@@ -191,21 +191,21 @@ ExprId inner_scan(Module& m, const Family& f, const Clause& clause, Facts& at) {
 
 }  // namespace
 
-bool make_scans(Module& m) {
+bool make_scans(Module& m, int64_t short_extent) {
   bool changed = false;
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
       const Family& f = m[id];  // not a copy for each clause: there may be thousands
       Clause clause = f.clauses[c];
-      if (is_wide_scan(m, f, clause)) {  // the added family gets its turn later
+      if (is_wide_scan(m, f, clause, short_extent)) {  // the added family gets its turn later
         widen_clause(m, id, c);
         changed = true;
         continue;
       }
-      clause.body = m.families[id].clauses[c].body = with_wide_sums(m, f, clause);
+      clause.body = m.families[id].clauses[c].body = with_wide_sums(m, f, clause, short_extent);
       Facts facts;
-      while (ExprId inner = inner_scan(m, f, clause, facts)) {
+      while (ExprId inner = inner_scan(m, f, clause, short_extent, facts)) {
         ExprId read = hoist(m, text(f.name) + "_running", inner, {}, facts, coordinate_names(f),
                             m[inner].span);
         if (!read) break;
@@ -213,7 +213,7 @@ bool make_scans(Module& m) {
         m.families[id].clauses[c].body = clause.body;
         changed = true;
       }
-      if (auto scan = find_scan(m, clause.body, f, clause)) {
+      if (auto scan = find_scan(m, clause.body, f, clause, short_extent)) {
         rewrite_clause(m, id, c, *scan);
         changed = true;
         ++c;

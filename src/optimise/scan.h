@@ -14,6 +14,6 @@ namespace ein::optimise {
 
 // Rewrites in place; true when anything changed. Not for programs that stop at integer overflow:
 // the partial sums would differ.
-bool make_scans(core::Module& m);
+bool make_scans(core::Module& m, int64_t short_extent);
 
 }  // namespace ein::optimise

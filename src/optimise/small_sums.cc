@@ -16,12 +16,9 @@ namespace {
 
 using namespace core;
 
-constexpr int64_t kShortExtent = 8;  // an extent that loops are written out for
-constexpr int64_t kMostWork = 1024;  // the product of all short extents
-
-std::optional<int64_t> short_extent(const Module& m, const Range& r) {
+std::optional<int64_t> short_extent(const Module& m, const Range& r, const Tuning& tuning) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
-  if (!lo || !hi || *hi <= *lo || *hi - *lo > kShortExtent) return std::nullopt;
+  if (!lo || !hi || *hi <= *lo || *hi - *lo > tuning.written_extent) return std::nullopt;
   return *hi - *lo;
 }
 
@@ -47,6 +44,7 @@ struct Splitter {
   DType type;
   Span span;
   const Facts& facts;
+  const Tuning& tuning;
   std::vector<ShortTerm> terms = {};
 
   uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
@@ -59,7 +57,8 @@ struct Splitter {
     }
     int64_t out = 1;
     for (size_t i = 0; i < r.over.size(); ++i) {
-      if (slots & bit(slot_at(i))) out *= short_extent(m, r.over[i]).value_or(kMostWork);
+      if (slots & bit(slot_at(i)))
+        out *= short_extent(m, r.over[i], tuning).value_or(tuning.written_work);
     }
     return out;
   }
@@ -161,7 +160,8 @@ struct Splitter {
     auto sooner = [&](size_t a, size_t b) {
       bool wait_a = bounds_another(a, left), wait_b = bounds_another(b, left);
       if (wait_a != wait_b) return wait_b;
-      bool long_a = !short_extent(m, r.over[a]), long_b = !short_extent(m, r.over[b]);
+      bool long_a = !short_extent(m, r.over[a], tuning),
+           long_b = !short_extent(m, r.over[b], tuning);
       return long_a != long_b ? long_b : cost(a) < cost(b);
     };
     while (!left.empty()) {
@@ -200,27 +200,28 @@ ExprId without_zeros(Module& m, const Reduce& r) {
 }
 
 // Innermost first: sums inside sums are small together. `first` tells the scope of a sum.
-void split_in(Module& m, FamilyId id, size_t number) {
+void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
   const Clause clause = m[id].clauses[number];
   Facts top = clause_facts(m, clause);
   const auto rank = static_cast<uint32_t>(clause.box.size());
   auto visit = [&](ExprId e) {
     const auto* found = get_if<Reduce>(m, e);
-    if (!found || !is_bare_sum(m, *found) || !is_small(m, clause, *found)) return e;
+    if (!found || !is_bare_sum(m, *found) || !is_small(m, clause, *found, tuning)) return e;
     const Reduce r = *found;
-    if (r.over.size() == 1 && short_extent(m, r.over[0])) {
+    if (r.over.size() == 1 && short_extent(m, r.over[0], tuning)) {
       ExprId terms = without_zeros(m, r);
       return terms ? terms : e;
     }
     if (r.first != rank) return e;
     // Ranges that are never empty visit every factor as before. From a range that may be empty a
     // factor may move out, so nothing may fail there.
-    bool never_empty = std::all_of(r.over.begin(), r.over.end(),
-                                   [&](const Range& range) { return short_extent(m, range); });
+    bool never_empty = std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {
+      return short_extent(m, range, tuning);
+    });
     if (!never_empty && !total(m, e, top, Overflow::Wraps)) return e;
     uint32_t above = r.first + static_cast<uint32_t>(r.over.size());
     if (above + r.over.size() + 4 >= kMaxSlots) return e;
-    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span, top}.run();
+    ExprId by = Splitter{m, r, above, m[r.body].type, m[e].span, top, tuning}.run();
     return by ? by : e;
   };
   ExprId once = rewrite(m, clause.body, visit);
@@ -230,24 +231,24 @@ void split_in(Module& m, FamilyId id, size_t number) {
 
 }  // namespace
 
-bool is_small(const Module& m, const Clause& clause, const Reduce& r) {
+bool is_small(const Module& m, const Clause& clause, const Reduce& r, const Tuning& tuning) {
   int64_t work = 1;
   int open = 0;
   auto take = [&](const Range& range) {
-    if (auto n = short_extent(m, range)) {
-      work = std::min(work * *n, kMostWork + 1);
+    if (auto n = short_extent(m, range, tuning)) {
+      work = std::min(work * *n, tuning.written_work + 1);
     } else {
       ++open;
     }
   };
   for (const Range& range : clause.box) take(range);
   for (const Range& range : r.over) take(range);
-  return open <= 1 && work <= kMostWork;
+  return open <= 1 && work <= tuning.written_work;
 }
 
-void split_small_sums(Module& m) {
+void split_small_sums(Module& m, const Tuning& tuning) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
-    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) split_in(m, FamilyId(i), c);
+    for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) split_in(m, FamilyId(i), c, tuning);
   }
 }
 

@@ -9,13 +9,15 @@
 //   the terms that do.
 #pragma once
 
+#include "base/tuning.h"
 #include "core/core.h"
 
 namespace ein::optimise {
 
 // At most one extent, of the clause's coordinates and of the binders, is not a small constant.
-bool is_small(const core::Module& m, const core::Clause& clause, const core::Reduce& r);
+bool is_small(const core::Module& m, const core::Clause& clause, const core::Reduce& r,
+              const Tuning& tuning);
 
-void split_small_sums(core::Module& m);
+void split_small_sums(core::Module& m, const Tuning& tuning);
 
 }  // namespace ein::optimise

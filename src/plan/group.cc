@@ -42,7 +42,6 @@ struct Candidate {
 
 // Limits of a group. The optimiser takes more than proportionally longer over a long function, and
 // forming a group looks at all its members for each one that joins.
-constexpr size_t kMaxMembers = 64, kMaxGroupNodes = 1024;
 
 struct Level {
   Plan& plan;
@@ -189,10 +188,10 @@ struct Level {
   }
 
   bool has_room(uint32_t step, uint32_t group) const {
-    if (members[group].size() >= kMaxMembers) return false;
+    if (members[group].size() >= static_cast<size_t>(plan.tuning.group_members)) return false;
     size_t nodes = candidates[step].nodes;
     for (uint32_t s : members[group]) nodes += candidates[s].nodes;
-    return nodes <= kMaxGroupNodes;
+    return nodes <= static_cast<size_t>(plan.tuning.group_nodes);
   }
 
   // Does the step need something outside the group that needs the group? Also yes when finding out

@@ -21,9 +21,6 @@ using optimise::bit;
 // Lanes depend on the element size alone, never on the machine, so that sums have one shape.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
-constexpr uint32_t kScatterLanes = 16;
-constexpr int64_t kChunkWork = 1 << 17;  // some tens of microseconds
-
 // Loops over an extent known to be short don't fill a vector.
 bool short_range(const Module& m, const Range& r, uint32_t lanes) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
@@ -137,12 +134,13 @@ struct Planner {
       uint64_t unrouted = free;
       for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
       uint32_t last = f.rank() - 1;
-      if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], kScatterLanes)) return out;
+      const auto lanes = static_cast<uint32_t>(choices.tuning.scatter_lanes);
+      if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], lanes)) return out;
       out.axes[last] = AxisKind::Vector;
-      out.width = kScatterLanes;
+      out.width = lanes;
       return out;
     }
-    if (choices.contractions) out.contraction = optimise::classify(m, c, free);
+    if (choices.contractions) out.contraction = optimise::classify(m, c, free, choices.tuning);
     auto wish = choices.vector_axis ? choices.vector_axis(id, number) : std::nullopt;
     uint32_t axis = wish ? *wish : choose_vector_axis(m, c, free, lanes_for(f.dtype));
     if (axis < f.rank() && (free & bit(axis))) {
@@ -201,7 +199,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.inlined = std::move(p.inlined);
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
-  plan.chunk_work = choices.chunk_work > 0 ? choices.chunk_work : kChunkWork;
+  plan.tuning = choices.tuning;
   plan.schedule = schedule(plan.module, plan.wanted);
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
@@ -212,7 +210,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   if (free_order && choices.diagonals) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
-      if (!q || !runs_by_diagonals(plan.module, *q)) continue;
+      if (!q || !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells)) continue;
       uint32_t lanes = ~0u;
       for (const auto& member : q->members) {
         lanes = std::min(lanes, lanes_for(plan.module[member.family].dtype));

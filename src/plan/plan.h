@@ -35,6 +35,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/tuning.h"
 #include "core/core.h"
 #include "core/groups.h"
 #include "core/steps.h"
@@ -89,7 +90,7 @@ struct Plan {
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::set<core::FamilyId> by_rows;  // recurrences that run some rows at a time (rows.h)
-  int64_t chunk_work = 0;            // simple operations in one chunk of a loop that threads share
+  Tuning tuning;                     // every decision that a number makes (base/tuning.def)
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
@@ -106,13 +107,12 @@ struct Choices {
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
   // Whether a family joins a group where it may.
   std::function<std::optional<bool>(core::FamilyId)> joins;
+  Tuning tuning;             // every decision that a number makes
   bool contractions = true;  // use the contraction class at all
-  // Simple operations in one chunk of a loop that threads share; 0: the planner's default.
-  int64_t chunk_work = 0;
-  bool scans = true;      // running reductions in linear time
-  bool rings = true;      // keep only the steps of a recurrence that are still read
-  bool diagonals = true;  // run tables diagonal by diagonal
-  bool rows = true;       // run recurrences along the last coordinate row by row
+  bool scans = true;         // running reductions in linear time
+  bool rings = true;         // keep only the steps of a recurrence that are still read
+  bool diagonals = true;     // run tables diagonal by diagonal
+  bool rows = true;          // run recurrences along the last coordinate row by row
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
 };

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/build.h"
+#include "core/cost.h"
 #include "core/rewrite.h"
 
 namespace ein::plan {
@@ -57,15 +58,12 @@ bool runs_by_rows(Module& m, const Sequence& q) {
 }
 
 int64_t work_of_step(const Module& m, const Sequence& q) {
-  constexpr int64_t kFunction = 16;
   int64_t work = 1;
   for (const auto& member : q.members) {
     for_each_body(m, member.family, [&](ExprId body) {
       for_each_node(m, body, [&](ExprId e) {
         const auto* a = get_if<Apply>(m, e);
-        bool simple =
-            !a || info(a->op).cls == OpClass::Arith || info(a->op).cls == OpClass::Compare;
-        work += simple ? 1 : kFunction;
+        work += a ? static_cast<int64_t>(cost(a->op)) : 1;
       });
     });
   }

@@ -9,7 +9,6 @@
 
 namespace ein::plan {
 
-constexpr int64_t kRowsTogether = 4;
 // How much runs before the caller may stop it: this many simple operations (some milliseconds), but
 // at least this many parts, for threads to share. A row runs from its first step to its last
 // without a stop, however long it is.

@@ -40,14 +40,14 @@ bool reads_back(Module& m, FamilyId reader, const std::map<FamilyId, Place>& pla
   return ok;
 }
 
-bool too_short(const Module& m, FamilyId family, uint32_t position) {
+bool too_short(const Module& m, FamilyId family, uint32_t position, int64_t fewest) {
   auto n = const_int(m, m[family].coords[position].extent);
-  return n && *n < kFewestDiagonal;
+  return n && *n < fewest;
 }
 
 }  // namespace
 
-bool runs_by_diagonals(Module& m, const Sequence& outer) {
+bool runs_by_diagonals(Module& m, const Sequence& outer, int64_t fewest) {
   if (outer.body.size() != 1) return false;
   const auto* inner = std::get_if<Sequence>(&outer.body[0]);
   if (!inner || inner->downward != outer.downward) return false;
@@ -64,7 +64,8 @@ bool runs_by_diagonals(Module& m, const Sequence& outer) {
   return std::all_of(places.begin(), places.end(), [&](const auto& entry) {
     const auto& [family, place] = entry;
     return m[family].rank() == 2 && place.outer != place.inner &&
-           !too_short(m, family, place.outer) && !too_short(m, family, place.inner) &&
+           !too_short(m, family, place.outer, fewest) &&
+           !too_short(m, family, place.inner, fewest) &&
            reads_back(m, family, places, outer.downward);
   });
 }

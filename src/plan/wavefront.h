@@ -8,11 +8,8 @@
 
 namespace ein::plan {
 
-// A table with fewer cells along one side is too narrow for diagonals.
-constexpr int64_t kFewestDiagonal = 32;
-
 // May the outer of two nested Sequences run this way? Both count in the same direction, nothing
 // else stands in the outer one, and all members have these two coordinates only.
-bool runs_by_diagonals(core::Module& m, const core::Sequence& outer);
+bool runs_by_diagonals(core::Module& m, const core::Sequence& outer, int64_t fewest);
 
 }  // namespace ein::plan

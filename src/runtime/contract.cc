@@ -20,20 +20,12 @@
 namespace ein {
 namespace {
 
-// This many bytes of every row of a and column of b are multiplied at a time. With more, a panel of
-// b would not stay in the second-level cache; with fewer, results are loaded and stored too often.
-constexpr int64_t kBlockBytes = 2048;
-// A block of a that stays in the second-level cache too, and how much of b is packed at a time.
-constexpr int64_t kBlockRows = 288, kPackedBytes = 8 << 20, kPackedColumns = 4096;
+#define EIN_TUNE_RUNTIME(name, value, what) constexpr int64_t name = value;
+#include "base/tuning.def"
+
 template <class T>
-constexpr int64_t kBlockK = kBlockBytes / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kBlockK = block_bytes / static_cast<int64_t>(sizeof(T));
 constexpr int64_t kRun = 128, kSpan = 16384;
-// Below these sizes packing b costs more than it saves, so it is read in place.
-constexpr int64_t kInPlaceRows = 42;
-constexpr int64_t kInPlaceBytes = 24 << 10;
-constexpr int64_t kLines =
-    32;  // cache lines of the next panel of b that are prefetched while a tile is computed
-constexpr int64_t kTaskWork = 1 << 19;  // multiplications worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -202,7 +194,7 @@ template <class T, int Bytes, int64_t Rows, int64_t Vectors, bool InPlace>
 
 // Tiles fill the registers: few rows of many vectors, which need the fewest loads, or many rows of
 // few for results that have few columns.
-constexpr int64_t kWideRows = 6, kTallVectors = 2;
+constexpr int64_t kTallVectors = 2;
 template <Level level>
 constexpr int64_t kWideVectors = level == Level::Avx512 ? 4 : 2;
 template <Level level>
@@ -270,7 +262,7 @@ constexpr Tiles<T> kTiles =
 template <class T, Level level>
 const Tiles<T>& tiles_for(int64_t columns) {
   const Tiles<T>& tall = kTiles<T, level, kTallRows<level>, kTallVectors>;
-  return columns <= tall.cols() ? tall : kTiles<T, level, kWideRows, kWideVectors<level>>;
+  return columns <= tall.cols() ? tall : kTiles<T, level, wide_rows, kWideVectors<level>>;
 }
 
 // Splits 0..size into `count` parts, as equal as possible: where part i begins.
@@ -350,9 +342,9 @@ struct Product {
   void compute(const T* pb, Range rows, Range cols, Range which) const {
     thread_local Panels<T> mine;
     int64_t edge = tiles.rows * tiles.cols(), depth = 2 * kBlockK<T>;
-    T* pa = mine.reserve(edge + (kBlockRows + tiles.cols()) * depth);
-    T* late = pa + edge + kBlockRows * depth;
-    int64_t blocks = ceil_div(rows.size(), kBlockRows);
+    T* pa = mine.reserve(edge + (block_rows + tiles.cols()) * depth);
+    T* late = pa + edge + block_rows * depth;
+    int64_t blocks = ceil_div(rows.size(), block_rows);
     for (int64_t block = 0; block < blocks; ++block) {
       Range part{rows.lo + part_begin(rows.size(), blocks, block),
                  rows.lo + part_begin(rows.size(), blocks, block + 1)};
@@ -392,9 +384,9 @@ struct Product {
             __builtin_prefetch(out + columns[0] + to[r] + c, 1);
           }
         }
-        if (!here && pb && t * kLines * line < nk * wide) {
-          const T* next = tile_b + ks.size() * wide + t * kLines * line;
-          for (int64_t l = 0; l < kLines; ++l) __builtin_prefetch(next + l * line, 0, 2);
+        if (!here && pb && t * prefetched_lines * line < nk * wide) {
+          const T* next = tile_b + ks.size() * wide + t * prefetched_lines * line;
+          for (int64_t l = 0; l < prefetched_lines; ++l) __builtin_prefetch(next + l * line, 0, 2);
         }
         if (shape.direct[static_cast<size_t>(j / tiles.cols())]) {
           fill(pa + lo * nk, tile_b, kb, nk, out + columns[0], to, now.lo > 0);
@@ -415,9 +407,9 @@ struct Product {
 
   // Packs as many columns and ks of b as fit at a time, then runs over all rows.
   void run() const {
-    int64_t columns = std::min(kPackedColumns, n.size());
+    int64_t columns = std::min(packed_columns, n.size());
     int64_t block = std::max<int64_t>(1, k.size() / shape.blocks);
-    int64_t at_once = kPackedBytes / (columns * static_cast<int64_t>(sizeof(T))) / block;
+    int64_t at_once = packed_bytes / (columns * static_cast<int64_t>(sizeof(T))) / block;
     for (int64_t j = 0; j < n.size() && k.size() > 0; j += columns) {
       for (int64_t i = 0; i < shape.blocks; i += std::max<int64_t>(at_once, 1)) {
         round({j, std::min(j + columns, n.size())},
@@ -434,10 +426,10 @@ struct Product {
     thread_local Panels<T> shared;
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
     int64_t work = m.size() * cols.size() * depth;
-    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, 4 * threads());
+    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / task_work, 1, 4 * threads());
     // If the rows are one block, a panel of b is used once: it is packed just before,
     // and stays in cache.
-    bool late = m.size() <= kBlockRows && tiles_n >= 2 * tasks;
+    bool late = m.size() <= block_rows && tiles_n >= 2 * tasks;
     T* pb = late ? nullptr : shared.reserve(tiles_n * tiles.cols() * depth);
     int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0,
             pack_tasks = late ? 0 : std::min(tasks, tiles_n);
@@ -465,8 +457,8 @@ template <class T>
 Shape<T> shape_of(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
   int64_t rows = m.size(), columns = n.size();
   bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
-  bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= kInPlaceBytes;
-  bool in_place = rows <= kInPlaceRows || small || panel;
+  bool small = columns * k.size() * static_cast<int64_t>(sizeof(T)) <= in_place_bytes;
+  bool in_place = rows <= in_place_rows || small || panel;
   // As equal as possible, and rather one block that is longer than one that is short.
   int64_t blocks = std::max<int64_t>(1, (k.size() + kBlockK<T> / 2) / kBlockK<T>);
   Shape<T> out{tiles, std::move(m), std::move(n), std::move(k), in_place, blocks, {}};
@@ -510,7 +502,7 @@ struct Spans {
     T* now = memory.reserve(2 * rows * columns);
     T* lost = now + rows * columns;
     auto each_cell = [&](auto&& f) {
-      int64_t tasks = std::clamp<int64_t>(rows * columns / (kTaskWork / 16), 1, rows);
+      int64_t tasks = std::clamp<int64_t>(rows * columns / (task_work / 16), 1, rows);
       for_each_chunk(tasks, [&](int64_t task, int) {
         int64_t end = part_begin(rows, tasks, task + 1);
         for (int64_t r = part_begin(rows, tasks, task); r < end; ++r) {
@@ -554,7 +546,7 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   // share each of them.
   int64_t batches = batch_ab.size(), together = batches;
   if (batches >= 2 * threads())
-    together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, work));
+    together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
   for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
     for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
       auto s = static_cast<size_t>(i);

@@ -56,8 +56,35 @@ class Grad(Verbs):
                         "loss", "x")
         self.assertIn("// sums k where at[k] == n: cells that are read twice get both\n", out)
         out = self.grad("let W = 0.5;\nlet h[0] = 1.0;\nlet h[t in 1..5] = h[t - 1] * W;\nlet loss = h[4];\n", "loss", "W")
-        self.assertIn("// comes back from t + 1: h reads h at t - 1\n", out)
+        self.assertIn("// comes back from t + 1: h[t] reads h at t - 1\n", out)
         self.assertIn("// sums t: h has it, W does not\n", out)
+
+    def test_what_is_needed_and_no_more(self):
+        program = ("let x: [f32; n];\nlet other: [f32; n];\nlet unused[i] = other[i] * 2.0;\nlet loss = sum[i](x[i] ** 3.0);\n"
+                   "let dx = @loss / @x;\nprint(unused);\nprint(dx);\n")
+        short = self.expect(self.ein("grad", "-", stdin=program), 0)
+        self.assertNotIn("unused", short)
+        self.assertNotIn("other", short)
+        self.assertNotIn("loss =", short)
+        self.assertIn("print(dx);", short)
+        whole = self.expect(self.ein("grad", "-", "--all", stdin=program), 0)
+        for part in ("let unused", "let loss =", "print(unused);", "let dx"):
+            self.assertIn(part, whole)
+        self.assertEqual(self.expect(self.ein("grad", "-", stdin="let a = 1.0;\nprint(a);\n"), 0), "let a = 1.0;\nprint(a);\n")
+
+    def test_functions_stay_calls(self):
+        out = self.grad("use std::nn::{gelu, relu, sigmoid};\nlet x: [f32; n];\n"
+                        "let loss = sum[i](gelu(x[i]) * sigmoid(x[i]) + relu(x[i]));\n", "loss", "x")
+        self.assertIn("fn gelu(x: f32) -> f32 {", out)
+        self.assertIn("d_gelu_d_x(x[n])", out)
+        self.assertIn("sigmoid(x[n]) * sigmoid(-x[n])", out)
+        self.assertIn("(1.0 where x[n] > 0.0)", out)
+
+    def test_lines_are_short(self):
+        for path in sorted((ROOT / "bench/programs").glob("*.ein")):
+            out = self.expect(self.ein("grad", path), 0)
+            self.assertLessEqual(max(map(len, out.splitlines()), default=0), 100, path)
+            self.assertEqual(self.expect(self.ein("fmt", "-", stdin=out), 0), out)
 
     def test_the_printed_program_is_a_program(self):
         for path in sorted((ROOT / "tests/grad").glob("seed_000_*.ein")):

@@ -1,5 +1,6 @@
 """docs/autodiff/*.md: the book's gradients, each with its source, what `ein grad` derives, and the
-formula. The programs are those of tests/grad. Usage: autodiff_pages.py ROOT EIN [--update]
+formula, and two whole programs. The programs are those of tests/grad and bench/programs.
+Usage: autodiff_pages.py ROOT EIN [--update]
 
 Without --update: every page is what would be written now."""
 
@@ -71,6 +72,17 @@ PAGES = {
     ]),
 }
 
+# the page of whole programs: (heading, what to see in it, program)
+PROGRAMS = ("Whole programs", [
+    ("A long short-term memory", """The four gates are one array `y_a` with a coordinate `g`; `y_c` is the cell state and `y_s` the hidden state, each with one step more
+than there are inputs. The gradient runs back in time: `d_loss_d_y_s` collects what the next step's gates and the loss say,
+`d_loss_d_y_c` what the next cell state and the hidden state say, and `d_loss_d_y_a` is the textbook's line for each gate, with
+`sigmoid(a) * sigmoid(-a)` for the slope of `sigmoid`. The weights sum over steps and batch what the gates got.""", "lstm"),
+    ("Runge and Kutta's method", """The Lorenz equations, stepped by `rk4`. A step reads backward as it was computed: the slope `k4` gets its share of the next state,
+`y4`, where it was taken, gets the transposed Jacobian times that, `k3` gets its share and what `y4` passes on, and so on to the
+state before. The parameters sum over all steps and stages.""", "ode"),
+])
+
 
 def primal(text):
     """The program without its requests and what is computed from them, and without effects."""
@@ -96,12 +108,35 @@ def grad(ein, program, *args):
     return done.stdout.splitlines()
 
 
+def statements(lines):
+    """Each with its comments and the lines it was laid out over."""
+    out, comments = [], []
+    for line in lines:
+        if line.startswith("//"):
+            comments.append(line)
+        elif re.match(r"(let|fn|#\[|\w+\()", line):
+            out.append([*comments, line])
+            comments = []
+        else:
+            out[-1].append(line)
+    return ["\n".join(s) for s in out]
+
+
+def program_page(root, ein, title, entries):
+    out = [f"# {title}", "", "Written by `tests/meta/autodiff_pages.py`; the programs are those of `bench/programs`.", ""]
+    for heading, text, name in entries:
+        program = (root / f"bench/programs/{name}.ein").read_text()
+        out += [f"## {heading}", "", text, "", "```ein", program.rstrip(), "```", "", "`ein grad` prints:", "", "```text",
+                *grad(ein, program), "```", ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
 def page(root, ein, title, entries):
     out = [f"# {title}", "", "Written by `tests/meta/autodiff_pages.py`; the programs are those of `tests/grad`.", ""]
     for heading, sentence, test, of, wrt, formula in entries:
         program = primal((root / "tests/grad" / f"{test}.ein").read_text())
-        known = set(grad(ein, program))
-        derived = [l for l in grad(ein, program, "--of", of, "--wrt", wrt) if l not in known]
+        known = set(statements(grad(ein, program)))
+        derived = [s for s in statements(grad(ein, program, "--of", of, "--wrt", wrt)) if s not in known]
         by_hand = re.sub(r", (?=d\w*(\[[^\]]*\])? =)", "\n", formula).splitlines()
         out += [f"## {heading}", "", sentence, "", "```ein", program.rstrip(), "```", "",
                 f"`ein grad --of {of} --wrt {wrt}` adds:", "", "```text", *derived, "```", "",
@@ -111,8 +146,10 @@ def page(root, ein, title, entries):
 
 def main(root, ein, update):
     folder, wrong = root / "docs/autodiff", 0
-    for name, (title, entries) in PAGES.items():
-        text, path = page(root, ein, title, entries), folder / f"{name}.md"
+    pages = {name: page(root, ein, title, entries) for name, (title, entries) in PAGES.items()}
+    pages["programs"] = program_page(root, ein, *PROGRAMS)
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
         if path.exists() and path.read_text() == text:
             continue
         if update:
@@ -121,7 +158,7 @@ def main(root, ein, update):
         else:
             print(f"{path} is not what `ein grad` derives now; run autodiff_pages.py with --update")
             wrong += 1
-    print(f"{len(PAGES)} pages, {wrong} stale")
+    print(f"{len(pages)} pages, {wrong} stale")
     return 1 if wrong else 0
 
 
