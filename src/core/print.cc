@@ -571,6 +571,20 @@ std::set<FunctionId> called_functions(const Module& m, const std::vector<FamilyI
   return out;
 }
 
+// A comment in the formatter's columns; it goes on further in.
+std::string comment(std::string line) {
+  constexpr size_t kColumns = 100;
+  std::string out, start = "// ";
+  while (start.size() + line.size() > kColumns) {
+    size_t cut = line.rfind(' ', kColumns - start.size());
+    if (cut == std::string::npos || cut == 0) break;
+    out += start + line.substr(0, cut) + "\n";
+    line.erase(0, cut + 1);
+    start = "//   ";
+  }
+  return out + start + line + "\n";
+}
+
 // Families in the order of definition, each generated one just before its first reader.
 std::vector<FamilyId> reading_order(const Module& m, const std::vector<FamilyId>& wanted) {
   std::vector<FamilyId> out;
@@ -620,7 +634,7 @@ std::string print(Module& m, const PrintOptions& options) {
   for (FamilyId id : reading_order(m, wanted)) {
     auto lines = options.comments.find(m[id].name);
     if (lines != options.comments.end()) {
-      for (const std::string& line : lines->second) out += "// " + line + "\n";
+      for (const std::string& line : lines->second) out += comment(line);
     }
     out += family_text(m, id, bare);
   }
