@@ -1,4 +1,4 @@
-// Fits a line by gradient descent, from C++: the loss is written in Einlang, its gradient derived.
+// Fits a line by gradient descent, from C++: the loss is written in Einlang, and the compiler derives its gradient.
 #include <cstdio>
 #include <einlang/einlang.hpp>
 

@@ -13,13 +13,14 @@
  *   }
  *   ein_program_free(program);
  *
- * Every function may be called from any thread. A program may be called from several threads at a
- * time; only ein_program_free must be alone. Nothing is thrown, and null handles may be freed.
+ * Every function may be called from any thread, and a program may be called from several threads at a
+ * time; but nothing else may use a program while ein_program_free frees it. No function throws, and null
+ * handles may be freed.
  *
  * Tensors are dense and row-major. Inputs are read during the call and not kept.
  *
- * Programs are trusted: `load` reads any file that the process may read, when compiling. Printing and
- * saving are left to the caller. */
+ * Programs are trusted: at compile time, `load` reads any file that the process may read. A call does
+ * not print or save anything; that is left to the caller. */
 #ifndef EINLANG_H
 #define EINLANG_H
 
@@ -43,10 +44,10 @@ typedef struct ein_result ein_result;
 
 typedef enum ein_status {
   EIN_OK = 0,
-  EIN_PROGRAM_WRONG = 1, /* diagnostics say what is wrong */
-  EIN_USAGE = 2,         /* this function was called with invalid arguments */
+  EIN_PROGRAM_WRONG = 1, /* see ein_diagnostics */
+  EIN_USAGE = 2,         /* wrong arguments */
   EIN_FAILED = 3,        /* the call failed: bounds, an assertion, a wrong shape, memory */
-  EIN_INTERNAL = 70      /* a fault in the compiler */
+  EIN_INTERNAL = 70      /* a bug in the compiler */
 } ein_status;
 
 typedef enum ein_dtype {
@@ -70,35 +71,35 @@ typedef struct ein_tensor {
 } ein_tensor;
 
 typedef struct ein_error {
-  char code[8];       /* such as "E0803", for `ein explain E0803`; empty where there is none */
+  char code[8];       /* such as "E0803", for `ein explain E0803`; empty if there is none */
   char message[1016]; /* truncated if it is longer */
 } ein_error;
 
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
-  const char *const *outputs; /* the values to compute; null: every value of the program */
+  const char *const *outputs; /* the values to compute; null for every value of the program */
   size_t output_count;
-  const char *grad_of;         /* unless null: adds `d_<grad_of>_d_<wrt>` for every name in */
-  const char *const *grad_wrt; /* grad_wrt, as if the program asked for it */
+  const char *grad_of;         /* if not null, also computes the derivatives of this value, */
+  const char *const *grad_wrt; /* called `d_<grad_of>_d_<wrt>` */
   size_t grad_wrt_count;
   int32_t opt_level; /* 0 to 3 */
-  int32_t no_cache;  /* not 0: compile again, and keep nothing on disk */
+  int32_t no_cache;  /* not 0: do not use the cache on disk */
 } ein_options;
 
-/* Fills in the defaults; then change what you need. */
+/* Sets the defaults. Call this first, then change what you need. */
 EIN_API void ein_options_init(ein_options *options);
 
-/* Compiles a program from its text, or from a file. `name` is what messages call it, and modules and
- * files are looked for beside it; it may be null, and so may `options` and `error`. If the program is
- * wrong there is a handle too: it has the diagnostics and must be freed. */
+/* Compiles a program from its text, or from a file. `name` is the file name that messages show; modules and
+ * files are looked for next to it. `name`, `options` and `error` may be null. A program with mistakes gives a
+ * handle too, which has the diagnostics and must be freed. */
 EIN_API ein_status ein_compile(const char *source, const char *name, const ein_options *options,
                                ein_program **program, ein_error *error);
 EIN_API ein_status ein_compile_file(const char *path, const ein_options *options,
                                     ein_program **program, ein_error *error);
 EIN_API void ein_program_free(ein_program *program);
 
-/* Errors and warnings of the compilation: as `ein check` shows them, or as JSON, one object a line.
- * Empty when there are none. Valid as long as the program. */
+/* Errors and warnings of the compilation: as `ein check` shows them, or as JSON, one object per line.
+ * Empty if there are none. Valid until the program is freed. */
 typedef enum ein_diagnostics_format { EIN_TEXT = 0, EIN_JSON = 1 } ein_diagnostics_format;
 EIN_API const char *ein_diagnostics(const ein_program *program, ein_diagnostics_format format);
 
@@ -108,15 +109,15 @@ typedef struct ein_value {
   ein_dtype dtype;
   int32_t rank;
   const char *const *coords; /* the names of the coordinates; "" for one without a name */
-  const int64_t *extents;    /* -1 where it follows from the inputs of a call */
+  const int64_t *extents;    /* -1 if it depends on the inputs of a call */
 } ein_value;
 
 EIN_API size_t ein_input_count(const ein_program *program);
 EIN_API size_t ein_output_count(const ein_program *program);
-/* Null when there is no such number; valid as long as the program. */
+/* Null if the number is out of range. Valid until the program is freed. */
 EIN_API const ein_value *ein_input(const ein_program *program, size_t number);
 EIN_API const ein_value *ein_output(const ein_program *program, size_t number);
-/* By name; -1 when there is none. */
+/* The number of an input or output with this name; -1 if there is none. */
 EIN_API int64_t ein_find_input(const ein_program *program, const char *name);
 EIN_API int64_t ein_find_output(const ein_program *program, const char *name);
 
@@ -126,16 +127,16 @@ EIN_API ein_status ein_call(ein_program *program, const ein_tensor *inputs, size
 EIN_API const ein_tensor *ein_result_output(const ein_result *result, size_t number);
 EIN_API void ein_result_free(ein_result *result);
 
-/* The same into memory of the caller: one tensor for every output, of its type and extents, which must
- * not overlap the other outputs or the inputs (E0802). Only what the program needs in between is
- * allocated, and that is kept for the next call. */
+/* The same, but writes the outputs to memory of the caller: one tensor for every output, with its type and
+ * extents, that does not overlap the other outputs or the inputs (E0802). Only memory for intermediate values
+ * is allocated, and it is kept for the next call. */
 EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs, size_t count,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
 
-EIN_API uint32_t ein_api_version(void); /* EIN_API_VERSION of the library */
+EIN_API uint32_t ein_api_version(void); /* the library's EIN_API_VERSION */
 EIN_API const char *ein_version(void);  /* "0.1.0" */
-EIN_API size_t ein_dtype_size(ein_dtype dtype);      /* bytes of one element; 0: no such type */
-EIN_API const char *ein_dtype_name(ein_dtype dtype); /* "f32"; null: no such type */
+EIN_API size_t ein_dtype_size(ein_dtype dtype);      /* bytes per element; 0 if there is no such type */
+EIN_API const char *ein_dtype_name(ein_dtype dtype); /* such as "f32"; null if there is no such type */
 
 #ifdef __cplusplus
 }

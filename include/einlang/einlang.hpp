@@ -20,7 +20,7 @@
 
 namespace einlang {
 
-// What went wrong; `diagnostics` has the whole story of a program that does not compile.
+// An error. If a program does not compile, `diagnostics` has all messages.
 class Error : public std::runtime_error {
  public:
   Error(ein_status status, const ein_error& error, std::string diagnostics = {})
@@ -56,7 +56,7 @@ constexpr ein_dtype dtype_of() {
   }
 }
 
-// Memory of the caller with its extents.
+// An array in the caller's memory, with its extents.
 class Tensor {
  public:
   Tensor(ein_dtype dtype, void* data, std::vector<int64_t> shape)
@@ -71,7 +71,7 @@ class Tensor {
   std::vector<int64_t> shape_;
 };
 
-// `cells` is read during the call, or written to when it stands for an output.
+// `cells` is read during the call, or written if it is passed as an output.
 template <class T>
 Tensor output(std::span<T> cells, std::vector<int64_t> shape) {
   int64_t size = 1;
@@ -94,8 +94,8 @@ requires std::is_arithmetic_v<T> Tensor input(const T& scalar) {
 }
 
 struct Options {
-  std::vector<std::string> outputs = {};  // empty: every value of the program
-  std::string grad_of = {};               // adds `d_<of>_d_<wrt>`
+  std::vector<std::string> outputs = {};  // empty for every value of the program
+  std::string grad_of = {};               // also computes `d_<of>_d_<wrt>`
   std::vector<std::string> grad_wrt = {};
   int opt_level = 2;
   bool cache = true;
@@ -159,7 +159,7 @@ class Program {
     return out;
   }
 
-  // Inputs in the order of the program.
+  // Takes the inputs in the order of the program.
   Result call(const std::vector<Tensor>& inputs = {}) const {
     std::vector<ein_tensor> given = plain(inputs);
     ein_result* result = nullptr;
@@ -171,7 +171,7 @@ class Program {
     std::vector<ein_tensor> given = plain(inputs), to = plain(outputs);
     call_into(std::span<const ein_tensor>(given), std::span<const ein_tensor>(to));
   }
-  // The same without an allocation.
+  // The same without any allocation.
   void call_into(std::span<const ein_tensor> inputs, std::span<const ein_tensor> outputs) const {
     ein_error error;
     check(

@@ -210,7 +210,7 @@ void print_differentials(Module& m, Diagnostics& diags) {
             Code::E0601, fmt::format("`{}` has no differential: the derivative of {} is not {}",
                                      text(m[p.value].name), d.problem->what,
                                      d.problem->limitation ? "supported yet" : "defined"));
-        error.primary(e.span, "asked for here");
+        error.primary(e.span, "requested here");
         if (d.problem->span.valid()) error.label(d.problem->span, "this has no derivative");
         line.clear();
       }

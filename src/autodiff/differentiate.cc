@@ -221,7 +221,7 @@ class Differentiator {
       auto& d = diags_.error(Code::E0601, what).primary(together[0]->span, "requested here");
       Span culprit = selects ? m_[m_[f].clauses[0].body].span : m_[f].span;
       if (culprit.valid()) d.label(culprit, "this has no derivative");
-      d.help("use a smooth stand-in, such as a softmax with a temperature");
+      d.help("use a smooth substitute, such as a softmax with a temperature");
       replace(together, [](const Asked&) { return ExprId{}; });
       return false;
     }
@@ -336,11 +336,11 @@ class Differentiator {
     diags_
         .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
                                         text(m_[a.request.num].name), text(m_[den_of(a)].name)))
-        .primary(a.span, "this request stands on its own path")
+        .primary(a.span, "computing this derivative needs its own result")
         .help(
-            "inside a recurrence, ask for the derivative at one step: give numerator and "
-            "denominator the same step index; where a factor of the numerator is itself computed "
-            "from this derivative, as the direction of a solver is, hold it by `stop(…)`");
+            "inside a recurrence, take the derivative at a single step: use the same step index in "
+            "numerator and denominator; if part of the numerator is itself computed from this "
+            "derivative, such as the direction of a solver, wrap it in `stop(…)`");
     std::vector<const Asked*> all;
     for (const Asked& x : asked) all.push_back(&x);
     replace(all, [](const Asked&) { return ExprId{}; });

@@ -70,7 +70,7 @@ class Forward {
     for (const LinearClause& c : clauses_[id]) {
       for (const Term& t : c.terms) {
         if (m_[id].rank() + extra_.size() + t.over.size() > kMaxSlots && !out_.problem)
-          out_.problem = Problem{id, {"values with so many coordinates", t.span, true}};
+          out_.problem = Problem{id, {"values with this many coordinates", t.span, true}};
       }
     }
   }

@@ -119,7 +119,8 @@ class Tangent {
       DType from = m_[n.args[0]].type;
       if (is_float(from)) return converted(of(n.args[0], rule), from, x.type);
       if (!rule && reaches(n.args[0])) {
-        fail({fmt::format("an integer or boolean that becomes {}", name_of(x.type)), x.span});
+        fail({fmt::format("a conversion from an integer or boolean to {}", name_of(x.type)),
+              x.span});
       }
       return {.zero = true};
     }

@@ -139,8 +139,8 @@ class Accumulation {
         // An integer has a tangent only by a rule (decisions.md, 26).
         if (!is_float(m_[a->args[0]].type) && !core::get_if<Access>(m_, a->args[0]) &&
             !is_rule(m_, a->args[0])) {
-          return fail(expr,
-                      std::string("an integer or boolean that becomes ") + name_of(expr.type));
+          return fail(expr, std::string("a conversion from an integer or boolean to ") +
+                                name_of(expr.type));
         }
         give({a->args[0], mode}, gate, coef);
       } else if (a->op == Op::Rule) {

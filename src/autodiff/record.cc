@@ -83,7 +83,8 @@ std::vector<std::string> lines_of(const Flow& f, const Named& m) {
     }
     if (own && f.routes.empty()) why = fmt::format(": {} reads itself", of);
     if (!f.routes.empty()) {
-      why = fmt::format(" where {}: cells that are read twice get both", fmt::join(f.routes, ", "));
+      why = fmt::format(" where {}: cells that are read more than once get the sum",
+                        fmt::join(f.routes, ", "));
     }
     out.push_back(fmt::format("sums {}{}", summed_text(f), why));
   }

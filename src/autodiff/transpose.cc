@@ -52,7 +52,7 @@ class Transposer {
         // A contribution binds the reader's coordinates beside those of the adjoint.
         size_t slots = carried_.size() + m_[t.family].rank() + m_[id].rank() + t.over.size();
         if (slots > kMaxSlots && !out_.problem) {
-          out_.problem = Problem{id, {"values with so many coordinates", t.span, true}};
+          out_.problem = Problem{id, {"values with this many coordinates", t.span, true}};
         }
         incoming_[t.family].push_back({id, c.box, std::move(t)});
       }

@@ -37,12 +37,12 @@ View view_of_given(const ein_tensor& t, const Value& expected) {
 void* check_output(const ein_tensor& t, const Value& v, std::span<const int64_t> shape) {
   View given = view_of_given(t, v);
   if (given.dtype != v.dtype) {
-    throw Usage{fmt::format("the memory for `{}` is {}, its value is {}", v.name,
+    throw Usage{fmt::format("the memory for `{}` is {}, but its value is {}", v.name,
                             name_of(given.dtype), name_of(v.dtype))};
   }
   if (!std::equal(shape.begin(), shape.end(), given.shape.begin(), given.shape.end())) {
-    throw Usage{fmt::format("the memory for `{}` has the extents [{}], its value has [{}]", v.name,
-                            fmt::join(given.shape, ", "), fmt::join(shape, ", "))};
+    throw Usage{fmt::format("the memory for `{}` has the extents [{}], but its value has [{}]",
+                            v.name, fmt::join(given.shape, ", "), fmt::join(shape, ", "))};
   }
   return given.data;
 }
@@ -161,7 +161,7 @@ ein_status call(ein_program* p, const ein_tensor* inputs, size_t count, const ei
     report(error, "E0807", "out of memory");
     return EIN_FAILED;
   } catch (const std::exception& e) {
-    report(error, "", fmt::format("a fault in the compiler: {}", e.what()));
+    report(error, "", fmt::format("a bug in the compiler: {}", e.what()));
     return EIN_INTERNAL;
   }
 }

@@ -158,7 +158,7 @@ ein_status guarded(const std::function<ein_status()>& body, ein_error* error) {
     report(error, "E0807", "out of memory");
     return EIN_FAILED;
   } catch (const std::exception& e) {
-    report(error, "", fmt::format("a fault in the compiler: {}", e.what()));
+    report(error, "", fmt::format("a bug in the compiler: {}", e.what()));
     return EIN_INTERNAL;
   }
 }

@@ -31,7 +31,7 @@ int audit_verb(const AuditCommand& command) {
     }
     print_out("{}\n", out.dump());
   } else {
-    if (all.empty()) print_out("nothing is repeated: every operand has every coordinate\n");
+    if (all.empty()) print_out("there are no broadcasts: every operand has every coordinate\n");
     core::FamilyId last;
     for (const core::Repeated& r : all) {
       if (r.reader != last) {

@@ -70,7 +70,8 @@ int bench_verb(const BenchCommand& command) {
     return runtime_error(*e, command.common, &p.sources);
   }
   const BenchReport& report = std::get<BenchReport>(done);
-  if (report.computed.empty()) return usage_error("the program defines no value to compute");
+  if (report.computed.empty())
+    return usage_error("the program does not define any value to compute");
   for (const Pair& o : outputs) {
     auto written = write_tensors(o.value, {{o.name, &report.values.at(o.name)}});
     if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
@@ -90,7 +91,7 @@ int bench_verb(const BenchCommand& command) {
             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
             seconds_text(*most), fmt::join(report.computed, ", "));
   if (!report.made_up.empty()) {
-    print_out("inputs made up, with small extents: {}; give them with --in NAME=FILE\n",
+    print_out("inputs with made-up values and small extents: {}; supply them with --in NAME=FILE\n",
               fmt::join(report.made_up, ", "));
   }
   return kFine;

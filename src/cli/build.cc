@@ -72,10 +72,10 @@ int run_linker(const std::vector<std::string>& args) {
   int failed = posix_spawnp(&child, argv[0], nullptr, &how, argv.data(), environ);
   posix_spawnattr_destroy(&how);
   if (failed != 0) {
-    return usage_error(
-        fmt::format("cannot run `{}`, which links libraries and programs: {}; install gcc or "
-                    "clang, or name another compiler in CC (--emit obj needs none)",
-                    args[0], std::strerror(failed)));
+    return usage_error(fmt::format(
+        "cannot run `{}`, which is needed to link libraries and programs: {}; install gcc or "
+        "clang, or set CC to another compiler (--emit obj does not need one)",
+        args[0], std::strerror(failed)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -87,7 +87,8 @@ int link(const std::string& object, const std::string& output, bool executable) 
   std::string runtime = find_runtime();
   if (runtime.empty()) {
     return usage_error(
-        "libeinlang_rt.a is not beside `ein`; name it in EINLANG_RUNTIME (--emit obj needs none)");
+        "libeinlang_rt.a is not next to `ein`; set EINLANG_RUNTIME to its path (--emit obj does "
+        "not need it)");
   }
   const char* compiler = std::getenv("CC");  // words, as make has them: `ccache gcc`
   std::istringstream words(compiler ? compiler : "");
@@ -152,7 +153,7 @@ int make_program(const BuildCommand& command, Program& p) {
     ScratchFolder scratch;
     if (scratch.path.empty()) {
       return usage_error(
-          fmt::format("cannot make a folder for the linker: {}", std::strerror(errno)));
+          fmt::format("cannot create a folder for the linker: {}", std::strerror(errno)));
     }
     std::string object = scratch.path + "/program.o";
     int status = write_file(object, b.object);
@@ -161,7 +162,7 @@ int make_program(const BuildCommand& command, Program& p) {
     if (status != kFine) return status;
     auto bytes = read_file(linked);
     if (!bytes)
-      return usage_error(fmt::format("cannot read what was linked: {}", std::strerror(errno)));
+      return usage_error(fmt::format("cannot read the linker's output: {}", std::strerror(errno)));
     auto written = write_program(output.string(), *bytes);
     if (auto* e = std::get_if<RuntimeError>(&written)) return usage_error(e->message);
   }

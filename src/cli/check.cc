@@ -46,7 +46,7 @@ int check_verb(const CheckCommand& command) {
   std::string text = core::facts_text(m, reports);
   if (!plans && options.grad_memory) {
     text +=
-        "steps kept for derivatives: decided when the extents are known, at the start of a run\n";
+        "steps kept for derivatives: decided at the start of a run, when the extents are known\n";
   } else if (plans && !plans->empty()) {
     text += "steps kept for derivatives\n";
     for (const optimise::SegmentPlan& plan : *plans) text += "  " + optimise::describe(plan) + "\n";

@@ -101,7 +101,7 @@ int write_pages(const DocCommand& command, const std::string& title,
   }
   std::string index = fs::path(command.out) / "index.md";
   if (int status = write_file(index, doc_index(title, modules))) return status;
-  print_out("{} pages in {}; begin with {}\n", all.size() + 1, command.out, index);
+  print_out("wrote {} pages to {}; start with {}\n", all.size() + 1, command.out, index);
   return kFine;
 }
 
@@ -138,7 +138,7 @@ int describe_files(const DocCommand& command, bool outputs, std::vector<Describe
     d.module.name = d.module.page = file == "-" ? "program" : fs::path(file).stem().string();
     if (described == kFine && d.module.items.empty()) {
       status = std::max<int>(
-          status, usage_error(fmt::format("nothing in `{}` is public: the reference is made of "
+          status, usage_error(fmt::format("nothing in `{}` is public: the reference consists of "
                                           "its `pub fn` and `pub const`",
                                           source.name)));
     }
@@ -162,11 +162,12 @@ std::string clash(const std::vector<Described>& all) {
 
 int doc_verb(const DocCommand& command) {
   if (command.library != command.files.empty()) {
-    return usage_error(command.library ? "--library and files exclude each other"
-                                       : "no module: give files, or --library");
+    return usage_error(command.library ? "--library and files cannot be combined"
+                                       : "no module given: name files, or use --library");
   }
   bool json = command.format == "json";
-  if (json && !command.out.empty()) return usage_error("--out is for pages, not for json");
+  if (json && !command.out.empty())
+    return usage_error("--out writes pages and cannot be combined with json");
   std::vector<Described> all;
   int status =
       command.library ? describe_library(command, !json, all) : describe_files(command, !json, all);
@@ -185,7 +186,7 @@ int doc_verb(const DocCommand& command) {
   }
   if (std::string page = clash(all); !page.empty()) {
     return usage_error(fmt::format(
-        "two pages would be called `{}.md`: document their modules in two folders", page));
+        "two pages would be called `{}.md`: document these modules in separate folders", page));
   }
   return write_pages(command, command.library ? "The standard library" : "Reference", all);
 }

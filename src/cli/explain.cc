@@ -46,7 +46,7 @@ int explain_code(const std::string& given) {
   }
   std::string near = did_you_mean(code, known);
   return usage_error(fmt::format(
-      "no diagnostic `{}`; {}", given,
+      "there is no error code `{}`; {}", given,
       near.empty() ? "`ein explain` lists all of them" : fmt::format("did you mean `{}`?", near)));
 }
 
@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> pairs(const ExplainCommand& com
 
 int explain_program(const ExplainCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
-    return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
+    return usage_error("--of and --wrt must be given together: --of loss --wrt W,b");
   }
   autodiff::Record record;
   LoadOptions what{.extra = {command.of, command.wrt}, .in = command.in, .direction = "reverse"};
@@ -84,7 +84,7 @@ int explain_program(const ExplainCommand& command) {
     all.push_back(explain(record, p.compiled.asked, of, wrt));
   }
   if (all.empty()) {
-    return usage_error("the program asks for no derivative: name one, as in --of loss --wrt W");
+    return usage_error("the program contains no derivative: name one, as in --of loss --wrt W");
   }
   if (!command.html.empty()) return write_file(command.html, explanation_html(all));
   for (size_t k = 0; k < all.size(); ++k) {
@@ -107,7 +107,7 @@ int explain_verb(const ExplainCommand& command) {
   if (is_code(what) && command.of.empty()) return explain_code(what);
   if (what != "-" && !what.empty() && !read_file(what)) {
     return usage_error(
-        fmt::format("`{}` is neither a program that can be read nor a diagnostic such as E0301; "
+        fmt::format("`{}` is neither a readable program nor an error code such as E0301; "
                     "`ein explain` lists all of them",
                     what));
   }

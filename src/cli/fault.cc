@@ -63,18 +63,18 @@ bool is_full_stack(const siginfo_t* info, const void* machine) {
 void on_fault(int signal, siginfo_t* info, void* machine) {
   if (no_memory_left()) out_of_memory();
   if (signal == SIGSEGV && is_full_stack(info, machine)) {
-    say("ein: the stack is full: the program nests too deeply for the memory that this process may "
-        "use, or this is a fault in the compiler\n"
+    say("ein: stack overflow: the program nests too deeply for the memory that this process may "
+        "use, or this is a bug in the compiler\n"
         "give the inner parts names with `let`; if that does not help, please report it with the "
         "program that caused it\n");
     _exit(kInternal);
   }
-  say("ein: a fault in the compiler: ");
-  say(signal == SIGSEGV || signal == SIGBUS ? "an address that is not ours (or a full stack)"
-      : signal == SIGFPE                    ? "an arithmetic trap"
-      : signal == SIGILL                    ? "an instruction that this machine does not have"
-                                            : "the process gave up");
-  say("\nplease report it with the program that caused it\n");
+  say("ein: a bug in the compiler: ");
+  say(signal == SIGSEGV || signal == SIGBUS ? "invalid memory access (or stack overflow)"
+      : signal == SIGFPE                    ? "arithmetic exception"
+      : signal == SIGILL                    ? "an instruction that this machine does not support"
+                                            : "the process aborted");
+  say("\nplease report it together with the program that caused it\n");
   _exit(kInternal);
 }
 
@@ -84,9 +84,9 @@ void on_fault(int signal, siginfo_t* info, void* machine) {
   try {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) { out_of_memory(); } catch (const std::exception& e) {
-    say("ein: a fault in the compiler: ");
+    say("ein: a bug in the compiler: ");
     say(e.what());
-    say("\nplease report it with the program that caused it\n");
+    say("\nplease report it together with the program that caused it\n");
     _exit(kInternal);
   } catch (...) {}
   std::abort();

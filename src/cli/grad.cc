@@ -38,7 +38,7 @@ std::string laid_out(const std::string& printed) {
 
 int grad_verb(const GradCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
-    return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
+    return usage_error("--of and --wrt must be given together: --of loss --wrt W,b");
   }
   autodiff::Record record;
   Program p = load(command.common, {.extra = {command.of, command.wrt},

@@ -38,7 +38,7 @@ std::string line_of(const Comparison& c) {
   if (c.kinks > 0) {
     much += fmt::format("; {} skipped, the first at {}", counted(c.kinks, "kink"), c.kink_at);
   }
-  if (c.undefined > 0) much += fmt::format("; {} outside its domain", c.undefined);
+  if (c.undefined > 0) much += fmt::format("; {} outside the domain", c.undefined);
   return fmt::format("{} — {} ({})\n", head, verdict_text(c.verdict), much);
 }
 
@@ -50,18 +50,20 @@ std::string trouble(const Comparison& c, bool rule, const SourceMap& sources) {
                        rule ? fmt::format("the {} is not the derivative of its function", c.name)
                             : fmt::format("the derivative `{}` is wrong", c.request),
                        place);
-    out += fmt::format("  {} is {}, differences give {}\n", c.worst_at, c.derived, c.expected);
-    out += rule ? "  help: correct the rule; if it is not meant to be the derivative (a "
+    out += fmt::format("  {} is {}, but finite differences give {}\n", c.worst_at, c.derived,
+                       c.expected);
+    out += rule ? "  help: correct the rule; if it is deliberately not the derivative (a "
                   "straight-through estimator), mark it `#[surrogate]`\n"
-                : "  help: look at the rules (`@fn`) on the way, and at `ein grad`; if there are "
-                  "none, this is a fault in the compiler\n";
+                : "  help: look at the rules (`@fn`) on the path, and at `ein grad`; if there are "
+                  "none, this is a bug in the compiler\n";
   }
   if (c.verdict == Verdict::Imprecise) {
-    out += fmt::format("error: `{}` loses its digits\n{}", c.request, place);
-    out += fmt::format("  {} is {}, the same program in f64 gives {}\n", c.worst_at, c.derived,
+    out += fmt::format("error: `{}` loses precision\n{}", c.request, place);
+    out += fmt::format("  {} is {}, but the same program in f64 gives {}\n", c.worst_at, c.derived,
                        c.expected);
     out +=
-        "  help: the formula is right, its rounding is not: rearrange it, or compute it in f64\n";
+        "  help: the formula is right but rounding errors are large: rearrange it, or compute it "
+        "in f64\n";
   }
   return out;
 }
@@ -120,11 +122,11 @@ void show_text(const GradcheckReport& report, const std::vector<Comparison>& rul
   if (!report.requests.empty() && problems.empty()) {
     std::string also =
         report.not_run.empty() ? " and on the reference evaluator" : "; " + report.not_run;
-    print_out("the same forward and in reverse{}\n",
+    print_out("forward and reverse mode agree{}\n",
               quick ? "" : ", from the printed source" + also);
   }
   if (!report.synthetic.empty()) {
-    print_out("inputs made up: {}\n", fmt::join(report.synthetic, ", "));
+    print_out("inputs with made-up values: {}\n", fmt::join(report.synthetic, ", "));
   }
 }
 
@@ -149,10 +151,10 @@ void show_json(const GradcheckReport& report, const std::vector<Comparison>& rul
 
 int gradcheck_verb(const GradcheckCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
-    return usage_error("--of and --wrt belong together: --of loss --wrt W,b");
+    return usage_error("--of and --wrt must be given together: --of loss --wrt W,b");
   }
   if (!command.value.empty() && command.wrt.size() != 1) {
-    return usage_error("--value needs one derivative to compare with: --of loss --wrt W");
+    return usage_error("--value needs a derivative to compare with: --of loss --wrt W");
   }
   ExtraRequest named{command.of, command.wrt};
   LoadOptions what{.in = command.in, .keep_asked = true};
@@ -185,13 +187,13 @@ int gradcheck_verb(const GradcheckCommand& command) {
   if (report.error) {
     runtime_error(*report.error, command.common, &p.sources);
     if (!report.synthetic.empty()) {
-      print_error("  help: values were made up for {}; give them with --in NAME=FILE\n",
+      print_error("  help: made-up values were used for {}; supply them with --in NAME=FILE\n",
                   fmt::join(report.synthetic, ", "));
     }
     return kRuntimeFailure;
   }
   if (report.requests.empty() && rules.empty()) {
-    return usage_error("the program asks for no derivative: name one, as in --of loss --wrt W");
+    return usage_error("the program contains no derivative: name one, as in --of loss --wrt W");
   }
   if (!command.value.empty() && report.requests[0].name.empty()) {
     return usage_error(report.requests[0].note);

@@ -70,7 +70,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       const core::Family& f = m[id];
       if (f.kind != core::Family::Kind::Input) {
         return usage_error(
-            fmt::format("`{}` has a definition; only inputs (`let {}: type;`) are supplied",
+            fmt::format("`{}` has a definition; only inputs (`let {}: type;`) can be supplied",
                         pair->name, pair->name));
       }
       if (f.file) {

@@ -125,7 +125,8 @@ Text read_source(const CommonOptions& options) {
         {}, {}, usage_error(fmt::format("cannot read standard input: {}", std::strerror(errno)))};
   }
   if (options.file.empty()) {
-    return {{}, {}, usage_error("no program: give a file, `-` for standard input, or -c 'code'")};
+    return {
+        {}, {}, usage_error("no program given: name a file, `-` for standard input, or -c 'code'")};
   }
   if (auto read = read_file(options.file)) return {options.file, std::move(*read)};
   return {

@@ -18,37 +18,38 @@ namespace ein::cli {
 namespace {
 
 void add_error_format(CLI::App& app, CommonOptions& o) {
-  app.add_option("--error-format", o.error_format, "how diagnostics look")
+  app.add_option("--error-format", o.error_format, "format of error messages")
       ->check(CLI::IsMember({"human", "short", "json"}));
-  app.add_option("--color", o.color, "colours in diagnostics")
+  app.add_option("--color", o.color, "whether to colour error messages")
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
 // For every verb that compiles a program: `load` reads headers then.
 void add_allow_read(CLI::App& app, CommonOptions& o) {
-  app.add_option("--allow-read", o.allow_read,
-                 "a folder or file that `load` may read, besides the program's and this folder")
+  app.add_option(
+         "--allow-read", o.allow_read,
+         "let `load` read this file or folder, besides the program's folder and the current one")
       ->allow_extra_args(false);
 }
 
 void add_allow_write(CLI::App& app, CommonOptions& o) {
   app.add_option("--allow-write", o.allow_write,
-                 "a folder or file that `save` may write, besides this folder")
+                 "let `save` write to this file or folder, besides the current folder")
       ->allow_extra_args(false);
 }
 
 void add_csv_headings(CLI::App& app, CommonOptions& o) {
   app.add_flag("--csv-headings", o.csv_headings,
-               "csv files of --in begin with a line of headings, even where it has numbers");
+               "the first line of every --in csv file is a heading, even if it contains numbers");
 }
 
 void add_common(CLI::App& app, CommonOptions& o) {
   app.add_option("FILE", o.file, "the program; - for standard input");
-  app.add_option("-c", o.code, "the program's text");
+  app.add_option("-c", o.code, "the program, as text on the command line");
   add_error_format(app, o);
-  app.add_option("--dump-after", o.dump_after, "print the program after a pass")
+  app.add_option("--dump-after", o.dump_after, "print the program as it is after this pass")
       ->check(CLI::IsMember(pass_names()));
-  app.add_flag("--time-passes", o.time_passes, "how long each pass took, on standard error");
+  app.add_flag("--time-passes", o.time_passes, "report on standard error how long each pass took");
   add_allow_read(app, o);
   add_csv_headings(app, o);
 }
@@ -56,23 +57,24 @@ void add_common(CLI::App& app, CommonOptions& o) {
 void add_grad_memory(CLI::App& app, std::string& size) {
   app.add_option(
       "--grad-memory", size,
-      "bytes for all values (512MiB, 2GB): steps of recurrences that derivatives need are "
-      "computed again rather than kept");
+      "memory limit for all values (512MiB, 2GB); to stay below it, derivatives recompute steps of "
+      "recurrences instead of keeping them");
 }
 
 // For inputs whose type leaves the rank open; nothing else is read from the files.
 void add_input_files(CLI::App& app, std::vector<std::string>& in) {
-  app.add_option("--in", in, "NAME=FILE: the file that an input of unknown rank will come from")
+  app.add_option("--in", in,
+                 "NAME=FILE: the file for an input whose number of coordinates is not declared")
       ->allow_extra_args(false);
 }
 
 void add_direction(CLI::App& app, const char* option, std::string& direction) {
-  app.add_option(option, direction, "take derivatives from this side; auto is the cheaper one")
+  app.add_option(option, direction, "how to compute derivatives; auto picks the cheaper mode")
       ->check(CLI::IsMember({"auto", "forward", "reverse"}));
 }
 
 void add_no_cache(CLI::App& app, bool& no_cache) {
-  app.add_flag("--no-cache", no_cache, "compile again, and keep nothing of it on disk");
+  app.add_flag("--no-cache", no_cache, "neither use nor store compiled programs on disk");
 }
 
 // The exit status of a verb that ended with `status`: output that got lost is a failure, whatever
@@ -95,42 +97,49 @@ int dispatch(int argc, char** argv) {
   add_common(*run_app, run.common);
   add_allow_write(*run_app, run.common);
   run_app
-      ->add_option("--in", run.in,
-                   "NAME=FILE: an input from a file (npy, npz, csv, safetensors, idx, pgm, ppm)")
+      ->add_option(
+          "--in", run.in,
+          "NAME=FILE: read an input from a file (npy, npz, csv, safetensors, idx, pgm, ppm)")
       ->allow_extra_args(false);
-  run_app->add_option("--set", run.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
+  run_app->add_option("--set", run.set, "NAME=VALUE: set a scalar input")->allow_extra_args(false);
   run_app->add_option("--out", run.out, "NAME=FILE: write a value to a file")
       ->allow_extra_args(false);
-  run_app->add_option("--show", run.show, "values to show at the end")
+  run_app->add_option("--show", run.show, "values to print at the end (NAME,NAME)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  run_app->add_option("--watch", run.watch, "recurrences whose last step the progress line shows")
+  run_app
+      ->add_option("--watch", run.watch,
+                   "recurrences whose latest step is shown in the progress line")
       ->delimiter(',')
       ->allow_extra_args(false);
-  run_app->add_option("--progress", run.progress, "how far a long run is, on standard error")
+  run_app
+      ->add_option("--progress", run.progress, "show the progress of a long run on standard error")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  run_app->add_option("--format", run.format, "how --show looks")
+  run_app->add_option("--format", run.format, "format of --show")
       ->check(CLI::IsMember({"text", "json"}));
-  run_app->add_option("--backend", run.backend, "machine code, or the reference evaluator")
+  run_app->add_option("--backend", run.backend, "run machine code, or the slow reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_flag("--check-overflow", run.check_overflow,
-                    "integer overflow stops the program instead of wrapping");
+                    "stop the program on integer overflow instead of wrapping around");
   run_app->add_flag("--check-bounds", run.check_bounds,
-                    "check every address that machine code uses: a test of the compiler");
+                    "check every memory access of the machine code (for testing the compiler)");
   run_app
       ->add_option("--precision", run.precision,
-                   "what the operands of sums of products are rounded to")
+                   "number format to round the operands of sums of products to")
       ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
   add_grad_memory(*run_app, run.grad_memory);
   run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
-  run_app->add_option("--threads", run.threads, "that share loops (default: one per processor)")
+  run_app
+      ->add_option("--threads", run.threads, "how many threads to use (default: one per processor)")
       ->check(CLI::Range(1, 1024));
-  run_app->add_option("--cpu", run.cpu, "the instructions that machine code may use")
+  run_app->add_option("--cpu", run.cpu, "instruction set that the machine code may use")
       ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*run_app, "--grad-mode", run.direction);
-  run_app->add_option("--emit", run.emit, "print a stage of the compilation instead of running")
+  run_app
+      ->add_option("--emit", run.emit,
+                   "print a stage of the compilation instead of running the program")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
-  run_app->add_flag("--time", run.time, "where the time went, on standard error");
+  run_app->add_flag("--time", run.time, "report on standard error where the time went");
   add_no_cache(*run_app, run.no_cache);
   run_app->add_flag("--cache-stats", run.cache_stats)->group("");  // hidden: for the tests
 
@@ -140,57 +149,67 @@ int dispatch(int argc, char** argv) {
   add_common(*build_app, build.common);
   add_input_files(*build_app, build.in);
   build_app->add_option("-o,--output", build.output,
-                        "the file to write; its header lies beside it");
-  build_app->add_option("--name", build.name,
-                        "what the C functions are called: NAME_run, NAME_free");
+                        "the file to write; the C header is written next to it");
+  build_app->add_option("--name", build.name, "prefix of the C functions: NAME_run, NAME_free");
   build_app
       ->add_option("--show", build.show,
-                   "the values that a library computes; every value of the program when left out")
+                   "values that the library computes (default: every value of the program)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  build_app->add_option("--emit", build.emit, "what to write")
+  build_app->add_option("--emit", build.emit, "kind of file to write")
       ->check(CLI::IsMember({"core", "loops", "llvm", "asm", "obj", "lib", "exe"}));
   build_app->add_option("-O", build.opt_level, "optimisation level")->check(CLI::Range(0, 3));
-  build_app->add_option("--cpu", build.cpu, "the instructions that machine code may use")
+  build_app->add_option("--cpu", build.cpu, "instruction set that the machine code may use")
       ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*build_app, "--grad-mode", build.direction);
 
   BenchCommand bench;
   CLI::App* bench_app = app.add_subcommand(
-      "bench", "run a program many times: time per family against the peaks of this machine");
+      "bench",
+      "run a program many times and compare the time of each array with the machine's peak");
   add_common(*bench_app, bench.common);
-  bench_app->add_option("--in", bench.in, "NAME=FILE: an input; those not given are made up")
+  bench_app
+      ->add_option("--in", bench.in,
+                   "NAME=FILE: read an input from a file; missing inputs get made-up values")
       ->allow_extra_args(false);
-  bench_app->add_option("--set", bench.set, "NAME=VALUE: a scalar input")->allow_extra_args(false);
+  bench_app->add_option("--set", bench.set, "NAME=VALUE: set a scalar input")
+      ->allow_extra_args(false);
   bench_app->add_option("--out", bench.out, "NAME=FILE: write a value of the last run to a file")
       ->allow_extra_args(false);
-  bench_app->add_option("--show", bench.show, "values to compute besides what is printed")
+  bench_app
+      ->add_option("--show", bench.show,
+                   "values to compute in addition to those the program prints")
       ->delimiter(',')
       ->allow_extra_args(false);
-  bench_app->add_option("--repeat", bench.repeat, "runs to measure; as many as fit into a second")
-      ->check(CLI::Range(1, 1'000'000));
-  bench_app->add_flag("--no-peaks", bench.no_peaks, "do not measure the machine");
   bench_app
-      ->add_option("--tune", bench.tune,
-                   "NAME=NUMBER: plan with another number than that of base/tuning.def")
+      ->add_option("--repeat", bench.repeat,
+                   "number of runs to measure (default: as many as fit into a second)")
+      ->check(CLI::Range(1, 1'000'000));
+  bench_app->add_flag("--no-peaks", bench.no_peaks, "do not measure the machine's peak speed");
+  bench_app
+      ->add_option("--tune", bench.tune, "NAME=NUMBER: change one of the planner's tuned numbers")
       ->allow_extra_args(false);
-  bench_app->add_option("--format", bench.format, "how the report looks")
+  bench_app->add_option("--format", bench.format, "format of the report")
       ->check(CLI::IsMember({"text", "json"}));
   bench_app->add_option("-O", bench.opt_level, "optimisation level")->check(CLI::Range(0, 3));
-  bench_app->add_option("--threads", bench.threads, "that share loops (default: one per processor)")
+  bench_app
+      ->add_option("--threads", bench.threads,
+                   "how many threads to use (default: one per processor)")
       ->check(CLI::Range(1, 1024));
   add_grad_memory(*bench_app, bench.grad_memory);
   add_direction(*bench_app, "--grad-mode", bench.direction);
 
   CheckCommand check;
   CLI::App* check_app =
-      app.add_subcommand("check", "report every mistake in a program, run nothing");
+      app.add_subcommand("check", "report every mistake in a program without running it");
   add_common(*check_app, check.common);
   add_input_files(*check_app, check.in);
-  check_app->add_flag("--facts", check.facts, "what is known of every family");
+  check_app->add_flag("--facts", check.facts,
+                      "print what is known about every value: coordinates, extents, recurrences");
   add_grad_memory(*check_app, check.grad_memory);
-  check_app->add_flag("--strict", check.strict, "extents must be proven equal");
-  check_app->add_option("--format", check.format, "how --facts looks")
+  check_app->add_flag("--strict", check.strict,
+                      "report extents that cannot be proven equal as errors");
+  check_app->add_option("--format", check.format, "format of --facts")
       ->check(CLI::IsMember({"text", "json"}));
 
   GradCommand grad;
@@ -199,74 +218,84 @@ int dispatch(int argc, char** argv) {
   add_common(*grad_app, grad.common);
   add_input_files(*grad_app, grad.in);
   grad_app->add_option("--of", grad.of, "the value to differentiate");
-  grad_app->add_option("--wrt", grad.wrt, "with respect to these values")->delimiter(',');
+  grad_app->add_option("--wrt", grad.wrt, "differentiate with respect to these values (NAME,NAME)")
+      ->delimiter(',');
   add_direction(*grad_app, "--mode", grad.direction);
   grad_app->add_flag("--all", grad.all,
-                     "the whole program, not only what the derivatives are computed from");
+                     "print the whole program, not only what the derivatives need");
 
   GradcheckCommand gradcheck;
   CLI::App* gradcheck_app =
-      app.add_subcommand("gradcheck", "compare every derivative with differences");
+      app.add_subcommand("gradcheck", "check every derivative against finite differences");
   add_common(*gradcheck_app, gradcheck.common);
   gradcheck_app
-      ->add_option("--in", gradcheck.in, "NAME=FILE: an input; those not given are made up")
+      ->add_option("--in", gradcheck.in,
+                   "NAME=FILE: read an input from a file; missing inputs get made-up values")
       ->allow_extra_args(false);
-  gradcheck_app->add_option("--set", gradcheck.set, "NAME=VALUE: a scalar input")
+  gradcheck_app->add_option("--set", gradcheck.set, "NAME=VALUE: set a scalar input")
       ->allow_extra_args(false);
-  gradcheck_app->add_option("--of", gradcheck.of, "only the derivative of this value");
-  gradcheck_app->add_option("--wrt", gradcheck.wrt, "with respect to these values")->delimiter(',');
+  gradcheck_app->add_option("--of", gradcheck.of, "check only the derivative of this value");
+  gradcheck_app
+      ->add_option("--wrt", gradcheck.wrt, "differentiate with respect to these values (NAME,NAME)")
+      ->delimiter(',');
   gradcheck_app->add_option("--value", gradcheck.value,
-                            "compare this value of the program instead of what is derived");
+                            "check this value of the program instead of the compiler's derivative");
   gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
-                          "a fixed table of tolerances and steps per type");
-  gradcheck_app->add_flag("--quick", gradcheck.quick,
-                          "leave out the printed source, the reference evaluator and products");
-  gradcheck_app->add_option("--format", gradcheck.format, "how the report looks")
+                          "use fixed tolerances and step sizes for each type");
+  gradcheck_app->add_flag(
+      "--quick", gradcheck.quick,
+      "skip the checks with printed source, the reference evaluator and vector products");
+  gradcheck_app->add_option("--format", gradcheck.format, "format of the report")
       ->check(CLI::IsMember({"text", "json"}));
 
   FmtCommand format;
-  CLI::App* fmt_app = app.add_subcommand("fmt", "rewrite programs in the one style");
+  CLI::App* fmt_app = app.add_subcommand("fmt", "format programs in the standard style");
   fmt_app->add_option("FILES", format.files, "the programs; - for standard input")->required();
-  fmt_app->add_flag("--check", format.check, "list the files that differ, change none");
+  fmt_app->add_flag("--check", format.check,
+                    "list the files that are not formatted and change nothing");
   add_error_format(*fmt_app, format.common);
 
   FixCommand fix;
-  CLI::App* fix_app = app.add_subcommand("fix", "apply the safe fixes of a program's diagnostics");
+  CLI::App* fix_app = app.add_subcommand("fix", "apply the safe fixes that error messages suggest");
   fix_app->add_option("FILE", fix.common.file, "the program; - for standard input")->required();
-  fix_app->add_flag("--dry-run", fix.dry_run, "say what would be done, change nothing");
+  fix_app->add_flag("--dry-run", fix.dry_run, "print the changes without making them");
   add_error_format(*fix_app, fix.common);
   add_allow_read(*fix_app, fix.common);
 
   ExplainCommand explain;
   CLI::App* explain_app = app.add_subcommand(
-      "explain", "explain a diagnostic (no argument: list all), or a derivative step by step");
-  explain_app->add_option("CODE|FILE", explain.common.file, "such as E0301; or a program");
-  explain_app->add_option("-c", explain.common.code, "the program's text");
+      "explain", "explain an error code (no argument: list all), or a derivative step by step");
+  explain_app->add_option("CODE|FILE", explain.common.file,
+                          "an error code such as E0301, or a program");
+  explain_app->add_option("-c", explain.common.code, "the program, as text on the command line");
   add_error_format(*explain_app, explain.common);
   add_allow_read(*explain_app, explain.common);
   add_csv_headings(*explain_app, explain.common);
   add_input_files(*explain_app, explain.in);
   explain_app->add_option("--of", explain.of, "the value to differentiate");
-  explain_app->add_option("--wrt", explain.wrt, "with respect to these values")->delimiter(',');
-  explain_app->add_option("--format", explain.format, "how it looks")
+  explain_app
+      ->add_option("--wrt", explain.wrt, "differentiate with respect to these values (NAME,NAME)")
+      ->delimiter(',');
+  explain_app->add_option("--format", explain.format, "format of the output")
       ->check(CLI::IsMember({"text", "json"}));
-  explain_app->add_option("--html", explain.html, "write a page with a drawing to this file");
+  explain_app->add_option("--html", explain.html, "write an HTML page with a diagram to this file");
 
   AuditCommand audit;
   CLI::App* audit_app = app.add_subcommand(
-      "audit", "what every operand is repeated along, and what its gradient sums");
+      "audit", "list every broadcast: along which coordinates operands are repeated");
   add_common(*audit_app, audit.common);
   add_input_files(*audit_app, audit.in);
-  audit_app->add_flag("--deny", audit.deny, "status 1 when an omission looks unintended");
-  audit_app->add_option("--format", audit.format, "how it looks")
+  audit_app->add_flag("--deny", audit.deny, "exit with status 1 if a broadcast looks unintended");
+  audit_app->add_option("--format", audit.format, "format of the output")
       ->check(CLI::IsMember({"text", "json"}));
 
   TestCommand test;
   CLI::App* test_app =
       app.add_subcommand("test", "run the test blocks and doc examples of programs");
   test_app->add_option("FILES", test.files,
-                       "the programs; every .ein file below this folder when left out");
-  test_app->add_option("--backend", test.backend, "machine code, or the reference evaluator")
+                       "the programs (default: every .ein file below the current folder)");
+  test_app
+      ->add_option("--backend", test.backend, "run machine code, or the slow reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   add_no_cache(*test_app, test.no_cache);
   add_error_format(*test_app, test.common);
@@ -274,19 +303,22 @@ int dispatch(int argc, char** argv) {
   add_allow_write(*test_app, test.common);
 
   DocCommand doc;
-  CLI::App* doc_app = app.add_subcommand("doc", "write the reference of modules from doc comments");
+  CLI::App* doc_app =
+      app.add_subcommand("doc", "write reference pages for modules from their doc comments");
   doc_app->add_option("FILES", doc.files, "the modules; - for standard input");
   doc_app->add_flag("--library", doc.library, "describe the standard library");
-  doc_app->add_option("--out", doc.out, "a folder: a page for every module, and index.md");
-  doc_app->add_option("--format", doc.format, "how it looks; json runs no examples")
+  doc_app->add_option("--out", doc.out,
+                      "folder to write to: a page for every module, and index.md");
+  doc_app
+      ->add_option("--format", doc.format, "format of the output; json does not run the examples")
       ->check(CLI::IsMember({"markdown", "json"}));
   add_error_format(*doc_app, doc.common);
   add_allow_read(*doc_app, doc.common);
   add_allow_write(*doc_app, doc.common);
 
   NewCommand create;
-  CLI::App* new_app = app.add_subcommand("new", "start a program in a new folder");
-  new_app->add_option("NAME", create.name, "the folder")->required();
+  CLI::App* new_app = app.add_subcommand("new", "create a new program in a new folder");
+  new_app->add_option("NAME", create.name, "the folder to create")->required();
 
   // `ein FILE …` is `ein run FILE …`.
   std::vector<std::string> args(argv + 1, argv + argc);
@@ -340,7 +372,7 @@ int guarded(int argc, char** argv) {
   } catch (const std::exception& e) { fault = e.what(); }
   ein::flush_output();
   ein::cli::print_error(
-      "ein: a fault in the compiler: {}\nplease report it with the program that caused it\n",
+      "ein: a bug in the compiler: {}\nplease report it together with the program that caused it\n",
       fault);
   return ein::cli::kInternal;
 }

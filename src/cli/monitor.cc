@@ -34,7 +34,7 @@ void on_interrupt(int) {
 }
 
 void on_time_out(int) {
-  static const char text[] = "\ninterrupted: in the middle of a step; nothing was written\n";
+  static const char text[] = "\ninterrupted in the middle of a step; nothing was written\n";
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
   _exit(kInterrupted);
 }

@@ -29,8 +29,8 @@ constexpr const char* kReadme = R"(# {}
 
     ein run main.ein      compile and run
     ein test main.ein     run the tests
-    ein check main.ein    report mistakes, run nothing
-    ein fmt main.ein      rewrite in the one style
+    ein check main.ein    report mistakes without running
+    ein fmt main.ein      format the program
 )";
 
 }  // namespace
@@ -39,18 +39,18 @@ int new_verb(const NewCommand& command) {
   std::filesystem::path folder = command.name;
   std::error_code error;
   if (std::filesystem::exists(folder, error)) {
-    return usage_error(fmt::format("`{}` exists already", command.name));
+    return usage_error(fmt::format("`{}` already exists", command.name));
   }
   std::filesystem::create_directories(folder, error);
   std::string title = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
   if (error) {
     return usage_error(
-        fmt::format("cannot make the folder `{}`: {}", command.name, error.message()));
+        fmt::format("cannot create the folder `{}`: {}", command.name, error.message()));
   }
   if (int status = write_file(folder / "main.ein", kMain)) return status;
   std::string readme = fmt::format(fmt::runtime(kReadme), title);
   if (int status = write_file(folder / "README.md", readme)) return status;
-  print_out("made {}; next: ein run {}\n", command.name, (folder / "main.ein").string());
+  print_out("created {}; next: ein run {}\n", command.name, (folder / "main.ein").string());
   return kFine;
 }
 

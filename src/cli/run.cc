@@ -28,9 +28,10 @@ std::string not_watchable(core::Module& m, core::FamilyId id) {
       if (!m[member].generated) before.push_back(fmt::format("`{}`", text(m[member].name)));
     }
   }
-  if (before.empty()) return fmt::format("`{}` is no recurrence: it has no steps to watch", name);
+  if (before.empty())
+    return fmt::format("`{}` is not a recurrence, so it has no steps to watch", name);
   return fmt::format(
-      "`{}` is no recurrence: it is computed after the steps of {}, which can be watched", name,
+      "`{}` is not a recurrence; it is computed after the steps of {}, which can be watched", name,
       fmt::join(before, ", "));
 }
 
@@ -63,7 +64,7 @@ int run_verb(const RunCommand& command) {
   options.processor = *processor_named(command.cpu);
   if (!runs_here(options.processor)) {
     return usage_error(fmt::format(
-        "--cpu {}: this machine does not have these instructions; the most it has is `{}`",
+        "--cpu {}: this machine does not support these instructions; the best it supports is `{}`",
         command.cpu, name_of(best_here())));
   }
   options.check_overflow = command.check_overflow;
@@ -118,11 +119,11 @@ int run_verb(const RunCommand& command) {
   }
   show_thread_note();
   if (!result.fallback.empty()) {
-    print_error("warning: ran on the reference evaluator: {}\n", result.fallback);
+    print_error("warning: ran on the slow reference evaluator: {}\n", result.fallback);
   }
   for (const optimise::SegmentPlan& plan : result.checkpoints) {
     if (options.grad_memory && plan.bytes > *options.grad_memory) {
-      print_error("warning: --grad-memory {} is not kept: {}\n", command.grad_memory,
+      print_error("warning: --grad-memory {} is exceeded: {}\n", command.grad_memory,
                   optimise::describe(plan));
     }
   }

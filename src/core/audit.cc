@@ -62,12 +62,12 @@ std::string swapped(const Module& m, const Access& a, const Scoped& scope) {
       std::string here = name_of_slot(scope, at), other = name_of_slot(scope, n);
       if (f.coords[k].name == scope.names[n]) {
         return fmt::format(
-            "`{}` has a coordinate `{}`, and is read along `{}` there and repeated "
+            "`{}` has a coordinate `{}`, but `{}` is used for it and the value is repeated "
             "along `{}`",
             text(f.name), other, here, other);
       }
       if (scope.extents[n] == scope.extents[at]) {
-        return fmt::format("`{}` and `{}` have the same extent: `{}` along `{}` would fit as well",
+        return fmt::format("`{}` and `{}` have the same extent, so `{}` along `{}` would fit too",
                            here, other, text(f.name), other);
       }
     }
@@ -150,7 +150,7 @@ std::vector<Repeated> audit(Module& m) {
           if (others.empty() || !all_have || !from) continue;
           r.suspicion = fmt::format(
               "every other operand has `{0}`, and `{1}` is computed from `{2}`, "
-              "which has it, without running over it",
+              "which has it, but without running over it",
               name_of_slot(x.scope, n), text(m[a.family].name), text(m[from].name));
         }
         bool again = std::any_of(out.begin(), out.end(), [&](const Repeated& o) {

@@ -59,7 +59,7 @@ Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
       int64_t product = 0;
       if (__builtin_mul_overflow(t.coef, closed(m, t.atom, params).i, &product) ||
           __builtin_add_overflow(sum, product, &sum)) {
-        throw RuntimeError{Code::E0807, "an extent does not fit 64 bits"};
+        throw RuntimeError{Code::E0807, "an extent does not fit in 64 bits"};
       }
     }
     return {.i = sum};
@@ -95,13 +95,13 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     const Tensor& t = it->second;
     if (t.rank() != f.coords.size()) {
       return RuntimeError{Code::E0802,
-                          fmt::format("input `{}` needs {} coordinates, its value has shape {}",
+                          fmt::format("input `{}` needs {} coordinates, but its value has shape {}",
                                       name, f.coords.size(), show(t.shape())),
                           f.span};
     }
     if (t.dtype() != f.dtype) {
       return RuntimeError{Code::E0802,
-                          fmt::format("input `{}` is declared {}, its value is {}", name,
+                          fmt::format("input `{}` is declared as {}, but its value is {}", name,
                                       name_of(f.dtype), name_of(t.dtype())),
                           f.span};
     }

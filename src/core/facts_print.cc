@@ -101,7 +101,7 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
                          order_text(f, *s), steps(s->lookback), steps(s->tail), steps(s->kept()));
     }
   }
-  if (!m.constraints.empty()) out += "checked at entry\n";
+  if (!m.constraints.empty()) out += "checked at the start of a run\n";
   for (const Constraint& c : m.constraints) out += "  " + c.message + "\n";
   return out;
 }

@@ -39,7 +39,7 @@ std::optional<RuntimeError> embed_files(const core::Module& m, const std::vector
       if (p.input == i) {
         return RuntimeError{Code::E0701,
                             fmt::format("an extent depends on `{}`, which is loaded from a file; "
-                                        "a program that is built cannot do that yet",
+                                        "`ein build` does not support that yet",
                                         it->first),
                             image.inputs[i].span};
       }
@@ -150,8 +150,8 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   for (const core::Family& f : m.families) {
     if (f.checkpoint == 0) continue;
     out.warnings.push_back(
-        fmt::format("`{}` keeps all its steps: how many are computed again depends on extents, "
-                    "which a build does not know",
+        fmt::format("`{}` keeps all its steps: how many to recompute depends on extents, "
+                    "which are not known when building",
                     text(f.name)));
   }
   RunOptions run;

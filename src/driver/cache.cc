@@ -97,7 +97,8 @@ std::string unsafe_folder(const std::string& folder) {
   }
   if ((about.st_mode & 022) == 0) return {};
   return fmt::format(
-      "the cache `{}` is not used: others may write to it (mode {:03o}); `chmod go-w` changes that",
+      "the cache `{}` is not used: other users may write to it (mode {:03o}); `chmod go-w` changes "
+      "that",
       folder, about.st_mode & 0777);
 }
 

@@ -30,7 +30,7 @@ std::string incoming(const Flow& f) {
 }
 
 std::string summing(const Flow& f) {
-  if (f.summed.empty()) return "nothing: one cell reads it";
+  if (f.summed.empty()) return "nothing: only one cell reads it";
   std::string out = summed_text(f);
   if (!f.routes.empty()) return fmt::format("{} where {}", out, fmt::join(f.routes, ", "));
   bool one = f.summed.size() == 1;

@@ -123,7 +123,7 @@ std::string drawing(const Explanation& e) {
   return fmt::format(
       "<div class=\"figure\"><svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\" "
-      "aria-label=\"how the sensitivity flows back\">\n"
+      "aria-label=\"how the derivative flows back\">\n"
       "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" "
       "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" "
       "fill=\"#0969da\"/></marker></defs>\n"
@@ -160,8 +160,8 @@ std::string coordinate_table(const Explanation& e) {
     out += "</tr>\n";
   }
   return out +
-         "</table>\n<p>● the value has the coordinate; Σ its derivative sums it, because what "
-         "reads the value has it and the value does not.</p>\n";
+         "</table>\n<p>● the value has the coordinate; Σ its derivative is summed over it, because "
+         "what reads the value has it and the value does not.</p>\n";
 }
 
 std::string step(const Flow& f) {
@@ -186,7 +186,7 @@ std::string explanation_html(const std::vector<Explanation>& all) {
       out += "<p>There is no path: the derivative is zero.</p>\n";
       continue;
     }
-    out += "<h2>The way back</h2>\n" + drawing(e);
+    out += "<h2>The path back</h2>\n" + drawing(e);
     out += "<h2>Coordinates</h2>\n" + coordinate_table(e);
     out += "<h2>Step by step</h2>\n";
     for (const Flow& f : e.steps) out += step(f);

@@ -15,10 +15,10 @@ using core::FamilyId;
 // What is different now, in words.
 std::string difference(const FileHeader& then, const FileHeader& now) {
   if (then.dtype != now.dtype || then.shape != now.shape) {
-    return fmt::format("it held {}, now {}", show_type(then), show_type(now));
+    return fmt::format("it contained {}, now {}", show_type(then), show_type(now));
   }
   if (then.size != now.size) { return fmt::format("it had {} bytes, now {}", then.size, now.size); }
-  return "it was written again";
+  return "it was overwritten";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void reject_unproven(const core::Module& m, Diagnostics& diags) {
     d.primary(c.first, "");
     if (c.second.valid() && !(c.second == c.first)) d.label(c.second, "and here");
     d.help(
-        "give both coordinates one name, or leave out --strict to have it checked when the program "
+        "give both coordinates the same name, or omit --strict to check it when the program "
         "starts");
   }
 }

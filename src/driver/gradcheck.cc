@@ -532,7 +532,7 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
     Comparison c = start(d);
     if (!all_held && c.verdict != Verdict::NotCompared) {
       c.verdict = Verdict::NotCompared;
-      c.note = "not compared: a `stop` stands in a reduction whose range is open";
+      c.note = "not compared: a `stop` is inside a reduction whose range is not fixed";
     }
     if (c.verdict != Verdict::NotCompared) {
       Numbers n{&p.own->module()[p.own->module().find(intern(d.holder))],
@@ -566,7 +566,7 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
   std::chrono::duration<double> native = std::chrono::steady_clock::now() - begin;
   bool large = native.count() / std::max<double>(1, static_cast<double>(p.moved->runs())) > 0.05;
   if (large) {
-    out.not_run = "the reference evaluator was not asked: the program is large";
+    out.not_run = "not compared with the reference evaluator because the program is large";
   } else {
     out.native = native_agrees(compiled.module, inputs, real);
   }

@@ -146,7 +146,7 @@ std::vector<Derivative> derivatives_of(Module& m, const std::vector<std::string>
     if (!kept) continue;
     Derivative d = describe(m, id);
     if (!written.contains(id)) d.name = d.request;
-    if (passes_surrogate(m, d.of, d.wrt)) d.why_not = "passes a surrogate: not compared";
+    if (passes_surrogate(m, d.of, d.wrt)) d.why_not = "not compared: depends on a surrogate rule";
     out.push_back(std::move(d));
   }
   for (const Unreachable& u : unreachable) {
@@ -157,8 +157,9 @@ std::vector<Derivative> derivatives_of(Module& m, const std::vector<std::string>
     d.wrt = text(m[r.den].name);
     d.name = d.request = fmt::format("@{} / @{}", d.of, d.wrt);
     d.span = m[u.node].span;
-    d.why_not = fmt::format("not compared: it stands in a reduction of `{}` whose range is open",
-                            text(m[u.in].name));
+    d.why_not =
+        fmt::format("not compared: it is inside a reduction of `{}` whose range is not fixed",
+                    text(m[u.in].name));
     out.push_back(std::move(d));
   }
   return out;
@@ -193,7 +194,7 @@ Derivative claimed_derivative(Module& m, const std::string& value, const std::st
     auto& at = k < m[num].rank() ? d.num_at : d.den_at;
     at.push_back(add_address(m, cells, {}, slot(m, k)));
   }
-  if (passes_surrogate(m, of, wrt)) d.why_not = "passes a surrogate: not compared";
+  if (passes_surrogate(m, of, wrt)) d.why_not = "not compared: depends on a surrogate rule";
   return d;
 }
 

@@ -25,7 +25,7 @@ void compare(const RuleProgram& rule, const GradcheckOptions& options,
     c.note = std::move(why);
     out.push_back(std::move(c));
   };
-  if (rule.surrogate) return not_compared("a surrogate: not compared");
+  if (rule.surrogate) return not_compared("not compared: a surrogate rule");
   std::string why;
   for (const std::string& text : rule.candidates) {
     SourceMap sources;
@@ -65,7 +65,7 @@ void compare(const RuleProgram& rule, const GradcheckOptions& options,
     }
     return;
   }
-  not_compared("not compared: no call of it on synthetic inputs was found (" + why + ")");
+  not_compared("not compared: it could not be called with made-up inputs (" + why + ")");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ bool is_scalar_integer(const Family& f) { return f.coords.empty() && is_int(f.dt
 std::variant<core::Inputs, RuntimeError> synthetic_inputs(const core::Module& m,
                                                           const std::vector<FamilyId>& needed,
                                                           const core::Inputs& given, int attempt) {
-  RuntimeError problem{Code::E0805, "no extents were found that satisfy the program's constraints"};
+  RuntimeError problem{Code::E0805, "found no extents that satisfy the program's constraints"};
   for (int trial = attempt / 2; trial < attempt / 2 + 40; ++trial) {
     int64_t key = 20 + attempt;
     std::vector<int64_t> params(m.params.size());

@@ -151,7 +151,7 @@ struct SegmentPlanner {
       plan.reason = std::move(reason);
       out.plans.push_back(plan);
     };
-    if (asked == 0 && plan.bytes_whole <= *budget) return keep("all steps fit the budget");
+    if (asked == 0 && plan.bytes_whole <= *budget) return keep("all steps fit into the budget");
     std::vector<FamilyId> reached = families_of(order.steps);
     Module cut = m;
     auto region = find_region(cut, runs.forward, runs.backward, reached);
@@ -159,13 +159,13 @@ struct SegmentPlanner {
     int64_t segment = choose_segment(*region, asked);
     strip_mine(cut, *region, segment, reached);
     Schedule after = schedule(cut, wanted);
-    if (after.cycle) return keep("what the backward run needs is known only after it");
+    if (after.cycle) return keep("the backward run needs values that are known only after it");
     uint64_t bytes = bytes_stored(cut, after, wanted, params);
     if (asked == 0 && bytes >= plan.bytes_whole) return keep("other values read all steps");
     plan.segment = segment;
     plan.bytes = bytes;
     plan.work = operations(cut, after, params) / std::max(1.0, operations(m, order, params));
-    if (budget && bytes > *budget) plan.reason = "the budget is not met";
+    if (budget && bytes > *budget) plan.reason = "the budget is exceeded";
     m = std::move(cut);
     out.plans.push_back(std::move(plan));
   }
@@ -210,7 +210,7 @@ std::string describe(const SegmentPlan& p) {
   if (p.segment == 0) {
     return what + fmt::format("all are kept ({}): {}", bytes_text(p.bytes_whole), p.reason);
   }
-  what += fmt::format("computed again in segments of {}; {} instead of {}, {:.2f} times the work",
+  what += fmt::format("recomputed in segments of {}; {} instead of {}, {:.2f} times the work",
                       p.segment, bytes_text(p.bytes), bytes_text(p.bytes_whole), p.work);
   return p.reason.empty() ? what : what + "; " + p.reason;
 }

@@ -72,7 +72,7 @@ bool is_heading(int64_t line, const std::vector<std::string_view>& cells) {
   if (other.empty()) return false;
   if (number) {
     bad_cell(line, other,
-             "a number, but other cells of the line are: if it is a line of headings, say so with "
+             "a number, but other cells of the line are: if the line is a heading, say so with "
              "`load(\"…\", \"headings\")` or --csv-headings");
   }
   return true;
@@ -112,7 +112,7 @@ CsvShape for_each_cell(const std::string& text, bool headings,
     for (int64_t i = 0; i < columns; ++i) cell(line, i, cells[static_cast<size_t>(i)]);
     ++out.rows;
   }
-  if (out.rows == 0) throw Malformed{"it has no numbers"};
+  if (out.rows == 0) throw Malformed{"it contains no numbers"};
   return out;
 }
 
@@ -173,8 +173,8 @@ Tensor read_csv(const std::string& text, bool headings, std::optional<Wanted> wa
 
 std::string csv_text(const Tensor& t) {
   if (t.rank() > 2) {
-    throw Malformed{
-        fmt::format("a csv file holds at most 2 coordinates, the value has {}; use npy", t.rank())};
+    throw Malformed{fmt::format(
+        "a csv file holds at most 2 coordinates, but the value has {}; use npy", t.rank())};
   }
   std::string out;
   int64_t columns = t.rank() == 2 ? t.shape()[1] : 1;

@@ -35,13 +35,13 @@ std::optional<RuntimeError> wrong_input(const Image::Input& input, const View& v
   }
   if (v.shape.size() != input.coords.size()) {
     return RuntimeError{Code::E0802,
-                        fmt::format("input `{}` needs {} coordinates, its value has shape {}",
+                        fmt::format("input `{}` needs {} coordinates, but its value has shape {}",
                                     input.name, input.coords.size(), show(v.shape)),
                         input.span};
   }
   if (v.dtype != input.dtype) {
     return RuntimeError{Code::E0802,
-                        fmt::format("input `{}` is declared {}, its value is {}", input.name,
+                        fmt::format("input `{}` is declared as {}, but its value is {}", input.name,
                                     name_of(input.dtype), name_of(v.dtype)),
                         input.span};
   }

@@ -50,8 +50,8 @@ Format format_of(const std::string& path) {
 
 std::string unknown_format(const std::string& path) {
   std::string e = extension(path);
-  return e.empty() ? fmt::format("its name has no extension; {} are known", kFormats)
-                   : fmt::format("`{}` is no format of tensors; {} are known", e, kFormats);
+  return e.empty() ? fmt::format("its name has no extension; the known ones are {}", kFormats)
+                   : fmt::format("`{}` is not a tensor format; the known ones are {}", e, kFormats);
 }
 
 // The member with that name, or the only one when none is asked for.
@@ -62,14 +62,14 @@ const T& choose(const std::vector<T>& members, const std::string& wanted, const 
     names.push_back(name_of(m));
     if (!wanted.empty() && names.back() == wanted) return m;
   }
-  if (members.empty()) throw Malformed{"it holds no tensor"};
+  if (members.empty()) throw Malformed{"it contains no tensor"};
   if (wanted.empty() && members.size() == 1) return members[0];
   bool many = names.size() > 12;
   if (many) names.resize(12);
   std::string list = fmt::format("it has `{}`{}", fmt::join(names, "`, `"),
                                  many ? fmt::format(" and {} more", members.size() - 12) : "");
-  throw Malformed{wanted.empty() ? "it holds several tensors, name one of them: " + list
-                                 : fmt::format("it holds no tensor `{}`: {}", wanted, list)};
+  throw Malformed{wanted.empty() ? "it contains several tensors, name one of them: " + list
+                                 : fmt::format("it contains no tensor `{}`: {}", wanted, list)};
 }
 
 std::string npz_name(const ZipMember& m) {
@@ -92,8 +92,8 @@ DType type_of(const SafeEntry& e) {
 bool says_headings(const std::string& member) {
   if (member.empty() || member == kCsvHeadings) return !member.empty();
   throw Malformed{
-      fmt::format("a csv file has no member `{}`; `{}` says that its first line is one of headings",
-                  member, kCsvHeadings)};
+      fmt::format("a csv file has no member `{}`; use `{}` if its first line is a heading", member,
+                  kCsvHeadings)};
 }
 
 void no_member(const std::string& member) {
@@ -205,7 +205,7 @@ std::string printable(const std::string& s) {
 }
 
 void check_name(const std::string& path) {
-  if (extension(path) == ".gz") throw Malformed{"compressed files are not known; use gunzip"};
+  if (extension(path) == ".gz") throw Malformed{"compressed files are not supported; use gunzip"};
   if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
 }
 

@@ -105,7 +105,7 @@ int64_t general(const Formula& f, const int64_t* params) {
   }
   Value out = pop();
   if (out.wrong == Wrong::Overflow) {
-    throw RuntimeError{Code::E0807, "an extent does not fit 64 bits"};
+    throw RuntimeError{Code::E0807, "an extent does not fit in 64 bits"};
   }
   if (out.wrong == Wrong::DivideByZero) {
     throw RuntimeError{Code::E0806, "an extent divides by zero"};

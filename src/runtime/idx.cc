@@ -21,7 +21,7 @@ IdxHeader read_idx_header(Source& in) {
   if (in.left() < sizeof start) throw Malformed{"it is not an IDX file"};
   in.read(start, sizeof start);
   if (start[0] == 0x1f && start[1] == 0x8b) {
-    throw Malformed{"compressed files are not known; use gunzip"};
+    throw Malformed{"compressed files are not supported; use gunzip"};
   }
   if (start[0] != 0 || start[1] != 0) throw Malformed{"it is not an IDX file"};
   IdxHeader h;
@@ -31,7 +31,7 @@ IdxHeader read_idx_header(Source& in) {
   }
   if (!type) {
     throw Malformed{
-        fmt::format("its element type 0x{:02x} is none of IDX "
+        fmt::format("its element type 0x{:02x} is not an IDX type "
                     "(0x08 u8, 0x09 i8, 0x0b i16, 0x0c i32, 0x0d f32, 0x0e f64)",
                     start[2])};
   }
@@ -65,7 +65,7 @@ std::string idx_problem(DType dtype) {
   for (const IdxType& k : kIdxTypes) {
     if (k.dtype == dtype) return "";
   }
-  return fmt::format("an IDX file holds u8, i8, i16, i32, f32 or f64, the value is {}",
+  return fmt::format("an IDX file holds u8, i8, i16, i32, f32 or f64, but the value is {}",
                      name_of(dtype));
 }
 
@@ -77,7 +77,7 @@ std::string idx_bytes(const Tensor& t) {
   }
   out += static_cast<char>(t.rank());
   for (int64_t n : t.shape()) {
-    if (n > int64_t{UINT32_MAX}) throw Malformed{"an extent does not fit the 32 bits of IDX"};
+    if (n > int64_t{UINT32_MAX}) throw Malformed{"an extent does not fit in the 32 bits of IDX"};
     for (int shift : {24, 16, 8, 0}) out += static_cast<char>(n >> shift & 0xff);
   }
   size_t bytes = size_of(t.dtype());

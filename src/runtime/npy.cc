@@ -51,7 +51,7 @@ class HeaderParser {
     }
     ++at_;
     if (!descr || !order || !shape) bad("it needs `descr`, `fortran_order` and `shape`");
-    if (peek() != '\0' || at_ != text_.size()) bad("something follows its dictionary");
+    if (peek() != '\0' || at_ != text_.size()) bad("there is something after its dictionary");
     return out_;
   }
 
@@ -118,7 +118,7 @@ class HeaderParser {
       size_t begin = at_;
       while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
         if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, text_[at_] - '0', &n)) {
-          throw Malformed{"its extents do not fit 64 bits"};
+          throw Malformed{"its extents do not fit in 64 bits"};
         }
         ++at_;
       }
@@ -127,7 +127,7 @@ class HeaderParser {
       out_.shape.push_back(n);
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
       // `(3)` is a number in parentheses, `(3,)` a tuple.
-      if (out_.shape.size() == 1 && peek() != ',') bad("`shape` is no tuple");
+      if (out_.shape.size() == 1 && peek() != ',') bad("`shape` is not a tuple");
       separator(')');
     }
     ++at_;
@@ -167,7 +167,7 @@ uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape) {
     wanted *= static_cast<uint64_t>(n);
     if (__builtin_mul_overflow(product, static_cast<uint64_t>(std::max<int64_t>(n, 1)), &product) ||
         product > static_cast<uint64_t>(INT64_MAX)) {
-      throw Malformed{"its extents do not fit 64 bits"};
+      throw Malformed{"its extents do not fit in 64 bits"};
     }
   }
   return wanted;

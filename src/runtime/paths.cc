@@ -29,15 +29,14 @@ std::optional<RuntimeError> refuse(const std::vector<std::string>& allowed, cons
                           [&](const std::string& a) { return is_within(real, a); });
   if (fine) return std::nullopt;
   if (real.empty()) {
-    return RuntimeError{Code::E0811,
-                        fmt::format("the program may not {} `{}`: where its links lead cannot be "
-                                    "followed",
-                                    doing, path)};
+    return RuntimeError{Code::E0811, fmt::format("the program may not {} `{}`: its links cannot be "
+                                                 "followed",
+                                                 doing, path)};
   }
   std::string same = real == path ? "it" : fmt::format("it is `{}`, which", real);
   return RuntimeError{
       Code::E0811,
-      fmt::format("the program may not {} `{}`: {} lies outside {}; if you trust the program, run "
+      fmt::format("the program may not {} `{}`: {} is outside {}; if you trust the program, run "
                   "it with {}={}",
                   doing, path, same, where, flag, fs::path(real).parent_path().string())};
 }

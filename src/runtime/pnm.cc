@@ -25,7 +25,7 @@ class Words {
     int64_t n = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
       n = n * 10 + (text_[at_++] - '0');
-      if (n > INT32_MAX) throw Malformed{fmt::format("its {} does not fit 31 bits", what)};
+      if (n > INT32_MAX) throw Malformed{fmt::format("its {} does not fit in 31 bits", what)};
     }
     if (at_ == begin && at_ == text_.size()) {
       throw Malformed{fmt::format("it is truncated: its {} is missing", what)};
@@ -70,8 +70,8 @@ PnmHeader read_pnm_header(const InFile& file) {
   }
   char kind = text[1];
   if (kind == '1' || kind == '4' || kind == '7') {
-    throw Malformed{
-        fmt::format("it is a P{} image; P2 and P5 (grey), P3 and P6 (colour) are known", kind)};
+    throw Malformed{fmt::format(
+        "it is a P{} image; only P2 and P5 (grey), P3 and P6 (colour) are supported", kind)};
   }
   PnmHeader h;
   h.text = kind < '4';
@@ -81,7 +81,8 @@ PnmHeader read_pnm_header(const InFile& file) {
   if (h.white < 1) throw Malformed{"its largest sample is 0"};
   if (h.white > kMostSamples) {
     throw Malformed{fmt::format(
-        "its samples go up to {}; images of one byte per sample (255) are known", h.white)};
+        "its samples go up to {}; only images with one byte per sample (up to 255) are supported",
+        h.white)};
   }
   h.shape = {height, width};
   if (kind == '3' || kind == '6') h.shape.push_back(3);
@@ -135,21 +136,22 @@ std::string pnm_problem(const std::string& extension, const std::string& name, D
                         size_t rank) {
   if (is_float(dtype)) {
     return fmt::format(
-        "an image holds u8 from 0 to 255, the value is {}; write `(255.0 * {}) as u8` if it goes "
-        "from 0 to 1",
+        "an image holds u8 from 0 to 255, but the value is {}; write `(255.0 * {}) as u8` if it "
+        "goes from 0 to 1",
         name_of(dtype), name);
   }
   if (dtype != DType::U8) {
-    return fmt::format("an image holds u8 from 0 to 255, the value is {}; write `{} as u8`",
+    return fmt::format("an image holds u8 from 0 to 255, but the value is {}; write `{} as u8`",
                        name_of(dtype), name);
   }
   if (extension == ".pgm" && rank != 2) {
-    return fmt::format("a grey image has the coordinates y and x, the value has {} coordinate{}{}",
-                       rank, rank == 1 ? "" : "s", rank == 3 ? "; .ppm is for colours" : "");
+    return fmt::format(
+        "a grey image has the coordinates y and x, but the value has {} coordinate{}{}", rank,
+        rank == 1 ? "" : "s", rank == 3 ? "; .ppm is for colours" : "");
   }
   if (extension == ".ppm" && rank != 3) {
     return fmt::format(
-        "a colour image has the coordinates y, x and c, the value has {} coordinate{}{}", rank,
+        "a colour image has the coordinates y, x and c, but the value has {} coordinate{}{}", rank,
         rank == 1 ? "" : "s", rank == 2 ? "; .pgm is for grey" : "");
   }
   if (rank != 2 && rank != 3) {
@@ -161,9 +163,9 @@ std::string pnm_problem(const std::string& extension, const std::string& name, D
 std::string pnm_header(const Tensor& t) {
   bool colour = t.rank() == 3;
   if (colour && t.shape()[2] != 3) {
-    throw Malformed{fmt::format(
-        "the last coordinate of a colour image has 3 addresses (red, green, blue), not {}",
-        t.shape()[2])};
+    throw Malformed{
+        fmt::format("the last coordinate of a colour image has extent 3 (red, green, blue), not {}",
+                    t.shape()[2])};
   }
   return fmt::format("P{}\n{} {}\n255\n", colour ? 6 : 5, t.shape()[1], t.shape()[0]);
 }

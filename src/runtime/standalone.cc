@@ -87,7 +87,7 @@ std::optional<RuntimeError> place_output(const Image& image, const StructField& 
       };
       const std::string& name = image.buffers[f.buffer].name;
       return RuntimeError{Code::E0802, "the memory for `" + name + "` has the extents [" +
-                                           text(extents, f.rank) + "], its value has [" +
+                                           text(extents, f.rank) + "], but its value has [" +
                                            text(shape.begin(), f.rank) + "]"};
     }
   } else {

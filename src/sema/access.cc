@@ -38,9 +38,9 @@ void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
       Span place = join(s[at[p]].span, s[at[q]].span);
       if (!s.warned.insert({place.begin, place.end}).second) return;
       s.diags.warning(Code::W0301, fmt::format("this reads the diagonal along {}", quoted(name)))
-          .primary(place, fmt::format("one index for coordinates {} and {}", p, q))
-          .help(fmt::format("the value is over {}; use two indices, or another name if the "
-                            "diagonal is meant",
+          .primary(place, fmt::format("the same index for coordinates {} and {}", p, q))
+          .help(fmt::format("the value has coordinates {}; use two indices, or another name if the "
+                            "diagonal is intended",
                             show_coords(s, base.coords)));
       return;
     }
@@ -59,12 +59,12 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
       Span place = s[at[p]].span;
       if (!s.warned.insert({place.begin, place.end}).second) return;
       auto& d = s.diags.warning(
-          Code::W0301, fmt::format("index {} stands at coordinate {}, but {} is coordinate {}",
+          Code::W0301, fmt::format("index {} is used for coordinate {}, but {} is coordinate {}",
                                    quoted(name), p, quoted(name), q));
       d.primary(place, base.coords[p].name ? "this coordinate is " + quoted(base.coords[p].name)
                                            : "this coordinate has no name");
-      d.help("the value is over " + show_coords(s, base.coords) +
-             "; rename the index if this is meant");
+      d.help("the value has coordinates " + show_coords(s, base.coords) +
+             "; rename the index if this is intended");
       return;
     }
   }
@@ -99,7 +99,7 @@ std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
     if (auto at = coordinate_named(v, name)) return at;
   }
   auto& d = s.diags.error(Code::E0305, "the value has no such coordinate");
-  d.primary(s[e].span, "").label(v.span, "this is over " + show_coords(s, v.coords));
+  d.primary(s[e].span, "").label(v.span, "this has coordinates " + show_coords(s, v.coords));
   if (Symbol name = path_name(s, e)) {
     std::vector<std::string> names;
     for (const core::Coord& c : v.coords) names.push_back(text(c.name));
@@ -117,11 +117,11 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
   }
   s.diags
       .error(Code::E0316,
-             "this gate cannot pass through the call: the function asks for the extent of the "
+             "this `where` cannot be applied inside the call: the function uses the extent of the "
              "coordinate")
-      .primary(s.gated_by, "restricts the coordinate, so its extent is not its size")
-      .label(span, "asked for here")
-      .help("gate the argument before the call, or the result after it");
+      .primary(s.gated_by, "leaves out cells, so the extent is no longer the number of cells")
+      .label(span, "used here")
+      .help("put the `where` on the argument before the call, or on the result after it");
   return {};
 }
 
@@ -171,12 +171,14 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
         base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
     if (parameter) {
       if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
-      s.diags.error(Code::E0310, fmt::format("{} is indexed, but a scalar is passed for it", name))
-          .primary(parameter->span, "this is one cell")
+      s.diags
+          .error(Code::E0310,
+                 fmt::format("{} is indexed, but the call passes a scalar for it", name))
+          .primary(parameter->span, "this is a single cell")
           .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
           .help(
-              "an ordinary call receives the cell: to pass a vector, leave its index out, as in "
-              "`f(x[b])`");
+              "an ordinary call receives a single cell: to pass a vector, leave out its index, as "
+              "in `f(x[b])`");
       return {};
     }
     auto& d = s.diags.error(
@@ -186,7 +188,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
                                        base.coords.size() == 1 ? "" : "s", at.size()));
     d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
     if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
-      d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
+      d.label(s.m[f].span, "defined with coordinates " + show_coords(s, base.coords));
     }
     return {};
   }
@@ -235,7 +237,7 @@ Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span) {
     return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};
   }
   if (v.scalar()) {
-    s.diags.error(Code::E0502, fmt::format("`{}` of a scalar", name)).primary(span, "");
+    s.diags.error(Code::E0502, fmt::format("a scalar has no `{}`", name)).primary(span, "");
     return {};
   }
   if (name == "len") return extent_value(s, env, v.coords[0].extent, span);

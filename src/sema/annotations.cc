@@ -18,7 +18,7 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
   std::erase_if(form.terms, [&](const auto& t) { return t.atom == unknown; });
   CoreId rest = core::from_form(s.m, form);
   if (a == 0 || has_unsolved(s, rest)) {
-    s.diags.error(Code::E0405, "extent cannot be solved for its name").primary(span, "");
+    s.diags.error(Code::E0405, "this extent cannot be solved for the name in it").primary(span, "");
     return {};
   }
   CoreId left = core::sub(s.m, actual, rest);
@@ -31,7 +31,7 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
     s.diags
         .error(Code::E0405,
                fmt::format("extent {} is not of the form {}", show(s, actual), form_text))
-        .primary(span, "no whole number solves this");
+        .primary(span, "no whole number satisfies this");
     return {};
   }
   std::string message = fmt::format("extent {} is not of the form {}", show(s, actual), form_text);
@@ -72,15 +72,16 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
       s.diags.error(Code::E0201, "unknown type " + quoted(named->name.symbol))
           .primary(t.span, "")
           .help(is_type_parameter(s, type)
-                    ? "a capitalised name stands for a type that a parameter of the function brings"
+                    ? "a capitalised name is a type parameter; it must appear in the type of a "
+                      "function parameter"
                     : "the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and "
                       "str");
       return std::nullopt;
     }
     if (*dtype == DType::Str) {
-      s.diags.error(Code::E0501, "`str` stands where the type of a number or `bool` is expected")
+      s.diags.error(Code::E0501, "expected a number type or `bool`, found `str`")
           .primary(t.span, "")
-          .note("strings are known when compiling; they are no inputs and no cells");
+          .note("strings are fixed at compile time, so they cannot be inputs or array cells");
       return std::nullopt;
     }
     return dtype;
@@ -90,7 +91,7 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   }
   if (!std::holds_alternative<ast::ErrorType>(t.node)) {
     s.diags
-        .error(Code::E0501, fmt::format("a {} type stands where the type of one value is expected",
+        .error(Code::E0501, fmt::format("expected the type of a single value, found a {} type",
                                         tuple_type(s, type) ? "tuple" : "function"))
         .primary(t.span, "");
   }
@@ -134,7 +135,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
     case ast::Dim::Kind::Unknown: return actual;
     case ast::Dim::Kind::Pack:
     case ast::Dim::Kind::AnyRank:
-      s.diags.error(Code::E0313, "nothing says how many coordinates this has")
+      s.diags.error(Code::E0313, "the number of coordinates here is not known")
           .primary(dim.span, "");
       return {};
     case ast::Dim::Kind::Extent: break;
@@ -184,7 +185,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
     return value ? as_extent(s, value) : value;
   }
   if (fresh.size() > 1 || !actual) {
-    s.diags.error(Code::E0405, "extent has more than one unknown name").primary(dim.span, "");
+    s.diags.error(Code::E0405, "this extent has more than one unknown name").primary(dim.span, "");
     return {};
   }
   Symbol name = *fresh.begin();
@@ -221,10 +222,11 @@ bool spread_dims(Sema& s, const Env& env, const std::vector<ast::Dim>& dims, siz
     bool any = !pack && (d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank);
     if (any && open) {
       s.diags
-          .error(Code::E0313, fmt::format("nothing says how many coordinates {} and {} have",
-                                          written(*open), written(d)))
+          .error(Code::E0313,
+                 fmt::format("it is not known how many coordinates {} and {} each have",
+                             written(*open), written(d)))
           .primary(d.span, "")
-          .label(open->span, "this takes any number already");
+          .label(open->span, "this one already takes any number");
       return false;
     }
     if (any) open = &d;
@@ -252,7 +254,7 @@ bool permutes(Sema& s, const std::vector<core::Coord>& coords,
                  fmt::format("coordinate {} of the type is {}, which is coordinate {} of the value",
                              i, quoted(name), k))
           .primary(type, "")
-          .label(value, "over " + show_coords(s, coords))
+          .label(value, "coordinates " + show_coords(s, coords))
           .help("`as` renames by position; to permute, write an indexed `let`");
       return true;
     }
@@ -273,20 +275,22 @@ void report_name(Sema& s, const std::vector<core::Coord>& coords,
     list += (list.empty() ? "" : ", ") + text(coords[i].name ? coords[i].name : intern("_"));
   }
   if (own == written) {
-    s.diags.error(Code::E0405, fmt::format("the type permutes the coordinates of {}", what))
-        .primary(type, "names them in another order")
-        .label(value, "this is over " + show_coords(s, coords))
-        .help(
-            fmt::format("a type names coordinates by position and moves nothing: write `[…; {0}]`, "
-                        "or transpose with `let …[…] = …[{0}];`",
-                        list));
+    s.diags
+        .error(Code::E0405,
+               fmt::format("the type lists the coordinates of {} in a different order", what))
+        .primary(type, "a different order")
+        .label(value, "this has coordinates " + show_coords(s, coords))
+        .help(fmt::format(
+            "a type names coordinates by position and does not reorder them: write `[…; {0}]`, "
+            "or transpose with `let …[…] = …[{0}];`",
+            list));
     return;
   }
   s.diags
       .error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", at, what,
                                       quoted(coords[at].name), quoted(dim_name(s, *dims[at]))))
       .primary(dims[at]->span, "the type says " + quoted(dim_name(s, *dims[at])))
-      .label(value, "this is over " + show_coords(s, coords))
+      .label(value, "this has coordinates " + show_coords(s, coords))
       .help("a type names coordinates by position; rename with `as`");
 }
 
@@ -305,19 +309,19 @@ void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coor
   if (!first.valid()) {
     s.diags
         .error(Code::E0405,
-               fmt::format("coordinate {} of {} has extent {}, its type says {}",
+               fmt::format("coordinate {} of {} has extent {}, but its type says {}",
                            coords[at].name ? quoted(coords[at].name) : std::to_string(at), what,
                            found, wanted))
         .primary(dim.span, "extent " + wanted)
         .label(value, "extent " + found);
     return;
   }
-  auto& d = s.diags.error(
-      Code::E0405, fmt::format("{} has two extents, {} and {}", quoted(name), wanted, found));
+  auto& d = s.diags.error(Code::E0405, fmt::format("{} has two different extents, {} and {}",
+                                                   quoted(name), wanted, found));
   d.primary(value, "extent " + found);
   d.label(dim.span, fmt::format("{} is coordinate {} of {}", quoted(name), at, what));
   if (!(first == dim.span)) d.label(first, fmt::format("{} is {} here", quoted(name), wanted));
-  d.help("one name has one extent in a scope: rename one of the two");
+  d.help("within a scope, a name has one extent: rename one of the two");
 }
 
 }  // namespace
@@ -336,10 +340,10 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
   Span type_span = s.ast[type].span;
   if (rank != coords.size()) {
     s.diags
-        .error(Code::E0405, fmt::format("{} has {} coordinate{}, its type has {}", what,
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, but its type has {}", what,
                                         coords.size(), coords.size() == 1 ? "" : "s", rank))
         .primary(type_span, "")
-        .label(value, "over " + show_coords(s, coords));
+        .label(value, "coordinates " + show_coords(s, coords));
     return false;
   }
   if (rename && permutes(s, coords, dims, type_span, value)) return false;
@@ -360,7 +364,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
         return false;
       case Truth::Open:
         constrain(s, core::apply(s.m, core::Op::Eq, {extent, coords[i].extent}),
-                  fmt::format("coordinate {} of {} must have the extent {} of its type", i, what,
+                  fmt::format("coordinate {} of {} must have extent {}, as its type says", i, what,
                               show(s, extent)),
                   dim.span, value);
     }

@@ -19,13 +19,12 @@ struct Known {
 };
 constexpr Known kKnown[] = {
     {"allow", On::Anything, "a statement",
-     "`#[allow(W0301)]` before a statement says that what this warning is about is meant there"},
+     "`#[allow(W0301)]` before a statement turns this warning off for that statement"},
     {"checkpoint", On::Let, "a `let`",
-     "`#[checkpoint]` marks a recurrence whose steps a derivative computes again instead of "
-     "keeping "
-     "them; `#[checkpoint(k)]` does so k steps at a time"},
+     "`#[checkpoint]` marks a recurrence whose steps a derivative recomputes instead of "
+     "keeping them; `#[checkpoint(k)]` does so k steps at a time"},
     {"surrogate", On::Rule, "an `@fn`",
-     "`#[surrogate]` marks a rule that is not meant to be the derivative of its function"},
+     "`#[surrogate]` marks a rule that is deliberately not the derivative of its function"},
 };
 
 On kind_of(const ast::Stmt& stmt) {
@@ -44,7 +43,7 @@ int64_t segment_length(const Sema& s, const ast::Attribute& a) {
 // `#[allow(W0301, W0304)]`
 void allow_warnings(Sema& s, const ast::Stmt& stmt, const ast::Attribute& a, const char* means) {
   if (a.args.empty()) {
-    s.diags.error(Code::E0114, "`allow` takes codes of warnings").primary(a.span, "").help(means);
+    s.diags.error(Code::E0114, "`allow` takes warning codes").primary(a.span, "").help(means);
   }
   for (TreeId arg : a.args) {
     std::string name = path_name(s, arg) ? text(path_name(s, arg)) : "";
@@ -63,7 +62,7 @@ void allow_warnings(Sema& s, const ast::Stmt& stmt, const ast::Attribute& a, con
                              [&](const CodeInfo& c) { return name == c.name; });
     auto& d =
         s.diags.error(Code::E0114, error ? fmt::format("`{}` is an error, not a warning", name)
-                                         : "`allow` takes codes of warnings");
+                                         : "`allow` takes warning codes");
     d.primary(s[arg].span, error ? "cannot be allowed" : "").help(means);
     if (!error) suggest(d, did_you_mean(name, names), s[arg].span);
   }
@@ -127,7 +126,7 @@ void check_attributes(Sema& s, const ast::Stmt& stmt) {
     } else if (name == "allow") {
       allow_warnings(s, stmt, a, known->means);
     } else if (known->on != kind_of(stmt)) {
-      s.diags.error(Code::E0114, fmt::format("`{}` stands on {}", name, known->where))
+      s.diags.error(Code::E0114, fmt::format("`{}` goes before {}", name, known->where))
           .primary(a.span, "not here")
           .help(known->means);
     } else if (name == "checkpoint" ? segment_length(s, a) == 0 : !a.args.empty()) {
@@ -154,21 +153,23 @@ void check_checkpoint(Sema& s, const Definition& d) {
   if (!s.warned.insert({a->span.begin, a->span.end}).second) return;
   if (!outer) {
     s.diags
-        .warning(Code::W0603, fmt::format("{} is no recurrence, so `#[checkpoint]` has no effect",
-                                          quoted(d.name.symbol)))
+        .warning(Code::W0603,
+                 fmt::format("{} is not a recurrence, so `#[checkpoint]` has no effect",
+                             quoted(d.name.symbol)))
         .primary(a->span, "")
-        .label(d.name.span, "it reads no other cell of itself")
-        .help("put it before the first clause of the recurrence, also inside a function");
+        .label(d.name.span, "it does not read its own cells")
+        .help("put it before the first clause of the recurrence, even inside a function");
     return;
   }
   s.diags
-      .warning(Code::W0603, fmt::format("`#[checkpoint]` has no effect on {}, which runs in the "
-                                        "steps of {}",
-                                        quoted(d.name.symbol), quoted(outer->name.symbol)))
+      .warning(Code::W0603,
+               fmt::format("`#[checkpoint]` has no effect on {}, which runs inside the "
+                           "steps of {}",
+                           quoted(d.name.symbol), quoted(outer->name.symbol)))
       .primary(a->span, fmt::format("all steps of {} are kept", quoted(d.name.symbol)))
-      .label(outer->name.span, "another recurrence")
+      .label(outer->name.span, "the other recurrence")
       .help(
-          "only a recurrence that runs in no other one is cut into segments: take it out of the "
+          "only an outermost recurrence is cut into segments: move it out of the "
           "steps, or put `#[checkpoint]` before the outer one if a derivative runs back through "
           "that");
 }

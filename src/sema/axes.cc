@@ -74,13 +74,15 @@ void warn_other(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r) 
     if (!at_home || under_own_name || elsewhere || warned(s, slot.span)) continue;
     const std::string& name = text(r.base);
     s.diags
-        .warning(Code::W0304, fmt::format("index {} stands at coordinate {} of `{}`, and {} is in "
-                                          "scope",
-                                          quoted(v->name), quoted(slot.coordinate), name,
-                                          quoted(slot.coordinate)))
+        .warning(
+            Code::W0304,
+            fmt::format("index {} is used for coordinate {} of `{}`, although {} is in "
+                        "scope",
+                        quoted(v->name), quoted(slot.coordinate), name, quoted(slot.coordinate)))
         .primary(slot.span, "this coordinate is " + quoted(slot.coordinate))
-        .label(at_home->span, fmt::format("{} stands at its own coordinate here", quoted(v->name)))
-        .help(fmt::format("write {} here; if this is meant, say so with `#[allow(W0304)]` before "
+        .label(at_home->span,
+               fmt::format("here {} is used for its own coordinate", quoted(v->name)))
+        .help(fmt::format("write {} here; if this is intended, put `#[allow(W0304)]` before "
                           "the statement",
                           quoted(slot.coordinate)));
   }
@@ -103,14 +105,15 @@ void warn_shifted(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r
     }
     if (!bare || meant || warned(s, slot.span)) continue;
     s.diags
-        .warning(Code::W0305, fmt::format("index {} is shifted in `{}` and not in `{}`",
+        .warning(Code::W0305, fmt::format("index {} is shifted in `{}` but not in `{}`",
                                           quoted(v->name), text(r.base), text(bare->base)))
         .primary(slot.span, fmt::format("{} by {}", slot.offset > 0 ? "ahead" : "behind",
                                         std::abs(slot.offset)))
         .label(bare->span, "not shifted here")
-        .help(fmt::format("write {0} alone; if the shift is meant, write the range of {0}, as in "
-                          "`{1} in 0..n`, or `#[allow(W0305)]` before the statement",
-                          quoted(v->name), text(v->name)));
+        .help(
+            fmt::format("write {0} alone; if the shift is intended, write the range of {0}, as in "
+                        "`{1} in 0..n`, or put `#[allow(W0305)]` before the statement",
+                        quoted(v->name), text(v->name)));
   }
 }
 
@@ -154,14 +157,15 @@ void warn_turned(Sema& s, const Site& site, const std::vector<Left>& left) {
       }
       if (agrees || !second || warned(s, left[i].span)) continue;
       s.diags
-          .warning(Code::W0301, fmt::format("{} stands before {} on the left, after it in {}",
+          .warning(Code::W0301, fmt::format("{} comes before {} on the left, but after it in {}",
                                             quoted(a), quoted(b), quoted(first->base)))
           .primary(left[i].span,
-                   fmt::format("the result is over {}, then {}", quoted(a), quoted(b)))
-          .label(first->span, fmt::format("{} is first here", quoted(b)))
-          .label(second->span, "beside this")
-          .help(fmt::format("write them in the operand's order; if the result is to be turned, say "
-                            "so with `#[allow(W0301)]` before the statement"));
+                   fmt::format("the result has {} first, then {}", quoted(a), quoted(b)))
+          .label(first->span, fmt::format("here {} comes first", quoted(b)))
+          .label(second->span, "together with this")
+          .help(
+              fmt::format("write them in the operand's order; if a transposed result is intended, "
+                          "put `#[allow(W0301)]` before the statement"));
       return;
     }
   }

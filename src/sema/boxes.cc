@@ -234,7 +234,9 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
     }
     first = false;
   }
-  e.help("add a clause for the missing cells, or gate an access instead of narrowing the range");
+  e.help(
+      "add a clause for the missing cells, or guard the access with `where` instead of narrowing "
+      "the range");
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ namespace {
 // A written range or literal of a left slot must be an extent: known before any cell is.
 bool check_closed(Sema& s, CoreId e, Span span) {
   if (closed(s, e)) return true;
-  s.diags.error(Code::E0309, "left range depends on values")
+  s.diags.error(Code::E0309, "a range on the left depends on values")
       .primary(span, "")
-      .help("a left range is made of literals and extents; use a gate for the rest");
+      .help("a range on the left is made of literals and extents; use `where` for the rest");
   return false;
 }
 
@@ -47,11 +47,12 @@ bool check_independent(Sema& s, const Env& env, const std::vector<LeftSlot>& slo
     for (const LeftSlot& other : slots) {
       if (other.name != name) continue;
       s.diags
-          .error(Code::E0309, fmt::format("range of {} depends on left index {}",
-                                          quoted(slot.name.symbol), quoted(name)))
+          .error(Code::E0309,
+                 fmt::format("the range of {} depends on {}, another index on the left",
+                             quoted(slot.name.symbol), quoted(name)))
           .primary(s[slot.range].span, "")
-          .label(other.slot->span, "the left index")
-          .help("a family is a box: give the full range and gate it, as in `… where j < i`");
+          .label(other.slot->span, "the other index")
+          .help("an array is rectangular: give the full range and mask it, as in `… where j < i`");
       return false;
     }
   }
@@ -75,14 +76,14 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
       if (range.lo) range.lo = as_extent(s, range.lo);
       if (!range.lo || !check_closed(s, range.lo, slot.span)) return false;
       if (auto c = core::const_int(s.m, range.lo); c && *c < 0) {
-        s.diags.error(Code::E0306, fmt::format("there is no address {}", *c))
-            .primary(slot.span, "addresses start at 0");
+        s.diags.error(Code::E0306, fmt::format("there is no cell {}", *c))
+            .primary(slot.span, "cells are numbered from 0");
         return false;
       }
       range.hi = core::add(s.m, range.lo, core::int_lit(s.m, 1));
     } else {
       if (!names.insert(left.name).second) {
-        s.diags.error(Code::E0202, quoted(left.name) + " stands twice on the left")
+        s.diags.error(Code::E0202, quoted(left.name) + " appears twice on the left")
             .primary(slot.span, "");
         return false;
       }
@@ -98,8 +99,8 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
         if (!check_closed(s, range.lo, s[slot.range].span)) return false;
         if (!check_closed(s, range.hi, s[slot.range].span)) return false;
         if (auto c = core::const_int(s.m, range.lo); c && *c < 0) {
-          s.diags.error(Code::E0306, fmt::format("there is no address {}", *c))
-              .primary(s[slot.range].span, "addresses start at 0");
+          s.diags.error(Code::E0306, fmt::format("there is no cell {}", *c))
+              .primary(s[slot.range].span, "cells are numbered from 0");
           return false;
         }
       } else {
@@ -155,11 +156,12 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     if (left != npos) {
       const Index& index = *out.left[left].index;
       if (own(index.name) && carried[c].name != index.name) {
-        auto& e =
-            s.diags.error(Code::E0404, fmt::format("{} would not meet itself", quoted(index.name)));
-        e.primary(index.span, "this takes coordinate " +
+        auto& e = s.diags.error(Code::E0404,
+                                fmt::format("{} would be matched with a coordinate of another name",
+                                            quoted(index.name)));
+        e.primary(index.span, "this would be coordinate " +
                                   (carried[c].name ? quoted(carried[c].name) : std::to_string(c)));
-        e.label(s[value].span, "this is over " + show_coords(s, carried));
+        e.label(s[value].span, "this has coordinates " + show_coords(s, carried));
         std::string name = path_name(s, value) ? text(path_name(s, value)) : "the value";
         e.help("write `" + name + show_coords(s, carried) + "`");
         return false;
@@ -171,18 +173,19 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
   if (appended == 0) return true;
   std::vector<core::Coord> rest(carried.end() - static_cast<ptrdiff_t>(appended), carried.end());
   if (!all_given && !one_access_call_or_block(s, value)) {
-    auto& e = s.diags.error(Code::E0404, "the right side still carries " + show_coords(s, rest));
-    e.primary(s[value].span, "this is over " + show_coords(s, carried));
+    auto& e =
+        s.diags.error(Code::E0404, "the right side still has coordinates " + show_coords(s, rest));
+    e.primary(s[value].span, "this has coordinates " + show_coords(s, carried));
     bool named = std::any_of(out.left.begin(), out.left.end(), [&](const Left& l) {
       return l.index && l.index->name == rest[0].name;
     });
     e.label(d.name.span,
-            named ? "on the left it is taken already" : "the left side does not name it");
+            named ? "this name is already used on the left" : "not named on the left side");
     if (auto whole = whole_request(s, value)) {
-      e.help(fmt::format("`@{0}` is the derivative by all of {0} here: write `@{0}{1}`",
-                         text(*whole), show_coords(s, rest)));
+      e.help(fmt::format("here `@{0}` means all of {0}: write `@{0}{1}`", text(*whole),
+                         show_coords(s, rest)));
     } else {
-      e.help("spell the coordinate out on both sides");
+      e.help("write the coordinate on both sides");
     }
     return false;
   }
@@ -195,10 +198,10 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
     if (!taken || !rest[i].name) continue;
     s.diags
         .error(Code::E0404,
-               fmt::format("the result would have two coordinates {}", quoted(rest[i].name)))
-        .primary(s[value].span, "this is over " + show_coords(s, carried))
+               fmt::format("the result would have two coordinates named {}", quoted(rest[i].name)))
+        .primary(s[value].span, "this has coordinates " + show_coords(s, carried))
         .label(d.name.span, "defined here")
-        .help("spell the coordinates out on both sides, with distinct names");
+        .help("write the coordinates on both sides, with distinct names");
     return false;
   }
   return true;
@@ -263,11 +266,12 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
       out.bad = false;
       return;
     }
-    auto& e = s.diags.error(Code::E0502, fmt::format("{} cannot be {}", show_value(s, g.body),
-                                                     g.gate ? "gated" : "a cell of a family"));
+    auto& e = s.diags.error(Code::E0502,
+                            fmt::format("{} cannot be {}", show_value(s, g.body),
+                                        g.gate ? "masked by `where`" : "a cell of an array"));
     e.primary(g.body.span, "").label(d.name.span, "defined here");
     if (g.body.kind == Value::Kind::Tuple) {
-      e.help("name the values, each is a family: `let (a, b)[i] = …`");
+      e.help("name the values, so that each is an array: `let (a, b)[i] = …`");
     }
     return;
   }
@@ -300,7 +304,7 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
   bool fits = g.body.kind == Value::Kind::Tuple && g.body.items.size() == let.names.size();
   if (!fits || g.otherwise) {
     auto& e = s.diags.error(
-        Code::E0502, g.otherwise ? "`else` on a tuple clause"
+        Code::E0502, g.otherwise ? "a clause that defines several names cannot have `else`"
                                  : fmt::format("the pattern has {} names", let.names.size()));
     e.primary(s[value].span, g.body.kind == Value::Kind::Tuple
                                  ? fmt::format("this has {} values", g.body.items.size())

@@ -87,8 +87,8 @@ bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
     s.diags.error(Code::E0207, "`assert` in a block checks extents and constants, not values")
         .primary(s[call.args[0]].span, "depends on values")
         .help(
-            "effects stand at the top level, and in functions called from there as statements: "
-            "assert it there");
+            "effects belong at the top level, or in functions called from there as statements: "
+            "move this `assert` there");
     return false;
   }
   Contract c;
@@ -100,7 +100,7 @@ bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
     Value message = elaborate(s, env, call.args[1]);
     if (message.poison()) return false;
     if (message.kind != Value::Kind::Text) {
-      s.diags.error(Code::E0502, "the message of `assert` is a string")
+      s.diags.error(Code::E0502, "the message of `assert` must be a string")
           .primary(s[call.args[1]].span, "this is " + show_value(s, message));
       return false;
     }

@@ -17,7 +17,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
           .error(Code::E0312,
                  fmt::format("{} takes coordinates, not ranges", quoted(fn.name.symbol)))
           .primary(s[b.range].span, "")
-          .help("restrict the coordinate with a gate: `… where …`");
+          .help("restrict the coordinate with `… where …`");
       return false;
     }
     // What stands there was no name, which is reported.
@@ -29,8 +29,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
     if (b.pack) {
       const Pack* pack = find_pack(env, b.name.symbol);
       if (!pack) {
-        s.diags
-            .error(Code::E0313, fmt::format("pack `..{}` is not known here", text(b.name.symbol)))
+        s.diags.error(Code::E0313, fmt::format("there is no pack `..{}` here", text(b.name.symbol)))
             .primary(b.span, "");
         return false;
       }
@@ -100,11 +99,12 @@ void warn_gated_argument(Sema& s, TreeId arg, const std::set<Symbol>& brackets, 
       if (!brackets.count(name)) continue;
       if (!s.warned.insert({where->where_span.begin, where->where_span.end}).second) return;
       s.diags
-          .warning(Code::W0303, fmt::format("cells of the argument outside of this gate are 0, and "
-                                            "{} still counts them",
-                                            quoted(fn.name.symbol)))
-          .primary(where->where_span, fmt::format("gates the argument, not the call"))
-          .help(fmt::format("to leave cells out, gate the call: `{}[{}](…) where …`",
+          .warning(Code::W0303,
+                   fmt::format("this `where` sets the other cells of the argument to 0, and "
+                               "{} still includes them",
+                               quoted(fn.name.symbol)))
+          .primary(where->where_span, fmt::format("applies to the argument, not to the call"))
+          .help(fmt::format("to leave cells out, put it after the call: `{}[{}](…) where …`",
                             text(fn.name.symbol), text(name)));
       return;
     }
@@ -123,13 +123,12 @@ bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
     if (s.diags.errors() > errors) return false;
     if (!names) {
       s.diags
-          .error(Code::E0316,
-                 fmt::format("{} in this gate stands for a coordinate of the call, but "
-                             "which one is not known",
-                             quoted(*gate->renamed.begin())))
+          .error(Code::E0316, fmt::format("{} in this `where` is a coordinate of the call, but "
+                                          "it is not known which one",
+                                          quoted(*gate->renamed.begin())))
           .primary(gate->where->where_span, "")
-          .label(fn.name.span, "has no return type over coordinates")
-          .help("use the call's own names in the gate");
+          .label(fn.name.span, "its return type does not name coordinates")
+          .help("use the names in the call's brackets");
       return false;
     }
     size_t next = 0;  // what the statement spells is closed by name, the rest is taken in order
@@ -176,7 +175,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
       if (v.poison()) return false;
       v = with_own_names(s, env, std::move(v), renamed);
       if (v.typing != Typing::Fixed || v.type != DType::Bool) {
-        s.diags.error(Code::E0504, "condition is not `bool`")
+        s.diags.error(Code::E0504, "the condition is not `bool`")
             .primary(s[item.value].span, "this is " + show_value(s, v));
         return false;
       }
@@ -285,8 +284,9 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (sums) gate.gate = hold(s, inside, std::move(gate.gate), "gate", true);
     if (gate.gate.poison()) return {};
     if (s.m[gate.gate.body].free & ((uint64_t{1} << env.depth) - 1)) {
-      return unsupported(s, gate.span, "gates of calls that read other indices of the statement",
-                         "lift them into the argument, as in `f[c](x[b, c]) where ok[b, c]`");
+      return unsupported(s, gate.span,
+                         "`where` conditions on calls that read other indices of the statement",
+                         "give the argument those indices, as in `f[c](x[b, c]) where ok[b, c]`");
     }
   }
   for (size_t i = 0; i < args.size() && i < fn.params.size(); ++i) {
@@ -298,7 +298,8 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (!over) continue;
     FamilyId family = whole_family(s, args[i]);
     if (!family) {
-      return unsupported(s, span, "gated calls that read the index of a reduction around them",
+      return unsupported(s, span,
+                         "calls with `where` that read the index of an enclosing reduction",
                          "give the call's value a name with `let`");
     }
     gate.sources.push_back({family, s.m[family].coords.size() - args[i].coords.size()});
@@ -384,11 +385,11 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   }
   if (!fits) {
     s.diags
-        .error(Code::E0405, fmt::format("the result of {} still carries {}", quoted(fn.name.symbol),
-                                        show_coords(s, v.coords)))
-        .primary(v.span, "beside the coordinates it spells")
+        .error(Code::E0405, fmt::format("the result of {} still has coordinates {}",
+                                        quoted(fn.name.symbol), show_coords(s, v.coords)))
+        .primary(v.span, "in addition to those written out")
         .label(s.ast[fn.result].span, "the return type")
-        .help("spell every coordinate of the return type");
+        .help("write every coordinate of the return type");
     return {};
   }
   std::vector<CoreId> with(inside.depth + v.coords.size());
@@ -416,10 +417,10 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
   if (v.coords.size() != result.size()) {
     s.diags
         .error(Code::E0405,
-               fmt::format("{} has {} coordinate{}, its type has {}", what, v.coords.size(),
+               fmt::format("{} has {} coordinate{}, but its type has {}", what, v.coords.size(),
                            v.coords.size() == 1 ? "" : "s", result.size()))
-        .primary(type, "over " + show_coords(s, result))
-        .label(v.span, "over " + show_coords(s, v.coords));
+        .primary(type, "coordinates " + show_coords(s, result))
+        .label(v.span, "coordinates " + show_coords(s, v.coords));
     return false;
   }
   for (size_t i = 0; i < result.size(); ++i) {
@@ -429,10 +430,10 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
     if (elsewhere && c.name != result[i].name) {
       s.diags
           .error(Code::E0405,
-                 fmt::format("coordinate {} of {} is {}, its type says {}", i, what, quoted(c.name),
-                             result[i].name ? quoted(result[i].name) : "another"))
-          .primary(type, "over " + show_coords(s, result))
-          .label(v.span, "over " + show_coords(s, v.coords))
+                 fmt::format("coordinate {} of {} is {}, but its type says {}", i, what,
+                             quoted(c.name), result[i].name ? quoted(result[i].name) : "another"))
+          .primary(type, "coordinates " + show_coords(s, result))
+          .label(v.span, "coordinates " + show_coords(s, v.coords))
           .help("index the value in the order of the return type");
       return false;
     }
@@ -443,7 +444,7 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
           s.diags
               .error(
                   Code::E0405,
-                  fmt::format("coordinate {} of {} has extent {}, its type says {}",
+                  fmt::format("coordinate {} of {} has extent {}, but its type says {}",
                               result[i].name ? quoted(result[i].name) : std::to_string(i), what,
                               show(s, resolve(s, c.extent)), show(s, resolve(s, result[i].extent))))
               .primary(type, "extent " + show(s, resolve(s, result[i].extent)))
@@ -451,8 +452,8 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
           return false;
         case Truth::Open:
           constrain(s, core::apply(s.m, core::Op::Eq, {result[i].extent, c.extent}),
-                    fmt::format("coordinate {} of {} must have the extent {} of its type", i, what,
-                                show(s, result[i].extent)),
+                    fmt::format("coordinate {} of {} must have extent {}, as its type says", i,
+                                what, show(s, result[i].extent)),
                     type, v.span);
       }
     }

@@ -71,7 +71,7 @@ void begin(Sema& s, Definition& d) {
   }
   if (slots == 0) return;  // `let x = x * 2`: found when it reads itself
   if (under_binder(d.scope->env) && !carries_binders(s, d)) {
-    unsupported(s, d.name.span, "recurrences inside a reduction whose range is not an extent",
+    unsupported(s, d.name.span, "recurrences inside a reduction whose range is not a full extent",
                 "define it outside, with the reduced index as a coordinate");
     d.state = Definition::State::Bad;
     return;
@@ -81,7 +81,7 @@ void begin(Sema& s, Definition& d) {
   auto type = decide_type(s, d);
   if (!type && !type_of(s, d)) {
     auto& e = s.diags.error(Code::E0403,
-                            fmt::format("every clause of {} reads its own recurrence, so its type "
+                            fmt::format("every clause of {} reads other cells of it, so its type "
                                         "is not known",
                                         quoted(d.name.symbol)));
     e.primary(d.name.span, "");
@@ -185,7 +185,9 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     std::string chain;
     for (auto it = from; it != s.busy.end(); ++it) chain += quoted((*it)->name.symbol) + " → ";
     if (s.busy.end() - from > 1) e.note("the cycle: " + chain + quoted(d.name.symbol));
-    e.help("scopes are unordered: the name means this definition on both sides");
+    e.help(
+        "the order of definitions does not matter, so the name means this definition on both "
+        "sides");
     d.state = Definition::State::Bad;
     return {};
   }
@@ -196,8 +198,8 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
         .error(Code::E0203, fmt::format("the extents of {} depend on {}", quoted(d.name.symbol),
                                         quoted(d.name.symbol)))
         .primary(span, "read here")
-        .label(d.name.span, "while its extents are being found")
-        .help("a name in an input's type that no `let` defines stands for the extent itself");
+        .label(d.name.span, "while its extents are being computed")
+        .help("in the type of an input, a name that no `let` defines names the extent itself");
     d.state = Definition::State::Bad;
     return {};
   }

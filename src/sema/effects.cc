@@ -53,7 +53,7 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
                       std::vector<core::Piece>& out) {
   const ast::Path* path = as_path(s, request.num);
   if (!path || path->parts.size() != 1) {
-    s.diags.error(Code::E0603, "the differential that `print` shows is that of a name")
+    s.diags.error(Code::E0603, "`print(@…)` shows the differential of a named value")
         .primary(span, "")
         .help("give the value a name with `let`: `print(@y)` shows every cell of it");
     return false;
@@ -69,7 +69,7 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
   }
   FamilyId family = whole_family(s, v);
   if (!family) {
-    s.diags.error(Code::E0603, "this is not a binding")
+    s.diags.error(Code::E0603, "this is not a named value")
         .primary(span, "")
         .help("give the value a name with `let` and use that");
     return false;
@@ -122,7 +122,7 @@ void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
       Value message = elaborate(s, env, call.args[1]);
       if (message.poison()) return;
       if (message.kind != Value::Kind::Text) {
-        s.diags.error(Code::E0502, "the message of `assert` is a string")
+        s.diags.error(Code::E0502, "the message of `assert` must be a string")
             .primary(s[call.args[1]].span, "this is " + show_value(s, message));
         return;
       }

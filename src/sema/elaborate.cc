@@ -50,13 +50,13 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
     for (Definition& d : module.definitions) {
       if (!d.input) continue;
       d.state = Definition::State::Bad;
-      s.diags.error(Code::E0210, "an input cannot stand in an imported module")
+      s.diags.error(Code::E0210, "an imported module cannot have inputs")
           .primary(d.name.span, "no value")
-          .help("inputs stand at the top level of the program; pass it to a function");
+          .help("declare inputs at the top level of the main program and pass them to functions");
     }
     for (ast::StmtId id : p.modules[i].items) {
       if (!std::holds_alternative<ast::ExprStmt>(s.ast[id].node)) continue;
-      s.diags.error(Code::E0207, "an imported module has no effects of its own")
+      s.diags.error(Code::E0207, "an imported module cannot have effects")
           .primary(s.ast[id].span, "")
           .help("move it into a function that the program calls, or into a `test` block");
     }

@@ -154,10 +154,13 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::StrLit& n) { return elaborate_text(s, env, n, span); },
       [&](const ast::Path& n) { return elaborate_path(s, env, n, span); },
       [&](const ast::PackRef& n) {
-        s.diags.error(Code::E0313, fmt::format("pack `..{}` is no value", text(n.name.symbol)))
-            .primary(span,
-                     "packs stand in index lists, in brackets, and as addresses of `uniform` and "
-                     "`normal`")
+        s.diags
+            .error(Code::E0313,
+                   fmt::format("a pack such as `..{}` is not a value", text(n.name.symbol)))
+            .primary(
+                span,
+                "packs can be used in index lists, in brackets, and as arguments of `uniform` and "
+                "`normal`")
             .help(fmt::format("pass the value that has its coordinates, as in `x[..{}]`",
                               text(n.name.symbol)));
         return Value{};
@@ -178,7 +181,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
         s.diags.error(Code::E0502, "a range is not a value")
             .primary(span, "")
             .help(env.in_slot ? "there are no slices: write `let y[i in 0..2] = x[i + 1];`"
-                              : "ranges stand after `in`, as in `sum[k in 0..n](…)`");
+                              : "a range follows `in`, as in `sum[k in 0..n](…)`");
         return Value{};
       },
       [&](const ast::If& n) { return elaborate_if(s, env, n, span); },
@@ -244,7 +247,8 @@ bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out) {
   if (r->inclusive) out.hi = core::add(s.m, out.hi, core::int_lit(s.m, 1));
   auto a = core::const_int(s.m, out.lo), b = core::const_int(s.m, out.hi);
   if (a && b && *a > *b) {
-    s.diags.error(Code::E0307, fmt::format("range runs backwards: {} is above {}", *a, *b))
+    s.diags
+        .error(Code::E0307, fmt::format("the range runs backwards: {} is greater than {}", *a, *b))
         .primary(s[e].span, "");
     return false;
   }
@@ -255,7 +259,7 @@ Value condition(Sema& s, Env& env, TreeId e) {
   Value v = elaborate(s, env, e);
   if (v.poison() || reject_non_data(s, v)) return {};
   if (v.typing != Typing::Fixed || v.type != DType::Bool) {
-    s.diags.error(Code::E0504, "condition is not `bool`")
+    s.diags.error(Code::E0504, "the condition is not `bool`")
         .primary(s[e].span, "this is " + show_value(s, v));
     return {};
   }

@@ -18,7 +18,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   if (ast::TypeId written = fitting ? ast::TypeId{} : type_of(s, d); written) {
     s.diags
         .error(Code::E0405,
-               fmt::format("{} is annotated `{}`, its value is {}", quoted(d.name.symbol),
+               fmt::format("{} is annotated as `{}`, but its value is {}", quoted(d.name.symbol),
                            name_of(type), show_value(s, out.body)))
         .primary(out.body.span, "this is " + show_value(s, out.body))
         .label(s.ast[written].span, "annotated here")
@@ -27,7 +27,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   }
   if (!fitting) {
     s.diags
-        .error(Code::E0403, fmt::format("{} is `{}`, this clause is {}", quoted(d.name.symbol),
+        .error(Code::E0403, fmt::format("{} is `{}`, but this clause is {}", quoted(d.name.symbol),
                                         name_of(type), show_value(s, out.body)))
         .primary(out.body.span, "this is " + show_value(s, out.body))
         .label(d.name.span, fmt::format("`{}`", name_of(type)));
@@ -40,8 +40,9 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   if (own == coords.size()) return true;
   if (own != out.left.size()) {
     s.diags
-        .error(Code::E0403, fmt::format("clauses of {} have {} and {} coordinates",
-                                        quoted(d.name.symbol), coords.size(), own))
+        .error(Code::E0403,
+               fmt::format("clauses of {} have different numbers of coordinates: {} and {}",
+                           quoted(d.name.symbol), coords.size(), own))
         .primary(out.site->span, fmt::format("{} here", own))
         .label(d.name.span, fmt::format("{} here", coords.size()));
     return false;
@@ -314,17 +315,18 @@ bool finish_family(Sema& s, Definition& d) {
   }
   if (const ast::Fn* fn = d.scope->env.scalar_body; fn && !d.scope->module) {
     s.diags
-        .error(Code::E0216, fmt::format("{} calls itself, and {} in it is not a scalar",
+        .error(Code::E0216, fmt::format("{} calls itself, but {} in it is not a scalar",
                                         quoted(fn->name.symbol), quoted(d.name.symbol)))
-        .primary(d.name.span, "a family")
+        .primary(d.name.span, "an array")
         .label(fn->name.span, "recursive")
         .help("a recursive function computes one scalar from scalars; write a recurrence instead");
     return false;
   }
   if (!d.scope->module && reads_binder(s, d) && !carries_binders(s, d)) {
-    unsupported(s, d.name.span,
-                "locals with several clauses inside a reduction whose range is not an extent",
-                "define it outside, with the reduced index as a coordinate");
+    unsupported(
+        s, d.name.span,
+        "local arrays with several clauses inside a reduction whose range is not a full extent",
+        "define it outside, with the reduced index as a coordinate");
     return false;
   }
   std::vector<core::Coord> coords;
@@ -352,15 +354,16 @@ bool finish_family(Sema& s, Definition& d) {
   for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
   if (header && (slots_read(s, d) & ~carried_slots) != 0) {
     unsupported(s, d.name.span, "a recurrence that reads an index through a function value",
-                "define it outside of the function, with the index as a coordinate");
+                "define it outside the function, with the index as a coordinate");
     return false;
   }
   if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
   size_t carried = d.carries.size();
   // The header came from clauses that do not read the recurrence; reads were made with its rank.
   if (size_t known = s.m[d.family].coords.size() - carried; known != coords.size()) {
-    auto& e = s.diags.error(Code::E0403, fmt::format("clauses of {} have {} and {} coordinates",
-                                                     quoted(d.name.symbol), known, coords.size()));
+    auto& e = s.diags.error(
+        Code::E0403, fmt::format("clauses of {} have different numbers of coordinates: {} and {}",
+                                 quoted(d.name.symbol), known, coords.size()));
     for (const auto& out : d.outs) {
       std::string says = fmt::format("{} here", out->box.size());
       if (out->box.size() == coords.size() && e.labels.empty()) {
@@ -369,7 +372,7 @@ bool finish_family(Sema& s, Definition& d) {
         e.label(out->site->span, says);
       }
     }
-    e.help("give the first clause of the recurrence all coordinates");
+    e.help("give the first clause of the recurrence all the coordinates");
     return false;
   }
   for (size_t p = 0; p < coords.size(); ++p) {

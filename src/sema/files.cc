@@ -19,10 +19,9 @@ std::optional<std::string> plain_string(Sema& s, TreeId e, const std::string& wh
     out += str->pieces[i].text;
   }
   if (plain) return out;
-  s.diags.error(Code::E0220, what + " is a string without placeholders")
+  s.diags.error(Code::E0220, what + " must be a string without placeholders")
       .primary(s[e].span, "")
-      .note(
-          "the header of the file is read when the program is compiled, so its name stands in it");
+      .note("the file's header is read when the program is compiled, so its name must be fixed");
   return std::nullopt;
 }
 
@@ -33,7 +32,8 @@ std::optional<std::string> saved_path(Sema& s, Env& env, TreeId e) {
   if (v.kind == Value::Kind::Text) {
     if (auto path = constant_text(v)) return path;
   }
-  auto& d = s.diags.error(Code::E0220, "the file to save is a string that shows no values");
+  auto& d = s.diags.error(Code::E0220,
+                          "the name of the file to save must be a string without placeholders");
   d.primary(s[e].span, v.kind == Value::Kind::Text ? "" : "this is " + show_value(s, v));
   if (v.kind != Value::Kind::Text) d.help("write `save(\"y.npy\", y)`");
   return std::nullopt;
@@ -44,13 +44,15 @@ void save_text(Sema& s, Env& env, const ast::Call& call, const std::string& path
                const std::vector<Value>& values, Span span) {
   if (values.size() > 1 || holds_tensors(path)) {
     s.diags
-        .error(Code::E0220,
-               values.size() > 1
-                   ? fmt::format("cannot save `{}`: a string is saved alone in its file", path)
-                   : fmt::format("cannot save `{}`: files of this name hold tensors, not strings",
-                                 path))
+        .error(
+            Code::E0220,
+            values.size() > 1
+                ? fmt::format("cannot save `{}`: a string must be the only value in its file", path)
+                : fmt::format(
+                      "cannot save `{}`: files with this extension hold tensors, not strings",
+                      path))
         .primary(s[call.args[0]].span, "")
-        .help("a string is saved as it is under a name such as `out.txt` or `plot.svg`");
+        .help("to save a string, use a name such as `out.txt` or `plot.svg`");
     return;
   }
   core::Effect effect;
@@ -72,8 +74,10 @@ bool is_load(const Sema& s, TreeId e) {
 Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
   if (call.args.empty() || call.args.size() > 2) {
     s.diags
-        .error(Code::E0205, fmt::format("`load` takes a file and maybe a member, not {} arguments",
-                                        call.args.size()))
+        .error(Code::E0205,
+               fmt::format(
+                   "`load` takes a file name and optionally the name of a member, not {} arguments",
+                   call.args.size()))
         .primary(span, "")
         .help("write `load(\"w.npy\")` or `load(\"weights.npz\", \"W\")`");
     return {};
@@ -82,7 +86,7 @@ Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
   auto member = call.args.size() == 2 ? plain_string(s, call.args[1], "the member to load")
                                       : std::optional<std::string>("");
   if (!path || !member) return {};
-  if (!s.files) return unsupported(s, span, "`load`", "no files are read here");
+  if (!s.files) return unsupported(s, span, "`load`", "files are not available here");
   auto found = s.files(span.file, *path, *member);
   if (const auto* error = std::get_if<RuntimeError>(&found)) {
     bool refused = error->code == Code::E0811;
@@ -91,8 +95,8 @@ Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
     d.primary(member_wrong && !refused ? span : s[call.args[0]].span, "");
     if (error->message.ends_with("no such file"))
       d.help(
-          "the file must be there when the program is compiled; a value that is supplied only when "
-          "it runs is an input: `let x: [f32; n];` and `--in x=FILE`");
+          "the file must exist when the program is compiled; a value that is supplied only when "
+          "the program runs is an input: `let x: [f32; n];` and `--in x=FILE`");
     return {};
   }
   auto& file = std::get<FoundFile>(found);
@@ -134,8 +138,9 @@ void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord
 void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
   if (call.args.size() < 2) {
     s.diags
-        .error(Code::E0205, fmt::format("`save` takes a file and values, not {} argument{}",
-                                        call.args.size(), call.args.size() == 1 ? "" : "s"))
+        .error(Code::E0205,
+               fmt::format("`save` takes a file name and at least one value, not {} argument{}",
+                           call.args.size(), call.args.size() == 1 ? "" : "s"))
         .primary(span, "")
         .help("write `save(\"y.npy\", y)`");
     return;
@@ -184,7 +189,7 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
       return;
     }
     if (!names.insert(member).second) {
-      s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in one file", member))
+      s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in the same file", member))
           .primary(s[e].span, "");
       return;
     }

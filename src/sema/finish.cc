@@ -114,15 +114,15 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
       return;
     }
     below = core::proves_lt(s.m, e, zero, facts);
-    if (below) why = "it is always below 0";
-    if (core::proves_le(s.m, extent, e, facts)) why = "it is always beyond the end";
+    if (below) why = "always less than 0";
+    if (core::proves_le(s.m, extent, e, facts)) why = "always past the end";
   } else {
     auto low = extreme(s, e, facts, false), high = extreme(s, e, facts, true);
     if (low && core::proves_lt(s.m, *low, zero, facts)) {
-      why = "it goes down to " + show(s, *low);
+      why = "goes down to " + show(s, *low);
       below = true;
     } else if (high && core::proves_le(s.m, extent, *high, facts)) {
-      why = "it goes up to " + show(s, *high);
+      why = "goes up to " + show(s, *high);
     }
   }
   if (why.empty() || core::proves_unreachable(s.m, facts)) return;
@@ -137,13 +137,13 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   std::string what = f.generated ? "access" : fmt::format("access to `{}`", text(f.name));
   auto& d = s.diags.error(Code::E0306, what + " is out of bounds");
   auto constant = core::const_int(s.m, e);
-  if (constant) why = fmt::format("there is no address {}", *constant);
+  if (constant) why = fmt::format("there is no cell {}", *constant);
   d.primary(at, why);
   if (f.span.valid()) {
     d.label(f.span, fmt::format("coordinate {} has extent {}", which, show(s, extent)));
   }
   if (constant && *constant < 0) {
-    d.help("addresses start at 0; the last one is `x[len(x) - 1]`");
+    d.help("cells are numbered from 0; the last one is `x[len(x) - 1]`");
   } else if (below && reader == family && s.owner.count(family)) {
     std::string slots;
     for (size_t p = s.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
@@ -236,7 +236,7 @@ void check_adapted(Sema& s) {
         if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
         s.diags
             .error(Code::E0503,
-                   fmt::format("an index that goes {} {} does not fit `{}`",
+                   fmt::format("an index that goes {} {} does not fit in `{}`",
                                above ? "up to" : "down to", above ? *hi : *lo, name_of(x.type)))
             .primary(at, fmt::format("`{}` holds {} to {}", name_of(x.type), least, greatest))
             .help("use a wider type, or narrow the range");
@@ -254,7 +254,7 @@ void check_order(Sema& s) {
   if (auto it = s.owner.find(c.families[0]); it != s.owner.end()) {
     name = quoted(it->second->name.symbol);
   }
-  auto& d = s.diags.error(Code::E0402, "no order of computation exists for " + name);
+  auto& d = s.diags.error(Code::E0402, "there is no order in which to compute " + name);
   bool first = true;
   auto called = [&](FamilyId f) {  // as the user calls it
     auto it = s.owner.find(f);
@@ -277,7 +277,9 @@ void check_order(Sema& s) {
   std::string cycle;
   for (FamilyId f : c.families) cycle += quoted(called(f)) + " → ";
   d.note("the cycle: " + cycle + quoted(called(c.families[0])));
-  d.note("a cell may read cells of an earlier step along one coordinate and direction");
+  d.note(
+      "a cell may only read cells of earlier steps: all reads must go in one direction along one "
+      "coordinate");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
     v = as_data(s, env, adapt(s, env, std::move(v), *element));
     return !v.poison();
   }
-  s.diags.error(Code::E0501, fmt::format("{} does not have its type", what))
+  s.diags.error(Code::E0501, fmt::format("{} does not match its type", what))
       .primary(v.span, "this is " + show_value(s, v))
       .label(s.ast[type].span, "the function type says this");
   return false;
@@ -86,7 +86,7 @@ Value lambda_value(Sema& s, Env& env, const ast::Lambda& lambda, Span span) {
   for (const ast::LambdaParam& p : lambda.params) {
     for (const ast::Param& other : c.fn.params) {
       if (other.name.symbol != p.name.symbol || text(p.name.symbol) == "_") continue;
-      s.diags.error(Code::E0202, quoted(p.name.symbol) + " is a parameter twice")
+      s.diags.error(Code::E0202, quoted(p.name.symbol) + " is the name of two parameters")
           .primary(p.name.span, "again here")
           .label(other.name.span, "first here");
       return {};
@@ -117,7 +117,7 @@ std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& na
   }
   if (reduction_named(name.symbol)) {
     s.diags.error(Code::E0206, quoted(name.symbol) + " is not a value")
-        .primary(name.span, "a reduction takes coordinates")
+        .primary(name.span, "a reduction needs coordinates in brackets")
         .help(fmt::format("wrap it, as in `|x| {}[i](x[i])`", text(name.symbol)));
     return Value{};
   }
@@ -169,8 +169,9 @@ Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string&
   const auto* fn = std::get_if<ast::FnType>(&s.ast[type].node);
   if (v.kind != Value::Kind::Function || !fn) {
     s.diags
-        .error(Code::E0501, fmt::format("{} is {}, found {}", what,
-                                        fn ? "a function" : "not a function", show_value(s, v)))
+        .error(Code::E0501,
+               fmt::format("{} must be {}, found {}", what,
+                           fn ? "a function" : "a value, not a function", show_value(s, v)))
         .primary(v.span, "this is " + show_value(s, v))
         .label(s.ast[type].span, "declared here");
     return {};
@@ -178,7 +179,7 @@ Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string&
   if (fn->params.size() != arity(*v.function)) {
     size_t n = arity(*v.function);
     s.diags
-        .error(Code::E0501, fmt::format("{} takes {} argument{}, its type says {}", what, n,
+        .error(Code::E0501, fmt::format("{} takes {} argument{}, but its type says {}", what, n,
                                         n == 1 ? "" : "s", fn->params.size()))
         .primary(v.span, "this function")
         .label(s.ast[type].span, "declared here");

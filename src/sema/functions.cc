@@ -46,12 +46,11 @@ bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   if (s.inlined > limit) return true;  // reported
   s.inlined = limit + 1;
   s.diags
-      .error(Code::E0215,
-             deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
-                  : fmt::format("a program of this size makes more than {} calls", limit))
+      .error(Code::E0215, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+                               : fmt::format("the program expands to more than {} calls", limit))
       .primary(span, "this call")
       .label(fn.name.span, "of this function")
-      .note("every call is specialised where it stands, also those in the functions it calls")
+      .note("every call is compiled separately, including the calls inside the called function")
       .help("name intermediate results with `let`, or write a recurrence");
   return true;
 }
@@ -107,7 +106,7 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
       std::string item = fmt::format("field {} of {}", i, what);
       if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
       if (!v.items[i].one() || v.items[i].scalar() || dims_of(s, tuple->items[i])) continue;
-      s.diags.error(Code::E0405, item + " is a scalar by its type")
+      s.diags.error(Code::E0405, item + " must be a scalar, as its type says")
           .primary(v.items[i].span, "this is " + show_value(s, v.items[i]))
           .label(s.ast[tuple->items[i]].span, "declared here");
       return false;
@@ -128,7 +127,7 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
     }
     wanted = fmt::format("`{}`", name_of(*element));
   }
-  s.diags.error(Code::E0501, fmt::format("{} is {}, found {}", what, wanted, show_value(s, v)))
+  s.diags.error(Code::E0501, fmt::format("{} must be {}, found {}", what, wanted, show_value(s, v)))
       .primary(v.span, "this is " + show_value(s, v))
       .label(declared, "declared here");
   return false;
@@ -153,13 +152,13 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
   auto pack = [](const ast::Dim& dim) { return dim.kind == ast::Dim::Kind::Pack; };
   if (arg.scalar() && !dims->empty() && std::none_of(dims->begin(), dims->end(), pack)) {
     s.diags
-        .error(Code::E0405, fmt::format("{} has {} coordinate{}, and a cell is passed for it", what,
-                                        dims->size(), dims->size() == 1 ? "" : "s"))
-        .primary(arg.span, "this is one cell")
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, but the call passes a single cell",
+                                        what, dims->size(), dims->size() == 1 ? "" : "s"))
+        .primary(arg.span, "this is a single cell")
         .label(s.ast[type].span, "declared here")
         .help(
-            "an ordinary call receives the cell: leave the index out, as in `f(x[r])` for a row "
-            "of `x`");
+            "an ordinary call receives a single cell: leave out the index, as in `f(x[r])` for a "
+            "row of `x`");
     return false;
   }
   std::vector<core::Coord> coords = arg.coords;
@@ -264,7 +263,7 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
   if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
-    s.diags.error(Code::E0405, what + " is a scalar by its type")
+    s.diags.error(Code::E0405, what + " must be a scalar, as its type says")
         .primary(v.span, "this is " + show_value(s, v))
         .label(declared, "declared here");
     return false;
@@ -406,7 +405,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
       return {};
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
-      if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
+      if (bound) return unsupported(s, span, "derivatives in functions called inside a reduction");
       arg = settle(s, env, std::move(arg));
       std::string base =
           (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
@@ -443,13 +442,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   std::function<Value(Value)> out = [&](Value item) {
     for (Value& part : item.items) part = out(std::move(part));
     if (item.kind == Value::Kind::Function && !over.empty()) {
-      s.diags.error(Code::E0502, "a call that maps over whole values cannot give a function")
+      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot return a function")
           .primary(span, "")
           .label(item.span, "this is a function");
       return Value{};
     }
     if (item.kind == Value::Kind::Text && joins(item) && !over.empty()) {
-      s.diags.error(Code::E0502, "a call that maps over whole values cannot join strings")
+      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot join strings")
           .primary(span, "")
           .label(item.span, "this joins strings")
           .help("index the argument: `join[i](f(x[i]))`");
@@ -536,7 +535,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (is_effect(name.symbol)) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")
-          .help("effects are statements of the top level, or of a function called there");
+          .help("effects must be statements at the top level, or in a function called from there");
       return {};
     }
     auto op = primitive_named(name.symbol);
@@ -552,7 +551,8 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
       s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
           .primary(span, "")
-          .help(fmt::format("over the cells of a value it needs an index: `{}[i](x[i])`", spelled));
+          .help(fmt::format("to apply it to the cells of an array, give it an index: `{}[i](x[i])`",
+                            spelled));
       return {};
     }
     if (args.size() != core::info(*op).arity) {

@@ -29,11 +29,11 @@ struct Gating {
   void fail(const std::string& why) {
     if (!bad) {
       s.diags
-          .error(Code::E0316,
-                 fmt::format("this gate cannot pass through {}: {}", quoted(fn.name.symbol), why))
+          .error(Code::E0316, fmt::format("this `where` cannot be applied inside {}: {}",
+                                          quoted(fn.name.symbol), why))
           .primary(gate.span, "")
           .label(fn.name.span, "the function")
-          .help("gate the argument before the call, or the result after it");
+          .help("put the `where` on the argument before the call, or on the result after it");
     }
     bad = true;
   }
@@ -50,12 +50,12 @@ struct Gating {
         if (role == kNone) continue;
         uint32_t slot = core::slot_of(s.m, a->at[p]);
         if (slot == ~0u && gated(role)) {
-          fail("it reads the gated coordinate at an offset or through data");
+          fail("it reads the masked coordinate at an offset or through data");
           return;
         }
         if (slot >= rank || own[slot] == role) continue;
         if (own[slot] != kNone && (gated(role) || gated(own[slot]))) {
-          fail("one index addresses two coordinates of the gate");
+          fail("it uses one index for two coordinates of the condition");
           return;
         }
         if (own[slot] != kNone) continue;
@@ -70,7 +70,7 @@ struct Gating {
   CoreId at(const std::vector<CoreId>& addresses, uint32_t depth) {
     for (CoreId e : addresses) {
       if (e) continue;
-      fail("it does not bring all coordinates of the gate together");
+      fail("it does not use all coordinates of the condition together");
       return {};
     }
     return cell(s, gate.gate, addresses, depth);
@@ -102,14 +102,14 @@ struct Gating {
           int role = it->second[p];
           if (role == kNone) continue;
           if (gated(role) && !binds(a->at[p])) {
-            return fail("a reduction does not bind all gated coordinates");
+            return fail("a reduction does not run over all masked coordinates");
           }
           if (s.m[a->at[p]].level() >= static_cast<int32_t>(r.first + n)) {
-            return fail("a reduction mixes other coordinates of the gate");
+            return fail("a reduction depends on other coordinates of the condition");
           }
           CoreId& known = addresses[static_cast<size_t>(role)];
           if (known && known != a->at[p]) {
-            return fail("a reduction reads its operands at different addresses of the gate");
+            return fail("a reduction reads its operands at different cells of the condition");
           }
           known = a->at[p];
         }

@@ -33,10 +33,11 @@ bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& n
     if (!index) continue;
     s.diags
         .error(Code::E0308,
-               fmt::format("{} in this gate is both a left index and a reduced one", quoted(name)))
-        .primary(w.where_span, "which of the two is gated?")
-        .label(index->span, "bound here and again by a reduction")
-        .help("rename the reduced index, or put the gate inside the reduction's parentheses");
+               fmt::format("{} in this `where` is both an index on the left and a reduced index",
+                           quoted(name)))
+        .primary(w.where_span, "which of the two does this mean?")
+        .label(index->span, "defined here and again by a reduction")
+        .help("rename the reduced index, or put the `where` inside the reduction's parentheses");
     return true;
   }
   return false;
@@ -64,9 +65,9 @@ void take_over(Sema& s, Env& env, PendingGate& gate) {
 Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> names, Span span) {
   if (ambiguous(s, env, w, names)) return {};
   if (w.otherwise) {
-    s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a reduction")
+    s.diags.error(Code::E0308, "`else` belongs to the `where` of a definition, not of a reduction")
         .primary(s[w.otherwise].span, "")
-        .label(w.where_span, "this gate names a reduced index");
+        .label(w.where_span, "this `where` names a reduced index");
     return {};
   }
   PendingGate gate{&w, std::move(names), false, {}, {}};
@@ -78,10 +79,12 @@ Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> name
   if (gate.placed || v.poison()) return v;
   std::string list;
   for (Symbol name : gate.names) list += (list.empty() ? "" : ", ") + quoted(name);
-  s.diags.error(Code::E0308, fmt::format("no single reduction binds {} for this gate", list))
+  s.diags
+      .error(Code::E0308,
+             fmt::format("no single reduction has all the indices of this `where`: {}", list))
       .primary(w.where_span, "")
-      .label(span, "the reductions are in here")
-      .help("put the gate inside the parentheses of the reduction it is meant for");
+      .label(span, "it would apply to a reduction in here")
+      .help("put the `where` inside the parentheses of the reduction it is meant for");
   return {};
 }
 
@@ -123,7 +126,8 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
     if (item.bind) {
       Symbol name = item.bind->symbol;
       if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) {
-        auto& d = s.diags.error(Code::E0209, quoted(name) + " exists already and cannot be bound");
+        auto& d =
+            s.diags.error(Code::E0209, quoted(name) + " already exists, so `=` cannot define it");
         d.primary(item.bind->span, "").help("to compare, write `==`");
         Span after{item.bind->span.file, item.bind->span.end, s[item.value].span.begin};
         d.fix({"compare instead", {{after, " == "}}, false});
@@ -187,9 +191,9 @@ Gated split_gate(Sema& s, Env& env, TreeId e) {
     gate_family(
         s, env, *w, [&] { return body; }, out);
   } else if (w->otherwise) {
-    s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a call")
+    s.diags.error(Code::E0308, "`else` belongs to the `where` of a definition, not of a call")
         .primary(s[w->otherwise].span, "")
-        .label(w->where_span, "this gate restricts a coordinate of the call");
+        .label(w->where_span, "this `where` restricts a coordinate of the call");
     out.body = {};
   }
   return out;

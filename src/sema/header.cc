@@ -82,11 +82,11 @@ void warn_transposed(Sema& s, const Definition& d, const ClauseOut& out,
                    fmt::format("{} of the value becomes coordinate {} of {}, but {} is "
                                "coordinate {}",
                                quoted(name), p, quoted(d.name.symbol), quoted(name), q))
-          .primary(place, "this clause is over " + show_coords(s, out.coords))
-          .help(
-              fmt::format("{} is over {}; spell the coordinates out on the left, or rename them if "
-                          "this is meant",
-                          quoted(d.name.symbol), show_coords(s, coords)));
+          .primary(place, "this clause has coordinates " + show_coords(s, out.coords))
+          .help(fmt::format(
+              "{} has coordinates {}; write the coordinates on the left, or rename them if "
+              "this is intended",
+              quoted(d.name.symbol), show_coords(s, coords)));
       return;
     }
   }
@@ -113,7 +113,7 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
                                             quoted(d.name.symbol), p))
             .primary(slots[p].slot->span, "here it is " + quoted(slots[p].name))
             .label(first->span, "here it is " + quoted(coords[p].name))
-            .help("a coordinate of a family has one name: use it in every clause");
+            .help("a coordinate has the same name in every clause of an array");
         return false;
       }
     }
@@ -181,7 +181,7 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
     if (!constant(end) && !constant(best)) {
       s.diags
           .error(Code::E0403,
-                 fmt::format("clauses of {} end at {} and {}, which cannot be compared",
+                 fmt::format("clauses of {} end at {} and {}, and it is not known which is larger",
                              quoted(d.name.symbol), show(s, best.hi), show(s, end.hi)))
           .primary(end.span, "ends at " + show(s, end.hi))
           .label(best.span, "ends at " + show(s, best.hi));
@@ -190,7 +190,7 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
     if (constant(best)) std::swap(best, end);
     constrain(
         s, core::apply(s.m, core::Op::Le, {end.hi, best.hi}),
-        fmt::format("{} has a clause that reaches {}, so {} must be at least {}",
+        fmt::format("{} has a clause that extends to {}, so {} must be at least {}",
                     quoted(d.name.symbol), show(s, core::sub(s.m, end.hi, core::int_lit(s.m, 1))),
                     show(s, best.hi), show(s, end.hi)),
         end.span, best.span);

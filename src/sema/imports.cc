@@ -52,7 +52,8 @@ void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
   }
   if (v != module.values.end() && v->second->scope == &module) {
     bool constant = const_of(s, *v->second) != nullptr;
-    d.label(v->second->name.span, constant ? "defined here without `pub`" : "a `let` stays inside");
+    d.label(v->second->name.span,
+            constant ? "defined here without `pub`" : "a `let` is private to its module");
     d.help(fmt::format("export it as `pub const {} = …;`", text(name.symbol)));
     return;
   }

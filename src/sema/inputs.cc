@@ -54,7 +54,7 @@ std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition&
     } else if (dim.kind == ast::Dim::Kind::Pack && pack != packs.end()) {
       fixed += pack->second.size();
     } else if (unknown) {
-      unsupported(s, dim.span, "two packs of unknown rank in one input",
+      unsupported(s, dim.span, "two packs of unknown length in one input",
                   "write one name or `?` per coordinate for one of them");
       return std::nullopt;
     } else {
@@ -64,8 +64,8 @@ std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition&
   auto given = s.inputs.find(name);
   if (unknown && given == s.inputs.end()) {
     s.diags.error(Code::E0407, fmt::format("the rank of the input {} is not known", quoted(name)))
-        .primary(unknown->span, "stands for any number of coordinates")
-        .note("the rank is read from the file of the input, before the program is checked")
+        .primary(unknown->span, "can be any number of coordinates")
+        .note("the rank is read from the input's file before the program is checked")
         .help(fmt::format("give the file with `--in {}=FILE`, or write one name or `?` per "
                           "coordinate: `let {}: [f32; b, ?];`",
                           name, name));
@@ -74,7 +74,7 @@ std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition&
   size_t rank = unknown ? given->second.size() : fixed;
   if (rank < fixed) {
     s.diags
-        .error(Code::E0405, fmt::format("the file of {} has {} coordinate{}, its type has {}",
+        .error(Code::E0405, fmt::format("the file of {} has {} coordinate{}, but its type has {}",
                                         quoted(name), rank, rank == 1 ? "" : "s", fixed))
         .primary(s.ast[type].span, "");
     return std::nullopt;
@@ -118,7 +118,7 @@ void declare_inputs(Sema& s, Scope& scope) {
     auto type = element_type(s, let.type);
     d.state = Definition::State::Bad;
     if (let.has_slots) {
-      s.diags.error(Code::E0405, "an input has no index on the left")
+      s.diags.error(Code::E0405, "an input cannot have an index on the left")
           .primary(d.name.span, "")
           .help("its type names the coordinates: `let x: [f32; b, in];`");
       continue;
@@ -167,7 +167,8 @@ void declare_inputs(Sema& s, Scope& scope) {
         break;
       }
       if (auto c = core::const_int(s.m, coord.extent); c && *c < 0) {
-        s.diags.error(Code::E0405, fmt::format("extent {} is negative", *c)).primary(dim.span, "");
+        s.diags.error(Code::E0405, fmt::format("the extent {} is negative", *c))
+            .primary(dim.span, "");
         d.state = Definition::State::Bad;
       }
     }

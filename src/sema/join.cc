@@ -173,7 +173,7 @@ bool check_binders(Sema& s, const Env& outer, const std::vector<Index*>& binders
     if (!index->used) {
       s.diags.error(Code::E0304, quoted(index->name) + " does not occur in the string")
           .primary(index->span, "joined along this")
-          .label(body.span, "no index of that name in here")
+          .label(body.span, "no index of that name here")
           .help(fmt::format("index the value: `{{x[{}]}}`", text(index->name)));
       return false;
     }
@@ -184,7 +184,7 @@ bool check_binders(Sema& s, const Env& outer, const std::vector<Index*>& binders
           .error(Code::E0309, fmt::format("the range of {} in `join` depends on another index",
                                           quoted(index->name)))
           .primary(index->span, "")
-          .help("give it a range of its own and say the rest in a gate: `where`");
+          .help("give it a range of its own and restrict it with `where`");
       return false;
     }
   }
@@ -220,7 +220,7 @@ Value join_text(Sema& s, Env& outer, Env& env, const std::vector<Index*>& binder
     return {};
   }
   if (gate.whole) {
-    s.diags.error(Code::E0502, "the gate of `join` is one condition, not one per cell")
+    s.diags.error(Code::E0502, "the `where` of `join` takes a single condition, not one per cell")
         .primary(gate.whole->span, "this is " + show_value(s, *gate.whole));
     return {};
   }
@@ -244,7 +244,8 @@ Value join_text(Sema& s, Env& outer, Env& env, const std::vector<Index*>& binder
 Value choose_text(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
                   Span span) {
   if (!cond.scalar()) {
-    s.diags.error(Code::E0502, "one condition chooses between strings, not one per cell")
+    s.diags
+        .error(Code::E0502, "choosing between strings takes a single condition, not one per cell")
         .primary(cond.span, "this is " + show_value(s, cond))
         .help("write the string for each cell: `join[i](…)`");
     return {};

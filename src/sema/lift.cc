@@ -149,9 +149,10 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
             .label(first, "extent " + show(s, resolve(s, out)));
         return false;
       case Truth::Open:
-        constrain(s, core::apply(s.m, core::Op::Eq, {out, extent}),
-                  fmt::format("index {} stands on coordinates of different extents", quoted(name)),
-                  first, o.span);
+        constrain(
+            s, core::apply(s.m, core::Op::Eq, {out, extent}),
+            fmt::format("index {} is used for coordinates with different extents", quoted(name)),
+            first, o.span);
     }
   }
   return true;
@@ -177,7 +178,7 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
     });
     if (!place) continue;  // the type of an `as` labels, it reads nothing
     s.diags
-        .error(Code::E0303, fmt::format("coordinate {} of the call stands alone in no slot of "
+        .error(Code::E0303, fmt::format("coordinate {} of the call is not a plain index of "
                                         "this argument",
                                         quoted(name)))
         .primary(s[place].span, "so it cannot be used here")

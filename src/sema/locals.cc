@@ -30,7 +30,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
       d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
                          text(recurrence->name.symbol)));
     } else {
-      d.help("effects stand at the top level, and in functions called from there as statements");
+      d.help("effects belong at the top level, or in functions called from there as statements");
     }
     return;
   }
@@ -46,10 +46,10 @@ void check_gate_names(Sema& s, Scope& scope) {
         if (local == scope.values.end()) continue;
         s.diags
             .error(Code::E0308,
-                   fmt::format("{} in this gate is defined again in the block", quoted(name)))
-            .primary(gate->where->where_span, "outside of the block")
-            .label(local->second->name.span, "inside of it")
-            .help("rename one of them, or put the gate inside the reduction's parentheses");
+                   fmt::format("{} in this `where` is defined again in the block", quoted(name)))
+            .primary(gate->where->where_span, "outside the block")
+            .label(local->second->name.span, "inside it")
+            .help("rename one of them, or put the `where` inside the reduction's parentheses");
         gate->placed = true;  // reported
         std::erase(scope.env.gates, gate);
       }
@@ -81,9 +81,9 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
   check_gate_names(s, scope);
   for (Definition* d : scope.order) {  // before anything asks for an extent that one would name
     if (!d->input) continue;
-    s.diags.error(Code::E0210, "an input cannot stand in a block")
+    s.diags.error(Code::E0210, "an input cannot be declared in a block")
         .primary(d->name.span, "no value")
-        .help("inputs stand at the top level of the program");
+        .help("declare inputs at the top level of the program");
     d->state = Definition::State::Bad;
   }
   Env inside = scope.env;
@@ -123,7 +123,7 @@ Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
   });
   if (scope.broken || (!block.value && broken)) return {};  // it has been said why
   if (!block.value) {
-    s.diags.error(Code::E0502, "block has no value")
+    s.diags.error(Code::E0502, "this block has no value")
         .primary(span, "")
         .help("end it with an expression");
     return {};

@@ -69,7 +69,7 @@ struct PatternReader {
     if (text(name.symbol) == "_") return true;
     for (const auto& [other, value] : arm.frame.values) {
       if (other.symbol != name.symbol) continue;
-      s.diags.error(Code::E0202, quoted(name.symbol) + " stands twice in one pattern")
+      s.diags.error(Code::E0202, quoted(name.symbol) + " appears twice in one pattern")
           .primary(name.span, "bound again here")
           .label(other.span, "first bound here")
           .help("bind two names and compare them in a guard, as in `(a, b) if a == b`");
@@ -83,7 +83,7 @@ struct PatternReader {
     bool fits = subject.kind == Value::Kind::Tuple && subject.items.size() == t.items.size();
     if (!fits) {
       s.diags
-          .error(Code::E0502, fmt::format("a pattern of {} values meets {}", t.items.size(),
+          .error(Code::E0502, fmt::format("a pattern for {} values cannot match {}", t.items.size(),
                                           show_value(s, subject)))
           .primary(span, "this pattern")
           .label(subject.span, "this is " + show_value(s, subject));
@@ -98,7 +98,7 @@ struct PatternReader {
 
   bool literal(TreeId e, const Value& subject, Pattern& out) {
     if (subject.kind == Value::Kind::Tuple) {
-      s.diags.error(Code::E0502, "a literal pattern meets " + show_value(s, subject))
+      s.diags.error(Code::E0502, "a literal pattern cannot match " + show_value(s, subject))
           .primary(s[e].span, "this pattern")
           .label(subject.span, fmt::format("a tuple of {} values", subject.items.size()))
           .help("write a tuple of patterns, as in `(0, _)`");
@@ -264,16 +264,16 @@ class Covered {
 void warn_unreachable(Sema& s, const Env& env, const ast::Match& n, size_t k) {
   Span place = s[n.arms[k].pattern].span;
   if (!s.warned.insert({place.begin, place.end}).second) return;
-  auto& d = s.diags.warning(Code::W0501, "this arm never matches");
-  d.primary(place, "the arms before it match everything it could");
+  auto& d = s.diags.warning(Code::W0501, "this arm can never match");
+  d.primary(place, "the arms before it match everything that it could match");
   for (size_t i = 0; i < k; ++i) {
     Symbol name = path_name(s, n.arms[i].pattern);
     if (n.arms[i].guard || !name) continue;
     d.label(s[n.arms[i].pattern].span, "this arm matches every value");
     if (value_exists(env, name)) {
       d.help(
-          fmt::format("a name in a pattern is new, it is not compared with the value `{0}`; "
-                      "compare in a guard: `n if n == {0}`",
+          fmt::format("a name in a pattern is a new name, not a comparison with the value `{0}`; "
+                      "to compare, use a guard: `n if n == {0}`",
                       text(name)));
     }
     return;
@@ -283,10 +283,10 @@ void warn_unreachable(Sema& s, const Env& env, const ast::Match& n, size_t k) {
 void not_exhaustive(Sema& s, const ast::Match& n, const std::string& witness, const Value& body,
                     Span span) {
   auto& d = s.diags.error(Code::E0506, fmt::format("no arm matches `{}`", witness));
-  d.primary(s[n.subject].span, "not every value of this is matched");
+  d.primary(s[n.subject].span, "not all values of this are matched");
   bool guarded = std::any_of(n.arms.begin(), n.arms.end(),
                              [](const ast::MatchArm& a) { return a.guard.valid(); });
-  if (guarded) d.note("an arm with a guard may not match, so it does not count");
+  if (guarded) d.note("an arm with a guard does not count, because the guard may be false");
   d.help(fmt::format("add an arm for the rest: `{} => …`", witness));
   if (n.arms.empty() || body.kind != Value::Kind::Data) return;
   uint32_t end = s[n.arms.back().body].span.end;

@@ -138,10 +138,10 @@ class Reader {
   void cycle(std::vector<Open>::iterator first, Span closing) {
     std::string chain;
     for (auto it = first; it != open_.end(); ++it) chain += fmt::format("`{}` → ", it->name);
-    auto& d = diags_.error(Code::E0214, "modules import each other in a circle");
-    d.primary(closing, "this import closes the circle");
+    auto& d = diags_.error(Code::E0214, "modules import each other in a cycle");
+    d.primary(closing, "this import closes the cycle");
     if (first + 1 != open_.end()) d.label((first + 1)->from, "it begins here");
-    d.note("the circle: " + chain + fmt::format("`{}`", first->name));
+    d.note("the cycle: " + chain + fmt::format("`{}`", first->name));
     d.help("move what both need into a third module");
   }
 

@@ -26,9 +26,9 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   if (clause && first && first->has_slots) {
     if (input) {
       s.diags.error(Code::E0405, "a clause of " + quoted(name.symbol) + " has no value")
-          .primary(name.span, "a type alone is an input, which has no clauses")
-          .label(d.name.span, "other clauses give its cells")
-          .help("give the clause a value, or leave it out");
+          .primary(name.span, "a type without a value declares an input, which has no clauses")
+          .label(d.name.span, "other clauses define its cells")
+          .help("give the clause a value, or remove it");
       return;
     }
     d.clauses.push_back(id);
@@ -36,7 +36,8 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   }
   auto& e = s.diags.error(Code::E0202, quoted(name.symbol) + " is defined twice");
   e.primary(name.span, "defined again here").label(d.name.span, "first defined here");
-  e.help("scopes are unordered, so a name has one meaning: choose another name");
+  e.help(
+      "the order of definitions does not matter, so a name has one meaning: choose another name");
 }
 
 void declare_extent_names(Sema& s, Scope& scope, ast::TypeId type, Definition* d) {
@@ -75,9 +76,9 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
         [&](const ast::Let& l) {
           if (l.tuple) {
             if (!l.value) {
-              s.diags.error(Code::E0405, "a pattern has no value")
-                  .primary(l.names[0].span, "there is nothing to take apart")
-                  .help("an input has one name: declare each of them with its type");
+              s.diags.error(Code::E0405, "this pattern has no value")
+                  .primary(l.names[0].span, "there is no value to take apart")
+                  .help("declare each input separately, with its type");
             }
             const ast::TupleType* type = tuple_type(s, l.type);
             if (l.type && (!type || type->items.size() != l.names.size())) {
@@ -215,7 +216,8 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
       s.diags.error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
           .primary(name.span, "the index or the value?")
           .label(index->span, "the index")
-          .help("rename the index; alone it may only stand in brackets and comparisons");
+          .help(
+              "rename the index; an index by itself may only be used in brackets and comparisons");
       return found;
     }
     found.value = untyped_int(env, core::slot(s.m, index->slot), name.span);
@@ -281,8 +283,8 @@ const char* foreign_name(const std::string& name) {
   static const std::map<std::string, const char*> kNames = {
       {"True", "write `true`"},
       {"False", "write `false`"},
-      {"None", "every value has cells; there is nothing like `None`"},
-      {"null", "every value has cells; there is nothing like `null`"},
+      {"None", "there is no `None`: every array has a value in every cell"},
+      {"null", "there is no `null`: every array has a value in every cell"},
       {"pi", "the constant is `PI`"},
       {"inf", "write `1.0 / 0.0`"},
       {"nan", "write `0.0 / 0.0`"},
@@ -316,17 +318,17 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     const std::string& k = text(name.symbol);
     auto& d =
         s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
-    d.primary(name.span, "not bound by anything");
+    d.primary(name.span, "nothing defines this index");
     const Definition* defined = env.site->definition;
     // Slots stand behind the names, so a left side that has some ends behind them.
     bool indexed = defined && env.site->span.end > defined->name.span.end;
     d.label(env.site->span, defined ? "the left side of this statement" : "this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
-    std::string left =
-        indexed ? "or add it to the left side"
-        : defined
-            ? fmt::format("or one cell for each: `let {}[{}] = …`", text(defined->name.symbol), k)
-            : fmt::format("or give the cells a name first: `let y[{}] = …;`", k);
+    std::string left = indexed ? "or add it to the left side"
+                       : defined
+                           ? fmt::format("or compute one cell for each: `let {}[{}] = …`",
+                                         text(defined->name.symbol), k)
+                           : fmt::format("or give the cells a name first: `let y[{}] = …;`", k);
     d.help(fmt::format("sum over it: `sum[{}](…)`, {}", k, left));
     Span value = env.site->value;
     TreeId term = env.site->tree ? sum_body(s.ast, env.site->tree, name.symbol) : TreeId{};

@@ -131,14 +131,14 @@ CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
   Span span = tree ? s[tree].span : v.span;
   bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
   if (!integer) {
-    s.diags.error(Code::E0505, "index is not an integer")
+    s.diags.error(Code::E0505, "the index is not an integer")
         .primary(span, "this is " + show_value(s, v));
     return {};
   }
   if (!v.scalar() || v.kind == Value::Kind::Table) {
-    s.diags.error(Code::E0505, "index is a whole value")
+    s.diags.error(Code::E0505, "the index is a whole array")
         .primary(span, "this is " + show_value(s, v))
-        .help("index by its cells, as in `x[idx[k]]`");
+        .help("use one of its cells as the index, as in `x[idx[k]]`");
     return {};
   }
   return v.type == DType::I64 ? v.body : index_form(s, v.body);
@@ -240,10 +240,10 @@ Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
   }
   if (!yes.one() || !no.one()) {
     bool tuples = yes.kind == Value::Kind::Tuple && no.kind == Value::Kind::Tuple;
-    auto& d =
-        s.diags.error(Code::E0502, tuples                ? "arms give tuples of different lengths"
-                                   : yes.kind == no.kind ? "arms cannot choose between functions"
-                                                         : "arms give different kinds of values");
+    auto& d = s.diags.error(Code::E0502, tuples ? "the arms are tuples of different lengths"
+                                         : yes.kind == no.kind
+                                             ? "the arms cannot be functions"
+                                             : "the arms are different kinds of values");
     d.primary(span, "");
     d.label(yes.span, "this is " + show_value(s, yes));
     d.label(no.span, "this is " + show_value(s, no));

@@ -119,9 +119,9 @@ std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e,
   if (found || broken || s.diags.errors() > errors) return found;
   s.diags
       .error(Code::E0313,
-             fmt::format("nothing says which coordinates `..{}` has", text(name.symbol)))
+             fmt::format("it is not known which coordinates `..{}` has", text(name.symbol)))
       .primary(name.span, "")
-      .help(fmt::format("read an operand of known rank with it, as in `x[..{}, i]`",
+      .help(fmt::format("use it to index a value of known rank, as in `x[..{}, i]`",
                         text(name.symbol)));
   return std::nullopt;
 }
@@ -181,7 +181,7 @@ bool expand_indices(Sema& s, Env& env, const std::vector<TreeId>& at, std::vecto
       auto& d = s.diags.error(
           Code::E0313,
           fmt::format("pack `..{}` is neither on the left nor reduced", text(ref->name.symbol)));
-      d.primary(ref->name.span, "not bound by anything");
+      d.primary(ref->name.span, "nothing defines this index");
       if (env.site) d.label(env.site->span, "the left side of this statement");
       d.help(fmt::format("add it to the left side, or reduce it: `sum[..{}](…)`",
                          text(ref->name.symbol)));
@@ -211,7 +211,7 @@ CoreId item_index(Sema& s, Env& env, const IndexItem& item) {
   if (env.site && !env.site->reported.insert(ref.name.symbol).second) return {};
   auto& d = s.diags.error(Code::E0303, fmt::format("pack `..{}` is neither on the left nor reduced",
                                                    text(ref.name.symbol)));
-  d.primary(ref.name.span, "its coordinates are not bound by anything");
+  d.primary(ref.name.span, "nothing defines its coordinates");
   if (env.site) d.label(env.site->span, "the left side of this statement");
   d.help(
       fmt::format("add it to the left side, or reduce it: `sum[..{}](…)`", text(ref.name.symbol)));

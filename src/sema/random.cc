@@ -9,8 +9,8 @@ Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Sp
   if (call.args.empty()) {
     s.diags.error(Code::E0205, std::string("`") + core::info(op).spelling + "` needs a seed")
         .primary(span, "")
-        .help(std::string("give the seed, then the addresses: `") + core::info(op).spelling +
-              "(1, i, j)`");
+        .help(std::string("give the seed, then the indices of the cell: `") +
+              core::info(op).spelling + "(1, i, j)`");
     return {};
   }
   bool shadow = env.shadow_ok;

@@ -55,10 +55,10 @@ void report_no_range(Problem& p, const Variable& v) {  // once per cause
   if (!site->reported.insert(v.unknown.name).second) return;
   auto& d =
       s.diags.error(Code::E0302, fmt::format("index {} has no range", quoted(v.unknown.name)));
-  d.primary(v.unknown.span, "nothing says how far it runs");
+  d.primary(v.unknown.span, "no range is written and none can be inferred");
   if (p.ambiguous) {
     d.label(place_of(s, site, p.ambiguous->family, p.ambiguous->position, p.ambiguous->access),
-            "several indices without a range share this slot");
+            "several indices without a range are used together here");
     // They have one cause: a range for any of them would do.
     for (uint32_t n : p.ambiguous->slots) {
       if (const Variable* other = p.variable(p.ambiguous->facts, n)) {
@@ -82,7 +82,7 @@ bool check_order(Problem& p, const Variable& v) {
     auto& d = s.diags.error(Code::E0307, fmt::format("no value of {} keeps every access in bounds",
                                                      quoted(v.unknown.name)));
     d.primary(v.unknown.span,
-              fmt::format("would run {}..{}", show(s, v.now.lo), show(s, v.now.hi)));
+              fmt::format("its range would be {}..{}", show(s, v.now.lo), show(s, v.now.hi)));
     std::set<uint32_t> labelled;
     auto extent = [&](FamilyId family, size_t position, CoreId access) {
       Span span = place_of(s, p.clause.site, family, position, access);
@@ -101,7 +101,7 @@ bool check_order(Problem& p, const Variable& v) {
     return false;
   }
   constrain(s, core::apply(s.m, core::Op::Le, {v.now.lo, v.now.hi}),
-            fmt::format("index {} runs over {}..{}, which must not be negative",
+            fmt::format("index {} runs over {}..{}, whose length must not be negative",
                         quoted(v.unknown.name), show(s, v.now.lo), show(s, v.now.hi)),
             v.unknown.span, at);
   return true;
@@ -124,7 +124,7 @@ void warn_unread(Problem& p, const Variable& v) {
       .warning(Code::W0302, fmt::format("the first cells along {} are never read",
                                         coordinate(s, a->family, need->position)))
       .primary(at, fmt::format("{} starts at 0 here", quoted(v.unknown.name)))
-      .help("give the index a range if this is meant");
+      .help("give the index a range if this is intended");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ bool is_scalar_type(const Sema& s, ast::TypeId type) {
 
 void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
   const core::Expr& x = s.m[e];
-  std::string what = "reads more than its parameters", help;
+  std::string what = "reads something other than its parameters", help;
   if (const auto* a = std::get_if<core::Access>(&x.node)) {
     auto owner = s.owner.find(a->family);
     std::string name = owner == s.owner.end() ? "" : text(owner->second->name.symbol);
@@ -42,19 +42,19 @@ void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
                ? fmt::format("pass {} as a parameter", name.empty() ? "the value" : quoted(name))
                : "pass the cell as a parameter, or write a recurrence instead";
   } else if (std::holds_alternative<core::Reduce>(x.node)) {
-    what = "has a reduction in it";
+    what = "contains a reduction";
     help = "write a recurrence instead";
   } else if (std::holds_alternative<core::ParamRef>(x.node)) {
     what = "reads an extent";
     help = "pass it as a parameter";
   }
   auto& d = s.diags.error(Code::E0216,
-                          fmt::format("{} calls itself, and {}", quoted(fn.name.symbol), what));
+                          fmt::format("{} calls itself, but {}", quoted(fn.name.symbol), what));
   if (x.span.valid()) {
-    d.primary(x.span, "a recursive function computes a scalar from its parameters alone");
+    d.primary(x.span, "a recursive function computes a scalar from its parameters only");
     d.label(fn.name.span, "recursive");
   } else {
-    d.primary(fn.name.span, "a recursive function computes a scalar from its parameters alone");
+    d.primary(fn.name.span, "a recursive function computes a scalar from its parameters only");
   }
   if (!help.empty()) d.help(help);
 }
@@ -75,7 +75,7 @@ CoreId elaborate_recursive_body(Sema& s, const ast::Fn& fn, ast::StmtId stmt, co
   if (!v.scalar() || !fits(v, result)) {
     s.diags
         .error(v.scalar() ? Code::E0501 : Code::E0405,
-               fmt::format("the result of {} is `{}`, found {}", quoted(fn.name.symbol),
+               fmt::format("the result of {} must be `{}`, found {}", quoted(fn.name.symbol),
                            name_of(result), show_value(s, v)))
         .primary(v.span, "this is " + show_value(s, v))
         .label(s.ast[fn.result].span, "declared here");
@@ -102,8 +102,8 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
   auto report = [&](const std::string& what, Span at, const std::string& label,
                     const std::string& help) {
     static const char* note =
-        "a function that calls itself is not specialised for each call, so its types are written";
-    s.diags.error(Code::E0216, fmt::format("{} calls itself, and {}", name, what))
+        "a function that calls itself is compiled once for all calls, so its types must be written";
+    s.diags.error(Code::E0216, fmt::format("{} calls itself, but {}", name, what))
         .primary(at, label)
         .label(call, "called here")
         .note(note)
@@ -132,9 +132,9 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
   if (ok && (!fn.result || !is_scalar_type(s, fn.result))) {
     ok = fn.result
              ? report("its result is not a scalar", s.ast[fn.result].span, "not a scalar type",
-                      "a recursive function gives one scalar; write a recurrence instead")
+                      "a recursive function returns one scalar; write a recurrence instead")
              : report("its result has no type", fn.name.span, "no result type",
-                      "write the scalar type behind the parameters: `-> i32`");
+                      "write the scalar type after the parameters: `-> i32`");
   }
   if (!ok && key) s.bad_functions.insert(key);
   return ok;

@@ -142,7 +142,7 @@ bool check_operand(Sema& s, Reduction op, const Value& body, const std::string& 
     return false;
   }
   if (op.mean && body.typing == Typing::Fixed && is_int(body.type)) {
-    s.diags.error(Code::E0502, "`mean` of integers")
+    s.diags.error(Code::E0502, "`mean` takes floats, not integers")
         .primary(body.span, "this is " + show_value(s, body))
         .help("convert first: `mean[…](… as f32)`");
     return false;
@@ -159,9 +159,11 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
     for (size_t c = 0; c < parts.body.coords.size(); ++c) {
       if (parts.body.coords[c].name != index.name) continue;
       if (at != npos && !index.used) {
-        s.diags.error(Code::E0305, fmt::format("{} names two coordinates here", quoted(index.name)))
+        s.diags
+            .error(Code::E0305,
+                   fmt::format("{} is the name of two coordinates here", quoted(index.name)))
             .primary(index.span, "which one?")
-            .label(parts.body.span, "this is over " + show_coords(s, parts.body.coords))
+            .label(parts.body.span, "this has coordinates " + show_coords(s, parts.body.coords))
             .help("use indices, as in `sum[k](a[i, k])`");
         return false;
       }
@@ -172,9 +174,11 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
     if (only && !parts.body.coords[0].name && !index.used) at = 0;
     if (index.used && at != npos) {
       s.diags
-          .error(Code::E0304, fmt::format("{} is an index here, but a whole operand carries it too",
-                                          quoted(index.name)))
-          .primary(parts.body.span, "over " + show_coords(s, parts.body.coords))
+          .error(Code::E0304,
+                 fmt::format(
+                     "{} is an index here, but an operand without indices has that coordinate too",
+                     quoted(index.name)))
+          .primary(parts.body.span, "coordinates " + show_coords(s, parts.body.coords))
           .label(index.span, "reduced here")
           .help(fmt::format("index the operand: write `v[{}]`", text(index.name)));
       return false;
@@ -187,9 +191,9 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
                                : fmt::format("the value has no coordinate {}", quoted(index.name)));
       d.primary(index.span, "reduced here");
       if (scalar) {
-        d.label(parts.body.span, "no index or coordinate of that name in here");
+        d.label(parts.body.span, "no index or coordinate of that name here");
       } else {
-        d.label(parts.body.span, "this is over " + show_coords(s, parts.body.coords));
+        d.label(parts.body.span, "this has coordinates " + show_coords(s, parts.body.coords));
         std::vector<std::string> names;
         for (const core::Coord& c : parts.body.coords) names.push_back(text(c.name));
         std::string near = did_you_mean(text(index.name), names);
@@ -238,16 +242,16 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     d.primary(span, "");
     if (!call.args.empty() && std::holds_alternative<ast::Where>(s[call.args[0]].node)) {
       d.help(
-          "a `where` in parentheses takes one condition: join them with `&&`, or put the gate "
-          "after the parentheses");
+          "a `where` in parentheses takes one condition: join conditions with `&&`, or put the "
+          "`where` after the parentheses");
     }
     return {};
   }
   bool selects = op.op == core::ReduceOp::ArgMax || op.op == core::ReduceOp::ArgMin;
   if (selects && call.brackets.size() != 1) {
-    s.diags.error(Code::E0205, fmt::format("`{}` selects along one coordinate", name))
+    s.diags.error(Code::E0205, fmt::format("`{}` works along a single coordinate", name))
         .primary(span, "")
-        .help("nest two of them");
+        .help("nest two calls");
     return {};
   }
   Env env = outer;
@@ -277,10 +281,11 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
   only_in_gate();
   if (const auto* w = std::get_if<ast::Where>(&s[body].node)) {
     if (w->otherwise) {
-      s.diags.error(Code::E0308, "`else` belongs to the gate of a family, not of a reduction")
+      s.diags
+          .error(Code::E0308, "`else` belongs to the `where` of a definition, not of a reduction")
           .primary(s[w->otherwise].span, "")
-          .label(w->where_span, fmt::format("this gates `{}`", name))
-          .help("a gated-out cell takes no part in the reduction");
+          .label(w->where_span, fmt::format("this applies to `{}`", name))
+          .help("cells whose condition is false are left out of the reduction");
       return {};
     }
     conjoin(s, env, parts.gate, elaborate_items(s, env, inner, w->items));

@@ -29,7 +29,7 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   Definition* definition = find_definition(plain, path->parts[0].symbol);
   if (family && !definition && !s.m[family].generated) family = {};
   if (!family) {
-    s.diags.error(Code::E0603, fmt::format("{} of this request is not a binding", role))
+    s.diags.error(Code::E0603, fmt::format("{} of this derivative is not a named value", role))
         .primary(s[e].span, "")
         .help("give the value a name with `let` and use that");
     return std::nullopt;
@@ -133,8 +133,8 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
 bool check_float(Sema& s, const Operand& o, const char* role) {
   DType type = s.m[o.family].dtype;
   if (is_float(type)) return true;
-  auto& d = s.diags.error(Code::E0602,
-                          fmt::format("{} of a request is `{}`, not a float", role, name_of(type)));
+  auto& d = s.diags.error(
+      Code::E0602, fmt::format("{} of a derivative is `{}`, not a float", role, name_of(type)));
   d.primary(o.span, fmt::format("this is `{}`", name_of(type)));
   if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
   return false;
@@ -151,7 +151,7 @@ Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span spa
   if (!request.den) return elaborate_tangent(s, env, request, span);
   TreeId name = named_base(s, request.den);
   if (!name) {
-    s.diags.error(Code::E0603, "the denominator of a request is a name")
+    s.diags.error(Code::E0603, "the denominator of a derivative must be a name")
         .primary(s[request.den].span, "")
         .help("give the value a name with `let` and use that");
     return {};
@@ -161,7 +161,7 @@ Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span spa
   if (!num || !den) return {};
   if (!check_float(s, *num, "numerator") || !check_float(s, *den, "denominator")) return {};
   if (s.m[num->family].dtype != s.m[den->family].dtype) {
-    s.diags.error(Code::E0501, "numerator and denominator of a request have different types")
+    s.diags.error(Code::E0501, "numerator and denominator of a derivative have different types")
         .primary(num->span, fmt::format("`{}`", name_of(s.m[num->family].dtype)))
         .label(den->span, fmt::format("`{}`", name_of(s.m[den->family].dtype)));
     return {};

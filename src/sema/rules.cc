@@ -23,7 +23,7 @@ bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
   for (const ast::Param& p : fn.params) of_fn.push_back(text(p.name.symbol));
   if (of_rule != of_fn) {
     mismatch(s, rule,
-             fmt::format("the rule of {} has other parameters: {} instead of {}",
+             fmt::format("the rule of {} has different parameters: {} instead of {}",
                          quoted(fn.name.symbol), list(of_rule), list(of_fn)))
         .label(fn.name.span, "the function")
         .help("give the rule the function's parameters, in their order");
@@ -37,11 +37,11 @@ bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
   };
   if (coords(rule) != coords(fn)) {
     mismatch(s, rule,
-             fmt::format("the rule of {} has other coordinates: [{}] instead of [{}]",
+             fmt::format("the rule of {} has different coordinates: [{}] instead of [{}]",
                          quoted(fn.name.symbol), fmt::join(coords(rule), ", "),
                          fmt::join(coords(fn), ", ")))
         .label(fn.name.span, "the function")
-        .help("a rule consumes the coordinates that its function consumes, by the same names");
+        .help("give the rule the same coordinates in brackets as its function");
     return false;
   }
   return true;
@@ -66,12 +66,13 @@ void warn_unused(Sema& s, const ast::Fn& rule) {
     auto dtype = p.type ? written_type(s, p.type) : std::nullopt;
     if (dtype && !is_float(*dtype)) continue;
     s.diags
-        .warning(Code::W0602, fmt::format("the rule does not use `@{0}`: the derivative by `{0}` "
-                                          "is zero",
-                                          text(p.name.symbol)))
+        .warning(Code::W0602,
+                 fmt::format("the rule does not use `@{0}`, so the derivative by `{0}` "
+                             "is zero",
+                             text(p.name.symbol)))
         .primary(p.name.span, "")
-        .help("if that is meant, leave it; otherwise add the term of `@" + text(p.name.symbol) +
-              "`");
+        .help("if that is intended, ignore this; otherwise add the term with `@" +
+              text(p.name.symbol) + "`");
   }
 }
 
@@ -176,11 +177,11 @@ void check_rules(Sema& s, Scope& scope) {
     bool ok = false;
     if (f == scope.functions.end()) {
       mismatch(s, rule, fmt::format("there is no function {} for this rule", quoted(it->first)))
-          .help("a rule stands in the module of its function, and has its name");
+          .help("a rule has the name of its function and is in the same module");
     } else if (f->second.home != &scope) {
       mismatch(s, rule, fmt::format("{} belongs to another module", quoted(it->first)))
           .label(f->second.fn->name.span, "the function")
-          .help("a rule stands in the module of its function");
+          .help("a rule must be in the same module as its function");
     } else {
       ok = same_signature(s, rule, *f->second.fn);
     }
@@ -219,12 +220,12 @@ bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value&
                          : fmt::format("coordinates `{}`", fmt::join(names, ", "));
   };
   mismatch(s, *rule.fn,
-           fmt::format("the rule's result has {}, the value of {} has {}", shown(of_rule),
+           fmt::format("the rule's result has {}, but the value of {} has {}", shown(of_rule),
                        quoted(fn.name.symbol), shown(of_value)))
       .label(s.ast[fn.result].span, "the value's coordinates")
       .label(span, "called here")
       .help(fmt::format(
-          "index the rule's terms by the coordinates of the result: {} does not occur in them",
+          "index the rule's terms by the coordinates of the result: {} does not appear in them",
           quoted(unspelled[0])));
   return false;
 }
@@ -239,10 +240,10 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
                                             : show_value(s, v);
       };
       mismatch(s, *rule.fn,
-               fmt::format("the rule of {} gives {}, its function gives {}",
+               fmt::format("the rule of {} returns {}, but its function returns {}",
                            quoted(rule.fn->name.symbol), called(tangent), called(value)))
           .label(span, "called here")
-          .help("a rule gives one tangent for each value of its function, `0.0` for an integer");
+          .help("a rule returns one tangent for each value of its function, `0.0` for an integer");
       return {};
     }
     for (size_t i = 0; i < value.items.size(); ++i) {
@@ -264,7 +265,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
   DType type = is_float(value.type) ? value.type : default_type(tangent);
   if (!fits(tangent, type) || !is_float(type)) {
     mismatch(s, *rule.fn,
-             fmt::format("the rule of {} gives {}, not `{}`", quoted(rule.fn->name.symbol),
+             fmt::format("the rule of {} returns {}, not `{}`", quoted(rule.fn->name.symbol),
                          show_value(s, tangent), name_of(type)))
         .label(span, "called here");
     return {};
@@ -279,10 +280,10 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
     layout = layout && equal(s, tangent.coords[i].extent, value.coords[i].extent) != Truth::No;
   }
   if (!layout) {
-    mismatch(
-        s, *rule.fn,
-        fmt::format("the rule of {} is over {}, its function over {}", quoted(rule.fn->name.symbol),
-                    show_coords(s, tangent.coords), show_coords(s, value.coords)))
+    mismatch(s, *rule.fn,
+             fmt::format("the rule of {} has coordinates {}, but its function has {}",
+                         quoted(rule.fn->name.symbol), show_coords(s, tangent.coords),
+                         show_coords(s, value.coords)))
         .label(span, "called here")
         .help("the tangent of a result has the coordinates of the result");
     return {};
@@ -294,9 +295,9 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
                                                      quoted(rule.fn->name.symbol)));
     bool place = linearity.culprit.valid();
     d.primary(place ? linearity.culprit : rule.fn->name.span,
-              degree == Degree::Constant ? "no tangent occurs in this" : "");
+              degree == Degree::Constant ? "this term has no tangent" : "");
     if (place) d.label(rule.fn->name.span, "the rule");
-    d.help("every term has one tangent as a factor, as in `2.0 * x * @x`");
+    d.help("every term must have exactly one tangent as a factor, as in `2.0 * x * @x`");
     return {};
   }
   std::vector<CoreId> parts = aligned(s, env, {value, tangent}, value.coords.size());
@@ -316,7 +317,10 @@ Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span spa
     if (parameter || f->function) break;
   }
   if (!parameter) {
-    s.diags.error(Code::E0603, "a lone `@` stands before a parameter, in the body of an `@fn`")
+    s.diags
+        .error(
+            Code::E0603,
+            "an `@` without a denominator is only allowed on a parameter, in the body of an `@fn`")
         .primary(span, "")
         .help("a derivative has a numerator and a denominator: `@y / @x`");
     return {};

@@ -38,11 +38,11 @@ std::string how_to_ground(const Value& arg, Symbol name, const std::string& valu
 void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
                 Symbol coord) {
   const ast::Name& given = sig.given.at(coord);
-  auto& d = s.diags.error(
-      Code::E0311, fmt::format("coordinate {} is not grounded: {} has no coordinate of that name",
-                               quoted(given.symbol), argument_name(sig, param)));
-  d.primary(given.span, "names no coordinate");
-  d.label(arg.span, fmt::format("this has {} coordinate{}, not called that", arg.coords.size(),
+  auto& d =
+      s.diags.error(Code::E0311, fmt::format("{1} has no coordinate named {0}",
+                                             quoted(given.symbol), argument_name(sig, param)));
+  d.primary(given.span, "no coordinate has this name");
+  d.label(arg.span, fmt::format("this has {} coordinate{} without a name", arg.coords.size(),
                                 arg.coords.size() == 1 ? "" : "s"));
   FamilyId family = whole_family(s, arg);
   std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "…";
@@ -58,7 +58,7 @@ void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Val
       Code::E0305,
       fmt::format("{} has no coordinate {}", argument_name(sig, param), quoted(given.symbol)));
   d.primary(given.span, "");
-  d.label(arg.span, "this is over " + show_coords(s, arg.coords));
+  d.label(arg.span, "this has coordinates " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
   suggest(d, near, given.span);
 }
@@ -71,9 +71,9 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
         .error(Code::E0314,
                fmt::format("{} of {} is {} and {}", quoted(inside), quoted(sig.fn.name.symbol),
                            quoted(bound.caller), quoted(c.name)))
-        .primary(arg.span, "over " + show_coords(s, arg.coords))
+        .primary(arg.span, "coordinates " + show_coords(s, arg.coords))
         .label(bound.span, "here it is " + quoted(bound.caller))
-        .help("the coordinates of a call meet by name");
+        .help("coordinates in a call are matched by name");
     return false;
   }
   if (!bound.caller) bound.caller = c.name;
@@ -117,10 +117,10 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param,
       if (arg.coords[c].name != name) continue;
       if (at[i] != npos) {
         s.diags
-            .error(Code::E0305, fmt::format("{} names two coordinates of {}", quoted(name),
+            .error(Code::E0305, fmt::format("{} is the name of two coordinates of {}", quoted(name),
                                             argument_name(sig, param)))
             .primary(given->second.span, "which one?")
-            .label(arg.span, "this is over " + show_coords(s, arg.coords));
+            .label(arg.span, "this has coordinates " + show_coords(s, arg.coords));
         return false;
       }
       at[i] = c;
@@ -129,9 +129,9 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param,
     if (last && at[i] <= at[*last]) {
       s.diags
           .error(Code::E0314,
-                 fmt::format("{} stands before {} in the argument, after it in the signature",
+                 fmt::format("{} comes before {} in the argument, but after it in the signature",
                              quoted(name), quoted(arg.coords[at[*last]].name)))
-          .primary(arg.span, "this is over " + show_coords(s, arg.coords))
+          .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
           .label(s.ast[param.type].span, "the signature's order")
           .help("index the argument in the signature's order");
       return false;
@@ -157,8 +157,8 @@ struct Matcher {
   }
 
   bool wrong_rank(Span span) {
-    s.diags.error(Code::E0314, fmt::format("{} does not fit its type", argument_name(sig, param)))
-        .primary(arg.span, "this is over " + show_coords(s, arg.coords))
+    s.diags.error(Code::E0314, fmt::format("{} does not match its type", argument_name(sig, param)))
+        .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
         .label(span, "its type");
     return false;
   }
@@ -185,16 +185,16 @@ struct Matcher {
     if (!extent) return false;
     if (equal(s, extent, c.extent) == Truth::No) {
       s.diags
-          .error(Code::E0405, fmt::format("a coordinate of {} has extent {}, its type says {}",
+          .error(Code::E0405, fmt::format("a coordinate of {} has extent {}, but its type says {}",
                                           argument_name(sig, param), show(s, resolve(s, c.extent)),
                                           show(s, resolve(s, extent))))
-          .primary(arg.span, "this is over " + show_coords(s, arg.coords))
+          .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
           .label(dim.span, "extent " + show(s, resolve(s, extent)));
       return false;
     }
     if (equal(s, extent, c.extent) == Truth::Open) {
       constrain(s, core::apply(s.m, core::Op::Eq, {extent, c.extent}),
-                fmt::format("a coordinate of {} must have the extent {} of its type",
+                fmt::format("a coordinate of {} must have extent {}, as its type says",
                             argument_name(sig, param), show(s, extent)),
                 dim.span, arg.span);
     }
@@ -299,12 +299,13 @@ void report_open(Sema& s, const Signature& sig, const ast::Param& param, const V
     if (!here) return not_found(s, sig, param, arg, d.extent ? dim_name(s, d) : Symbol{});
   }
   s.diags
-      .error(Code::E0314,
-             fmt::format("the packs of {} are adjacent, and nothing says where one ends",
-                         argument_name(sig, param)))
+      .error(
+          Code::E0314,
+          fmt::format("the packs of {} are next to each other, so it is not known where one ends",
+                      argument_name(sig, param)))
       .primary(s.ast[param.type].span, "")
-      .label(arg.span, "this is over " + show_coords(s, arg.coords))
-      .help("all but one of adjacent packs must be fixed by brackets or other arguments");
+      .label(arg.span, "this has coordinates " + show_coords(s, arg.coords))
+      .help("all but one of them must be determined by the brackets or other arguments");
 }
 
 }  // namespace
@@ -345,8 +346,9 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
     const BracketArgument& a = brackets->arguments[next++];
     if (a.several && !c.pack) {
       s.diags
-          .error(Code::E0312, fmt::format("a group stands for the single coordinate {} of {}",
-                                          quoted(c.name.symbol), quoted(fn.name.symbol)))
+          .error(Code::E0312,
+                 fmt::format("a group is given for {} of {}, which is a single coordinate",
+                             quoted(c.name.symbol), quoted(fn.name.symbol)))
           .primary(a.span, "several coordinates")
           .label(c.name.span, "one coordinate")
           .help("only a pack parameter, such as `..s`, takes a group");
@@ -445,10 +447,10 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::T
   auto return_only = [&](const std::string& name, Span span) {
     s.diags
         .error(Code::E0315,
-               fmt::format("the return type of {} names `{}`, which no parameter binds",
+               fmt::format("the return type of {} names `{}`, which comes from no parameter",
                            quoted(sig.fn.name.symbol), name))
         .primary(span, "")
-        .help("a returned coordinate comes from a parameter's type or from the brackets");
+        .help("a coordinate of the result must come from a parameter's type or from the brackets");
     return false;
   };
   for (const ast::Dim& dim : *dims) {
@@ -471,9 +473,10 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::T
       c.extent = dim_extent(s, inside, scope, dim, {});
       if (!c.extent) return false;
     } else if (dim.kind == ast::Dim::Kind::AnyRank) {
-      s.diags.error(Code::E0405, "`*` stands alone in a type: it is the whole shape")
+      s.diags
+          .error(Code::E0405, "`*` must be the only coordinate in a type: it means the whole shape")
           .primary(dim.span, "")
-          .help("name the coordinates that stay open with a pack, as in `[f32; ..rest, j]`");
+          .help("for any number of further coordinates use a pack, as in `[f32; ..rest, j]`");
       return false;
     }
     out.push_back(c);

@@ -29,7 +29,7 @@ bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
     return true;
   }
   if (!format.empty()) {
-    s.diags.error(Code::E0502, "a string takes no format").primary(v.span, "");
+    s.diags.error(Code::E0502, "a string cannot have a format").primary(v.span, "");
     return false;
   }
   for (TextPart p : v.parts) {

@@ -19,7 +19,7 @@ bool constant(Sema& s, const Env& env, const Value& v) {
 }
 
 std::optional<Value> disagrees(Sema& s, const Value& v, ast::TypeId type, const std::string& name) {
-  s.diags.error(Code::E0405, fmt::format("{} does not have its type", quoted(name)))
+  s.diags.error(Code::E0405, fmt::format("{} does not match its type", quoted(name)))
       .primary(v.span, "this is " + show_value(s, v))
       .label(s.ast[type].span, "annotated here");
   return std::nullopt;

@@ -33,11 +33,11 @@ std::optional<double> too_large(const Sema& s, CoreId e, DType to) {
 void report_too_large(Sema& s, double value, DType to, Span span) {
   Tensor t(to, {});
   t.set_float(0, to == DType::F16 ? 65504.0 : to == DType::BF16 ? 0x1.fep127 : 0x1.fffffep127);
-  s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", value, name_of(to)))
+  s.diags.error(Code::E0503, fmt::format("{} does not fit in `{}`", value, name_of(to)))
       .primary(span, fmt::format("the largest `{}` is {}", name_of(to), show_scalar(t, 0)))
-      .help(
-          fmt::format("give it a wider type, as in `1e39 as f64`; if infinity is meant, `… as {}`",
-                      name_of(to)));
+      .help(fmt::format(
+          "give it a wider type, as in `1e39 as f64`; if infinity is intended, `… as {}`",
+          name_of(to)));
 }
 
 // A literal expression computed in f64, computed again in `to`: it takes the context's type as a
@@ -80,7 +80,7 @@ Value mismatch(Sema& s, const Value& v, DType to) {
                           fmt::format("expected `{}`, found {}", name_of(to), show_value(s, v)));
   d.primary(v.span, "");
   if (v.typing == Typing::Float && is_int(to)) {
-    d.note("an integer literal may become a float, never the reverse");
+    d.note("an integer literal can become a float, but not the other way round");
   } else if (to != DType::Bool && v.type != DType::Bool) {
     d.help(fmt::format("convert explicitly: `… as {}`", name_of(to)));
   }
@@ -105,7 +105,7 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool asked, bool& ok
     return e;
   }
   if (auto c = core::const_int(s.m, e); c && !holds(to, *c)) {
-    s.diags.error(Code::E0503, fmt::format("{} does not fit `{}`", *c, name_of(to)))
+    s.diags.error(Code::E0503, fmt::format("{} does not fit in `{}`", *c, name_of(to)))
         .primary(v.span, "");
     ok = false;
     return e;
@@ -163,11 +163,11 @@ Value adapt(Sema& s, const Env&, Value v, DType to, bool asked) {
   if (!fits(v, to)) return mismatch(s, v, to);
   if (is_float(to) && v.division.valid()) {
     s.diags.error(Code::E0502, "integer division where a float is expected")
-        .primary(v.division, "both operands are integers, so this is an integer as well")
+        .primary(v.division, "both operands are integers, so the result is an integer too")
         .help(v.kind == Value::Kind::Data && core::const_int(s.m, v.body)
                   ? "write float literals, as in `1.0 / 2.0`"
-                  : "divide floats, as in `i as f32 / 4.0`; if the integer is meant, `(i / 4) as "
-                    "f32`");
+                  : "divide floats, as in `i as f32 / 4.0`; if integer division is intended, "
+                    "`(i / 4) as f32`");
     return {};
   }
   bool ok = true;
@@ -190,15 +190,15 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
     if (v->typing == Typing::Float) open_float = true;
     if (v->typing != Typing::Fixed) continue;
     if (fixed && fixed->type != v->type) {
-      auto& d = s.diags.error(
-          Code::E0501, fmt::format("`{}` meets `{}`", name_of(fixed->type), name_of(v->type)));
+      auto& d = s.diags.error(Code::E0501, fmt::format("types differ: `{}` and `{}`",
+                                                       name_of(fixed->type), name_of(v->type)));
       bool apart = !(v->span == span) && !(fixed->span == v->span);
       d.primary(apart ? v->span : span, fmt::format("this is `{}`", name_of(v->type)));
       d.label(fixed->span, fmt::format("this is `{}`", name_of(fixed->type)));
       if (fixed->type != DType::Bool && v->type != DType::Bool) {
         d.help(fmt::format("convert one side: `… as {}`", name_of(fixed->type)));
       } else {
-        d.help("choose by the condition: `if … { … } else { 0.0 }`, or gate with `where`");
+        d.help("use the condition: `if … { … } else { 0.0 }`, or mask with `where`");
       }
       return false;
     }
@@ -256,9 +256,11 @@ bool reject_non_data(Sema& s, const Value& v) {
       help = "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
       break;
     case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
-    case Value::Kind::Text: help = "strings are shown, compared and passed to functions"; break;
+    case Value::Kind::Text:
+      help = "strings can only be printed, compared and passed to functions";
+      break;
   }
-  s.diags.error(Code::E0502, show_value(s, v) + " stands where one value is expected")
+  s.diags.error(Code::E0502, show_value(s, v) + " is used where a single value is expected")
       .primary(v.span, "")
       .help(help);
   return true;

@@ -81,14 +81,14 @@ bool same_coords(Sema& s, const Env&, std::vector<Value*> values, Span span,
       if (fits && !out[i].name) out[i].name = c.name;
     }
     if (!fits) {
-      auto& d = s.diags.error(Code::E0404, "operands carry different coordinates");
+      auto& d = s.diags.error(Code::E0404, "operands have different coordinates");
       d.primary(span, "");
-      d.label(first->span, "this is over " + show_coords(s, first->coords));
-      d.label(v->span, "this is over " + show_coords(s, v->coords));
-      d.note("whole values combine when their coordinate lists are equal, or one is a scalar");
+      d.label(first->span, "this has coordinates " + show_coords(s, first->coords));
+      d.label(v->span, "this has coordinates " + show_coords(s, v->coords));
+      d.note("whole arrays combine only if their coordinates are the same, or if one is a scalar");
       std::string a = indexed_form(s, *first), b = indexed_form(s, *v);
       d.help(a.empty() || b.empty()
-                 ? "spell the coordinates out in an indexed `let`"
+                 ? "write the coordinates out in an indexed `let`"
                  : "write the indexed form, as in `let y[…] = " + a + " … " + b + ";`");
       return false;
     }
@@ -104,8 +104,7 @@ bool same_coords(Sema& s, const Env&, std::vector<Value*> values, Span span,
         }
         case Truth::Open:
           constrain(s, core::apply(s.m, core::Op::Eq, {out[i].extent, v->coords[i].extent}),
-                    "coordinates of two whole operands have different extents", first->span,
-                    v->span);
+                    "two operands without indices have different extents", first->span, v->span);
       }
     }
   }

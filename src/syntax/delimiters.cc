@@ -103,7 +103,7 @@ struct Pairer {
     // An unclosed string may have swallowed the opening one.
     if (!std::exchange(may_be_swallowed, false)) {
       diags.error(Code::E0104, fmt::format("{} without an opening delimiter", describe(t.kind)))
-          .primary(t.span, "nothing to close here");
+          .primary(t.span, "there is nothing to close here");
     }
     if (t.kind == Tok::RBrace) return;
     t.kind = Tok::Junk;

@@ -175,7 +175,7 @@ class Lexer {
     uint32_t begin = at_;
     size_t close = rest().find("*/", 2);
     at_ = close == std::string_view::npos ? end_ : at_ + static_cast<uint32_t>(close) + 2;
-    diags_.error(Code::E0102, "there are no block comments")
+    diags_.error(Code::E0102, "block comments do not exist")
         .primary({file_, begin, begin + 2})
         .help("begin each line of the comment with `//`");
   }
@@ -191,7 +191,7 @@ class Lexer {
       bool hex = peek(1) == 'x';
       at_ += 2;
       digits(hex);
-      if (at_ == begin + 2 || at_ > end_) return bad_number(begin, "digits are missing", "");
+      if (at_ == begin + 2 || at_ > end_) return bad_number(begin, "its digits are missing", "");
       return finish_number(begin, kind);
     }
     if (peek() == '.') {
@@ -255,7 +255,7 @@ class Lexer {
     uint32_t begin = at_;
     if (auto like = look_alike(rest())) {
       at_ += static_cast<uint32_t>(like->size);
-      Diagnostic& d = diags_.error(Code::E0102, fmt::format("{} is not used here", like->name));
+      Diagnostic& d = diags_.error(Code::E0102, fmt::format("{} cannot be used here", like->name));
       d.primary(span(begin));
       if (!like->meant.empty()) {
         d.fix({fmt::format("write `{}`", like->meant), {{span(begin), std::string(like->meant)}}});
@@ -271,7 +271,7 @@ class Lexer {
       at_ += static_cast<uint32_t>(character_size(rest()));
     } while (at_ < end_ && !is_ordinary(rest()));
     diags_.error(Code::E0102, "unexpected character")
-        .primary(span(begin), "not used in the language");
+        .primary(span(begin), "the language does not use this character");
     push(Tok::Junk, begin);
   }
 

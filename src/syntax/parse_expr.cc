@@ -106,11 +106,11 @@ ExprId Parser::binary_chained(size_t begin, const Token& first_op) {
   ExprId id = make(Error{}, begin);
   if (panic) return id;  // the chain itself is broken, and that has been reported
   if (level == kRange) {
-    fail(Code::E0101, "a range has two ends").primary(second_op.span, "a third one begins here");
+    fail(Code::E0101, "a range has two ends").primary(second_op.span, "a third one starts here");
   } else {
     std::string middle(sources.text({file, middle_begin, middle_end}));
     middle.erase(0, middle.find_first_not_of(" \t\r\n"));
-    fail(Code::E0109, "comparisons are not chained")
+    fail(Code::E0109, "comparisons cannot be chained")
         .primary(second_op.span, "second comparison")
         .label(first_op.span, "first comparison")
         .help("compare twice and join with `&&`")
@@ -225,8 +225,7 @@ ExprId Parser::call(ExprId callee, bool brackets, size_t begin) {
     if (gated && !panic && is(Tok::Comma) && is(Tok::Name, 1) && is(Tok::Eq, 2)) {
       take();
       fail_expected("one condition")
-          .help(
-              "in an argument list a `where` takes one condition; put the `where` behind the `)`");
+          .help("in an argument list a `where` takes one condition; put the `where` after the `)`");
     }
   });
   return make(std::move(node), begin);

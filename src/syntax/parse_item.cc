@@ -91,7 +91,7 @@ decltype(Stmt::node) Parser::test() {
   Test node;
   for (const StrPiece& piece : string_pieces(token)) {
     if (piece.value.valid()) {
-      diags.error(Code::E0106, "the name of a test is fixed text")
+      diags.error(Code::E0106, "the name of a test cannot contain placeholders")
           .primary(ast[piece.value].span, "placeholder in the name")
           .help("write `{{` and `}}` for braces");
     }

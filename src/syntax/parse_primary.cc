@@ -71,7 +71,7 @@ ExprId Parser::number() {
     }
     if (errno != ERANGE) return make(IntLit{value}, begin);
   }
-  diags.error(Code::E0107, "number is too large").primary(token.span, "does not fit 64 bits");
+  diags.error(Code::E0107, "number is too large").primary(token.span, "does not fit in 64 bits");
   return make(Error{}, begin);
 }
 
@@ -95,7 +95,7 @@ ExprId Parser::array() {
   list([&] {
     node.items.push_back(expr(WhereItems::One));
     if (!panic && at < limit && is(Tok::Semi)) {
-      fail_expected("`,` or `]`").help("a family repeats a value: `let z[i in 0..n] = 0.0;`");
+      fail_expected("`,` or `]`").help("to repeat a value, write `let z[i in 0..n] = 0.0;`");
     }
   });
   return make(std::move(node), begin);
@@ -121,7 +121,7 @@ ExprId Parser::request_atom() {
   if (!is(Tok::Name) && !is(Tok::LParen)) {
     fail(Code::E0110, fmt::format("expected a name or `(` after `@`, found {}", found()))
         .primary(peek().span)
-        .help("a request is `@loss / @W`, or `@(x * x) / @x`");
+        .help("a derivative is written `@loss / @W`, or `@(x * x) / @x`");
     return error_expr();
   }
   ExprId id = postfix();

@@ -44,7 +44,7 @@ Stmt Parser::statement(bool& is_value) {
   }
   if (at >= limit && !stmt.attributes.empty()) {
     fail(Code::E0114, "attribute without a statement")
-        .primary(stmt.attributes.back().span, "nothing follows that it could apply to");
+        .primary(stmt.attributes.back().span, "there is nothing after it to apply to");
     stmt.node = ErrorStmt{};
     return stmt;
   }
@@ -53,9 +53,9 @@ Stmt Parser::statement(bool& is_value) {
     const Token word = take();
     pub = is(Tok::Fn) || is(Tok::Const);
     if (!pub) {
-      fail(Code::E0114, "`pub` stands before `fn` or `const`")
+      fail(Code::E0114, "`pub` is only allowed before `fn` or `const`")
           .primary(word.span, "cannot be exported")
-          .fix({"leave out `pub`", {{{file, word.span.begin, peek().span.begin}, ""}}, false});
+          .fix({"remove `pub`", {{{file, word.span.begin, peek().span.begin}, ""}}, false});
       panic = false;  // what follows stands on its own
     }
   }
@@ -119,10 +119,10 @@ void Parser::warn_comment() {
   if (it == comments.end() || it->token != at || it->own_line) return;
   std::string_view comment = sources.text(it->span);
   if (comment.back() != ';') return;
-  Diagnostic& d = diags.warning(Code::W0102, "`//` begins a comment, which ends this statement");
+  Diagnostic& d = diags.warning(Code::W0102, "`//` starts a comment, so the statement ends here");
   d.primary(it->span, "this is not part of the statement");
   d.help(
-      "divide with `/`, which drops the remainder of integers; or end the statement with `;` "
+      "to divide, use `/`, which drops the remainder of integers; or end the statement with `;` "
       "before the comment");
 }
 
@@ -140,9 +140,9 @@ void Parser::end_statement(bool block_like) {
   if (const char* help = foreign_hint()) {
     d.help(help);
   } else if (is(Tok::At)) {
-    d.help("a product over a shared index is `sum[k](A[i, k] * B[k, j])`");
+    d.help("a matrix product is written `sum[k](A[i, k] * B[k, j])`");
   } else if (is(Tok::If) || is(Tok::Question)) {
-    d.help("a choice is `if c { a } else { b }`");
+    d.help("a conditional is written `if c { a } else { b }`");
   } else if (is(Tok::Dot)) {
     d.help("the parts of a path are joined by `::`");
   } else {
@@ -165,7 +165,7 @@ decltype(Stmt::node) Parser::let() {
     d.primary(peek().span);
     if (is_keyword(text(peek())))
       d.help(fmt::format("`{}` is a keyword and cannot be a name", text(peek())));
-    if (is_word("mut")) d.help("values never change; leave out `mut`");
+    if (is_word("mut")) d.help("values never change; remove `mut`");
     return ErrorStmt{};
   }
   if (!panic && is(Tok::LBracket)) {
@@ -222,9 +222,9 @@ Slot Parser::slot() {
     bool is_range = !panic && std::holds_alternative<Range>(ast[s.at].node);
     if (is_range || (!panic && is(Tok::Eq))) {
       Diagnostic& d = fail(Code::E0112, is_range ? "a range on the left needs a name"
-                                                 : "a slot on the left has no `=`");
+                                                 : "an index on the left cannot have `=`");
       d.primary(is_range ? span_from(begin) : peek().span)
-          .help("a slot is an index `i`, `t in 1..T`, a fixed address `0`, or a pack `..b`");
+          .help("write an index `i`, a range `t in 1..T`, a fixed cell `0`, or a pack `..b`");
       s.at = make(Error{}, begin);
     }
   }
@@ -251,12 +251,12 @@ decltype(Stmt::node) Parser::assignment(ExprId target, size_t begin) {
   bool plain = op.kind == Tok::Eq;
   Diagnostic& d =
       fail(Code::E0116, plain ? "`=` without `let`" : fmt::format("`{}` does not exist", text(op)));
-  d.primary(op.span, "values are defined once, not assigned");
+  d.primary(op.span, "values are defined once and never assigned");
   Span start{file, tokens[begin].span.begin, tokens[begin].span.begin};
   if (plain && named) {
     d.fix({"define it with `let`", {{start, "let "}}, false});
   } else {
-    d.help("steps are a recurrence: `let x[t in 1..T] = x[t-1] + …;`");
+    d.help("write the steps as a recurrence: `let x[t in 1..T] = x[t-1] + …;`");
   }
   panic = false;
   expr(WhereItems::Many);
@@ -270,7 +270,8 @@ std::vector<Attribute> Parser::attributes() {
     size_t begin = at;
     take();
     if (!is(Tok::LBracket)) {
-      fail_expected("`[` after `#`").help("a comment begins with `//`; an attribute is `#[name]`");
+      fail_expected("`[` after `#`")
+          .help("a comment starts with `//`; an attribute is written `#[name]`");
       break;
     }
     Attribute a;

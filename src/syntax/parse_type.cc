@@ -56,7 +56,7 @@ TypeId Parser::tensor_type() {
   tensor.elem = type();
   if (!panic && !accept(Tok::Semi)) {
     fail_expected("`;` and the coordinates after the element type")
-        .help("a tensor type is `[f32; n, m]`");
+        .help("a tensor type is written `[f32; n, m]`");
   }
   bool ok = !panic;
   if (panic) {

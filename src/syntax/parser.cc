@@ -16,22 +16,23 @@ const char* foreign_help(std::string_view word) {
     std::string_view word;
     const char* help;
   } kWords[] = {
-      {"return", "the last expression of a function is its value; leave out `return`"},
-      {"for", "there are no loops: an index runs over its range, `let y[i in 0..n] = …`"},
-      {"while", "there are no loops: steps are a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
+      {"return", "the value of a function is its last expression; remove `return`"},
+      {"for", "there are no loops: use an index with a range, `let y[i in 0..n] = …`"},
+      {"while", "there are no loops: write a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
       {"def", "a function is written `fn name(x) { … }`"},
       {"func", "a function is written `fn name(x) { … }`"},
       {"function", "a function is written `fn name(x) { … }`"},
       {"lambda", "a lambda is written `|x| x * 2`"},
       {"var", "a name is defined by `let` and never changes"},
-      {"mut", "values never change; steps are a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
-      {"import", "names of a module come in by `use path::name;`"},
-      {"from", "names of a module come in by `use path::name;`"},
+      {"mut",
+       "values never change; write the steps as a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
+      {"import", "import names from a module with `use path::name;`"},
+      {"from", "import names from a module with `use path::name;`"},
       {"and", "write `&&`"},
       {"or", "write `||`"},
       {"not", "write `!`"},
       {"elif", "write `else if`"},
-      {"struct", "there are tuples: `let p = (x, y);`, `p.0`"},
+      {"struct", "use a tuple: `let p = (x, y);`, then `p.0`"},
   };
   for (const auto& entry : kWords) {
     if (entry.word == word) return entry.help;
@@ -52,7 +53,7 @@ std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources,
     if (!p.comments[i].doc || p.doc_used[i]) continue;
     diags.warning(Code::W0101, "doc comment documents nothing")
         .primary(p.comments[i].span, "no definition follows")
-        .help("begin an ordinary comment with `//`");
+        .help("start an ordinary comment with `//`");
   }
   return items;
 }
@@ -124,11 +125,12 @@ Diagnostic& Parser::fail_expected(std::string_view what) {
   Diagnostic& d = fail(Code::E0101, fmt::format("expected {}, found {}", what, found()));
   bool behind = t.kind == Tok::End || t.newline_before;
   d.primary(behind ? gap() : t.span, behind ? "expected here" : "not expected here");
-  if (t.kind == Tok::Eq) d.help("`==` compares; `=` stands after `let` and in `where`");
+  if (t.kind == Tok::Eq) d.help("to compare, use `==`; `=` is for `let` and `where`");
   if (t.kind == Tok::Ellipsis) d.help("a pack is written `..name`");
   bool in_brackets = limit < tokens.size() && tokens[limit].kind == Tok::RBracket;
   if (t.kind == Tok::Colon && in_brackets) {
-    d.help("there are no slices: write `let y[i in 0..2] = x[i + 1];`; a whole row is `A[0]`");
+    d.help(
+        "there are no slices: write `let y[i in 0..2] = x[i + 1];`; for a whole row write `A[0]`");
   }
   if (const char* help = foreign_hint()) d.help(help);
   return d;

@@ -115,7 +115,7 @@ static void wrong_calls(void) {
   FAILS(EIN_USAGE, "no shape");
   in[1].shape = three;
   in[1].dtype = EIN_F32;
-  FAILS(EIN_FAILED, "input `y` is declared f64, its value is f32");
+  FAILS(EIN_FAILED, "input `y` is declared as f64, but its value is f32");
   in[1].dtype = (ein_dtype)77;
   FAILS(EIN_USAGE, "no dtype");
   in[1].dtype = EIN_F64;
@@ -147,7 +147,7 @@ static void wrong_calls(void) {
   CHECK(ein_call_into(p, in, 3, out, 2, &error) == EIN_USAGE);
   out[1].shape = two;
   CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_USAGE);
-  CHECK(strstr(error.message, "the memory for `z` has the extents [2], its value has [3]"));
+  CHECK(strstr(error.message, "the memory for `z` has the extents [2], but its value has [3]"));
   out[1].shape = three;
   out[1].dtype = EIN_F32;
   CHECK(ein_call_into(p, in, 3, out, 3, &error) == EIN_USAGE);

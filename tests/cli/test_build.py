@@ -118,7 +118,7 @@ class Library(Build):
         self.assertEqual((out.picked, out.q[2], out.q_n), (3, 33, 8))
         # Memory that is there is used, if it fits.
         self.assertEqual(lib.f_run(ctypes.byref(Inputs(cells, 8, 2)), ctypes.byref(out), None), 0)
-        self.fails(lib, "f", Inputs(cells, 7, 2), out, "E0802", "the memory for `q` has the extents [8], its value has [7]")
+        self.fails(lib, "f", Inputs(cells, 7, 2), out, "E0802", "the memory for `q` has the extents [8], but its value has [7]")
         lib.f_free(ctypes.byref(out))
         self.assertFalse(out.q)
         self.fails(lib, "f", Inputs(cells, 8, 9), out, "E0803", "f.ein:3:14: `x` has no cell at [9]: its extents are [8]")

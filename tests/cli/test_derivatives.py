@@ -54,7 +54,7 @@ class Grad(Verbs):
     def test_gathers_and_steps(self):
         out = self.grad("let x: [f32; n];\nlet at: [i32; k];\nlet y[k] = x[at[k]];\nlet loss = sum[k](y[k] ** 2.0);\n",
                         "loss", "x")
-        self.assertIn("// sums k where at[k] == n: cells that are read twice get both\n", out)
+        self.assertIn("// sums k where at[k] == n: cells that are read more than once get the sum\n", out)
         out = self.grad("let W = 0.5;\nlet h[0] = 1.0;\nlet h[t in 1..5] = h[t - 1] * W;\nlet loss = h[4];\n", "loss", "W")
         self.assertIn("// comes back from t + 1: h[t] reads h at t - 1\n", out)
         self.assertIn("// sums t: h[t] has it, W does not\n", out)
@@ -175,17 +175,17 @@ class Audit(Verbs):
     def test_what_is_repeated(self):
         self.expect(self.ein("audit", "-", "--deny", stdin=self.BIAS), 0,
                     "y\n  bias[f] is repeated along b: its gradient sums b\n")
-        self.expect(self.ein("audit", "-", stdin="let a = [1.0];\nlet b[i] = a[i];\n"), 0, "nothing is repeated")
+        self.expect(self.ein("audit", "-", stdin="let a = [1.0];\nlet b[i] = a[i];\n"), 0, "there are no broadcasts")
         out = self.expect(self.ein("audit", "-", stdin=MATMUL), 0)
         self.assertIn("  A[i, k] is repeated along j: its gradient sums j\n", out)
 
     def test_what_looks_unintended(self):
         programs = {
             "let A: [f32; n, n];\nlet v: [f32; n];\nlet y[r, c] = A[r, c] + v[r];\n":
-                "`r` and `c` have the same extent: `v` along `c` would fit as well",
+                "`r` and `c` have the same extent, so `v` along `c` would fit too",
             "let x: [f32; 3, 3];\nlet bias: [f32; 3] = [1.0, 2.0, 3.0] as [f32; f];\n"
             "let y[b, f] = x[b, f] + bias[b];\n":
-                "`bias` has a coordinate `f`, and is read along `b` there and repeated along `f`",
+                "`bias` has a coordinate `f`, but `b` is used for it and the value is repeated along `f`",
             "let x: [f32; b, f];\nlet o: [f32; b, f];\nlet s[f] = x[0, f];\nlet y[b, f] = x[b, f] * s[f] + o[b, f];\n":
                 "every other operand has `b`, and `s` is computed from `x`, which has it",
         }

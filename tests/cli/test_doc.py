@@ -123,7 +123,7 @@ class Doc(unittest.TestCase):
         (self.folder / "more.ein").write_text("/// One|two.\n///\n/// ```ein\n/// assert(one() == 1);\n/// ```\n"
                                               "pub fn one() {\n    1\n}\n")
         self.expect(self.doc("plane.ein", "more.ein", "--out", "pages"), 0,
-                    "3 pages in pages; begin with pages/index.md\n")
+                     "wrote 3 pages to pages; start with pages/index.md\n")
         self.assertEqual((self.folder / "pages/plane.md").read_text(), PAGE)
         index = (self.folder / "pages/index.md").read_text()
         self.assertIn("## [plane](plane.md)\n\nShapes in the plane.\n", index)
@@ -154,11 +154,11 @@ class Doc(unittest.TestCase):
 
     def test_bad_input(self):
         self.expect(self.doc("none.ein"), 2, "", "cannot read `none.ein`")
-        self.expect(self.doc(), 2, "", "no module: give files, or --library")
+        self.expect(self.doc(), 2, "", "no module given: name files, or use --library")
         self.expect(self.doc("--library", "plane.ein"), 2, "", "exclude each other")
         self.expect(self.doc("plane.ein", "--format", "json", "--out", "a"), 2, "", "--out is for pages")
         self.expect(self.doc("-", stdin="let x = 1;\n"), 2, "",
-                    "nothing in `<standard input>` is public: the reference is made of its `pub fn` and `pub const`")
+                    "nothing in `<standard input>` is public: the reference consists of its `pub fn` and `pub const`")
         self.expect(self.doc("-", stdin="pub fn f(x {\n"), 1, "", "E01")
         self.expect(self.doc("-", stdin=MODULE + "let a = missing;\n"), 1, "", "E0201")
         (self.folder / "sub").mkdir()

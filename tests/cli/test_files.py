@@ -124,13 +124,13 @@ class Npy(Files):
                 self.check(["-c", "let x: [f32; n]; print(x);", "--in", "x=x.npy"], 3, "", message)
         good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
         for header, message in (
-                (good + "x\n", "something follows its dictionary"), (good + "\0\n", "something follows"),
+                (good + "x\n", "there is something after its dictionary"), (good + "\0\n", "something after"),
                 (good + good, "something follows"), (good[:-1], "not an npy header"),
                 (good[:-1] + "'shape': (2,), }", "the key `shape` twice"),
                 (good[:-1] + "'extra': 1, }", "an unknown key `extra`"),
                 (good.replace("'shape': (2,)", "'form': (2,)"), "an unknown key `form`"),
                 ("{'descr': '<f4', 'shape': (2,), }", "it needs `descr`, `fortran_order` and `shape`"),
-                (good.replace("', '", "' '"), "not an npy header"), (good.replace("(2,)", "(2)"), "`shape` is no tuple"),
+                (good.replace("', '", "' '"), "not an npy header"), (good.replace("(2,)", "(2)"), "`shape` is not a tuple"),
                 (good.replace("(2,)", "(2 1)"), "not an npy header"), (good.replace("(2,)", "(02,)"), "not an npy header"),
                 (good.replace("False", "Falsehood"), "not an npy header"), (good.replace("(2,)", "(2,,)"), "not an npy header")):
             refused(header, message)
@@ -361,7 +361,7 @@ class Idx(Files):
             saved = self.path("o-" + name)
             self.check(["-c", f"let x = load({self.quoted(path)}); save({self.quoted(saved)}, x);"], 0, "")
             self.assertEqual(pathlib.Path(saved).read_bytes(), idx(a, "u8"))
-        for name, message in (("train-images-idx3-ubyte.gz", "compressed files are not known; use gunzip"),
+        for name, message in (("train-images-idx3-ubyte.gz", "compressed files are not supported; use gunzip"),
                               ("idx3-ubytes", "no extension"), ("a-idx-b", "no extension")):
             path = pathlib.Path(self.path(name))
             path.write_bytes(idx(a, "u8"))
@@ -376,8 +376,8 @@ class Idx(Files):
     def test_mistakes(self):
         whole = idx(self.array(), "f32")
         for raw, message in ((b"", "not an IDX file"), (whole[1:], "not an IDX file"),
-                             (b"\x1f\x8b" + whole, "compressed files are not known; use gunzip"),
-                             (whole[:2] + b"\x0a" + whole[3:], "element type 0x0a is none of IDX"),
+                             (b"\x1f\x8b" + whole, "compressed files are not supported; use gunzip"),
+                             (whole[:2] + b"\x0a" + whole[3:], "element type 0x0a is not an IDX type"),
                              (whole[:10], "truncated inside its header"),
                              (whole[:-1], "truncated: 23 bytes of data where its header needs 24"),
                              (whole + b"1", "damaged: 25 bytes of data where its header needs 24"),
@@ -447,7 +447,7 @@ class Images(Files):
                 (b"P5 1 1 25x\n1", "its largest sample is not a number"),
                 (b"P5 1 1 0\n1", "its largest sample is 0"),
                 (b"P5 1 1 65535\n11", "its samples go up to 65535"),
-                (b"P5 9999999999 2 255\n", "its width does not fit 31 bits"),
+                (b"P5 9999999999 2 255\n", "its width does not fit in 31 bits"),
                 (b"P5 2000000000 2000000000 255\n", "it is truncated"),
                 (b"P6 2147483647 2147483647 255\n", "do not fit 64 bits"),
                 (b"P5 3 2 255\n12345", "5 bytes of data where its header needs 6"),

@@ -142,13 +142,13 @@ class Bench(Timing):
         self.assertEqual(sorted(report["made_up"]), ["A", "B"])
         self.assertEqual(report["computed"], ["C"])
         done = self.check(["bench", "-c", PRODUCT, "--repeat", "1", "--no-peaks"], 0)
-        self.assertIn("inputs made up, with small extents: A, B; give them with --in NAME=FILE\n", done.stdout)
+        self.assertIn("inputs with made-up values and small extents: A, B; supply them with --in NAME=FILE\n", done.stdout)
 
     def test_wrong_usage(self):
         for args, message in ((["--repeat", "0"], ""), (["--show", "D"], "the program defines no value `D`"),
                               (["--set", "A=1"], "`A` is a tensor"), (["--out", "C"], "--out needs NAME=FILE")):
             self.check(["bench", "-c", PRODUCT, *args], 2, err=message)
-        self.check(["bench", "-c", "print(\"hello\");"], 2, err="the program defines no value to compute")
+        self.check(["bench", "-c", "print(\"hello\");"], 2, err="the program does not define any value to compute")
         self.check(["bench", self.path("none.ein")], 2, err="none.ein")
 
     def test_programs_that_are_wrong(self):

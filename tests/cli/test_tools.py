@@ -221,7 +221,7 @@ class New(Tools):
 
     def test_an_existing_folder_is_refused(self):
         (self.folder / "here").mkdir()
-        self.expect(self.ein("new", "here"), 2, "", "`here` exists already")
+        self.expect(self.ein("new", "here"), 2, "", "`here` already exists")
         self.assertEqual(list((self.folder / "here").iterdir()), [])
 
 

@@ -11,27 +11,27 @@ import sys
 
 # page → title and entries: (heading, sentence, test, of, wrt, the formula of the book)
 PAGES = {
-    "products": ("Products of matrices", [
-        ("Matrix product", "What the operand does not have is summed: `j` for `A`, `i` for `B`.",
+    "products": ("Matrix products", [
+        ("Matrix product", "The gradient is summed over the coordinates that the operand does not have: `j` for `A`, `i` for `B`.",
          "seed_000_matmul_pullback", "loss", "A,B", "dA[i, k] = sum[j](dC[i, j] * B[k, j]), dB[k, j] = sum[i](dC[i, j] * A[i, k])"),
-        ("Batched, by a pack", "Coordinates of a pack stand in both operands, so they survive.",
+        ("Batched, by a pack", "Both operands have the coordinates of the pack, so these are not summed.",
          "seed_001_batched_by_a_pack", "loss", "A,B", "dA[..batch, i, k] = sum[j](dC[..batch, i, j] * B[..batch, k, j])"),
         ("Attention, the values", "Each value is read by every query of its head.",
          "seed_000_attention_values", "loss", "V", "d_V[head, seq_k, d] = sum[seq_q](d_attn_out[head, seq_q, d] * weights[head, seq_q, seq_k])"),
     ]),
     "broadcasts": ("Broadcasts and layers", [
-        ("Bias along the features", "The bias is repeated along `b`, so its gradient sums `b`.",
+        ("Bias along the features", "The bias is repeated along `b`, so its gradient is summed over `b`.",
          "seed_003_feature_bias", "loss", "bias", "dbias[f] = sum[b](dy[b, f])"),
-        ("Bias along the batch", "The other orientation sums the other coordinate.",
+        ("Bias along the batch", "Here the other coordinate is summed.",
          "seed_003_batch_bias", "loss", "bias", "dbias[b] = sum[f](dy[b, f])"),
         ("Scalar bias", "A scalar has no coordinate, so all of them are summed.",
          "seed_003_scalar_bias", "loss", "b", "db = sum[i](dy[i])"),
-        ("Linear layer", "`in` is consumed by the forward sum and survives in the gradient of the weight.",
+        ("Linear layer", "The forward sum removes `in`; the gradient of the weight has it again.",
          "seed_000_linear_layer", "loss", "W,bias", "dW[out, in] = sum[b](dz[b, out] * x[b, in]), dbias[out] = sum[b](dz[b, out])"),
-        ("Parameters shared by the batch", "Three operands, three sums.",
+        ("Parameters shared by the batch", "Three operands have three different sums.",
          "seed_003_shared_parameter_layer", "loss", "bias,W,x",
          "dbias[out] = sum[b](G[b, out]), dW[out, in] = sum[b](G[b, out] * x[b, in]), dx[b, in] = sum[out](G[b, out] * W[out, in])"),
-        ("Permuted coordinates", "Names say where a cell went; nothing is summed.",
+        ("Permuted coordinates", "The names say where each cell went; nothing is summed.",
          "seed_000_permute", "loss", "x", "dx[batch, feature] = dy[feature, batch]"),
     ]),
     "convolution": ("Convolution", [
@@ -39,35 +39,35 @@ PAGES = {
          "seed_000_convolution", "loss", "weight,input",
          "dW[oc, ic, kh, kw] = sum[b, oh, ow](dConv[b, oc, oh, ow] * input[b, ic, oh + kh, ow + kw])"),
     ]),
-    "normalisation": ("Normalisation and gates", [
-        ("LayerNorm", "`beta` and `gamma` sum what they are repeated along; `x` is read three times, and the three add.",
+    "normalisation": ("Normalisation and masks", [
+        ("LayerNorm", "The gradients of `beta` and `gamma` are summed along the coordinates they are repeated along. `x` is read three times, and the three contributions are added.",
          "seed_000_layer_norm", "loss", "x,gamma,beta",
          "d_beta[feature] = sum[..b](d_out[..b, feature]), d_gamma[feature] = sum[..b](d_out[..b, feature] * normalised[..b, feature])"),
-        ("Masked softmax", "A gate gates both directions: masked cells get no gradient and pass none.",
+        ("Masked softmax", "A mask works in both directions: masked cells neither get nor pass a gradient.",
          "seed_000_masked_softmax", "loss", "logits", "d[b, j] = p[b, j] * (dp[b, j] - sum[k](dp[b, k] * p[b, k])) where valid[b, j]"),
-        ("Sum of what is positive", "The gate is a constant of the derivative, and gates it.",
+        ("Sum of the positive cells", "The derivative treats the mask as constant, and is masked too.",
          "seed_000_where_gates_both_directions", "pos_sum", "data", "d[i] = 1 where data[i] > 0"),
-        ("Sum above a threshold", "The threshold steers and passes nothing.",
+        ("Sum above a threshold", "The threshold only decides which cells take part; it gets no gradient.",
          "seed_000_threshold_sum", "loss", "logits", "d[b, class] = d_top[b] where logits[b, class] > threshold[b]"),
     ]),
     "recurrences": ("Recurrences", [
-        ("An accumulator", "Time is a coordinate like any other: the sensitivity comes back from `t + 1`.",
+        ("An accumulator", "Time is a coordinate like any other: the derivative at `t` comes from `t + 1`.",
          "seed_000_accumulator", "loss", "x,h", "dh[t] = d_direct[t] + dh[t + 1]"),
-        ("With parameters", "A parameter is repeated along time, so its gradient sums the steps.",
+        ("With parameters", "A parameter is repeated along time, so its gradient is summed over the steps.",
          "seed_000_recurrence_with_parameters", "loss", "W,b,x",
          "dW = sum[t in 1..T](dh[t] * h[t - 1]), db = sum[t in 1..T](dh[t]), dx = dh[0]"),
-        ("A recurrent network", "State, weights, bias and input, in one sweep.",
+        ("A recurrent network", "State, weights, bias and input in one backward pass.",
          "seed_000_rnn_with_sums", "loss", "W_h,W_x,W_y,b,x",
          "dW_h[k, hidden] = sum[t](dpre[t, hidden] * h[t - 1, k]), db[hidden] = sum[t](dpre[t, hidden])"),
     ]),
     "selection": ("Gathers, winners and products", [
-        ("Pairwise gather", "Data chooses the cell; cells that are chosen twice get both.",
+        ("Pairwise gather", "Data chooses the cell; a cell that is chosen more than once gets the sum.",
          "seed_000_pairwise_gather", "loss", "matrix", "d[i, j] = sum[k](dg[k]) where idx[k] == i, col_idx[k] == j"),
         ("Outer gather", "The same for every pair of rows and columns.",
          "seed_000_outer_gather", "loss", "matrix", "d[r, c] = sum[i, j](dg[i, j]) where idx[i] == r, col_idx[j] == c"),
-        ("Maximum and minimum", "Only the winner gets anything.",
+        ("Maximum and minimum", "Only the winner gets a gradient.",
          "max_and_min", "loss", "A", "d[i, j] = dm[i] where j == argmax[j](A[i, j])"),
-        ("Product", "All factors but one: what stands before it times what stands after it, exact at zero.",
+        ("Product", "The product of all other factors: those before times those after, which is exact even if a factor is zero.",
          "seed_000_product", "result", "data", "d[i] = prod[k](data[k] where k != i)"),
     ]),
 }
@@ -132,7 +132,7 @@ def program_page(root, ein, title, entries):
 
 
 def page(root, ein, title, entries):
-    out = [f"# {title}", "", "Written by `tests/meta/autodiff_pages.py`; the programs are those of `tests/grad`.", ""]
+    out = [f"# {title}", "", "Generated by `tests/meta/autodiff_pages.py` from the programs in `tests/grad`.", ""]
     for heading, sentence, test, of, wrt, formula in entries:
         program = primal((root / "tests/grad" / f"{test}.ein").read_text())
         known = set(statements(grad(ein, program)))

@@ -56,9 +56,9 @@ def check_page(ein, code, title, text):
 
 def index(known, pages):
     lines = ["# Errors and warnings", "",
-             "Every message has a code. `ein explain CODE` prints its page, with a program that fails and one that does not.",
-             "Errors E01 are about the text, E02 names, E03 coordinates and ranges, E04 clauses and extents, E05 types, E06 derivatives,",
-             "E07 what is not there yet, E08 a run that had to stop.", "", "| code | says |", "|---|---|"]
+             "Every message has a code. `ein explain CODE` prints its page, with a program that fails and one that works.",
+             "The first two digits tell what an error is about: E01 syntax, E02 names, E03 coordinates and ranges, E04 clauses and",
+             "extents, E05 types, E06 derivatives, E07 limitations of the compiler, E08 errors at run time.", "", "| code | meaning |", "|---|---|"]
     lines += [f"| [{code}](errors/{code}.md) | {known[code]} |" for code in sorted(pages) if code in known]
     return "\n".join(lines) + "\n"
 

@@ -63,7 +63,7 @@ TEST_F(FilesTest, ChangedSinceCompiling) {
       EXPECT_NE(message.find(path(name)), std::string::npos) << message;
     };
     EXPECT_EQ((fresh(), after(name, [] {})), "");
-    expect("it held [f32; 2, 3], now [f32; 3, 3]", [&] { write(name, counted({3, 3})); });
+    expect("it contained [f32; 2, 3], now [f32; 3, 3]", [&] { write(name, counted({3, 3})); });
     expect("there is no such file", [&] { std::filesystem::remove(path(name)); });
     expect("written again", [&] {
       auto then = std::filesystem::last_write_time(path(name));

@@ -21,13 +21,13 @@ TEST(SemaCoordErrors, Grounding) {
   const std::string raw = kSoftmaxCall + "let raw = [[0.0, 1.0], [1.0, 2.0]];";
   expect_only(
       raw + "let p = softmax[c](raw);", "E0311",
-      "coordinate `c` is not grounded: argument `x` of `softmax` has no coordinate of that name",
+      "argument `x` of `softmax` has no coordinate named `c`",
       "c");
   EXPECT_NE(help_of(raw + "let p = softmax[c](raw);").find("`let named[i0, c] = raw[i0, c];`"),
             std::string::npos);
   expect_only(
       "fn f[j](x: [f32; ..l, j]) -> [f32; ..l] { sum[j](x) } let raw = [1.0]; let p = f[c](raw);",
-      "E0311", "coordinate `c` is not grounded", "c");
+      "E0311", "has no coordinate named `c`", "c");
   expect_only(kSoftmaxCall + "let p = softmax[clas](x);", "E0305",
               "argument `x` of `softmax` has no coordinate `clas`", "clas");
   EXPECT_NE(help_of(kSoftmaxCall + "let p = softmax[clas](x);").find("did you mean `class`?"),
@@ -42,7 +42,7 @@ TEST(SemaCoordErrors, Brackets) {
   expect_only(kSoftmaxCall + "let p = softmax(x);", "E0312",
               "`softmax` takes 1 coordinate in brackets, not 0", "softmax(x)");
   expect_only(kSoftmaxCall + "let p = softmax[(b, class)](x);", "E0312",
-              "a group stands for the single coordinate `j` of `softmax`", "(b, class)");
+              "a group is given for `j` of `softmax`, which is a single coordinate", "(b, class)");
   expect_only(kSoftmaxCall + "let p = softmax[class in 0..2](x);", "E0312",
               "`softmax` takes coordinates, not ranges", "0..2");
   expect_only(kSoftmaxCall + "fn g(x) { x } let p = g[class](x);", "E0312",
@@ -57,7 +57,7 @@ TEST(SemaCoordErrors, Matching) {
   expect_only(
       "fn f[i, j](x: [f32; i, ..m, j]) -> [f32; ..m] { sum[i, j](x) }"
       "let x: [f32; a, b, c]; let p = f[c, a](x);",
-      "E0314", "`a` stands before `c` in the argument, after it in the signature", "x");
+      "E0314", "`a` comes before `c` in the argument, but after it in the signature", "x");
   expect_only(
       "fn f[j](x: [f32; ..l, j], y: [f32; j]) -> [f32; ..l, j] { x[..l, j] * y[j] }"
       "let x: [f32; b, 3]; let y: [f32; 4]; let z[i, c] = x[i, c]; let p = f[c](z, y);",
@@ -69,31 +69,31 @@ TEST(SemaCoordErrors, Matching) {
   expect_only(
       "fn f[j](x: [f32; ..l, ..r, j]) -> [f32; j] { sum[..l, ..r](x[..l, ..r, j]) }"
       "let x: [f32; a, b, c]; let p = f[c](x);",
-      "E0314", "are adjacent, and nothing says where one ends", "[f32; ..l, ..r, j]");
+      "E0314", "are next to each other, so it is not known where one ends", "[f32; ..l, ..r, j]");
   expect_only(
       "fn f[j](x: [f32; j, n, ..l]) -> [f32; ..l] { sum[j, n](x) }"
       "let x: [f32; c]; let p = f[c](x);",
-      "E0314", "argument `x` of `f` does not fit its type", "x");
+      "E0314", "argument `x` of `f` does not match its type", "x");
 }
 
 TEST(SemaCoordErrors, Results) {
   expect_only(
       "fn f[j](x: [f32; ..l, j]) -> [f32; ..l, k] { x } let x: [f32; b, c];"
       "let p = f[c](x);",
-      "E0315", "the return type of `f` names `k`, which no parameter binds", "k");
+      "E0315", "the return type of `f` names `k`, which comes from no parameter", "k");
   expect_only(
       "fn f[j](x: [f32; ..l, j]) -> [f32; j, ..l] { x } let x: [f32; b, c];"
       "let p = f[c](x);",
-      "E0405", "coordinate 0 of the result of `f` is `b`, its type says `j`", "[f32; j, ..l]");
+      "E0405", "coordinate 0 of the result of `f` is `b`, but its type says `j`", "[f32; j, ..l]");
   expect_only(
       "fn f[j](x: [f32; ..l, j]) -> [f32; ..l] { x } let x: [f32; b, c];"
       "let p = f[c](x);",
-      "E0405", "the result of `f` has 2 coordinates, its type has 1", "[f32; ..l]");
+      "E0405", "the result of `f` has 2 coordinates, but its type has 1", "[f32; ..l]");
 }
 
 TEST(SemaCoordErrors, Packs) {
   expect_only("let x: [f32; n]; let y[..b] = 1.0;", "E0313",
-              "nothing says which coordinates `..b` has", "b");
+              "it is not known which coordinates `..b` has", "b");
   expect_only("let x: [f32; n]; let y[i] = x[..b] + x[i];", "E0313",
               "pack `..b` is neither on the left nor reduced", "b");
 }
@@ -102,7 +102,7 @@ TEST(SemaCoordErrors, GatesThroughCalls) {
   expect_only(kSoftmaxCall +
                   "fn d[j](x: [f32; ..l, j]) -> [f32; ..l, j] { x[..l, j] - x[..l, 0] }"
                   "let p[b, class] = d[class](x[b, class]) where ok[b, class];",
-              "E0316", "it reads the gated coordinate at an offset or through data", "where");
+              "E0316", "it reads the masked coordinate at an offset or through data", "where");
   expect_only(kSoftmaxCall +
                   "fn sz[j](x: [f32; ..l, j]) -> [f32; ..l] {"
                   "  sum[j](x[..l, j]) / (extent(j) as f32) }"
@@ -112,7 +112,7 @@ TEST(SemaCoordErrors, GatesThroughCalls) {
       "fn p2[..s](x: [f32; ..s]) -> f32 { let r[i] = sum[k](x[i, k]); sum[i](r[i]) }"
       "let x: [f32; h, w]; let ok: [bool; h, w];"
       "let p = p2[(h, w)](x[h, w]) where ok[h, w];",
-      "E0316", "a reduction does not bind all gated coordinates", "where");
+      "E0316", "a reduction does not run over all masked coordinates", "where");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ TEST(SemaErrors, Names) {
   expect_only("let lenght = 3; let z = length + 1;", "E0201", "unknown name `length`", "length");
   expect_only("let x = 1; let x = 2;", "E0202", "`x` is defined twice", "x");
   expect_only("fn f(a) { a } fn f(b) { b }", "E0202", "function `f` is defined twice", "f");
-  expect_only(kIn + "let y[i, i] = A[i, i];", "E0202", "`i` stands twice on the left", "i");
+  expect_only(kIn + "let y[i, i] = A[i, i];", "E0202", "`i` appears twice on the left", "i");
   expect_only(kIn + "let y = sum[k, k](x[k]);", "E0202", "`k` is reduced twice", "k");
   expect_only("let x = x * 2.0;", "E0203", "`x` depends on itself", "x");
   expect_only("let a = c + 1.0; let c = a + 1.0;", "E0203", "`a` depends on itself", "a");
@@ -22,8 +22,8 @@ TEST(SemaErrors, Names) {
   expect_only(kIn + "let y = print(x);", "E0207", "`print` is an effect", "print(x)");
   expect_only(kIn + "x + 1.0;", "E0207", "no effect", "x + 1.0");
   expect_only(kIn + "let k = 2.0; let y[k] = x[k] * k;", "E0208", "index `k` hides a value", "k");
-  expect_only(kIn + "let k = 2; let y[i] = x[i] where k = 3;", "E0209", "`k` exists already", "k");
-  expect_only("let y = { let q: f32; 1.0 };", "E0210", "an input cannot stand in a block", "q");
+  expect_only(kIn + "let k = 2; let y[i] = x[i] where k = 3;", "E0209", "`k` already exists", "k");
+  expect_only("let y = { let q: f32; 1.0 };", "E0210", "an input cannot be declared in a block", "q");
 }
 
 TEST(SemaErrors, Ranges) {
@@ -51,10 +51,10 @@ TEST(SemaErrors, Ranges) {
   expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both a left index",
               "where");
   expect_only(kIn + "let y = sum[p](x[p]) + sum[q](x[q]) where x[p] > x[q];", "E0308",
-              "no single reduction binds", "where");
+              "no single reduction has all the indices", "where");
   expect_only(kIn + "let y = sum[p](x[p] where x[p] > 0.0 else 1.0);", "E0308", "`else` belongs",
               "1.0");
-  expect_only(kIn + "let y[p, q in 0..p] = x[q];", "E0309", "depends on left index `p`", "0..p");
+  expect_only(kIn + "let y[p, q in 0..p] = x[q];", "E0309", "depends on `p`, another index on the left", "0..p");
   expect_only(kIn + "let y[p in 0..idx[0]] = 1.0;", "E0309", "depends on values", "0..idx[0]");
   expect_only(kIn + "let y[p] = x[p, 0];", "E0310", "`x` has 1 coordinate, not 2", "x[p, 0]");
 }
@@ -67,12 +67,12 @@ TEST(SemaErrors, Clauses) {
   expect_only("let h[t in 1..9] = h[t-1];", "E0403", "its type is not known", "h");
   expect_only("let y[0] = 1.0; let y[1] = true;", "E0403", "`y` is `bool`", "1.0");
   expect_only(kIn + "let y = A + A[0];", "E0404", "different coordinates", "A + A[0]");
-  expect_only(kIn + "let P[j, i] = A;", "E0404", "`j` would not meet itself", "j");
-  expect_only(kIn + "let y[p] = A[p] * 2.0;", "E0404", "still carries [j]", "A[p] * 2.0");
+  expect_only(kIn + "let P[j, i] = A;", "E0404", "`j` would be matched with a coordinate of another name", "j");
+  expect_only(kIn + "let y[p] = A[p] * 2.0;", "E0404", "still has coordinates [j]", "A[p] * 2.0");
   expect_only("let a = [1.0, 2.0]; let c = [1.0, 2.0, 3.0]; let y = a + c;", "E0404",
               "two different extents", "c");
   expect_only("let a = [[1.0], [2.0, 3.0]];", "E0404", "lengths 1 and 2", "[2.0, 3.0]");
-  expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, its type says 2", "2");
+  expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, but its type says 2", "2");
   expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, its type has 2",
               "[f32; n, n]");
   expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "permutes the coordinates",
@@ -80,23 +80,23 @@ TEST(SemaErrors, Clauses) {
 }
 
 TEST(SemaErrors, Types) {
-  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "`f32` meets `i32`", "idx[p]");
+  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "types differ: `f32` and `i32`", "idx[p]");
   expect_only("fn f(a: f32) { a } let k: i32 = 1; let y = f(k);", "E0501", "argument `a` of `f`",
               "k");
   expect_only(kIn + "let y[p] = x[p] * (1 / 2);", "E0502", "integer division", "(1 / 2)");
   expect_only(kIn + "let y = -b;", "E0502", "takes numbers", "b");
   expect_only(kIn + "let y = !x[0];", "E0502", "takes `bool`", "x[0]");
   expect_only(kIn + "let y = exp(idx[0]);", "E0502", "takes floats", "idx[0]");
-  expect_only(kIn + "let y = mean[p](idx[p]);", "E0502", "`mean` of integers", "idx[p]");
+  expect_only(kIn + "let y = mean[p](idx[p]);", "E0502", "`mean` takes floats, not integers", "idx[p]");
   expect_only(kIn + "let y = all[p](x[p]);", "E0502", "`all` takes `bool`", "x[p]");
   expect_only("let y = 1 / 0;", "E0502", "division by zero", "0");
   expect_only("let y = 0..3;", "E0502", "a range is not a value", "0..3");
   expect_only(kIn + "let y = if b { 1.0 };", "E0502", "`if` without `else`", "if b { 1.0 }");
-  expect_only("let y: i8 = 300;", "E0503", "300 does not fit `i8`", "300");
+  expect_only("let y: i8 = 300;", "E0503", "300 does not fit in `i8`", "300");
   expect_only(kIn + "let y = if x[0] { 1.0 } else { 2.0 };", "E0504", "condition is not", "x[0]");
   expect_only(kIn + "let y[p] = x[p] where x[p];", "E0504", "condition is not", "x[p]");
-  expect_only(kIn + "let y[p] = x[x[p]];", "E0505", "index is not an integer", "x[p]");
-  expect_only(kIn + "let y = x[idx];", "E0505", "index is a whole value", "idx");
+  expect_only(kIn + "let y[p] = x[x[p]];", "E0505", "the index is not an integer", "x[p]");
+  expect_only(kIn + "let y = x[idx];", "E0505", "the index is a whole array", "idx");
   expect_only("let y: i32 = 2.5;", "E0405", "annotated `i32`", "2.5");
 }
 

@@ -240,7 +240,7 @@ TEST(Recovery, RenderedText) {
             "1 | let y = a +\n"
             "  |            ^ expected here\n");
   EXPECT_EQ(rendered("let x = 0 < i < n;\n"),
-            "error[E0109]: comparisons are not chained\n"
+            "error[E0109]: comparisons cannot be chained\n"
             " --> t.ein:1:15\n"
             "  |\n"
             "1 | let x = 0 < i < n;\n"
