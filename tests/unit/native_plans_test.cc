@@ -1,8 +1,6 @@
 // Any legal plan gives the same values: random programs under random plans.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "codegen/native.h"
 #include "generate.h"
 #include "properties.h"
@@ -10,25 +8,16 @@
 namespace ein {
 namespace {
 
-NativeOptions random_options(std::mt19937& rng) {
-  NativeOptions o;
-  o.opt_level = rng() % 4 == 0 ? 0 : 2;
-  o.choices.inlines = [&](core::FamilyId) { return rng() % 2 == 0; };
-  o.choices.vector_axis = [&](core::FamilyId, size_t) {
-    uint32_t axis = rng() % 4;
-    return axis == 3 ? core::kMaxSlots : axis;
-  };
-  o.choices.reduce_width = [&](core::ExprId) { return 1u << rng() % 4; };
-  o.choices.contractions = rng() % 2 == 0;
-  return o;
-}
-
-std::string differs(core::Module& m, const core::Inputs& inputs, uint64_t seed,
-                    const std::vector<core::FamilyId>& wanted) {
+// What native code under each of these plans computes differently from the reference; "" for nothing.
+std::string differs(core::Module& m, const core::Inputs& inputs,
+                    const std::vector<core::FamilyId>& wanted,
+                    const std::vector<plan::Choices>& plans) {
   core::EvalResult want = core::evaluate(m, inputs, wanted);
-  std::mt19937 rng(static_cast<uint32_t>(seed));
-  for (int plan = 0; plan < 2; ++plan) {
-    auto compiled = compile_native(m, wanted, random_options(rng));
+  for (size_t i = 0; i < plans.size(); ++i) {
+    NativeOptions options;
+    options.opt_level = i % 4 == 0 ? 0 : 2;
+    options.choices = plans[i];
+    auto compiled = compile_native(m, wanted, options);
     if (auto* why = std::get_if<std::string>(&compiled)) return *why;
     Native& native = *std::get<std::shared_ptr<Native>>(compiled);
     NativeResult got = run(native, inputs);
@@ -56,9 +45,50 @@ TEST(NativePlans, RandomPlansOfRandomProgramsAgree) {
     std::vector<core::FamilyId> wanted;
     for (const std::string& name : g.values) wanted.push_back(m.find(intern(name)));
     ++checked;
-    EXPECT_EQ(differs(m, g.inputs, seed, wanted), "") << "seed " << seed << "\n" << g.source;
+    std::vector<plan::Choices> plans{fuzz::random_choices(2 * seed),
+                                     fuzz::random_choices(2 * seed + 1)};
+    EXPECT_EQ(differs(m, g.inputs, wanted, plans), "") << "seed " << seed << "\n" << g.source;
   }
   EXPECT_GT(checked, 10);
+}
+
+// A program with something to decide for each of the numbers.
+const char* const kDecisions = R"(
+let a[i in 0..24, k in 0..20]: f64 = sin((i * 20 + k) as f64);
+let at[i in 0..24]: i32 = i * 7 % 5;
+fn bend(x) { if x > 0.5 { exp(-x) } else if x > 0.0 { x * x } else { 0.25 * x } }
+let product[i in 0..24, j in 0..24] = sum[k](a[i, k] * a[j, k]);
+let small[i in 0..3, j in 0..3] = sum[k in 0..3, l in 0..3](a[i, k] * a[k, l] * a[l, j]);
+let bent[i in 0..24, k in 0..20] = bend(a[i, k]) + bend(product[i, k]);
+let running[i in 0..24, k in 0..20] = sum[l in 0..k + 1](bent[i, l]);
+let row[i in 0..24, 0] = bent[i, 0];
+let row[i in 0..24, k in 1..20] = 0.5 * row[i, k - 1] + a[i, k];
+let table[0, 0]: f64 = 0.0;
+let table[0, j in 1..40] = table[0, j - 1] + 1.0;
+let table[i in 1..40, 0] = table[i - 1, 0] + 1.0;
+let table[i in 1..40, j in 1..40] = min(table[i - 1, j], table[i, j - 1]) + a[i % 24, j % 20];
+let taken[i in 0..24, k in 0..20] = running[at[i], k] * row[i, k];
+let cells[c in 0..4] = sum[i in 0..24](if c == 0 { a[i, 0] } else if c == 1 { a[i, 1] * a[i, 2] } else { a[i, c] });
+let loss = sum[i, k](taken[i, k]) + table[39, 39] + sum[i, j](small[i, j]) + sum[c](cells[c]);
+let da = @loss / @a;
+)";
+
+TEST(NativePlans, EitherEndOfEveryNumberGivesTheSameValues) {
+  fuzz::Subject subject;
+  ASSERT_EQ(fuzz::compile_source(kDecisions, subject), "");
+  core::Module& m = subject.compiled.module;
+  std::vector<core::FamilyId> wanted;
+  for (const char* name : {"da", "loss", "table", "running"})
+    wanted.push_back(m.find(intern(name)));
+  for (const Tunable& t : tunables()) {
+    Tuning chosen;
+    EXPECT_LE(t.least, chosen.*t.field) << t.name;
+    EXPECT_GE(t.most, chosen.*t.field) << t.name;
+    std::vector<plan::Choices> plans(2);
+    plans[0].tuning.*t.field = t.least;
+    plans[1].tuning.*t.field = t.most;
+    EXPECT_EQ(differs(m, {}, wanted, plans), "") << t.name;
+  }
 }
 
 }  // namespace
