@@ -216,29 +216,28 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   return out;
 }
 
-Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span) {
-  const std::string& name = text(path_name(s, call.callee));
-  size_t most = name == "extent" ? 2 : 1;
-  if (call.args.empty() || call.args.size() > most) {
+Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  const bool extent = b.id == Builtin::Id::Extent;
+  if (!b.takes(call.args.size())) {
     s.diags
-        .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name,
-                                        most == 2 ? "one or two" : "one", most == 2 ? "s" : "",
+        .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", b.spelling,
+                                        b.most == 2 ? "one or two" : "one", b.most == 2 ? "s" : "",
                                         call.args.size()))
         .primary(span, "");
     return {};
   }
-  if (name == "extent" && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
+  if (extent && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
   Value v = elaborate(s, env, call.args[0]);
   if (v.poison()) return {};
-  if (name == "extent") {
+  if (extent) {
     auto at = coordinate_argument(s, v, call.args[1]);
     return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};
   }
   if (v.scalar()) {
-    s.diags.error(Code::E0502, fmt::format("`{}` of a scalar", name)).primary(span, "");
+    s.diags.error(Code::E0502, fmt::format("`{}` of a scalar", b.spelling)).primary(span, "");
     return {};
   }
-  if (name == "len") return extent_value(s, env, v.coords[0].extent, span);
+  if (b.id == Builtin::Id::Len) return extent_value(s, env, v.coords[0].extent, span);
   for (const core::Coord& c : v.coords) {
     if (extent_value(s, env, c.extent, span).poison()) return {};
   }

@@ -73,7 +73,7 @@ bool decide(Sema& s, const Contract& c) {
 }  // namespace
 
 bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
-  if (call.args.empty() || call.args.size() > 2) {
+  if (!spelled_builtin(s, call)->takes(call.args.size())) {
     s.diags
         .error(Code::E0205,
                fmt::format("`assert` takes one or two arguments, not {}", call.args.size()))

@@ -80,56 +80,52 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
 
 }  // namespace
 
-bool is_effect(Symbol name) {
-  const std::string& n = text(name);
-  return n == "print" || n == "assert" || n == "save";
-}
-
-void elaborate_effect(Sema& s, Env& outer, const ast::Call& call, Span span) {
-  const std::string& name = text(path_name(s, call.callee));
-  if (name == "save") return elaborate_save(s, outer, call, span);
+Value elaborate_print(Sema& s, Env& outer, const Builtin&, const ast::Call& call, Span span) {
   Env env = outer;
   core::Effect effect;
   effect.span = span;
-  auto add = [&](TreeId e) {
-    const auto* request = std::get_if<ast::Request>(&s[e].node);
-    if (request && !request->den && name == "print") {
-      return add_differential(s, env, *request, s[e].span, effect.pieces);
-    }
-    return add_value(s, env, elaborate(s, env, e), {}, effect.pieces);
-  };
   bool ok = true;
-  if (name == "print") {
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      if (i > 0) effect.pieces.push_back({" ", {}, {}});
-      ok &= add(call.args[i]);
-    }
-  } else {
-    if (call.args.empty() || call.args.size() > 2) {
-      s.diags
-          .error(Code::E0205,
-                 fmt::format("`assert` takes one or two arguments, not {}", call.args.size()))
-          .primary(span, "");
-      return;
-    }
-    effect.kind = core::Effect::Kind::Assert;
-    Value cond = condition(s, env, call.args[0]);
-    if (cond.poison()) return;
-    effect.cond = whole_family(s, cond);
-    if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
-    if (!effect.cond) return;
-    if (call.args.size() == 2) {
-      Value message = elaborate(s, env, call.args[1]);
-      if (message.poison()) return;
-      if (message.kind != Value::Kind::Text) {
-        s.diags.error(Code::E0502, "the message of `assert` is a string")
-            .primary(s[call.args[1]].span, "this is " + show_value(s, message));
-        return;
-      }
-      ok = add_value(s, env, message, {}, effect.pieces);
-    }
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (i > 0) effect.pieces.push_back({" ", {}, {}});
+    TreeId e = call.args[i];
+    const auto* request = std::get_if<ast::Request>(&s[e].node);
+    ok &= request && !request->den ? add_differential(s, env, *request, s[e].span, effect.pieces)
+                                   : add_value(s, env, elaborate(s, env, e), {}, effect.pieces);
   }
   if (ok) s.m.effects.push_back(std::move(effect));
+  return {};
+}
+
+Value elaborate_assert(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
+    s.diags
+        .error(Code::E0205,
+               fmt::format("`assert` takes one or two arguments, not {}", call.args.size()))
+        .primary(span, "");
+    return {};
+  }
+  Env env = outer;
+  core::Effect effect;
+  effect.span = span;
+  effect.kind = core::Effect::Kind::Assert;
+  Value cond = condition(s, env, call.args[0]);
+  if (cond.poison()) return {};
+  effect.cond = whole_family(s, cond);
+  if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
+  if (!effect.cond) return {};
+  bool ok = true;
+  if (call.args.size() == 2) {
+    Value message = elaborate(s, env, call.args[1]);
+    if (message.poison()) return {};
+    if (message.kind != Value::Kind::Text) {
+      s.diags.error(Code::E0502, "the message of `assert` is a string")
+          .primary(s[call.args[1]].span, "this is " + show_value(s, message));
+      return {};
+    }
+    ok = add_value(s, env, message, {}, effect.pieces);
+  }
+  if (ok) s.m.effects.push_back(std::move(effect));
+  return {};
 }
 
 }  // namespace ein::sema

@@ -11,8 +11,9 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
   site.name = "shown";
   env.site = &site;
   const auto* call = std::get_if<ast::Call>(&s[value].node);
-  if (call && is_effect(path_name(s, call->callee))) {
-    elaborate_effect(s, env, *call, s[value].span);
+  const Builtin* builtin = call ? spelled_builtin(s, *call) : nullptr;
+  if (builtin && builtin->kind == Builtin::Kind::Effect) {
+    builtin->elaborate(s, env, *builtin, *call, s[value].span);
     warn_axes(s, site);
     return true;
   }

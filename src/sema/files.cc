@@ -64,13 +64,13 @@ void save_text(Sema& s, Env& env, const ast::Call& call, const std::string& path
 bool is_load(const Sema& s, TreeId e) {
   while (const auto* cast = std::get_if<ast::Cast>(&s[e].node)) e = cast->arg;
   const auto* call = std::get_if<ast::Call>(&s[e].node);
-  return call && !call->has_brackets && path_name(s, call->callee) == intern("load");
+  return call && !call->has_brackets && spells(s, *call, Builtin::Id::Load);
 }
 
 }  // namespace
 
-Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span) {
-  if (call.args.empty() || call.args.size() > 2) {
+Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
     s.diags
         .error(Code::E0205, fmt::format("`load` takes a file and maybe a member, not {} arguments",
                                         call.args.size()))
@@ -131,30 +131,33 @@ void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord
   s.owner[d.family] = &d;
 }
 
-void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
-  if (call.args.size() < 2) {
+Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
     s.diags
         .error(Code::E0205, fmt::format("`save` takes a file and values, not {} argument{}",
                                         call.args.size(), call.args.size() == 1 ? "" : "s"))
         .primary(span, "")
         .help("write `save(\"y.npy\", y)`");
-    return;
+    return {};
   }
   Env env = outer;
   auto path = saved_path(s, env, call.args[0]);
-  if (!path) return;
+  if (!path) return {};
   std::vector<Value> values;
   for (size_t i = 1; i < call.args.size(); ++i) {
     values.push_back(elaborate(s, env, call.args[i]));
-    if (values.back().poison()) return;
+    if (values.back().poison()) return {};
   }
   auto text_among = std::find_if(values.begin(), values.end(),
                                  [](const Value& v) { return v.kind == Value::Kind::Text; });
-  if (text_among != values.end()) return save_text(s, env, call, *path, values, span);
+  if (text_among != values.end()) {
+    save_text(s, env, call, *path, values, span);
+    return {};
+  }
   if (std::string why = check_target(*path, call.args.size() - 1); !why.empty()) {
     s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
         .primary(s[call.args[0]].span, "");
-    return;
+    return {};
   }
   core::Effect effect;
   effect.kind = core::Effect::Kind::Save;
@@ -164,7 +167,7 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
   for (size_t i = 1; i < call.args.size(); ++i) {
     TreeId e = call.args[i];
     Value v = settle(s, env, std::move(values[i - 1]));
-    if (v.poison()) return;
+    if (v.poison()) return {};
     // A value that has no name of its own is called what NumPy calls it.
     std::string member = fmt::format("arr_{}", i - 1);
     FamilyId family = whole_family(s, v);
@@ -174,23 +177,24 @@ void elaborate_save(Sema& s, Env& outer, const ast::Call& call, Span span) {
       member = text(path_name(s, e));
     }
     if (!family) family = family_of(s, env, v, member);
-    if (!family) return;
+    if (!family) return {};
     std::string called = member.starts_with("arr_") ? "x" : member;
     std::string why = check_value(*path, called, s.m[family].dtype, s.m[family].coords.size());
     if (!why.empty()) {
       s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
           .primary(s[e].span, "this is " + show_value(s, v))
           .label(s[call.args[0]].span, "the format");
-      return;
+      return {};
     }
     if (!names.insert(member).second) {
       s.diags.error(Code::E0220, fmt::format("`{}` is saved twice in one file", member))
           .primary(s[e].span, "");
-      return;
+      return {};
     }
     effect.pieces.push_back({member, family, {}});
   }
   s.m.effects.push_back(std::move(effect));
+  return {};
 }
 
 }  // namespace ein::sema

@@ -7,30 +7,6 @@
 #include "sema/coords.h"
 
 namespace ein::sema {
-
-std::optional<core::Op> primitive_named(Symbol name) {
-  static const std::map<std::string, core::Op> table = [] {
-    std::map<std::string, core::Op> t;
-#define EIN_OP(op, spelling, arity, cls)                                                         \
-  if (core::OpClass::cls == core::OpClass::Arith || core::OpClass::cls == core::OpClass::Real) { \
-    if (std::isalpha(static_cast<unsigned char>(spelling[0]))) t[spelling] = core::Op::op;       \
-  }
-#include "core/ops.def"
-#undef EIN_OP
-    return t;
-  }();
-  auto it = table.find(text(name));
-  if (it == table.end()) return std::nullopt;
-  return it->second;
-}
-
-bool is_builtin(Symbol name) {
-  static const std::set<std::string> others = {"extent",  "shape",  "len",
-                                               "uniform", "normal", "typeof"};
-  return primitive_named(name) || reduction_named(name) || is_effect(name) ||
-         others.count(text(name)) > 0;
-}
-
 namespace {
 
 // Inlining is bounded by what is written, so that a small program cannot ask for an endless one and
@@ -509,31 +485,26 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
   const std::string& spelled = text(name.symbol);
   if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
   if (!fn) {
-    auto reduction = reduction_named(name.symbol);
-    if (reduction && call.has_brackets) {
-      return elaborate_reduction(s, env, *reduction, call, span);
-    }
+    const Builtin* builtin = builtin_named(name.symbol);
+    const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
+    auto op = primitive_named(name.symbol);
+    if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
     if (call.has_brackets) {
-      if (primitive_named(name.symbol)) {
+      if (op) {
         s.diags.error(Code::E0206, quoted(spelled) + " takes no coordinates").primary(span, "");
         return {};
       }
       return unknown_function(s, env, name);
     }
-    if (spelled == "extent" || spelled == "shape" || spelled == "len") {
-      return elaborate_extent(s, env, call, span);
+    if (builtin && builtin->kind == Builtin::Kind::Value) {
+      return builtin->elaborate(s, env, *builtin, call, span);
     }
-    if (spelled == "load") return elaborate_load(s, env, call, span);
-    if (spelled == "typeof") return elaborate_typeof(s, env, call, span);
-    if (spelled == "uniform") return elaborate_random(s, env, core::Op::Uniform, call, span);
-    if (spelled == "normal") return elaborate_random(s, env, core::Op::Normal, call, span);
-    if (is_effect(name.symbol)) {
+    if (builtin && builtin->kind == Builtin::Kind::Effect) {
       s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
           .primary(span, "")
           .help("effects are statements of the top level, or of a function called there");
       return {};
     }
-    auto op = primitive_named(name.symbol);
     if (!op && reduction) {
       s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
           .primary(span, "")

@@ -105,13 +105,17 @@ struct Guesser {
 
   std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
     Symbol callee = path_name(s, c.callee);
-    const std::string n = callee ? text(callee) : "";
-    if (n == "argmax" || n == "argmin") return Guess{Typing::Fixed, DType::I32};
-    if (n == "all" || n == "any") return Guess{Typing::Fixed, DType::Bool};
-    if (n == "extent" || n == "len") return Guess{};
     const Function* f = locals.count(callee) ? nullptr : find_callee(s, env, c.callee);
     if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) return written(f->fn->result);
-    if (!f && (n == "uniform" || n == "normal")) return Guess{Typing::Fixed, DType::F32};
+    if (const Builtin* b = f ? nullptr : builtin_named(callee)) {
+      switch (b->guess) {
+        case Builtin::TypeGuess::Arguments: break;
+        case Builtin::TypeGuess::Extent: return Guess{};
+        case Builtin::TypeGuess::I32: return Guess{Typing::Fixed, DType::I32};
+        case Builtin::TypeGuess::Bool: return Guess{Typing::Fixed, DType::Bool};
+        case Builtin::TypeGuess::F32: return Guess{Typing::Fixed, DType::F32};
+      }
+    }
     std::vector<std::optional<Guess>> args;
     for (TreeId a : c.args) args.push_back(expr(a, locals, depth));
     if (f) {

@@ -44,7 +44,7 @@ std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition&
   std::vector<Axis> out;
   const auto* dims = dims_of(s, type);
   if (!dims) return out;
-  std::string name = text(d.name.symbol);
+  const std::string name = text(d.name.symbol);
   size_t fixed = 0;
   const ast::Dim* unknown = nullptr;
   for (const ast::Dim& dim : *dims) {

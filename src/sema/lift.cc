@@ -171,7 +171,7 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
     std::set<TreeId> asked;  // in `extent(j)` the name is that of an extent
     for_each_tree(s.ast, e, [&](TreeId x) {
       const auto* call = std::get_if<ast::Call>(&s[x].node);
-      if (call && path_name(s, call->callee) == intern("extent"))
+      if (call && spells(s, *call, Builtin::Id::Extent))
         asked.insert(call->args.begin(), call->args.end());
       if (!place && path_name(s, x) == name && !asked.count(x)) place = x;
     });

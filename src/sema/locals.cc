@@ -12,7 +12,7 @@ namespace {
 // `assert(…)`: in a block that gives a value it is a condition on the call (contracts.cc).
 const ast::Call* as_contract(const Sema& s, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
-  return call && path_name(s, call->callee) == intern("assert") ? call : nullptr;
+  return call && spells(s, *call, Builtin::Id::Assert) ? call : nullptr;
 }
 
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {

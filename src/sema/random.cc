@@ -5,8 +5,9 @@
 
 namespace ein::sema {
 
-Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span) {
-  if (call.args.empty()) {
+Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  const core::Op op = b.id == Builtin::Id::Uniform ? core::Op::Uniform : core::Op::Normal;
+  if (!b.takes(call.args.size())) {
     s.diags.error(Code::E0205, std::string("`") + core::info(op).spelling + "` needs a seed")
         .primary(span, "")
         .help(std::string("give the seed, then the addresses: `") + core::info(op).spelling +

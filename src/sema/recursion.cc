@@ -51,7 +51,7 @@ void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
   std::string what = "reads more than its parameters", help;
   if (const auto* a = std::get_if<core::Access>(&x.node)) {
     auto owner = s.owner.find(a->family);
-    std::string name = owner == s.owner.end() ? "" : text(owner->second->name.symbol);
+    const std::string name = owner == s.owner.end() ? "" : text(owner->second->name.symbol);
     if (!name.empty()) what = fmt::format("reads {}", quoted(name));
     help = a->at.empty()
                ? fmt::format("pass {} as a parameter", name.empty() ? "the value" : quoted(name))
@@ -155,7 +155,7 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
   }
   for (const ast::Param& p : fn.params) {
     if (!ok || (p.type && is_scalar_type(s, p.type))) continue;
-    std::string param = text(p.name.symbol);
+    const std::string param = text(p.name.symbol);
     ok = p.type ? report(fmt::format("its parameter {} is not a scalar", quoted(param)),
                          s.ast[p.type].span, "not a scalar type",
                          "a recursive function takes scalars; write a recurrence instead")

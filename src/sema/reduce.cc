@@ -131,8 +131,9 @@ CoreId count(Sema& s, Env& env, const core::Reduce& r, const std::vector<bool>& 
   return core::cast(s.m, core::reduce(s.m, std::move(ones)), type);
 }
 
-bool check_operand(Sema& s, Reduction op, const Value& body, const std::string& name) {
-  bool logical = op.op == core::ReduceOp::All || op.op == core::ReduceOp::Any;
+bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
+                   const std::string& name) {
+  bool logical = b.op == core::ReduceOp::All || b.op == core::ReduceOp::Any;
   bool is_bool = body.typing == Typing::Fixed && body.type == DType::Bool;
   if (logical != is_bool) {
     s.diags
@@ -141,7 +142,7 @@ bool check_operand(Sema& s, Reduction op, const Value& body, const std::string& 
         .primary(body.span, "");
     return false;
   }
-  if (op.mean && body.typing == Typing::Fixed && is_int(body.type)) {
+  if (mean && body.typing == Typing::Fixed && is_int(body.type)) {
     s.diags.error(Code::E0502, "`mean` of integers")
         .primary(body.span, "this is " + show_value(s, body))
         .help("convert first: `mean[…](… as f32)`");
@@ -217,22 +218,10 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
 
 }  // namespace
 
-std::optional<Reduction> reduction_named(Symbol name) {
-  using R = core::ReduceOp;
-  static const std::map<std::string, Reduction> table = {
-      {"sum", {R::Sum}},        {"prod", {R::Prod}},
-      {"max", {R::Max}},        {"min", {R::Min}},
-      {"mean", {R::Sum, true}}, {"all", {R::All}},
-      {"any", {R::Any}},        {"argmax", {R::ArgMax}},
-      {"argmin", {R::ArgMin}},  {"join", {R::Sum, false, true}}};
-  auto it = table.find(text(name));
-  if (it == table.end()) return std::nullopt;
-  return it->second;
-}
-
-Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& call, Span span) {
+Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
   const std::string& name = text(path_name(s, call.callee));
-  if (call.args.size() != 1) {
+  const bool mean = b.id == Builtin::Id::Mean;
+  if (!b.takes(call.args.size())) {
     auto& d = s.diags.error(Code::E0205, fmt::format("`{}[{}]` takes one argument, not {}", name,
                                                      bracket_list(call), call.args.size()));
     d.primary(span, "");
@@ -243,7 +232,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     }
     return {};
   }
-  bool selects = op.op == core::ReduceOp::ArgMax || op.op == core::ReduceOp::ArgMin;
+  bool selects = b.op == core::ReduceOp::ArgMax || b.op == core::ReduceOp::ArgMin;
   if (selects && call.brackets.size() != 1) {
     s.diags.error(Code::E0205, fmt::format("`{}` selects along one coordinate", name))
         .primary(span, "")
@@ -288,16 +277,16 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
     only_in_gate();
   }
   Value elaborated = elaborate(s, env, body);
-  if (op.join) {
+  if (b.id == Builtin::Id::Join) {
     for (Index* index : parts.binders) index->used |= parts.in_gate.count(index) > 0;
     return join_text(s, outer, env, parts.binders, parts.gate, std::move(elaborated), span);
   }
   parts.body = as_data(s, env, std::move(elaborated));
   if (parts.body.poison() || parts.gate.poison) return {};
-  if (!check_operand(s, op, parts.body, name)) return {};
+  if (!check_operand(s, b, mean, parts.body, name)) return {};
   std::vector<size_t> coord;
   if (!place_names(s, parts, coord)) return {};
-  if (op.mean && parts.body.typing == Typing::Int) {
+  if (mean && parts.body.typing == Typing::Int) {
     parts.body = adapt(s, env, parts.body, DType::F64);
     if (parts.body.poison()) return {};
     parts.body.typing = Typing::Float;
@@ -343,7 +332,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
                               : core::slot(s.m, first + static_cast<uint32_t>(at - coord.begin()));
   }
   core::Reduce r;
-  r.op = op.op;
+  r.op = b.op;
   r.first = first;
   std::vector<bool> written;  // by binder: its range
   for (uint32_t i = 0; i < n; ++i) {
@@ -368,7 +357,7 @@ Value elaborate_reduction(Sema& s, Env& outer, Reduction op, const ast::Call& ca
   if (cells.size() > 1) r.gate = core::substitute(s.m, cells[1], with, first + n);
   core::Reduce copy = r;
   out.body = core::reduce(s.m, std::move(r), span);
-  if (op.mean) {
+  if (mean) {
     out.body =
         core::apply(s.m, core::Op::Div, {out.body, count(s, outer, copy, written, out.type)}, span);
   }

@@ -2,6 +2,7 @@
 // owns one concern.
 #pragma once
 
+#include "sema/builtins.h"
 #include "sema/state.h"
 
 namespace ein::sema {
@@ -199,7 +200,7 @@ Value plain_text(const Env& env, std::string text, Span span);
 // Adds what shows `v` to a text: strings and tuples as their parts. False after an error.
 bool add_text(Sema& s, const Value& v, const std::string& format, Value& out);
 std::optional<std::string> constant_text(const Value& v);  // none when it shows values
-Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span);
+Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
 
 // ---- join.cc -----------------------------------------------------------------------------------
@@ -234,19 +235,14 @@ Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
 
 Value elaborate_base(Sema& s, Env& env, TreeId base);  // of an access: never an index
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span);
-Value elaborate_extent(Sema& s, Env& env, const ast::Call& call, Span span);
+// `extent`, `len` and `shape`.
+Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
               const std::vector<CoreId>& indices, Span span);
 
 // ---- reduce.cc, gates.cc -----------------------------------------------------------------------
 
-struct Reduction {
-  core::ReduceOp op;
-  bool mean = false;
-  bool join = false;  // of strings: no ReduceOp
-};
-std::optional<Reduction> reduction_named(Symbol name);
-Value elaborate_reduction(Sema& s, Env& env, Reduction op, const ast::Call& call, Span span);
+Value elaborate_reduction(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 // An outside gate whose names are bound by reductions further in, to which it is copied
 // (decisions.md, 16).
@@ -285,8 +281,6 @@ struct Bracketing;  // what stands in the brackets of a call (coords.h)
 // `home`: what the body sees. `stmt` is invalid for a lambda.
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
-std::optional<core::Op> primitive_named(Symbol name);
-bool is_builtin(Symbol name);  // something that a call means without any definition
 
 // ---- rules.cc: `@fn` --------------------------------------------------------------------------
 
@@ -313,12 +307,13 @@ Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, con
 
 // ---- random.cc ---------------------------------------------------------------------------------
 
-Value elaborate_random(Sema& s, Env& env, core::Op op, const ast::Call& call, Span span);
+// `uniform` and `normal`.
+Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 // ---- files.cc ----------------------------------------------------------------------------------
 
-Value elaborate_load(Sema& s, Env& env, const ast::Call& call, Span span);
-void elaborate_save(Sema& s, Env& env, const ast::Call& call, Span span);
+Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_save(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 // `let W = load(…)` names the loaded family itself: W is its binding, not a copy of it.
 FamilyId loaded_family(const Sema& s, const Definition& d);  // invalid when `d` is not that
 void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord> coords);
@@ -363,11 +358,12 @@ Symbol fresh_family_name(Sema& s, const std::string& base);
 // `x` of `x` and `x[i]`; invalid for anything else.
 TreeId named_base(const Sema& s, TreeId e);
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span);
-bool is_effect(Symbol name);
 // The pieces of a line that show a value; false after an error.
 bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
                std::vector<core::Piece>& out);
-void elaborate_effect(Sema& s, Env& env, const ast::Call& call, Span span);
+// These give no value.
+Value elaborate_print(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_assert(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 void declare_inputs(Sema& s, Scope& scope);
 void finish(Sema& s);
 

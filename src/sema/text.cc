@@ -84,8 +84,8 @@ std::string type_text(const Sema& s, const Value& v) {
   return fmt::format("[{}; {}]", element, dims);
 }
 
-Value elaborate_typeof(Sema& s, Env& env, const ast::Call& call, Span span) {
-  if (call.args.size() != 1) {
+Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
     s.diags.error(Code::E0205, fmt::format("`typeof` takes 1 argument, not {}", call.args.size()))
         .primary(span, "");
     return {};

@@ -65,7 +65,10 @@ struct Spelled {
       const ast::Name& name = path->parts[0];
       callees.push_back(name);
       // `extent(x, class)` names a coordinate of x.
-      if (text(name.symbol) == "extent") coordinates.insert(c.args.begin(), c.args.end());
+      const Builtin* builtin = builtin_named(name.symbol);
+      if (builtin && builtin->id == Builtin::Id::Extent) {
+        coordinates.insert(c.args.begin(), c.args.end());
+      }
     }
     for (const ast::Bracket& b : c.brackets) {
       if (b.name.symbol) bound.insert(b.name.symbol);
@@ -113,9 +116,9 @@ bool is_extent(const Env& env, Symbol name) {
 }
 
 bool is_function(const Env& env, Symbol name) {
-  static const std::set<std::string> others = {"load", "save", "eprint", "_"};
-  return is_builtin(primitive_called(env, name)) || find_function(env, name) ||
-         others.count(text(name)) > 0;
+  Symbol called = primitive_called(env, name);
+  return builtin_named(called) || primitive_named(called) || find_function(env, name) ||
+         text(name) == "_";
 }
 
 }  // namespace
@@ -146,7 +149,7 @@ void check_uncalled(Sema& s, Scope& module) {
         d.help(import);
         continue;
       }
-      std::string near = did_you_mean(text(name.symbol), function_names(env));
+      const std::string near = did_you_mean(text(name.symbol), function_names(env));
       if (!near.empty()) d.help("did you mean " + quoted(near) + "?");
     }
     for (const ast::Name& name : spelled.values) {
