@@ -4,7 +4,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "sema/sema.h"
+#include "sema/effects/effects.h"
+#include "sema/expressions/expressions.h"
+#include "sema/names/trees.h"
 
 namespace ein::sema {
 namespace {

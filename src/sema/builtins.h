@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "sema/state.h"
+#include "sema/state/state.h"
 
 namespace ein::sema {
 

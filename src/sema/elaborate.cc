@@ -1,35 +1,12 @@
 #include "sema/elaborate.h"
 
-#include "sema/sema.h"
+#include "sema/calls/calls.h"
+#include "sema/definitions/definitions.h"
+#include "sema/finish.h"
+#include "sema/names/names.h"
+#include "sema/state/on_demand.h"
 
 namespace ein::sema {
-
-bool perform(Sema& s, const Env& outer, TreeId value) {
-  Env env = outer;
-  Site& site = s.sites.emplace_back();
-  site.span = site.value = s[value].span;
-  site.name = "shown";
-  env.site = &site;
-  const auto* call = std::get_if<ast::Call>(&s[value].node);
-  const Builtin* builtin = call ? spelled_builtin(s, *call) : nullptr;
-  if (builtin && builtin->kind == Builtin::Kind::Effect) {
-    builtin->elaborate(s, env, *builtin, *call, s[value].span);
-    warn_axes(s, site);
-    return true;
-  }
-  size_t effects = s.m.effects.size(), errors = s.diags.errors();
-  env.effects = call != nullptr;
-  elaborate(s, env, value);
-  warn_axes(s, site);
-  return s.m.effects.size() != effects || s.diags.errors() != errors;
-}
-
-void elaborate_statement(Sema& s, const Env& env, TreeId value) {
-  if (perform(s, env, value)) return;
-  s.diags.error(Code::E0207, "this statement has no effect")
-      .primary(s[value].span, "its value is not used")
-      .help("give it a name with `let`, or `print` it");
-}
 
 namespace {
 
@@ -47,6 +24,7 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
     if (p.prelude && i > *p.prelude) module.frame.up = &s.modules[*p.prelude]->frame;
     module.env.frame = &module.frame;
     declare(s, module, module.root ? root : p.modules[i].items);
+    check_rules(s, module);
     if (module.root) break;
     for (Definition& d : module.definitions) {
       if (!d.input) continue;

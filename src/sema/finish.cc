@@ -1,11 +1,14 @@
-// The end of elaboration: placeholders are replaced everywhere, lifted locals get their zero
-// clauses, and the checks that need the whole module run: bounds and the order of recurrences.
+#include "sema/finish.h"
+
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "core/diagonal.h"
 #include "core/groups.h"
-#include "sema/ranges.h"
+#include "sema/calls/calls.h"
+#include "sema/ranges/ranges.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
 
 namespace ein::sema {
 namespace {
@@ -48,7 +51,7 @@ void check_constraints(Sema& s) {
 std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool greatest) {
   core::AffineForm form = core::affine_form(s.m, e);
   for (;;) {
-    ExprOrNone deepest;
+    IndexTerm deepest;
     for (const auto& t : form.terms) {
       uint32_t n = core::slot_of(s.m, t.atom);
       if (n == ~0u && s.m[t.atom].free != 0) return std::nullopt;
@@ -226,18 +229,19 @@ void check_adapted(Sema& s) {
         if (facts.guarded || !is_int(x.type) || x.type == DType::I64) return;
         if (s.m[from].type != DType::I64 || written(x.span)) return;
         auto low = extreme(s, from, facts, false), high = extreme(s, from, facts, true);
-        auto lo = low ? core::const_int(s.m, *low) : std::nullopt;
-        auto hi = high ? core::const_int(s.m, *high) : std::nullopt;
         // The identity of `max` is the least value of a type.
         int64_t least = limit(x.type, core::ReduceOp::Max);
         int64_t greatest = limit(x.type, core::ReduceOp::Min);
-        bool below = lo && *lo < least, above = hi && *hi > greatest;
+        // An end that is not known here is not reported.
+        int64_t lo = low ? core::const_int(s.m, *low).value_or(least) : least;
+        int64_t hi = high ? core::const_int(s.m, *high).value_or(greatest) : greatest;
+        bool below = lo<least, above = hi> greatest;
         Span at = x.span.valid() ? x.span : c.span;
         if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
         s.diags
             .error(Code::E0503,
                    fmt::format("an index that goes {} {} does not fit `{}`",
-                               above ? "up to" : "down to", above ? *hi : *lo, name_of(x.type)))
+                               above ? "up to" : "down to", above ? hi : lo, name_of(x.type)))
             .primary(at, fmt::format("`{}` holds {} to {}", name_of(x.type), least, greatest))
             .help("use a wider type, or narrow the range");
       });

@@ -1,0 +1,549 @@
+// Calls: scalar primitives, reductions, and functions, which are inlined at every call.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sema/builtins.h"
+#include "sema/calls/calls.h"
+#include "sema/calls/coords.h"
+#include "sema/expressions/expressions.h"
+#include "sema/names/names.h"
+#include "sema/names/trees.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {
+
+// Inlining is bounded by what is written, so that a small program cannot ask for an endless one and
+// a large one may make as many calls as it needs: 20 for every node of the program's tree.
+constexpr size_t kMaxCallDepth = 128;
+constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
+
+bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
+  bool deep = s.calls.size() >= kMaxCallDepth;
+  size_t written = s.ast.exprs.size() - s.program.prelude_nodes;
+  size_t limit = kCallsPerStep * (1 + written / kNodesPerStep);
+  if (!deep && s.inlined < limit) return false;
+  if (s.inlined > limit) return true;  // reported
+  s.inlined = limit + 1;
+  s.diags
+      .error(Code::E0215,
+             deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+                  : fmt::format("a program of this size makes more than {} calls", limit))
+      .primary(span, "this call")
+      .label(fn.name.span, "of this function")
+      .note("every call is specialised where it stands, also those in the functions it calls")
+      .help("name intermediate results with `let`, or write a recurrence");
+  return true;
+}
+
+Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
+                  Span declared = {}) {
+  auto& d = s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
+                                                   want == 1 ? "" : "s", got));
+  d.primary(span, "");
+  if (declared.valid()) d.label(declared, "the function");
+  return {};
+}
+
+Signature signature_of(Sema& s, const ast::Fn& fn) {
+  Signature sig{fn, {}, {}, {}, {}, {}};
+  spelled_names(s.ast, fn.body, sig.taken);
+  for (const ast::FnCoord& c : fn.coords) sig.taken.insert(c.name.symbol);
+  for (const ast::Param& p : fn.params) {
+    sig.taken.insert(p.name.symbol);
+    const auto* dims = p.type ? dims_of(s, p.type) : nullptr;
+    for (size_t i = 0; dims && i < dims->size(); ++i) {
+      const ast::Dim& d = (*dims)[i];
+      if (d.extent) spelled_names(s.ast, d.extent, sig.taken);
+      if (d.kind == ast::Dim::Kind::Pack) sig.taken.insert(d.name.symbol);
+    }
+  }
+  return sig;
+}
+
+struct Renaming {
+  std::map<Symbol, Symbol> back;  // shape name of the callee → coordinate name of the caller
+  std::set<Symbol> callers;       // names that came in with untyped arguments
+};
+
+std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
+  return fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
+}
+
+// One value, an argument or the result, at the element type that is written for it.
+bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Span declared,
+               Value& v) {
+  if (!type) {
+    v = without_tables(s, env, std::move(v));
+    return !v.poison();
+  }
+  if (std::holds_alternative<ast::FnType>(s.ast[type].node)) {
+    v = fit_function(s, v, type, what);
+    return !v.poison();
+  }
+  const ast::TupleType* tuple = tuple_type(s, type);
+  if (tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size()) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::string item = fmt::format("field {} of {}", i, what);
+      if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
+      if (!v.items[i].one() || v.items[i].scalar() || dims_of(s, tuple->items[i])) continue;
+      s.diags.error(Code::E0405, item + " is a scalar by its type")
+          .primary(v.items[i].span, "this is " + show_value(s, v.items[i]))
+          .label(s.ast[tuple->items[i]].span, "declared here");
+      return false;
+    }
+    return true;
+  }
+  bool text_type = is_text_type(s, type);
+  if (text_type && v.kind == Value::Kind::Text) return true;
+  std::string wanted = tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type ? "a string"
+                                   : "";
+  if (wanted.empty()) {
+    auto element = element_type(s, type);
+    if (!element) return false;
+    if (fits(v, *element)) {
+      v = as_data(s, env, adapt(s, env, std::move(v), *element));
+      return !v.poison();
+    }
+    wanted = fmt::format("`{}`", name_of(*element));
+  }
+  s.diags.error(Code::E0501, fmt::format("{} is {}, found {}", what, wanted, show_value(s, v)))
+      .primary(v.span, "this is " + show_value(s, v))
+      .label(declared, "declared here");
+  return false;
+}
+
+// One argument against a type of plain shape names.
+bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::TypeId type,
+                Value& arg, Renaming& names) {
+  const ast::TupleType* tuple = tuple_type(s, type);
+  for (size_t i = 0; i < arg.items.size(); ++i) {
+    ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
+    if (!bind_shape(s, env, scope, fmt::format("field {} of {}", i, what), item, arg.items[i],
+                    names)) {
+      return false;
+    }
+  }
+  const auto* dims = type ? dims_of(s, type) : nullptr;
+  if (!dims || any_rank(s, type)) {
+    for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
+    return true;
+  }
+  auto pack = [](const ast::Dim& dim) { return dim.kind == ast::Dim::Kind::Pack; };
+  if (arg.scalar() && !dims->empty() && std::none_of(dims->begin(), dims->end(), pack)) {
+    s.diags
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, and a cell is passed for it", what,
+                                        dims->size(), dims->size() == 1 ? "" : "s"))
+        .primary(arg.span, "this is one cell")
+        .label(s.ast[type].span, "declared here")
+        .help(
+            "an ordinary call receives the cell: leave the index out, as in `f(x[r])` for a row "
+            "of `x`");
+    return false;
+  }
+  std::vector<core::Coord> coords = arg.coords;
+  for (core::Coord& c : coords) c.name = {};
+  Env inside = env;
+  inside.frame = &scope.frame;
+  if (!annotate(s, inside, scope, coords, type, arg.span, what)) return false;
+  for (size_t i = 0; i < coords.size(); ++i) {
+    if (coords[i].name) names.back.try_emplace(coords[i].name, arg.coords[i].name);
+  }
+  arg.coords = std::move(coords);
+  return true;
+}
+
+// The type parameters of one call, in force until it is done. Values that have a type decide; what
+// still adapts (a literal, an index) follows, and counts only when nothing else says.
+class ElementTypes {
+ public:
+  ElementTypes(Sema& s, const ast::Fn& fn, const std::vector<Value>& args) : s_(s) {
+    std::map<Symbol, DType> bound;
+    for (bool fixed : {true, false}) {
+      for (size_t i = 0; i < args.size(); ++i) {
+        ast::TypeId type = fn.params[i].type;
+        if (!type || !is_type_parameter(s, type) || args[i].poison() || !args[i].one()) continue;
+        if ((args[i].typing == Typing::Fixed) != fixed) continue;
+        if (const auto* t = std::get_if<ast::TensorType>(&s.ast[type].node)) type = t->elem;
+        bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol,
+                          default_type(args[i]));
+      }
+    }
+    s_.element_types.push_back(std::move(bound));
+  }
+  ~ElementTypes() { s_.element_types.pop_back(); }
+  ElementTypes(const ElementTypes&) = delete;
+  ElementTypes& operator=(const ElementTypes&) = delete;
+
+ private:
+  Sema& s_;
+};
+
+// Tensors given to parameters annotated as scalars: the call is made once per cell
+// (decisions.md, 6).
+bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Span span,
+              std::vector<core::Coord>& over) {
+  std::vector<Value*> mapped;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ast::TypeId type = fn.params[i].type;
+    if (type && !dims_of(s, type) && !args[i].scalar()) mapped.push_back(&args[i]);
+  }
+  if (mapped.empty()) return true;
+  if (!same_coords(s, env, mapped, span, over)) return false;
+  uint32_t outside = env.depth;
+  env.depth += static_cast<uint32_t>(over.size());
+  for (const core::Coord& c : over) {
+    env.binders.push_back({c.name, {core::int_lit(s.m, 0), c.extent}, c.extent});
+  }
+  for (Value* v : mapped) {
+    std::vector<CoreId> at;
+    for (uint32_t n = outside; n < env.depth; ++n) at.push_back(core::slot(s.m, n));
+    v->body = cell(s, *v, at, env.depth);
+    v->coords.clear();
+    v->depth = env.depth;
+  }
+  return true;
+}
+
+// The coordinates of a result, and of the fields of a tuple.
+bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type, Value& v,
+                 const std::vector<core::Coord>& coords) {
+  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::vector<core::Coord> own;
+      if (!result_coords(s, env, scope, sig, tuple->items[i], own)) return false;
+      if (!check_shape(s, env, scope, sig, tuple->items[i], v.items[i], own)) return false;
+    }
+    return true;
+  }
+  // In a rule `0.0` stands for no tangent, at every address.
+  const auto* lit =
+      v.kind == Value::Kind::Data ? core::get_if<core::FloatLit>(s.m, v.body) : nullptr;
+  if (sig.fn.rule && lit && lit->value == 0 && v.scalar()) return true;
+  // A scalar result type on a mapped call: the coordinates are the arguments'.
+  if (!type || !dims_of(s, type) || any_rank(s, type)) return true;
+  return check_result_coords(s, sig.fn, type, v, coords);
+}
+
+bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& v,
+                  const std::vector<core::Coord>& coords, bool generic) {
+  const ast::Fn& fn = sig.fn;
+  if (!fn.result) return true;
+  std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
+  Span declared = s.ast[fn.result].span;
+  if (fn.rule) {  // the tangent of an integer is a float
+    v = without_tables(s, env, std::move(v));
+    if (v.poison()) return false;
+    // What is no tuple beside one is reported where the two meet (with_rule).
+    const ast::TupleType* tuple = tuple_type(s, fn.result);
+    bool parts = v.kind == Value::Kind::Tuple;
+    if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
+      return true;
+    return check_shape(s, env, scope, sig, fn.result, v, coords);
+  }
+  if (!fit_value(s, env, what, fn.result, declared, v)) return false;
+  if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
+    s.diags.error(Code::E0405, what + " is a scalar by its type")
+        .primary(v.span, "this is " + show_value(s, v))
+        .label(declared, "declared here");
+    return false;
+  }
+  return check_shape(s, env, scope, sig, fn.result, v, coords);
+}
+
+// A result with the caller's coordinate names: a callee's names never appear in a caller's type.
+Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
+  v = without_tables(s, env, std::move(v));
+  for (core::Coord& c : v.coords) {
+    auto it = names.back.find(c.name);
+    if (it != names.back.end()) {
+      c.name = it->second;
+    } else if (!names.callers.count(c.name)) {
+      c.name = {};
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn& fn,
+                                                const Frame* home, std::vector<Value> args,
+                                                const Bracketing& brackets, Span span) {
+  if (!fn.result || !dims_of(s, fn.result) || args.size() != fn.params.size()) return std::nullopt;
+  Scope& scope = s.scopes.emplace_back();
+  scope.frame.up = home;
+  scope.frame.function = true;
+  scope.frame.scope = &scope;
+  scope.signature = true;
+  scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, &brackets, span)) return std::nullopt;
+  if (!match_signature(s, env, scope, sig, args, span)) return std::nullopt;
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (uses_coordinates(s, fn, param.type)) continue;
+    if (!bind_shape(s, env, scope, quoted(param.name.symbol), param.type, args[i], names)) {
+      return std::nullopt;
+    }
+  }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  std::vector<core::Coord> coords;
+  if (!result_coords(s, env, scope, sig, fn.result, coords)) return std::nullopt;
+  std::vector<Symbol> out;
+  for (const core::Coord& c : coords) {
+    auto it = names.back.find(c.name);
+    out.push_back(it == names.back.end() ? Symbol{} : it->second);
+  }
+  return out;
+}
+
+Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
+                    std::vector<Value> args, Span span, const Bracketing* brackets) {
+  if (args.size() != fn.params.size()) {
+    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span, fn.name.span);
+  }
+  if (stmt) s.called.insert(stmt);
+  if (expands_too_far(s, fn, span)) return {};
+  s.inlined++;
+  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
+  // whether that ends is left to the bound on calls.
+  bool higher = std::any_of(args.begin(), args.end(),
+                            [](const Value& v) { return v.kind == Value::Kind::Function; });
+  const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
+  if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
+  if (stmt && !recursive && !higher &&
+      std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+    return unsupported(s, span, "recursive functions",
+                       quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
+  }
+  const Function* rule = rule_of(s, fn, stmt, home);
+  std::vector<Value> given = rule ? args : std::vector<Value>{};
+  std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
+  auto ruled = [&](Value v) {
+    if (!rule || v.poison()) return v;
+    // Its body is closed by the coordinates of the function's result (decisions.md, 27).
+    ast::Fn body = *rule->fn;
+    body.result = fn.result;
+    // Seen from the rule, functions on the way here are not being called: only other rules are.
+    std::vector<ast::StmtId> calls = s.calls;
+    std::erase_if(s.calls,
+                  [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+    std::vector<Symbol> of_value = std::move(spread);
+    Value tangent =
+        call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+    s.calls = std::move(calls);
+    std::vector<Symbol> unspelled = std::exchange(s.constant_along, {});
+    std::erase_if(unspelled, [&](Symbol name) {
+      return std::find(of_value.begin(), of_value.end(), name) != of_value.end();
+    });
+    if (tangent.poison() || !check_spread(s, *rule, fn, tangent, unspelled, span)) return Value{};
+    return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
+  };
+  Env env = caller;
+  env.effects = false;
+  ElementTypes types(s, fn, args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (args[i].poison()) return {};
+    if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i])) return {};
+  }
+  std::vector<core::Coord> over;
+  if (!map_over(s, env, fn, args, span, over)) return {};
+  if (recursive) {
+    Value v = call_recursive(s, env, fn, stmt, home, args, span);
+    if (v.poison()) return {};
+    v.coords = over;
+    v.depth = caller.depth;
+    return ruled(std::move(v));
+  }
+  Scope& scope = s.scopes.emplace_back();
+  scope.frame.up = home;
+  scope.frame.function = stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = fn.rule;
+  scope.frame.scope = &scope;
+  scope.signature = true;
+  scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, brackets, span)) return {};
+  if (!match_signature(s, env, scope, sig, args, span)) return {};
+  std::set<Symbol> requested = requested_names(s.ast, fn.body);
+  bool bound = under_binder(env);
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    Value arg = std::move(args[i]);
+    if (!uses_coordinates(s, fn, param.type) &&
+        !bind_shape(s, env, scope, argument_of(fn, param), param.type, arg, names)) {
+      return {};
+    }
+    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
+      if (bound) return unsupported(s, span, "requests in functions called inside a reduction");
+      arg = settle(s, env, std::move(arg));
+      std::string base =
+          (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
+      arg = bound_to_family(s, env, arg, base);
+      if (arg.poison()) return {};
+    }
+    scope.frame.values.push_back({param.name, std::move(arg)});
+  }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  if (stmt && s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
+  auto faults = [&] { return s.diags.errors() - s.broken_contracts; };
+  size_t errors = faults();
+  Env inside = env;
+  inside.frame = &scope.frame;
+  inside.gates.clear();
+  inside.shadow_ok = inside.in_slot = false;
+  std::vector<core::Coord> coords;
+  bool ok = result_coords(s, env, scope, sig, fn.result, coords);
+  s.calls.push_back(stmt);
+  s.call_places.push_back(span);
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, fn, coords);
+  spread = std::exchange(s.constant_along, {});
+  s.calls.pop_back();
+  s.call_places.pop_back();
+  ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
+  if (stmt && faults() > errors) s.bad_functions.insert(stmt);
+  if (!ok) return {};
+  std::function<Value(Value)> out = [&](Value item) {
+    for (Value& part : item.items) part = out(std::move(part));
+    if (item.kind == Value::Kind::Function && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole values cannot give a function")
+          .primary(span, "")
+          .label(item.span, "this is a function");
+      return Value{};
+    }
+    if (item.kind == Value::Kind::Text && joins(item) && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole values cannot join strings")
+          .primary(span, "")
+          .label(item.span, "this joins strings")
+          .help("index the argument: `join[i](f(x[i]))`");
+      return Value{};
+    }
+    if (!item.one()) return item;
+    item = caller_view(s, env, std::move(item), names);
+    if (over.empty() || item.poison()) return item;
+    item = moved(s, item, env.depth);
+    item.coords.insert(item.coords.begin(), over.begin(), over.end());
+    item.depth = caller.depth;
+    return item;
+  };
+  v = out(std::move(v));
+  if (fn.rule) s.constant_along = std::move(spread);  // for the comparison with its function
+  return ruled(std::move(v));
+}
+
+Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
+  bool statement = env.effects;
+  env.effects = false;
+  auto arguments = [&](bool& ok) {
+    bool shadow = env.shadow_ok, slot = env.in_slot;
+    env.shadow_ok = false;
+    std::vector<Value> args;
+    for (TreeId e : call.args) {
+      args.push_back(elaborate(s, env, e));
+      ok &= !args.back().poison();
+    }
+    env.shadow_ok = shadow;
+    env.in_slot = slot;
+    return args;
+  };
+  const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
+  std::optional<Value> value;
+  if (!path) value = elaborate(s, env, call.callee);
+  if (path && path->parts.size() == 1) value = called_value(s, env, path->parts[0]);
+  if (value) {
+    if (value->poison()) return {};
+    if (value->kind != Value::Kind::Function) {
+      s.diags.error(Code::E0206, show_value(s, *value) + " is not a function")
+          .primary(s[call.callee].span, "called here");
+      return {};
+    }
+    const Closure& f = *value->function;
+    if (call.has_brackets) {
+      if (f.stmt) return elaborate_coordinate_call(s, env, call, f.fn, f.stmt, f.home, span);
+      s.diags.error(Code::E0206, f.name + " takes no coordinates").primary(span, "");
+      return {};
+    }
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
+  }
+  const Function* fn = find_callee(s, env, call.callee);
+  const bool far = path->parts.size() > 1;
+  ast::Name name = path->parts.back();
+  if (!fn) name.symbol = far ? primitive_at(s, env, *path) : primitive_called(env, name.symbol);
+  if (!fn && !name.symbol) {
+    function_at(s, env, *path, true);
+    return {};
+  }
+  const std::string& spelled = text(name.symbol);
+  if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
+  if (!fn) {
+    const Builtin* builtin = builtin_named(name.symbol);
+    const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
+    auto op = primitive_named(name.symbol);
+    if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
+    if (call.has_brackets) {
+      if (op) {
+        s.diags.error(Code::E0206, quoted(spelled) + " takes no coordinates").primary(span, "");
+        return {};
+      }
+      return unknown_function(s, env, name);
+    }
+    if (builtin && builtin->kind == Builtin::Kind::Value) {
+      return builtin->elaborate(s, env, *builtin, call, span);
+    }
+    if (builtin && builtin->kind == Builtin::Kind::Effect) {
+      s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
+          .primary(span, "")
+          .help("effects are statements of the top level, or of a function called there");
+      return {};
+    }
+    if (!op && reduction) {
+      s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
+          .primary(span, "")
+          .help(fmt::format("write `{}[i](x[i])`", spelled));
+      return {};
+    }
+    if (!op) return unknown_function(s, env, name);
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
+      s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
+          .primary(span, "")
+          .help(fmt::format("over the cells of a value it needs an index: `{}[i](x[i])`", spelled));
+      return {};
+    }
+    if (args.size() != core::info(*op).arity) {
+      return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
+    }
+    if (!ok) return {};
+    return apply_pointwise(s, env, *op, std::move(args), span);
+  }
+  if (call.has_brackets) {
+    env.effects = statement;
+    return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
+  }
+  bool ok = true;
+  std::vector<Value> args = arguments(ok);
+  if (!ok) return {};
+  env.effects = statement;
+  return call_function(s, env, *fn->fn, fn->stmt, &fn->home->frame, std::move(args), span);
+}
+
+}  // namespace ein::sema
