@@ -52,12 +52,12 @@ bool is_effect(Symbol name) {
   return b && b->kind == Builtin::Kind::Effect;
 }
 
-const Builtin* spelled_builtin(const Sema& s, const ast::Call& call) {
-  return builtin_named(path_name(s, call.callee));
+const Builtin* spelled_builtin(const ast::Ast& ast, const ast::Call& call) {
+  return builtin_named(path_name(ast, call.callee));
 }
 
-bool spells(const Sema& s, const ast::Call& call, Builtin::Id id) {
-  const Builtin* b = spelled_builtin(s, call);
+bool spells(const ast::Ast& ast, const ast::Call& call, Builtin::Id id) {
+  const Builtin* b = spelled_builtin(ast, call);
   return b && b->id == id;
 }
 

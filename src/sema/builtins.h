@@ -41,8 +41,8 @@ const Builtin* builtin_named(Symbol name);    // null when there is none
 const Builtin* reduction_named(Symbol name);  // the same, reductions alone
 bool is_effect(Symbol name);
 // The entry of a call by a single name, whatever that name means where the call stands; or null.
-const Builtin* spelled_builtin(const Sema& s, const ast::Call& call);
-bool spells(const Sema& s, const ast::Call& call, Builtin::Id id);
+const Builtin* spelled_builtin(const ast::Ast& ast, const ast::Call& call);
+bool spells(const ast::Ast& ast, const ast::Call& call, Builtin::Id id);
 
 std::optional<core::Op> primitive_named(Symbol name);
 // A call of this name means something without any definition: built in, or a primitive.

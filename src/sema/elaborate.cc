@@ -4,7 +4,11 @@
 #include "sema/definitions/definitions.h"
 #include "sema/finish.h"
 #include "sema/names/names.h"
+#include "sema/state/call_state.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/range_state.h"
 
 namespace ein::sema {
 
@@ -15,13 +19,13 @@ namespace {
 Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
   const Program& p = s.program;
   for (size_t i = 0; i < p.modules.size(); ++i) {
-    Scope& module = s.scopes.emplace_back();
-    s.modules.push_back(&module);
+    Scope& module = s.names.scopes.emplace_back();
+    s.names.modules.push_back(&module);
     module.module = true;
     module.root = i + 1 == p.modules.size();
     module.frame.scope = &module;
     // The prelude and what it is made of stand by themselves.
-    if (p.prelude && i > *p.prelude) module.frame.up = &s.modules[*p.prelude]->frame;
+    if (p.prelude && i > *p.prelude) module.frame.up = &s.names.modules[*p.prelude]->frame;
     module.env.frame = &module.frame;
     declare(s, module, module.root ? root : p.modules[i].items);
     check_rules(s, module);
@@ -40,17 +44,21 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
           .help("move it into a function that the program calls, or into a `test` block");
     }
   }
-  return *s.modules.back();
+  return *s.names.modules.back();
 }
 
 core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags,
                                const FileLookup& files, const InputShapes& inputs, bool uncalled) {
-  Sema s(program, files, inputs, diags);
+  Names names;
+  Ranges ranges;
+  Definitions owned;
+  Calls calls;
+  Sema s{program, program.ast, diags, files, inputs, {}, names, ranges, owned, calls};
   Scope& module = declare_modules(s, definitions);
-  for (const auto& [name, d] : module.values) s.reserved.insert(name);
+  for (const auto& [name, d] : module.values) s.names.reserved.insert(name);
   declare_inputs(s, module);
-  for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
+  for (const auto& [name, extent] : module.extents) s.names.reserved.insert(name);
   for (Definition* d : module.order) define(s, *d);
   for (TreeId value : effects) elaborate_statement(s, module.env, value);
   if (uncalled) check_uncalled(s, module);

@@ -7,6 +7,7 @@
 #include "core/groups.h"
 #include "sema/calls/calls.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 
@@ -26,7 +27,7 @@ void add_zero_clauses(Sema& s, const Lifted& l) {
     for (size_t i = l.prefix.size(); i < f.coords.size(); ++i) {
       c.box.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
     }
-    c.body = zero(s, f.dtype);
+    c.body = zero(s.m, f.dtype);
     c.span = f.span;
     f.clauses.push_back(std::move(c));
   }
@@ -72,7 +73,7 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
     form = core::affine_form(s.m, core::add(s.m, rest, core::mul(s.m, coef, end)));
   }
   CoreId out = core::from_form(s.m, form);
-  return closed(s, out) ? std::optional(out) : std::nullopt;
+  return closed(s.m, out) ? std::optional(out) : std::nullopt;
 }
 
 bool divides(const Sema& s, CoreId e) {
@@ -147,9 +148,9 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   }
   if (constant && *constant < 0) {
     d.help("addresses start at 0; the last one is `x[len(x) - 1]`");
-  } else if (below && reader == family && s.owner.count(family)) {
+  } else if (below && reader == family && s.definitions.owner.count(family)) {
     std::string slots;
-    for (size_t p = s.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
+    for (size_t p = s.definitions.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
       if (!slots.empty()) slots += ", ";
       slots += p == position ? "0" : f.coords[p].name ? text(f.coords[p].name) : "_";
     }
@@ -169,8 +170,9 @@ void check_bounds(Sema& s) {
   std::set<std::pair<uint32_t, uint32_t>> reported;
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     static const std::vector<const Site*> nowhere;
-    auto made = s.made_at.find(FamilyId(i));
-    const std::vector<const Site*>& sites = made == s.made_at.end() ? nowhere : made->second;
+    auto made = s.definitions.made_at.find(FamilyId(i));
+    const std::vector<const Site*>& sites =
+        made == s.definitions.made_at.end() ? nowhere : made->second;
     std::map<std::pair<uint32_t, uint32_t>, const Site*> by_statement;
     for (const Site* site : sites) {
       if (sites.size() > 1) by_statement[{site->statement.begin, site->statement.end}] = site;
@@ -255,14 +257,14 @@ void check_order(Sema& s) {
   const core::Cycle& c = *schedule.cycle;
   if (c.families.empty()) return;
   std::string name = quoted(s.m[c.families[0]].name);
-  if (auto it = s.owner.find(c.families[0]); it != s.owner.end()) {
+  if (auto it = s.definitions.owner.find(c.families[0]); it != s.definitions.owner.end()) {
     name = quoted(it->second->name.symbol);
   }
   auto& d = s.diags.error(Code::E0402, "no order of computation exists for " + name);
   bool first = true;
   auto called = [&](FamilyId f) {  // as the user calls it
-    auto it = s.owner.find(f);
-    return it == s.owner.end() ? text(s.m[f].name) : text(it->second->name.symbol);
+    auto it = s.definitions.owner.find(f);
+    return it == s.definitions.owner.end() ? text(s.m[f].name) : text(it->second->name.symbol);
   };
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (CoreId read : c.reads) {
@@ -291,7 +293,7 @@ void finish(Sema& s) {
   auto known = [&](CoreId e) { return resolve(s, e); };
   core::rewrite_all(s.m, known);
   check_constraints(s);
-  for (const Lifted& l : s.lifted) {
+  for (const Lifted& l : s.definitions.lifted) {
     if (s.m[l.family].kind == core::Family::Kind::Defined) add_zero_clauses(s, l);
   }
   if (s.diags.has_errors()) return;

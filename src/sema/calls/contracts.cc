@@ -9,6 +9,7 @@
 #include "sema/calls/calls.h"
 #include "sema/expressions/expressions.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -41,7 +42,7 @@ std::string message_of(Sema& s, const Env& env, const Value& text) {
     bool whole = v.kind == Value::Kind::Data && v.scalar() &&
                  (v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type)));
     CoreId e = whole ? over_extents(s, env, v.body) : CoreId{};
-    out += e && closed(s, e) ? show(s, resolve(s, e)) : "…";
+    out += e && closed(s.m, e) ? show(s, resolve(s, e)) : "…";
   }
   return out;
 }
@@ -54,10 +55,10 @@ bool of_library(const Sema& s, FileId file) {
 
 // The call that the user wrote: the innermost one outside of the library.
 Span place_of_call(const Sema& s) {
-  for (auto it = s.call_places.rbegin(); it != s.call_places.rend(); ++it) {
+  for (auto it = s.calls.places.rbegin(); it != s.calls.places.rend(); ++it) {
     if (!of_library(s, it->file)) return *it;
   }
-  return s.call_places.empty() ? Span{} : s.call_places.front();
+  return s.calls.places.empty() ? Span{} : s.calls.places.front();
 }
 
 // False when the condition cannot hold, which is reported.
@@ -73,14 +74,14 @@ bool decide(Sema& s, const Contract& c) {
   if (!s.warned.insert({place.begin, place.end}).second) return false;  // one error per call
   auto& d = s.diags.error(Code::E0317, c.message).primary(place, "");
   if (c.call.valid()) d.label(c.written, "does not hold for this call");
-  ++s.broken_contracts;
+  ++s.calls.broken_contracts;
   return false;
 }
 
 }  // namespace
 
 bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
-  if (!spelled_builtin(s, call)->takes(call.args.size())) {
+  if (!spelled_builtin(s.ast, call)->takes(call.args.size())) {
     s.diags
         .error(Code::E0205,
                fmt::format("`assert` takes one or two arguments, not {}", call.args.size()))
@@ -90,7 +91,7 @@ bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
   Value v = condition(s, env, call.args[0]);
   if (v.poison()) return false;
   CoreId cond = v.scalar() ? over_extents(s, env, v.body) : CoreId{};
-  if (!cond || !closed(s, cond)) {
+  if (!cond || !closed(s.m, cond)) {
     s.diags.error(Code::E0207, "`assert` in a block checks extents and constants, not values")
         .primary(s[call.args[0]].span, "depends on values")
         .help(
@@ -114,12 +115,12 @@ bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
     c.message = message_of(s, env, message);
   }
   if (!has_unsolved(s, resolve(s, cond))) return decide(s, c);
-  s.contracts.push_back(std::move(c));
+  s.calls.contracts.push_back(std::move(c));
   return true;
 }
 
 void check_contracts(Sema& s) {
-  for (const Contract& c : std::vector<Contract>(std::move(s.contracts))) decide(s, c);
+  for (const Contract& c : std::vector<Contract>(std::move(s.calls.contracts))) decide(s, c);
 }
 
 }  // namespace ein::sema

@@ -10,6 +10,8 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -57,7 +59,7 @@ Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
                    const std::set<Symbol>& brackets) {
   std::vector<CoreId> with(env.depth + v.coords.size());
   std::vector<core::Coord> rest;
-  v = moved(s, v, env.depth);
+  v = moved(s.m, v, env.depth);
   for (size_t i = 0; i < v.coords.size(); ++i) {
     Symbol name = v.coords[i].name;
     Index* index = name && lifted.count(name) ? find_slot_index(env, name) : nullptr;
@@ -85,7 +87,7 @@ Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
 Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>& renamed) {
   std::vector<core::Coord> all;
   std::vector<CoreId> with(env.depth + v.coords.size());
-  v = moved(s, v, env.depth);
+  v = moved(s.m, v, env.depth);
   for (size_t i = 0; i < v.coords.size(); ++i) {
     core::Coord c = v.coords[i];
     if (auto it = renamed.find(c.name); it != renamed.end()) c.name = it->second;
@@ -209,7 +211,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
               at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
           }
         }
-        return cell(s, x, at, inside);
+        return cell(s.m, x, at, inside);
       };
       out.gate.body = core::apply(s.m, core::Op::And, {over(out.gate), over(v)});
       out.gate.coords = std::move(all);
@@ -228,7 +230,7 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
   for (size_t i = 0; i < out.gate.coords.size(); ++i) {
     at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
   }
-  out.gate.body = cell(s, out.gate, at, env.depth + static_cast<uint32_t>(all.size()));
+  out.gate.body = cell(s.m, out.gate, at, env.depth + static_cast<uint32_t>(all.size()));
   out.gate.coords = std::move(all);
   return true;
 }
@@ -287,7 +289,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
       gate.gate = data(inside, DType::Bool, core::bool_lit(s.m, true), gate.span);
     }
     // Plain conditions stay visible to whoever reasons about bounds; sums are computed once.
-    gate.gate = moved(s, gate.gate, env.depth);
+    gate.gate = moved(s.m, gate.gate, env.depth);
     bool sums = false;
     core::for_each_node(s.m, gate.gate.body,
                         [&](CoreId e) { sums |= core::get_if<core::Reduce>(s.m, e) != nullptr; });
@@ -305,25 +307,25 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     bool over = std::any_of(args[i].coords.begin(), args[i].coords.end(),
                             [&](const core::Coord& c) { return gate.names.count(c.name) > 0; });
     if (!over) continue;
-    FamilyId family = whole_family(s, args[i]);
+    FamilyId family = whole_family(s.m, args[i]);
     if (!family) {
       return unsupported(s, span, "gated calls that read the index of a reduction around them",
                          "give the call's value a name with `let`");
     }
     gate.sources.push_back({family, s.m[family].coords.size() - args[i].coords.size()});
   }
-  size_t extents = s.gated_extents.size();
+  size_t extents = s.calls.gated_extents.size();
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
       if (!gate.names.count(c.name)) continue;
-      s.gated_extents.push_back(c.extent);
-      s.gated_by = gate.span;
+      s.calls.gated_extents.push_back(c.extent);
+      s.calls.gated_by = gate.span;
     }
   }
   auto first = static_cast<uint32_t>(s.m.families.size());
   inside.effects = env.effects;
   Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
-  s.gated_extents.resize(extents);
+  s.calls.gated_extents.resize(extents);
   if (v.poison()) return v;
   if (!gates.empty()) {
     v = gate_call(s, inside, gate, first, std::move(v), fn);
@@ -341,7 +343,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
 }
 
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result) {
-  s.constant_along.clear();
+  s.calls.constant_along.clear();
   const auto* found = std::get_if<ast::Block>(&s[fn.body].node);
   if (!found || !found->value || result.empty()) return elaborate(s, env, fn.body);
   const ast::Block& block = *found;
@@ -362,7 +364,7 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     if (c.extent) inside.binders.push_back({c.name, {core::int_lit(s.m, 0), c.extent}, c.extent});
     indices.push_back(nullptr);
     if (!c.name || !c.extent) continue;
-    Index& index = s.indices.emplace_back();
+    Index& index = s.names.indices.emplace_back();
     index.name = c.name;
     index.span = s.ast[fn.result].span;
     index.slot = slot;
@@ -376,7 +378,7 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   if (v.poison()) return v;
   v = as_data(s, inside, std::move(v));
   if (v.poison()) return v;
-  v = moved(s, v, inside.depth);
+  v = moved(s.m, v, inside.depth);
   // What the value carries is taken by the return coordinates that it does not spell, in order.
   std::vector<size_t> open;
   for (size_t i = 0; i < result.size(); ++i) {
@@ -405,9 +407,9 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     with[inside.depth + k] = core::slot(s.m, env.depth + static_cast<uint32_t>(open[k]));
   }
   if (!v.coords.empty()) v.body = core::substitute(s.m, v.body, with, inside.depth);
-  s.constant_along.clear();
+  s.calls.constant_along.clear();
   for (size_t i : open) {
-    if (v.coords.empty()) s.constant_along.push_back(result[i].name);
+    if (v.coords.empty()) s.calls.constant_along.push_back(result[i].name);
   }
   std::vector<core::Coord> coords = result;
   for (size_t k = 0; k < v.coords.size(); ++k) {

@@ -32,14 +32,14 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
     v = fit_function(s, v, type, what);
     return !v.poison();
   }
-  const ast::TupleType* tuple = tuple_type(s, type);
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
   bool shaped = v.kind == Value::Kind::Tuple && tuple && tuple->items.size() == v.items.size();
   for (size_t i = 0; shaped && i < v.items.size(); ++i) {
     if (!fit_part(s, env, v.items[i], tuple->items[i], what)) return false;
   }
-  if (shaped || (is_text_type(s, type) && v.kind == Value::Kind::Text)) return true;
-  auto element = tuple || is_text_type(s, type) ? std::nullopt : element_type(s, type);
-  const auto* dims = dims_of(s, type);
+  if (shaped || (is_text_type(s.ast, type) && v.kind == Value::Kind::Text)) return true;
+  auto element = tuple || is_text_type(s.ast, type) ? std::nullopt : element_type(s, type);
+  const auto* dims = dims_of(s.ast, type);
   bool any = dims && std::any_of(dims->begin(), dims->end(), [](const ast::Dim& d) {
                return d.kind == ast::Dim::Kind::Pack || d.kind == ast::Dim::Kind::AnyRank;
              });

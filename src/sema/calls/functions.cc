@@ -10,6 +10,8 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/call_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -24,12 +26,12 @@ constexpr size_t kMaxCallDepth = 128;
 constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
 
 bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
-  bool deep = s.calls.size() >= kMaxCallDepth;
+  bool deep = s.calls.stack.size() >= kMaxCallDepth;
   size_t written = s.ast.exprs.size() - s.program.prelude_nodes;
   size_t limit = kCallsPerStep * (1 + written / kNodesPerStep);
-  if (!deep && s.inlined < limit) return false;
-  if (s.inlined > limit) return true;  // reported
-  s.inlined = limit + 1;
+  if (!deep && s.calls.inlined < limit) return false;
+  if (s.calls.inlined > limit) return true;  // reported
+  s.calls.inlined = limit + 1;
   s.diags
       .error(Code::E0215,
              deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
@@ -56,7 +58,7 @@ Signature signature_of(Sema& s, const ast::Fn& fn) {
   for (const ast::FnCoord& c : fn.coords) sig.taken.insert(c.name.symbol);
   for (const ast::Param& p : fn.params) {
     sig.taken.insert(p.name.symbol);
-    const auto* dims = p.type ? dims_of(s, p.type) : nullptr;
+    const auto* dims = p.type ? dims_of(s.ast, p.type) : nullptr;
     for (size_t i = 0; dims && i < dims->size(); ++i) {
       const ast::Dim& d = (*dims)[i];
       if (d.extent) spelled_names(s.ast, d.extent, sig.taken);
@@ -86,12 +88,12 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
     v = fit_function(s, v, type, what);
     return !v.poison();
   }
-  const ast::TupleType* tuple = tuple_type(s, type);
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
   if (tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size()) {
     for (size_t i = 0; i < v.items.size(); ++i) {
       std::string item = fmt::format("field {} of {}", i, what);
       if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
-      if (!v.items[i].one() || v.items[i].scalar() || dims_of(s, tuple->items[i])) continue;
+      if (!v.items[i].one() || v.items[i].scalar() || dims_of(s.ast, tuple->items[i])) continue;
       s.diags.error(Code::E0405, item + " is a scalar by its type")
           .primary(v.items[i].span, "this is " + show_value(s, v.items[i]))
           .label(s.ast[tuple->items[i]].span, "declared here");
@@ -99,7 +101,7 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
     }
     return true;
   }
-  bool text_type = is_text_type(s, type);
+  bool text_type = is_text_type(s.ast, type);
   if (text_type && v.kind == Value::Kind::Text) return true;
   std::string wanted = tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
                        : text_type ? "a string"
@@ -122,7 +124,7 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
 // One argument against a type of plain shape names.
 bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::TypeId type,
                 Value& arg, Renaming& names) {
-  const ast::TupleType* tuple = tuple_type(s, type);
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
   for (size_t i = 0; i < arg.items.size(); ++i) {
     ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
     if (!bind_shape(s, env, scope, fmt::format("field {} of {}", i, what), item, arg.items[i],
@@ -130,8 +132,8 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
       return false;
     }
   }
-  const auto* dims = type ? dims_of(s, type) : nullptr;
-  if (!dims || any_rank(s, type)) {
+  const auto* dims = type ? dims_of(s.ast, type) : nullptr;
+  if (!dims || any_rank(s.ast, type)) {
     for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
     return true;
   }
@@ -168,16 +170,17 @@ class ElementTypes {
     for (bool fixed : {true, false}) {
       for (size_t i = 0; i < args.size(); ++i) {
         ast::TypeId type = fn.params[i].type;
-        if (!type || !is_type_parameter(s, type) || args[i].poison() || !args[i].one()) continue;
+        if (!type || !is_type_parameter(s.ast, type) || args[i].poison() || !args[i].one())
+          continue;
         if ((args[i].typing == Typing::Fixed) != fixed) continue;
         if (const auto* t = std::get_if<ast::TensorType>(&s.ast[type].node)) type = t->elem;
         bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol,
                           default_type(args[i]));
       }
     }
-    s_.element_types.push_back(std::move(bound));
+    s_.calls.element_types.push_back(std::move(bound));
   }
-  ~ElementTypes() { s_.element_types.pop_back(); }
+  ~ElementTypes() { s_.calls.element_types.pop_back(); }
   ElementTypes(const ElementTypes&) = delete;
   ElementTypes& operator=(const ElementTypes&) = delete;
 
@@ -192,7 +195,7 @@ bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Sp
   std::vector<Value*> mapped;
   for (size_t i = 0; i < args.size(); ++i) {
     ast::TypeId type = fn.params[i].type;
-    if (type && !dims_of(s, type) && !args[i].scalar()) mapped.push_back(&args[i]);
+    if (type && !dims_of(s.ast, type) && !args[i].scalar()) mapped.push_back(&args[i]);
   }
   if (mapped.empty()) return true;
   if (!same_coords(s, env, mapped, span, over)) return false;
@@ -204,7 +207,7 @@ bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Sp
   for (Value* v : mapped) {
     std::vector<CoreId> at;
     for (uint32_t n = outside; n < env.depth; ++n) at.push_back(core::slot(s.m, n));
-    v->body = cell(s, *v, at, env.depth);
+    v->body = cell(s.m, *v, at, env.depth);
     v->coords.clear();
     v->depth = env.depth;
   }
@@ -214,7 +217,7 @@ bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Sp
 // The coordinates of a result, and of the fields of a tuple.
 bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type, Value& v,
                  const std::vector<core::Coord>& coords) {
-  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+  if (const ast::TupleType* tuple = tuple_type(s.ast, type)) {
     for (size_t i = 0; i < v.items.size(); ++i) {
       std::vector<core::Coord> own;
       if (!result_coords(s, env, scope, sig, tuple->items[i], own)) return false;
@@ -227,7 +230,7 @@ bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::Typ
       v.kind == Value::Kind::Data ? core::get_if<core::FloatLit>(s.m, v.body) : nullptr;
   if (sig.fn.rule && lit && lit->value == 0 && v.scalar()) return true;
   // A scalar result type on a mapped call: the coordinates are the arguments'.
-  if (!type || !dims_of(s, type) || any_rank(s, type)) return true;
+  if (!type || !dims_of(s.ast, type) || any_rank(s.ast, type)) return true;
   return check_result_coords(s, sig.fn, type, v, coords);
 }
 
@@ -241,14 +244,14 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
     v = without_tables(s, env, std::move(v));
     if (v.poison()) return false;
     // What is no tuple beside one is reported where the two meet (with_rule).
-    const ast::TupleType* tuple = tuple_type(s, fn.result);
+    const ast::TupleType* tuple = tuple_type(s.ast, fn.result);
     bool parts = v.kind == Value::Kind::Tuple;
     if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
       return true;
     return check_shape(s, env, scope, sig, fn.result, v, coords);
   }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
-  if (v.one() && !v.scalar() && !dims_of(s, fn.result) && !generic) {
+  if (v.one() && !v.scalar() && !dims_of(s.ast, fn.result) && !generic) {
     s.diags.error(Code::E0405, what + " is a scalar by its type")
         .primary(v.span, "this is " + show_value(s, v))
         .label(declared, "declared here");
@@ -276,8 +279,9 @@ Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
 std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn& fn,
                                                 const Frame* home, std::vector<Value> args,
                                                 const Bracketing& brackets, Span span) {
-  if (!fn.result || !dims_of(s, fn.result) || args.size() != fn.params.size()) return std::nullopt;
-  Scope& scope = s.scopes.emplace_back();
+  if (!fn.result || !dims_of(s.ast, fn.result) || args.size() != fn.params.size())
+    return std::nullopt;
+  Scope& scope = s.names.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = true;
   scope.frame.scope = &scope;
@@ -310,9 +314,9 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   if (args.size() != fn.params.size()) {
     return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span, fn.name.span);
   }
-  if (stmt) s.called.insert(stmt);
+  if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
-  s.inlined++;
+  s.calls.inlined++;
   // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
   // whether that ends is left to the bound on calls.
   bool higher = std::any_of(args.begin(), args.end(),
@@ -320,7 +324,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
   if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
   if (stmt && !recursive && !higher &&
-      std::find(s.calls.begin(), s.calls.end(), stmt) != s.calls.end()) {
+      std::find(s.calls.stack.begin(), s.calls.stack.end(), stmt) != s.calls.stack.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
   }
@@ -333,14 +337,14 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     ast::Fn body = *rule->fn;
     body.result = fn.result;
     // Seen from the rule, functions on the way here are not being called: only other rules are.
-    std::vector<ast::StmtId> calls = s.calls;
-    std::erase_if(s.calls,
+    std::vector<ast::StmtId> calls = s.calls.stack;
+    std::erase_if(s.calls.stack,
                   [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
     std::vector<Symbol> of_value = std::move(spread);
     Value tangent =
         call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
-    s.calls = std::move(calls);
-    std::vector<Symbol> unspelled = std::exchange(s.constant_along, {});
+    s.calls.stack = std::move(calls);
+    std::vector<Symbol> unspelled = std::exchange(s.calls.constant_along, {});
     std::erase_if(unspelled, [&](Symbol name) {
       return std::find(of_value.begin(), of_value.end(), name) != of_value.end();
     });
@@ -364,7 +368,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     v.depth = caller.depth;
     return ruled(std::move(v));
   }
-  Scope& scope = s.scopes.emplace_back();
+  Scope& scope = s.names.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = stmt.valid();  // a lambda sees the indices around it
   scope.frame.rule = fn.rule;
@@ -395,8 +399,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     scope.frame.values.push_back({param.name, std::move(arg)});
   }
   for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
-  if (stmt && s.bad_functions.count(stmt)) return {};  // one error per cause, not per call
-  auto faults = [&] { return s.diags.errors() - s.broken_contracts; };
+  if (stmt && s.calls.bad.count(stmt)) return {};  // one error per cause, not per call
+  auto faults = [&] { return s.diags.errors() - s.calls.broken_contracts; };
   size_t errors = faults();
   Env inside = env;
   inside.frame = &scope.frame;
@@ -404,8 +408,8 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   inside.shadow_ok = inside.in_slot = false;
   std::vector<core::Coord> coords;
   bool ok = result_coords(s, env, scope, sig, fn.result, coords);
-  s.calls.push_back(stmt);
-  s.call_places.push_back(span);
+  s.calls.stack.push_back(stmt);
+  s.calls.places.push_back(span);
   Value v;
   const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
   if (caller.effects && block) {
@@ -413,11 +417,11 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     ok = false;
   }
   if (ok) v = elaborate_body(s, inside, fn, coords);
-  spread = std::exchange(s.constant_along, {});
-  s.calls.pop_back();
-  s.call_places.pop_back();
+  spread = std::exchange(s.calls.constant_along, {});
+  s.calls.stack.pop_back();
+  s.calls.places.pop_back();
   ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
-  if (stmt && faults() > errors) s.bad_functions.insert(stmt);
+  if (stmt && faults() > errors) s.calls.bad.insert(stmt);
   if (!ok) return {};
   std::function<Value(Value)> out = [&](Value item) {
     for (Value& part : item.items) part = out(std::move(part));
@@ -437,13 +441,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     if (!item.one()) return item;
     item = caller_view(s, env, std::move(item), names);
     if (over.empty() || item.poison()) return item;
-    item = moved(s, item, env.depth);
+    item = moved(s.m, item, env.depth);
     item.coords.insert(item.coords.begin(), over.begin(), over.end());
     item.depth = caller.depth;
     return item;
   };
   v = out(std::move(v));
-  if (fn.rule) s.constant_along = std::move(spread);  // for the comparison with its function
+  if (fn.rule) s.calls.constant_along = std::move(spread);  // for the comparison with its function
   return ruled(std::move(v));
 }
 

@@ -76,7 +76,7 @@ struct Gating {
       fail("it does not bring all coordinates of the gate together");
       return {};
     }
-    return cell(s, gate.gate, addresses, depth);
+    return cell(s.m, gate.gate, addresses, depth);
   }
 
   // The condition that a reduction takes on; invalid when it does not run over the coordinate.
@@ -186,7 +186,7 @@ struct Gating {
     if (!over || bad) return body;
     CoreId cond = at(addresses, rank);
     if (!cond) return body;
-    return core::apply(s.m, core::Op::Select, {cond, body, zero(s, type)});
+    return core::apply(s.m, core::Op::Select, {cond, body, zero(s.m, type)});
   }
 };
 
@@ -227,7 +227,7 @@ Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value r
   }
   std::vector<Roles> owns;
   for (Value*& v : parts) {
-    *v = moved(s, as_data(s, env, std::move(*v)), env.depth);
+    *v = moved(s.m, as_data(s, env, std::move(*v)), env.depth);
     if (v->poison()) return {};
     auto rank = env.depth + static_cast<uint32_t>(v->coords.size());
     g.learn(v->body, rank, owns.emplace_back(rank, kNone));

@@ -11,6 +11,7 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -42,7 +43,7 @@ struct Finder {
         for (const PackCoord& c : pack->coords) add(c.name, n.base, position++, s[at].span, bound);
         continue;
       }
-      if (Symbol name = path_name(s, at)) add(name, n.base, position, s[at].span, bound);
+      if (Symbol name = path_name(s.ast, at)) add(name, n.base, position, s[at].span, bound);
       position++;
     }
   }
@@ -56,7 +57,7 @@ struct Finder {
 
   void call(const ast::Call& n, const std::set<Symbol>& bound) {
     std::set<Symbol> inside = bound;
-    Symbol callee = path_name(s, n.callee);
+    Symbol callee = path_name(s.ast, n.callee);
     bool reduction =
         callee && n.has_brackets && reduction_named(callee) && !find_function(env, callee);
     for (const ast::Bracket& b : n.brackets) {
@@ -180,9 +181,9 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
     std::set<TreeId> asked;  // in `extent(j)` the name is that of an extent
     for_each_tree(s.ast, e, [&](TreeId x) {
       const auto* call = std::get_if<ast::Call>(&s[x].node);
-      if (call && spells(s, *call, Builtin::Id::Extent))
+      if (call && spells(s.ast, *call, Builtin::Id::Extent))
         asked.insert(call->args.begin(), call->args.end());
-      if (!place && path_name(s, x) == name && !asked.count(x)) place = x;
+      if (!place && path_name(s.ast, x) == name && !asked.count(x)) place = x;
     });
     if (!place) continue;  // the type of an `as` labels, it reads nothing
     s.diags
@@ -220,7 +221,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   Env inside = env;
   inside.shadow_ok = inside.in_slot = false;
   for (const core::Coord& c : coords) {
-    Index& index = s.indices.emplace_back();
+    Index& index = s.names.indices.emplace_back();
     index.name = c.name;
     index.span = s[e].span;
     index.slot = inside.depth++;
@@ -234,7 +235,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   if (v.poison() || coords.empty()) return v;
   v = as_data(s, inside, std::move(v));
   if (v.poison()) return v;
-  v = moved(s, v, inside.depth);
+  v = moved(s.m, v, inside.depth);
   // The lifted indices are the first coordinates: their slots already lie where holes belong.
   std::vector<core::Coord> all;
   std::vector<CoreId> with(inside.depth + v.coords.size());

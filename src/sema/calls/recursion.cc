@@ -8,6 +8,9 @@
 #include "sema/builtins.h"
 #include "sema/calls/calls.h"
 #include "sema/names/trees.h"
+#include "sema/state/call_state.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -16,7 +19,7 @@
 namespace ein::sema {
 
 bool calls_itself(Sema& s, const Scope& scope, ast::StmtId function) {
-  auto [it, fresh] = s.recursive.try_emplace(function, false);
+  auto [it, fresh] = s.calls.recursive.try_emplace(function, false);
   if (!fresh) return it->second;
   std::set<ast::StmtId> seen;
   std::vector<ast::StmtId> todo{function};
@@ -27,14 +30,14 @@ bool calls_itself(Sema& s, const Scope& scope, ast::StmtId function) {
       if (seen.insert(next).second) todo.push_back(next);
     }
   }
-  return s.recursive[function] = seen.count(function) > 0;
+  return s.calls.recursive[function] = seen.count(function) > 0;
 }
 
 namespace {
 
 // A type such as `i32`: neither a tensor nor a type parameter, a tuple, a string or a function.
 bool is_scalar_type(const Sema& s, ast::TypeId type) {
-  auto scalar = dims_of(s, type) ? std::nullopt : written_type(s, type);
+  auto scalar = dims_of(s.ast, type) ? std::nullopt : written_type(s.ast, type);
   return scalar && *scalar != DType::Str;
 }
 
@@ -56,8 +59,9 @@ void report_foreign(Sema& s, const ast::Fn& fn, CoreId e) {
   const core::Expr& x = s.m[e];
   std::string what = "reads more than its parameters", help;
   if (const auto* a = std::get_if<core::Access>(&x.node)) {
-    auto owner = s.owner.find(a->family);
-    const std::string name = owner == s.owner.end() ? "" : text(owner->second->name.symbol);
+    auto owner = s.definitions.owner.find(a->family);
+    const std::string name =
+        owner == s.definitions.owner.end() ? "" : text(owner->second->name.symbol);
     if (!name.empty()) what = fmt::format("reads {}", quoted(name));
     help = a->at.empty()
                ? fmt::format("pass {} as a parameter", name.empty() ? "the value" : quoted(name))
@@ -93,7 +97,7 @@ Symbol function_name(const Sema& s, const std::string& base) {
 // The body as a scalar of the function's result type; invalid after an error.
 CoreId elaborate_recursive_body(Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                                 core::FunctionId id) {
-  Scope& scope = s.scopes.emplace_back();
+  Scope& scope = s.names.scopes.emplace_back();
   scope.frame.up = home;
   scope.frame.function = true;
   scope.frame.scope = &scope;
@@ -106,9 +110,9 @@ CoreId elaborate_recursive_body(Sema& s, const ast::Fn& fn, ast::StmtId stmt, co
     CoreId arg = core::argument(s.m, id, k, name.span);
     scope.frame.values.push_back({name, data(env, s.m[arg].type, arg, name.span)});
   }
-  s.calls.push_back(stmt);
+  s.calls.stack.push_back(stmt);
   Value v = elaborate(s, env, fn.body);
-  s.calls.pop_back();
+  s.calls.stack.pop_back();
   if (v.poison() || reject_non_data(s, v)) return {};
   DType result = s.m.functions[id].result;
   if (!v.scalar() || !fits(v, result)) {
@@ -153,7 +157,7 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
   for (const auto& [symbol, f] : scope.functions) {
     if (f.fn == &fn) key = f.stmt;
   }
-  if (key && s.bad_functions.count(key)) return false;
+  if (key && s.calls.bad.count(key)) return false;
   bool ok = true;
   if (!fn.coords.empty()) {
     ok = report("it takes coordinates", fn.name.span, "recursive",
@@ -175,14 +179,14 @@ bool scalar_signature(Sema& s, const ast::Fn& fn, const Scope& scope, Span call)
              : report("its result has no type", fn.name.span, "no result type",
                       "write the scalar type behind the parameters: `-> i32`");
   }
-  if (!ok && key) s.bad_functions.insert(key);
+  if (!ok && key) s.calls.bad.insert(key);
   return ok;
 }
 
 Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                      const std::vector<Value>& args, Span span) {
-  if (s.bad_functions.count(stmt)) return {};
-  auto [it, fresh] = s.functions.try_emplace(stmt);
+  if (s.calls.bad.count(stmt)) return {};
+  auto [it, fresh] = s.calls.functions.try_emplace(stmt);
   if (fresh) {
     core::Function f;
     f.name = function_name(s, text(fn.name.symbol));
@@ -194,14 +198,14 @@ Value call_recursive(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, con
     core::FunctionId id = it->second = s.m.functions.add(std::move(f));
     CoreId body = elaborate_recursive_body(s, fn, stmt, home, id);
     if (!body) {
-      s.bad_functions.insert(stmt);
+      s.calls.bad.insert(stmt);
       return {};
     }
     s.m.functions[id].body = body;
   }
-  core::FunctionId id = s.functions[stmt];
+  core::FunctionId id = s.calls.functions[stmt];
   std::vector<CoreId> with;
-  for (const Value& v : args) with.push_back(moved(s, v, env.depth).body);
+  for (const Value& v : args) with.push_back(moved(s.m, v, env.depth).body);
   return data(env, s.m.functions[id].result, core::call(s.m, id, std::move(with), span), span);
 }
 

@@ -7,6 +7,7 @@
 #include "sema/calls/calls.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -65,11 +66,11 @@ void warn_unused(Sema& s, const ast::Fn& rule) {
   for_each_tree(s.ast, rule.body, [&](TreeId e) {
     const auto* request = std::get_if<ast::Request>(&s[e].node);
     if (!request || request->den) return;
-    if (Symbol symbol = path_name(s, named_base(s, request->num))) used.insert(symbol);
+    if (Symbol symbol = path_name(s.ast, named_base(s.ast, request->num))) used.insert(symbol);
   });
   for (const ast::Param& p : rule.params) {
     if (used.count(p.name.symbol)) continue;
-    auto dtype = p.type ? written_type(s, p.type) : std::nullopt;
+    auto dtype = p.type ? written_type(s.ast, p.type) : std::nullopt;
     if (dtype && !is_float(*dtype)) continue;
     s.diags
         .warning(Code::W0602, fmt::format("the rule does not use `@{0}`: the derivative by `{0}` "
@@ -201,13 +202,14 @@ const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, cons
   if (it == home->scope->rules.end()) return nullptr;
   auto own = home->scope->functions.find(fn.name.symbol);
   if (own == home->scope->functions.end() || own->second.stmt != stmt) return nullptr;
-  bool inside = std::find(s.calls.begin(), s.calls.end(), it->second.stmt) != s.calls.end();
+  bool inside =
+      std::find(s.calls.stack.begin(), s.calls.stack.end(), it->second.stmt) != s.calls.stack.end();
   return inside ? nullptr : &it->second;
 }
 
 bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value& tangent,
                   const std::vector<Symbol>& unspelled, Span span) {
-  const auto* dims = fn.result ? dims_of(s, fn.result) : nullptr;
+  const auto* dims = fn.result ? dims_of(s.ast, fn.result) : nullptr;
   if (unspelled.empty() || !dims || is_zero(s, tangent)) return true;
   auto missing = [&](Symbol name) {
     return std::find(unspelled.begin(), unspelled.end(), name) != unspelled.end();
@@ -215,7 +217,7 @@ bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value&
   std::vector<std::string> of_rule, of_value;
   for (const ast::Dim& d : *dims) {
     bool pack = d.kind == ast::Dim::Kind::Pack;
-    Symbol name = pack ? d.name.symbol : dim_name(s, d);
+    Symbol name = pack ? d.name.symbol : dim_name(s.ast, d);
     of_value.push_back(name ? text(name) : "?");
     if (pack || !missing(name)) of_rule.push_back(of_value.back());
   }
@@ -305,7 +307,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
     d.help("every term has one tangent as a factor, as in `2.0 * x * @x`");
     return {};
   }
-  std::vector<CoreId> parts = aligned(s, env, {value, tangent}, value.coords.size());
+  std::vector<CoreId> parts = aligned(s.m, env, {value, tangent}, value.coords.size());
   value.body = core::apply(s.m, core::Op::Rule, parts, span);
   if (is_surrogate(s, rule)) s.m.surrogates.push_back(s.m[value.body].span);
   value.depth = env.depth;
@@ -313,7 +315,7 @@ Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tang
 }
 
 Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span) {
-  Symbol symbol = path_name(s, named_base(s, request.num));
+  Symbol symbol = path_name(s.ast, named_base(s.ast, request.num));
   bool parameter = false;
   for (const Frame* f = env.frame; f && symbol; f = f->up) {
     for (const auto& [bound, value] : f->values) {

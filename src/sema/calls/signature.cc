@@ -50,7 +50,7 @@ void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Va
   d.primary(given.span, "names no coordinate");
   d.label(arg.span, fmt::format("this has {} coordinate{}, not called that", arg.coords.size(),
                                 arg.coords.size() == 1 ? "" : "s"));
-  FamilyId family = whole_family(s, arg);
+  FamilyId family = whole_family(s.m, arg);
   std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "…";
   if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol, value));
 }
@@ -116,7 +116,7 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param,
   at.assign(dims.size(), npos);
   std::optional<size_t> last;
   for (size_t i = 0; i < dims.size(); ++i) {
-    auto given = sig.given.find(dim_name(s, dims[i]));
+    auto given = sig.given.find(dim_name(s.ast, dims[i]));
     if (given == sig.given.end()) continue;
     Symbol name = given->second.symbol;
     for (size_t c = 0; c < arg.coords.size(); ++c) {
@@ -170,7 +170,7 @@ struct Matcher {
   }
 
   bool single(const ast::Dim& dim, core::Coord& c) {
-    Symbol name = dim_name(s, dim);
+    Symbol name = dim_name(s.ast, dim);
     auto given = sig.given.find(name);
     if (given != sig.given.end()) {
       if (c.name && c.name != given->second.symbol) {
@@ -242,8 +242,8 @@ struct Matcher {
     if (open > 1) return Fit::Later;
     if (to - from < fixed || (open == 0 && to - from != fixed)) {
       for (size_t k = i; k < j; ++k) {
-        if (!sig.given.count(dim_name(s, dims[k]))) continue;
-        not_found(s, sig, param, arg, dim_name(s, dims[k]));
+        if (!sig.given.count(dim_name(s.ast, dims[k]))) continue;
+        not_found(s, sig, param, arg, dim_name(s.ast, dims[k]));
         return Fit::Bad;
       }
       wrong_rank(s.ast[param.type].span);
@@ -297,12 +297,12 @@ struct Matcher {
 
 // An argument whose packs nothing fixes.
 void report_open(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg) {
-  for (const ast::Dim& d : *dims_of(s, param.type)) {
-    auto given = sig.given.find(dim_name(s, d));
+  for (const ast::Dim& d : *dims_of(s.ast, param.type)) {
+    auto given = sig.given.find(dim_name(s.ast, d));
     if (given == sig.given.end()) continue;
     bool here = std::any_of(arg.coords.begin(), arg.coords.end(),
                             [&](const core::Coord& c) { return c.name == given->second.symbol; });
-    if (!here) return not_found(s, sig, param, arg, d.extent ? dim_name(s, d) : Symbol{});
+    if (!here) return not_found(s, sig, param, arg, d.extent ? dim_name(s.ast, d) : Symbol{});
   }
   s.diags
       .error(Code::E0314,
@@ -316,11 +316,11 @@ void report_open(Sema& s, const Signature& sig, const ast::Param& param, const V
 }  // namespace
 
 bool uses_coordinates(const Sema& s, const ast::Fn& fn, ast::TypeId type) {
-  const auto* dims = type ? dims_of(s, type) : nullptr;
+  const auto* dims = type ? dims_of(s.ast, type) : nullptr;
   if (!dims) return false;
   for (const ast::Dim& d : *dims) {
     if (d.kind == ast::Dim::Kind::Pack) return true;
-    Symbol name = dim_name(s, d);
+    Symbol name = dim_name(s.ast, d);
     for (const ast::FnCoord& c : fn.coords) {
       if (name && c.name.symbol == name) return true;
     }
@@ -391,7 +391,7 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
     std::vector<size_t> later;
     for (size_t i : todo) {
       const ast::Param& param = sig.fn.params[i];
-      Matcher m{s, env, scope, sig, param, *dims_of(s, param.type), args[i], {}};
+      Matcher m{s, env, scope, sig, param, *dims_of(s.ast, param.type), args[i], {}};
       Fit fit = m.run();
       if (fit == Fit::Bad) return false;
       if (fit == Fit::Later) later.push_back(i);
@@ -406,10 +406,10 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
     if (bound.extent && !bound.grounded) {  // one that no argument names adopts nothing
       for (size_t i = 0; i < args.size(); ++i) {
         const auto* dims = uses_coordinates(s, sig.fn, sig.fn.params[i].type)
-                               ? dims_of(s, sig.fn.params[i].type)
+                               ? dims_of(s.ast, sig.fn.params[i].type)
                                : nullptr;
         for (size_t d = 0; dims && d < dims->size(); ++d) {
-          if (dim_name(s, (*dims)[d]) != name) continue;
+          if (dim_name(s.ast, (*dims)[d]) != name) continue;
           ungrounded(s, sig, sig.fn.params[i], args[i], name);
           return false;
         }
@@ -444,8 +444,8 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
 
 bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type,
                    std::vector<core::Coord>& out) {
-  const auto* dims = type ? dims_of(s, type) : nullptr;
-  if (!dims || any_rank(s, type)) return true;
+  const auto* dims = type ? dims_of(s.ast, type) : nullptr;
+  if (!dims || any_rank(s.ast, type)) return true;
   Env inside = env;
   inside.frame = &scope.frame;
   auto return_only = [&](const std::string& name, Span span) {
@@ -464,7 +464,7 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::T
       for (const Bound& b : it->second) out.push_back({b.name, b.extent});
       continue;
     }
-    Symbol name = dim_name(s, dim);
+    Symbol name = dim_name(s.ast, dim);
     core::Coord c{name, {}};
     if (auto it = sig.singles.find(name); name && it != sig.singles.end()) {
       c.extent = it->second.extent;

@@ -9,6 +9,8 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -28,7 +30,7 @@ namespace {
 
 // A written range or literal of a left slot must be an extent: known before any cell is.
 bool check_closed(Sema& s, CoreId e, Span span) {
-  if (closed(s, e)) return true;
+  if (closed(s.m, e)) return true;
   s.diags.error(Code::E0309, "left range depends on values")
       .primary(span, "")
       .help("a left range is made of literals and extents; use a gate for the rest");
@@ -83,7 +85,7 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
             .primary(slot.span, "");
         return false;
       }
-      index = &s.indices.emplace_back();
+      index = &s.names.indices.emplace_back();
       index->name = left.name;
       index->span = slot.name.span;
       index->slot = env.depth + static_cast<uint32_t>(out.box.size());
@@ -127,7 +129,8 @@ std::optional<Symbol> whole_request(const Sema& s, TreeId e) {
   std::optional<Symbol> found;
   for_each_tree(s.ast, e, [&](TreeId x) {
     const auto* request = std::get_if<ast::Request>(&s[x].node);
-    if (request && request->den && path_name(s, request->den)) found = path_name(s, request->den);
+    if (request && request->den && path_name(s.ast, request->den))
+      found = path_name(s.ast, request->den);
   });
   return found;
 }
@@ -157,7 +160,7 @@ bool match_carried(Sema& s, const Definition& d, TreeId value, const ClauseOut& 
         e.primary(index.span, "this takes coordinate " +
                                   (carried[c].name ? quoted(carried[c].name) : std::to_string(c)));
         e.label(s[value].span, "this is over " + show_coords(s, carried));
-        std::string name = path_name(s, value) ? text(path_name(s, value)) : "the value";
+        std::string name = path_name(s.ast, value) ? text(path_name(s.ast, value)) : "the value";
         e.help("write `" + name + show_coords(s, carried) + "`");
         return false;
       }
@@ -215,7 +218,7 @@ bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, Clause
   if (!same_coords(s, env, list, s[value].span, carried)) return false;
   std::vector<size_t> takes;
   if (!match_carried(s, d, value, out, carried, takes)) return false;
-  std::vector<CoreId> cells = aligned(s, env, parts, carried.size());
+  std::vector<CoreId> cells = aligned(s.m, env, parts, carried.size());
   std::vector<CoreId> with(env.depth + carried.size());
   uint32_t next = env.depth;
   CoreId zero = core::int_lit(s.m, 0);
@@ -270,7 +273,7 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
   }
   if (g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed) {
     // Literals take the type that is written on the left.
-    ast::TypeId written = type_of(s, d);
+    ast::TypeId written = type_of(s.ast, d);
     if (auto type = written ? element_type(s, written) : std::nullopt)
       g.body = adapt(s, env, g.body, *type);
   }
@@ -337,7 +340,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   Env env = d.scope->env;
   TreeId value = value_of(s, stmt);
   const LeftSide& left = left_side(s, d, stmt);
-  Site& site = s.sites.emplace_back();
+  Site& site = s.definitions.sites.emplace_back();
   site.outer = env.site;
   site.definition = &d;
   site.name = env.site ? env.site->name + "_" + text(d.name.symbol) : text(d.name.symbol);

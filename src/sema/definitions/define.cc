@@ -9,6 +9,8 @@
 #include "sema/names/attributes.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -45,7 +47,7 @@ bool any_bad(const Definition& d) {
 // The left side of a clause with a type, as a suggestion: `let (l, d)[…]: (f32, f32)`.
 std::string typed_left(const Sema& s, const Definition& d) {
   std::string name = text(d.name.symbol), type = "f32";
-  const ast::Let* l = d.clauses.empty() ? nullptr : let_of(s, d.clauses[0]);
+  const ast::Let* l = d.clauses.empty() ? nullptr : let_of(s.ast, d.clauses[0]);
   if (l && l->tuple) {
     std::vector<std::string> names;
     for (const ast::Name& n : l->names) names.push_back(text(n.symbol));
@@ -83,7 +85,7 @@ void begin(Sema& s, Definition& d) {
   // Without a first clause the body must say its type without reading the group, as in
   // `if t == 0 { 1.0 } else { x[t-1] + 1.0 }`.
   auto type = decide_type(s, d);
-  if (!type && !type_of(s, d)) {
+  if (!type && !type_of(s.ast, d)) {
     auto& e = s.diags.error(Code::E0403,
                             fmt::format("every clause of {} reads its own recurrence, so its type "
                                         "is not known",
@@ -120,12 +122,12 @@ void complete(Sema& s, Definition& d) {
     return;
   d.finishing = true;
   if (d.state == Definition::State::Todo) d.state = Definition::State::Busy;
-  s.busy.push_back(&d);
+  s.definitions.busy.push_back(&d);
   for (size_t i = 0; i < d.clauses.size(); ++i) {
     if (!d.outs[i]) elaborate_one(s, d, i);
   }
   bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
-  s.busy.pop_back();
+  s.definitions.busy.pop_back();
   d.state = ok ? Definition::State::Done : Definition::State::Bad;
   if (ok) check_checkpoint(s, d);
 }
@@ -154,16 +156,16 @@ void define(Sema& s, Definition& d) {
   if (!d.recurrent) {
     d.finishing = true;
     d.state = Definition::State::Busy;
-    s.busy.push_back(&d);
+    s.definitions.busy.push_back(&d);
     begin(s, d);
     bool ok = !any_bad(d) && finish_family(s, d);
-    s.busy.pop_back();
+    s.definitions.busy.pop_back();
     d.state = ok ? Definition::State::Done : Definition::State::Bad;
     if (ok) check_checkpoint(s, d);
     return;
   }
   std::vector<Definition*> members;
-  for (Definition* other : s.groups[static_cast<size_t>(d.group)]) {
+  for (Definition* other : s.names.groups[static_cast<size_t>(d.group)]) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   for (Definition* member : members) begin(s, *member);
@@ -185,10 +187,11 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     auto& e = s.diags.error(Code::E0203, quoted(d.name.symbol) + " depends on itself");
     e.primary(span, "read here");
     e.label(d.name.span, "while it is being defined");
-    auto from = std::find(s.busy.begin(), s.busy.end(), &d);
+    auto from = std::find(s.definitions.busy.begin(), s.definitions.busy.end(), &d);
     std::string chain;
-    for (auto it = from; it != s.busy.end(); ++it) chain += quoted((*it)->name.symbol) + " → ";
-    if (s.busy.end() - from > 1) e.note("the cycle: " + chain + quoted(d.name.symbol));
+    for (auto it = from; it != s.definitions.busy.end(); ++it)
+      chain += quoted((*it)->name.symbol) + " → ";
+    if (s.definitions.busy.end() - from > 1) e.note("the cycle: " + chain + quoted(d.name.symbol));
     e.help("scopes are unordered: the name means this definition on both sides");
     d.state = Definition::State::Bad;
     return {};
@@ -206,11 +209,11 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     return {};
   }
   if (d.inlined) {
-    Value v = moved(s, *d.inlined, env.depth);
+    Value v = moved(s.m, *d.inlined, env.depth);
     v.span = span;
     return v;
   }
-  return read_family(s, env, d.family, d.carries, span);
+  return read_family(s.m, env, d.family, d.carries, span);
 }
 
 }  // namespace ein::sema

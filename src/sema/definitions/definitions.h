@@ -13,9 +13,9 @@ namespace ein::sema {
 void declare_inputs(Sema& s, Scope& scope);
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
 
-const ast::Let* let_of(const Sema& s, ast::StmtId id);    // null for a `const`
-ast::TypeId type_of(const Sema& s, const Definition& d);  // written on any clause
-size_t spelled_slots(Sema& s, const Definition& d);       // the most that a clause writes
+const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id);    // null for a `const`
+ast::TypeId type_of(const ast::Ast& ast, const Definition& d);  // written on any clause
+size_t spelled_slots(Sema& s, const Definition& d);             // the most that a clause writes
 
 // The type of a definition: written, or that of its clauses, or guessed through the recurrence.
 std::optional<DType> decide_type(Sema& s, Definition& d);

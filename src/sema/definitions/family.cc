@@ -10,6 +10,8 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/range_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
@@ -22,7 +24,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
                 DType type) {
   Env env = d.scope->env;
   bool fitting = fits(out.body, type);
-  if (ast::TypeId written = fitting ? ast::TypeId{} : type_of(s, d); written) {
+  if (ast::TypeId written = fitting ? ast::TypeId{} : type_of(s.ast, d); written) {
     s.diags
         .error(Code::E0405,
                fmt::format("{} is annotated `{}`, its value is {}", quoted(d.name.symbol),
@@ -126,7 +128,7 @@ bool inline_definition(Sema& s, Definition& d, DType type) {
   Value v = adapt(s, env, out.body, type);
   if (v.poison()) return false;
   if (out.gate) {
-    CoreId no = out.otherwise ? adapt(s, env, *out.otherwise, type).body : zero(s, type);
+    CoreId no = out.otherwise ? adapt(s, env, *out.otherwise, type).body : zero(s.m, type);
     if (!no) return false;
     v.body = core::apply(s.m, core::Op::Select, {out.gate, v.body, no});
   }
@@ -143,7 +145,7 @@ void note_constant(Sema& s, Definition& d) {
   if (v.kind != Value::Kind::Data || !is_int(v.type)) return;
   Env env = d.scope->env;
   CoreId e = as_index(s, env, v, {});
-  if (e && closed(s, e)) d.constant = e;
+  if (e && closed(s.m, e)) d.constant = e;
 }
 
 // Slots of the enclosing clause that become coordinates of a local: those it reads. One that a
@@ -179,7 +181,7 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
   for (core::Clause& c : clauses) {
     if (cond) {
       CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(prefix), prefix + own);
-      c.body = core::apply(s.m, core::Op::Select, {here, c.body, zero(s, type)});
+      c.body = core::apply(s.m, core::Op::Select, {here, c.body, zero(s.m, type)});
     }
     core::Clause inside = c;  // as seen from the enclosing clause, for its range inference
     inside.box.insert(inside.box.begin(), enclosing.begin(), enclosing.end());
@@ -188,7 +190,7 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
     c.box.insert(c.box.begin(), ranges.begin(), ranges.end());
   }
   s.m.families[d.family].clauses = std::move(clauses);
-  s.lifted.push_back({d.family, ranges});
+  s.definitions.lifted.push_back({d.family, ranges});
 }
 
 }  // namespace
@@ -261,7 +263,7 @@ bool carries_binders(Sema& s, const Definition& d) {
   size_t known = (env.site ? env.site->slots.size() : 0) + env.binders.size();
   if (known != env.depth) return false;
   return std::all_of(env.binders.begin(), env.binders.end(), [&](const SiteSlot& b) {
-    return closed(s, resolve(s, b.range.lo)) && closed(s, resolve(s, b.range.hi));
+    return closed(s.m, resolve(s, b.range.lo)) && closed(s.m, resolve(s, b.range.hi));
   });
 }
 
@@ -271,10 +273,10 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   const Site* outer = d.scope->env.site;
   d.carries = std::move(carries);
   if (outer) {
-    f.name = fresh_family_name(s, outer->name + "_" + text(d.name.symbol));
+    f.name = fresh_family_name(s.names, outer->name + "_" + text(d.name.symbol));
     f.generated = true;
   } else if (!d.scope->root) {  // of a function, a block or another module
-    f.name = fresh_family_name(s, text(d.name.symbol));
+    f.name = fresh_family_name(s.names, text(d.name.symbol));
     f.generated = true;
   } else {
     f.name = d.name.symbol;
@@ -290,21 +292,22 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   }
   f.coords.insert(f.coords.end(), coords.begin(), coords.end());
   d.family = s.m.families.add(std::move(f));
-  s.owner[d.family] = &d;
+  s.definitions.owner[d.family] = &d;
 }
 
 bool finish_family(Sema& s, Definition& d) {
   if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
     Env env = d.scope->env;
-    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s, d), *d.scope, text(d.name.symbol));
+    d.inlined =
+        hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope, text(d.name.symbol));
     return d.inlined.has_value();
   }
   std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
   if (!type) return false;
   note_constant(s, d);
   if (d.outs.size() == 1 && stays_inline(s, d, *d.outs[0]) && !d.family) {
-    ast::TypeId written = type_of(s, d);
-    if (written && dims_of(s, written)) {
+    ast::TypeId written = type_of(s.ast, d);
+    if (written && dims_of(s.ast, written)) {
       Env env = d.scope->env;
       if (!annotate(s, env, *d.scope, d.outs[0]->coords, written, d.outs[0]->body.span,
                     quoted(d.name.symbol))) {
@@ -334,9 +337,9 @@ bool finish_family(Sema& s, Definition& d) {
     if (!decide_extent(s, d, p, false, coords[p].extent)) return false;
     if (!coords[p].extent) return false;
   }
-  if (ast::TypeId written = type_of(s, d)) {
+  if (ast::TypeId written = type_of(s.ast, d)) {
     Env env = d.scope->env;
-    bool element_only = !dims_of(s, written) && spelled_slots(s, d) > 0;
+    bool element_only = !dims_of(s.ast, written) && spelled_slots(s, d) > 0;
     if (!element_only &&
         !annotate(s, env, *d.scope, coords, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
       return false;
@@ -348,7 +351,7 @@ bool finish_family(Sema& s, Definition& d) {
     adopt_load(s, d, loaded, coords);
     return true;
   }
-  CoreId cond = conditions(s, d.scope->env);
+  CoreId cond = conditions(s.m, d.scope->env);
   uint64_t carried_slots = 0;
   for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
   if (header && (slots_read(s, d) & ~carried_slots) != 0) {
@@ -386,7 +389,7 @@ bool finish_family(Sema& s, Definition& d) {
     }
     s.m.families[d.family].coords[carried + p] = coords[p];
     if (p < d.extents.size()) {
-      s.solved[core::get_if<core::ParamRef>(s.m, d.extents[p])->param] = coords[p].extent;
+      s.ranges.solved[core::get_if<core::ParamRef>(s.m, d.extents[p])->param] = coords[p].extent;
     }
   }
   const ClauseOut& first = *d.outs[0];
@@ -400,13 +403,13 @@ bool finish_family(Sema& s, Definition& d) {
     return true;
   }
   // `const HALF = 0.5;` adapts like the literal it stands for; a `let` fixes its type.
-  bool literal = !let_of(s, d.clauses[0]) && !type_of(s, d) && first.body.scalar();
+  bool literal = !let_of(s.ast, d.clauses[0]) && !type_of(s.ast, d) && first.body.scalar();
   Value untyped = literal ? first.body : Value{};
   for (auto& out : d.outs) {
     if (!fit_clause(s, d, *out, coords, *type)) return false;
   }
   std::vector<core::Clause> clauses = disjoint(s, d, coords, *type);
-  for (const auto& out : d.outs) s.made_at[d.family].push_back(out->site);
+  for (const auto& out : d.outs) s.definitions.made_at[d.family].push_back(out->site);
   if (d.scope->env.depth > 0) {
     lift(s, d, std::move(clauses), cond, *type);
   } else {

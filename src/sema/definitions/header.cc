@@ -12,23 +12,23 @@
 
 namespace ein::sema {
 
-const ast::Let* let_of(const Sema& s, ast::StmtId id) {
-  return std::get_if<ast::Let>(&s.ast[id].node);
+const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id) {
+  return std::get_if<ast::Let>(&ast[id].node);
 }
 
-ast::TypeId type_of(const Sema& s, const Definition& d) {
+ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
   for (ast::StmtId id : d.clauses) {
-    const ast::Let* l = let_of(s, id);
+    const ast::Let* l = let_of(ast, id);
     if (l && l->type && l->tuple) {
-      const ast::TupleType* t = tuple_type(s, l->type);
+      const ast::TupleType* t = tuple_type(ast, l->type);
       for (size_t i = 0; t && i < l->names.size() && i < t->items.size(); ++i) {
         if (l->names[i].symbol == d.name.symbol) return t->items[i];
       }
       continue;  // reported when it was declared
     }
     if (l && l->type) return l->type;
-    if (!l && std::get<ast::Const>(s.ast[id].node).type)
-      return std::get<ast::Const>(s.ast[id].node).type;
+    if (!l && std::get<ast::Const>(ast[id].node).type)
+      return std::get<ast::Const>(ast[id].node).type;
   }
   return {};
 }
@@ -36,13 +36,13 @@ ast::TypeId type_of(const Sema& s, const Definition& d) {
 size_t spelled_slots(Sema& s, const Definition& d) {
   size_t most = 0;
   for (ast::StmtId id : d.clauses) {
-    if (let_of(s, id)) most = std::max(most, left_side(s, d, id).slots.size());
+    if (let_of(s.ast, id)) most = std::max(most, left_side(s, d, id).slots.size());
   }
   return most;
 }
 
 std::optional<DType> decide_type(Sema& s, Definition& d) {
-  if (ast::TypeId type = type_of(s, d)) return element_type(s, type);
+  if (ast::TypeId type = type_of(s.ast, d)) return element_type(s, type);
   const ClauseOut* fixed = nullptr;
   bool any_float = false, any = false;
   for (const auto& out : d.outs) {
@@ -57,7 +57,7 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   }
   std::optional<Guess> guess;
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
-    const ast::Let* l = let_of(s, d.clauses[i]);
+    const ast::Let* l = let_of(s.ast, d.clauses[i]);
     if (!d.outs[i] && l && !l->tuple) guess = guess_type(s, d.scope->env, l->value, &d);
     if (guess && guess->typing != Typing::Fixed) {
       any_float |= guess->typing == Typing::Float;
@@ -105,7 +105,7 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords) {
   for (size_t p = 0; p < rank; ++p) {  // a spelled name wins over one that a value brought along
     const ast::Slot* first = nullptr;
     for (ast::StmtId id : d.clauses) {
-      if (!let_of(s, id)) continue;
+      if (!let_of(s.ast, id)) continue;
       const std::vector<LeftSlot>& slots = left_side(s, d, id).slots;
       if (p >= slots.size() || !slots[p].name) continue;
       if (!first) {

@@ -7,6 +7,9 @@
 
 #include "sema/definitions/definitions.h"
 #include "sema/names/trees.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
+#include "sema/state/range_state.h"
 #include "sema/state/report.h"
 #include "sema/types/types.h"
 
@@ -36,7 +39,7 @@ std::vector<Symbol> pack_names(const Sema& s, const Scope& scope, Symbol pack, s
   std::vector<Symbol> out;
   for (int n = 0; out.size() < rank; ++n) {
     Symbol name = intern(text(pack) + "_" + std::to_string(n));
-    if (!s.reserved.count(name) && !scope.extents.count(name)) out.push_back(name);
+    if (!s.names.reserved.count(name) && !scope.extents.count(name)) out.push_back(name);
   }
   return out;
 }
@@ -45,7 +48,7 @@ std::vector<Symbol> pack_names(const Sema& s, const Scope& scope, Symbol pack, s
 std::optional<std::vector<Axis>> expand(Sema& s, Scope& scope, const Definition& d,
                                         ast::TypeId type, Packs& packs) {
   std::vector<Axis> out;
-  const auto* dims = dims_of(s, type);
+  const auto* dims = dims_of(s.ast, type);
   if (!dims) return out;
   const std::string name = text(d.name.symbol);
   size_t fixed = 0;
@@ -104,8 +107,8 @@ bool constant_in_scope(Sema& s, Scope& scope, Symbol name) {
   if (it == scope.values.end()) return false;
   if (!it->second->input) return true;
   const auto* let = std::get_if<ast::Let>(&s.ast[it->second->clauses[0]].node);
-  if (!let || !let->type || dims_of(s, let->type)) return false;
-  auto type = written_type(s, let->type);
+  if (!let || !let->type || dims_of(s.ast, let->type)) return false;
+  auto type = written_type(s.ast, let->type);
   return type && is_int(*type);
 }
 
@@ -136,12 +139,12 @@ void declare_inputs(Sema& s, Scope& scope) {
     f.span = d.name.span;
     f.coords.resize(axes->size());
     d.family = s.m.families.add(std::move(f));
-    s.owner[d.family] = &d;
+    s.definitions.owner[d.family] = &d;
     d.state = Definition::State::Header;
     for (size_t i = 0; i < axes->size(); ++i) {
       const ast::Dim& dim = *(*axes)[i].dim;
       core::Coord& coord = s.m.families[d.family].coords[i];
-      coord.name = (*axes)[i].pack ? (*axes)[i].pack : dim_name(s, dim);
+      coord.name = (*axes)[i].pack ? (*axes)[i].pack : dim_name(s.ast, dim);
       if ((*axes)[i].open) coord.extent = new_param(s, {}, d.family, i);
       if (!coord.name || constant_in_scope(s, scope, coord.name)) continue;
       auto [it, fresh] = scope.extents.try_emplace(coord.name);

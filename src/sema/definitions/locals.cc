@@ -9,6 +9,7 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 
@@ -18,19 +19,19 @@ namespace {
 // `assert(…)`: in a block that gives a value it is a condition on the call (contracts.cc).
 const ast::Call* as_contract(const Sema& s, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
-  return call && spells(s, *call, Builtin::Id::Assert) ? call : nullptr;
+  return call && spells(s.ast, *call, Builtin::Id::Assert) ? call : nullptr;
 }
 
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
   if (as_contract(s, stmt)) return;  // checked already
-  if (call && is_effect(path_name(s, call->callee))) {
+  if (call && is_effect(path_name(s.ast, call->callee))) {
     const Definition* recurrence = nullptr;
     for (const Site* site = env.site; site; site = site->outer) {
       if (site->definition && site->definition->recurrent) recurrence = site->definition;
     }
-    auto& d = s.diags.error(Code::E0207,
-                            "`" + text(path_name(s, call->callee)) + "` is not allowed in a block");
+    auto& d = s.diags.error(
+        Code::E0207, "`" + text(path_name(s.ast, call->callee)) + "` is not allowed in a block");
     d.primary(s[stmt.value].span, "");
     if (recurrence) {
       d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
@@ -66,7 +67,7 @@ void check_gate_names(Sema& s, Scope& scope) {
 }  // namespace
 
 Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
-  Scope& scope = s.scopes.emplace_back();
+  Scope& scope = s.names.scopes.emplace_back();
   scope.frame.up = env.frame;
   scope.frame.scope = &scope;
   scope.env = env;

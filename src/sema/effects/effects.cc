@@ -47,7 +47,7 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
   Value one = settle(s, env, v);
   if (one.poison()) return false;
   // The one that was named, or a generated one: a local of a callee is not shown under its names.
-  FamilyId family = whole_family(s, one);
+  FamilyId family = whole_family(s.m, one);
   if (!family || !same_names(s.m[family].coords, one.coords))
     family = family_of(s, env, one, "shown");
   out.push_back({{}, family, format});
@@ -59,7 +59,7 @@ namespace {
 // `print(@y)`: the piece that shows the differential of a value (autodiff/differential.h).
 bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
                       std::vector<core::Piece>& out) {
-  const ast::Path* path = as_path(s, request.num);
+  const ast::Path* path = as_path(s.ast, request.num);
   if (!path || path->parts.size() != 1) {
     s.diags.error(Code::E0603, "the differential that `print` shows is that of a name")
         .primary(span, "")
@@ -75,7 +75,7 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
         .primary(span, "this is " + show_value(s, v));
     return false;
   }
-  FamilyId family = whole_family(s, v);
+  FamilyId family = whole_family(s.m, v);
   if (!family) {
     s.diags.error(Code::E0603, "this is not a binding")
         .primary(span, "")
@@ -118,7 +118,7 @@ Value elaborate_assert(Sema& s, Env& outer, const Builtin& b, const ast::Call& c
   effect.kind = core::Effect::Kind::Assert;
   Value cond = condition(s, env, call.args[0]);
   if (cond.poison()) return {};
-  effect.cond = whole_family(s, cond);
+  effect.cond = whole_family(s.m, cond);
   if (!effect.cond) effect.cond = family_of(s, env, cond, "asserted");
   if (!effect.cond) return {};
   bool ok = true;

@@ -99,7 +99,7 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   auto& file = std::get<FoundFile>(found);
   if (too_many_indices(s, file.header.shape.size(), span)) return {};
   core::Family f;
-  f.name = fresh_family_name(s, "loaded");
+  f.name = fresh_family_name(s.names, "loaded");
   f.kind = core::Family::Kind::Input;
   f.dtype = file.header.dtype;
   f.generated = true;
@@ -108,7 +108,7 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   f.file =
       std::make_shared<core::LoadedFile>(core::LoadedFile{*path, *member, file.path, file.header});
   FamilyId id = s.m.families.add(std::move(f));
-  return read_family(s, env, id, {}, span);
+  return read_family(s.m, env, id, {}, span);
 }
 
 Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
@@ -150,11 +150,11 @@ Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& cal
     if (v.poison()) return {};
     // A value that has no name of its own is called what NumPy calls it.
     std::string member = fmt::format("arr_{}", i - 1);
-    FamilyId family = whole_family(s, v);
+    FamilyId family = whole_family(s.m, v);
     if (family && !s.m[family].generated) {
       member = text(s.m[family].name);
-    } else if (path_name(s, e)) {
-      member = text(path_name(s, e));
+    } else if (path_name(s.ast, e)) {
+      member = text(path_name(s.ast, e));
     }
     if (!family) family = family_of(s, env, v, member);
     if (!family) return {};

@@ -1,18 +1,19 @@
 // What a statement of the top level does, or one of a function that is called there.
 #include "sema/builtins.h"
 #include "sema/expressions/expressions.h"
+#include "sema/state/definition_state.h"
 #include "sema/state/on_demand.h"
 
 namespace ein::sema {
 
 bool perform(Sema& s, const Env& outer, TreeId value) {
   Env env = outer;
-  Site& site = s.sites.emplace_back();
+  Site& site = s.definitions.sites.emplace_back();
   site.span = site.value = s[value].span;
   site.name = "shown";
   env.site = &site;
   const auto* call = std::get_if<ast::Call>(&s[value].node);
-  const Builtin* builtin = call ? spelled_builtin(s, *call) : nullptr;
+  const Builtin* builtin = call ? spelled_builtin(s.ast, *call) : nullptr;
   if (builtin && builtin->kind == Builtin::Kind::Effect) {
     builtin->elaborate(s, env, *builtin, *call, s[value].span);
     warn_axes(s, site);

@@ -7,6 +7,7 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -20,7 +21,7 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
   bool shadow = env.shadow_ok, slot = env.in_slot;
   env.shadow_ok = env.in_slot = false;
   Value v;
-  if (const ast::Path* path = as_path(s, base)) {
+  if (const ast::Path* path = as_path(s.ast, base)) {
     Found found = lookup(s, env, path->parts[0], true);
     if (found.kind == Found::Kind::None) report_unknown(s, env, path->parts[0]);
     v = std::move(found.value);
@@ -39,8 +40,8 @@ namespace {
 void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     for (size_t q = p + 1; q < at.size(); ++q) {
-      Symbol name = path_name(s, at[p]);
-      if (!name || name != path_name(s, at[q])) continue;
+      Symbol name = path_name(s.ast, at[p]);
+      if (!name || name != path_name(s.ast, at[q])) continue;
       if (base.coords[p].name != name || base.coords[q].name != name) continue;
       Span place = join(s[at[p]].span, s[at[q]].span);
       if (!s.warned.insert({place.begin, place.end}).second) return;
@@ -58,11 +59,11 @@ void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
 // (`A[i, i]`) is a diagonal, not a slip.
 void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
-    Symbol name = path_name(s, at[p]);
+    Symbol name = path_name(s.ast, at[p]);
     if (!name || base.coords[p].name == name) continue;
     for (size_t q = 0; q < base.coords.size(); ++q) {
       if (base.coords[q].name != name) continue;
-      if (q < at.size() && path_name(s, at[q]) == name) return;
+      if (q < at.size() && path_name(s.ast, at[q]) == name) return;
       Span place = s[at[p]].span;
       if (!s.warned.insert({place.begin, place.end}).second) return;
       auto& d = s.diags.warning(
@@ -102,12 +103,12 @@ std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
 std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
   if (const auto* lit = std::get_if<ast::IntLit>(&s[e].node)) {
     if (lit->value < v.coords.size()) return static_cast<size_t>(lit->value);
-  } else if (Symbol name = path_name(s, e)) {
+  } else if (Symbol name = path_name(s.ast, e)) {
     if (auto at = coordinate_named(v, name)) return at;
   }
   auto& d = s.diags.error(Code::E0305, "the value has no such coordinate");
   d.primary(s[e].span, "").label(v.span, "this is over " + show_coords(s, v.coords));
-  if (Symbol name = path_name(s, e)) {
+  if (Symbol name = path_name(s.ast, e)) {
     std::vector<std::string> names;
     for (const core::Coord& c : v.coords) names.push_back(text(c.name));
     std::string near = did_you_mean(text(name), names);
@@ -118,7 +119,7 @@ std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
 
 // Under a gated call the size of the restricted coordinate is not what its extent says.
 Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
-  const std::vector<CoreId>& gated = s.gated_extents;
+  const std::vector<CoreId>& gated = s.calls.gated_extents;
   if (std::find(gated.begin(), gated.end(), extent) == gated.end()) {
     return untyped_int(env, extent, span);
   }
@@ -126,7 +127,7 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
       .error(Code::E0316,
              "this gate cannot pass through the call: the function asks for the extent of the "
              "coordinate")
-      .primary(s.gated_by, "restricts the coordinate, so its extent is not its size")
+      .primary(s.calls.gated_by, "restricts the coordinate, so its extent is not its size")
       .label(span, "asked for here")
       .help("gate the argument before the call, or the result after it");
   return {};
@@ -134,13 +135,13 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
 
 // extent(c): the size that a shape name or an index in scope stands for.
 Value extent_of_name(Sema& s, Env& env, TreeId e) {
-  if (Symbol name = path_name(s, e)) {
+  if (Symbol name = path_name(s.ast, e)) {
     if (Index* index = find_index(env, name)) {
       return extent_value(s, env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
     }
     if (auto extent = find_extent(s, env, name)) return extent_value(s, env, *extent, s[e].span);
     if (!value_exists(env, name)) {
-      report_unknown(s, env, as_path(s, e)->parts[0]);
+      report_unknown(s, env, as_path(s.ast, e)->parts[0]);
       return {};
     }
   }
@@ -154,7 +155,7 @@ Value extent_of_name(Sema& s, Env& env, TreeId e) {
 
 void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
               const std::vector<CoreId>& indices, Span span) {
-  FamilyId family = whole_family(s, base);
+  FamilyId family = whole_family(s.m, base);
   if (family && env.site) env.site->uses.push_back({family, at, indices, span});
 }
 
@@ -173,9 +174,10 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   }
   if (!ok) return {};
   if (at.size() > base.coords.size()) {
-    std::string name = path_name(s, index.base) ? quoted(path_name(s, index.base)) : "this value";
+    std::string name =
+        path_name(s.ast, index.base) ? quoted(path_name(s.ast, index.base)) : "this value";
     const Value* parameter =
-        base.scalar() ? find_parameter(env, path_name(s, index.base)) : nullptr;
+        base.scalar() ? find_parameter(env, path_name(s.ast, index.base)) : nullptr;
     if (parameter) {
       if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
       s.diags.error(Code::E0310, fmt::format("{} is indexed, but a scalar is passed for it", name))
@@ -192,7 +194,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
                          : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
                                        base.coords.size() == 1 ? "" : "s", at.size()));
     d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
-    if (FamilyId f = whole_family(s, base); f && s.m[f].span.valid()) {
+    if (FamilyId f = whole_family(s.m, base); f && s.m[f].span.valid()) {
       d.label(s.m[f].span, "defined over " + show_coords(s, base.coords));
     }
     return {};
@@ -211,12 +213,12 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
   }
   Value out = base;
-  if (FamilyId family = whole_family(s, base)) {  // so that the node knows the whole place
+  if (FamilyId family = whole_family(s.m, base)) {  // so that the node knows the whole place
     std::vector<CoreId> all = core::get_if<core::Access>(s.m, base.body)->at;
     std::copy(at.begin(), at.end(), all.end() - static_cast<ptrdiff_t>(at.size()));
     out.body = core::access(s.m, family, std::move(all), span);
   } else {
-    out.body = cell(s, base, at, inside);
+    out.body = cell(s.m, base, at, inside);
   }
   out.coords.erase(out.coords.begin(), out.coords.begin() + static_cast<ptrdiff_t>(spelled));
   out.depth = env.depth;

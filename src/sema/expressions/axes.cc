@@ -13,6 +13,8 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
+#include "sema/state/definition_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 
@@ -21,13 +23,13 @@ namespace {
 
 // `i`, `i + 1`, `1 + i`, `i - 1`: the index and what is added to it.
 Index* moving_index(Sema& s, const Env& env, TreeId e, int64_t& offset) {
-  if (Symbol name = path_name(s, e)) return find_slot_index(env, name);
+  if (Symbol name = path_name(s.ast, e)) return find_slot_index(env, name);
   const auto* sum = std::get_if<ast::Binary>(&s[e].node);
   if (!sum || (sum->op != ast::BinaryOp::Add && sum->op != ast::BinaryOp::Sub)) return nullptr;
   TreeId index = sum->lhs, constant = sum->rhs;
-  if (sum->op == ast::BinaryOp::Add && path_name(s, constant)) std::swap(index, constant);
+  if (sum->op == ast::BinaryOp::Add && path_name(s.ast, constant)) std::swap(index, constant);
   const auto* lit = std::get_if<ast::IntLit>(&s[constant].node);
-  Symbol name = path_name(s, index);
+  Symbol name = path_name(s.ast, index);
   if (!lit || !name) return nullptr;
   offset = static_cast<int64_t>(lit->value);
   if (sum->op == ast::BinaryOp::Sub) offset = -offset;
@@ -36,13 +38,13 @@ Index* moving_index(Sema& s, const Env& env, TreeId e, int64_t& offset) {
 
 // A member of a group that is being defined is read at other addresses than its own.
 bool is_self(const Sema& s, const Env& env, Symbol base, const Value& value) {
-  FamilyId family = whole_family(s, value);
-  auto owner = family ? s.owner.find(family) : s.owner.end();
+  FamilyId family = whole_family(s.m, value);
+  auto owner = family ? s.definitions.owner.find(family) : s.definitions.owner.end();
   for (const Site* site = env.site; site; site = site->outer) {
     const Definition* d = site->definition;
     if (!d) continue;
     if (d->name.symbol == base) return true;
-    if (owner == s.owner.end()) continue;
+    if (owner == s.definitions.owner.end()) continue;
     if (owner->second == d || (d->recurrent && owner->second->group == d->group)) return true;
   }
   return false;
@@ -141,7 +143,7 @@ bool has_own(const AxisRead& r, Symbol name) {
 
 // An operand alone in the other order is transposed on purpose; beside others it is not.
 void warn_turned(Sema& s, const Site& site, const std::vector<Left>& left) {
-  ast::StmtId here = s.calls.empty() ? ast::StmtId{} : s.calls.back();
+  ast::StmtId here = s.calls.stack.empty() ? ast::StmtId{} : s.calls.stack.back();
   for (size_t i = 0; i < left.size(); ++i) {
     for (size_t j = i + 1; j < left.size(); ++j) {
       if (!left[i].index || !left[j].index) continue;
@@ -176,12 +178,12 @@ void warn_turned(Sema& s, const Site& site, const std::vector<Left>& left) {
 
 void note_axes(Sema& s, Env& env, TreeId base, const Value& value, const std::vector<TreeId>& at,
                Span span) {
-  Symbol name = path_name(s, base);
+  Symbol name = path_name(s.ast, base);
   if (!env.site || !name || at.size() > value.coords.size()) return;
   AxisRead read;
   read.base = name;
   read.span = span;
-  read.function = s.calls.empty() ? ast::StmtId{} : s.calls.back();
+  read.function = s.calls.stack.empty() ? ast::StmtId{} : s.calls.stack.back();
   read.self = is_self(s, env, name, value);
   for (const core::Coord& c : value.coords) read.names.push_back(c.name);
   for (size_t p = 0; p < at.size(); ++p) {

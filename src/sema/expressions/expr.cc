@@ -189,7 +189,7 @@ Value elaborate_in_slot(Sema& s, Env& env, TreeId e) {
 
 CoreId elaborate_index(Sema& s, Env& env, TreeId e) {
   // A shape name alone in a slot is a forgotten index: as an extent it would be out of bounds.
-  if (const ast::Path* path = as_path(s, e)) {
+  if (const ast::Path* path = as_path(s.ast, e)) {
     Symbol name = path->parts[0].symbol;
     if (!find_index(env, name) && !value_exists(env, name) && find_extent(s, env, name)) {
       bool slot = env.in_slot;

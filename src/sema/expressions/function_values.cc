@@ -7,6 +7,7 @@
 #include "sema/builtins.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
+#include "sema/state/name_state.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -16,7 +17,7 @@ namespace {
 const Frame* keep(Sema& s, const Frame* frame) {
   if (!frame) return nullptr;
   const Frame* up = keep(s, frame->up);
-  Frame& copy = s.frames.emplace_back(*frame);
+  Frame& copy = s.names.frames.emplace_back(*frame);
   copy.up = up;
   return &copy;
 }

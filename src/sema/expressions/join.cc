@@ -65,7 +65,7 @@ CoreId gated(Sema& s, const Value& text, const Item& item) {
   const Value& v = text.items[item.value];
   CoreId cond = gates_around(s, text, item);
   if (!cond) return v.body;
-  return core::apply(s.m, core::Op::Select, {cond, v.body, zero(s, v.type)});
+  return core::apply(s.m, core::Op::Select, {cond, v.body, zero(s.m, v.type)});
 }
 
 // The ranges of an item's coordinates; those of indices may be unknown.
@@ -122,7 +122,7 @@ Value item_as_family(Sema& s, Env& env, const Value& text, const Item& item) {
   auto rank = static_cast<uint32_t>(box.size());
   std::vector<CoreId> with(rank);
   bool moves = false;
-  FamilyId whole = whole_family(s, plain);
+  FamilyId whole = whole_family(s.m, plain);
   for (uint32_t k = 0; k < rank; ++k) {
     core::Range r = resolve(s, box[k]);
     moves |= core::const_int(s.m, r.lo) != 0;
@@ -198,7 +198,7 @@ bool check_binders(Sema& s, const Env& outer, const std::vector<Index*>& binders
 // Values of a text with their types, at the depth of `env`.
 bool settle_items(Sema& s, Env& env, Value& text) {
   for (Value& v : text.items) {
-    v = moved(s, settle(s, env, std::move(v)), env.depth);
+    v = moved(s.m, settle(s, env, std::move(v)), env.depth);
     if (v.poison() || reject_non_data(s, v)) return false;
   }
   return true;
@@ -264,7 +264,7 @@ Value choose_text(Sema& s, Env& env, const Value& cond, const Value& yes, const 
     Value holds = cond;
     if (is_no) holds.body = core::negate(s.m, cond.body);
     out.parts.push_back(open_part(out.items.size(), {}));
-    out.items.push_back(moved(s, holds, env.depth));
+    out.items.push_back(moved(s.m, holds, env.depth));
     add_text(s, text, {}, out);
     out.parts.push_back(close_part());
   }

@@ -124,7 +124,7 @@ struct PatternReader {
     const ast::ExprNode& node = s[e].node;
     if (std::holds_alternative<ast::Error>(node)) return false;  // the parser has said why
     if (const auto* t = std::get_if<ast::Tuple>(&node)) return tuple(*t, subject, s[e].span, out);
-    if (const ast::Path* path = as_path(s, e)) return bind(path->parts[0], subject);
+    if (const ast::Path* path = as_path(s.ast, e)) return bind(path->parts[0], subject);
     if (!std::holds_alternative<ast::Path>(node)) return literal(e, subject, out);
     s.diags.error(Code::E0113, "a path is not a pattern")
         .primary(s[e].span, "")
@@ -272,7 +272,7 @@ void warn_unreachable(Sema& s, const Env& env, const ast::Match& n, size_t k) {
   auto& d = s.diags.warning(Code::W0501, "this arm never matches");
   d.primary(place, "the arms before it match everything it could");
   for (size_t i = 0; i < k; ++i) {
-    Symbol name = path_name(s, n.arms[i].pattern);
+    Symbol name = path_name(s.ast, n.arms[i].pattern);
     if (n.arms[i].guard || !name) continue;
     d.label(s[n.arms[i].pattern].span, "this arm matches every value");
     if (value_exists(env, name)) {

@@ -33,7 +33,7 @@ Value build(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span) 
   for (Value& a : args) list.push_back(&a);
   std::vector<core::Coord> coords;
   if (!same_coords(s, env, list, span, coords)) return {};
-  std::vector<CoreId> cells = aligned(s, env, args, coords.size());
+  std::vector<CoreId> cells = aligned(s.m, env, args, coords.size());
   const Value& last = args.back();  // for Select the arms decide, not the condition
   Value out = data(env, last.type, core::apply(s.m, op, std::move(cells), span), span);
   out.type = s.m[out.body].type;
@@ -215,7 +215,7 @@ Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
 Value zero_like(Sema& s, const Env& env, const Value& v) {
   Value out = data(env, v.type, {}, v.span);
   out.typing = v.typing;
-  out.body = v.typing == Typing::Fixed ? zero(s, v.type) : core::number(s.m, 0, v.type);
+  out.body = v.typing == Typing::Fixed ? zero(s.m, v.type) : core::number(s.m, 0, v.type);
   return out;
 }
 
@@ -239,7 +239,7 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
     v.body = core::cast(s.m, v.body, *to, span);
     v.type = *to;
   }
-  if (!dims_of(s, cast.type)) return v;  // a scalar type converts every cell
+  if (!dims_of(s.ast, cast.type)) return v;  // a scalar type converts every cell
   const Frame* f = env.frame;
   while (!f->scope) f = f->up;
   if (!annotate(s, env, *f->scope, v.coords, cast.type, v.span, "the value", true)) return {};

@@ -8,7 +8,10 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/range_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
@@ -66,7 +69,7 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
           .label(other->span, "first here");
       return false;
     }
-    Index& index = s.indices.emplace_back();
+    Index& index = s.names.indices.emplace_back();
     index.name = b.name.symbol;
     index.span = b.name.span;
     index.slot = env.depth;
@@ -123,7 +126,7 @@ CoreId cells_in(Sema& s, Env& env, const core::Range& range) {
 CoreId count(Sema& s, Env& env, const core::Reduce& r, const std::vector<bool>& written,
              DType type) {
   // Under a gated call the gate may be added later, so the cells are counted.
-  bool box = !r.gate && s.gated_extents.empty();
+  bool box = !r.gate && s.calls.gated_extents.empty();
   CoreId product = core::int_lit(s.m, 1);
   for (size_t i = 0; i < r.over.size(); ++i) {
     const core::Range& range = r.over[i];
@@ -226,7 +229,7 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
 }  // namespace
 
 Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
-  const std::string& name = text(path_name(s, call.callee));
+  const std::string& name = text(path_name(s.ast, call.callee));
   const bool mean = b.id == Builtin::Id::Mean;
   if (!b.takes(call.args.size())) {
     auto& d = s.diags.error(Code::E0205, fmt::format("`{}[{}]` takes one argument, not {}", name,
@@ -318,7 +321,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   }
   std::vector<core::Coord> carried;
   if (!same_coords(s, env, list, span, carried)) return {};
-  std::vector<CoreId> cells = aligned(s, env, both, carried.size());
+  std::vector<CoreId> cells = aligned(s.m, env, both, carried.size());
 
   // Slots: the result's remaining coordinates first, then the binders in bracket order.
   auto reduced = [&](size_t c) { return std::find(coord.begin(), coord.end(), c) != coord.end(); };
@@ -349,8 +352,8 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
     if (whole && index.inferred) {
       // Families that carry the binder (recurrences in the body) learn its range here.
       core::Range found{core::int_lit(s.m, 0), carried[coord[i]].extent};
-      s.solved[core::get_if<core::ParamRef>(s.m, range.lo)->param] = found.lo;
-      s.solved[core::get_if<core::ParamRef>(s.m, range.hi)->param] = found.hi;
+      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.lo)->param] = found.lo;
+      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.hi)->param] = found.hi;
       range = found;
     }
     std::vector<CoreId> outside(with.begin(), with.begin() + outer.depth + i);

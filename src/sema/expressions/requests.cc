@@ -23,14 +23,14 @@ struct Operand {
 std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const char* role) {
   Env plain = env;
   plain.shadow_ok = plain.in_slot = false;
-  const ast::Path* path = as_path(s, name);
+  const ast::Path* path = as_path(s.ast, name);
   Found found = lookup(s, plain, path->parts[0], true);
   if (found.kind == Found::Kind::None) {
     report_unknown(s, plain, path->parts[0]);
     return std::nullopt;
   }
   if (found.value.poison()) return std::nullopt;
-  FamilyId family = whole_family(s, found.value);
+  FamilyId family = whole_family(s.m, found.value);
   // A parameter was given a family of its own; a name bound by `where` is only an expression.
   Definition* definition = find_definition(plain, path->parts[0].symbol);
   if (family && !definition && !s.m[family].generated) family = {};
@@ -101,15 +101,15 @@ bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
 
 // An anonymous numerator gets a family of its own.
 std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
-  if (TreeId name = named_base(s, e)) {
-    Symbol symbol = path_name(s, name);
+  if (TreeId name = named_base(s.ast, e)) {
+    Symbol symbol = path_name(s.ast, name);
     if (find_definition(env, symbol) || value_exists(env, symbol)) {
       Env probe = env;
       probe.shadow_ok = probe.in_slot = false;
-      Value v = lookup(s, probe, as_path(s, name)->parts[0], true).value;
+      Value v = lookup(s, probe, as_path(s.ast, name)->parts[0], true).value;
       if (v.poison()) return std::nullopt;
       bool bound = find_definition(probe, symbol) != nullptr;
-      if (FamilyId f = whole_family(s, v); f && (bound || s.m[f].generated)) {
+      if (FamilyId f = whole_family(s.m, v); f && (bound || s.m[f].generated)) {
         return binding(s, env, e, name, "numerator");
       }
     }
@@ -124,7 +124,7 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
   Value v = settle(s, plain, elaborate(s, plain, e));
   if (v.poison()) return std::nullopt;
   std::string base = env.site ? env.site->name + "_of" : "of";
-  FamilyId family = whole_family(s, v);
+  FamilyId family = whole_family(s.m, v);
   size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : plain.depth;
   if (!family || prefix != plain.depth) {
     family = family_of(s, plain, v, base);
@@ -150,7 +150,7 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
 
 Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
   if (!request.den) return elaborate_tangent(s, env, request, span);
-  TreeId name = named_base(s, request.den);
+  TreeId name = named_base(s.ast, request.den);
   if (!name) {
     s.diags.error(Code::E0603, "the denominator of a request is a name")
         .primary(s[request.den].span, "")

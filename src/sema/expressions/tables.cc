@@ -68,7 +68,7 @@ Value stack(Sema& s, Env& env, const std::vector<int64_t>& shape, std::vector<Va
   std::vector<CoreId> holes;
   for (uint32_t n = env.depth + outer; n < inside; ++n) holes.push_back(core::slot(s.m, n));
   std::vector<CoreId> cells;
-  for (const Value& v : items) cells.push_back(cell(s, v, holes, inside));
+  for (const Value& v : items) cells.push_back(cell(s.m, v, holes, inside));
   // The last coordinate first: its items become one expression that the next one chooses from.
   for (uint32_t level = outer; level-- > 0;) {
     auto n = static_cast<size_t>(shape[level]);
@@ -91,7 +91,7 @@ Value stack(Sema& s, Env& env, const std::vector<int64_t>& shape, std::vector<Va
   out.coords.insert(out.coords.end(), inner.begin(), inner.end());
   // A family, so that every access to the new coordinates is checked.
   out = hold(s, env, settle(s, env, std::move(out)), "items", true);
-  if (out.poison() || whole_family(s, out)) return out;
+  if (out.poison() || whole_family(s.m, out)) return out;
   return unsupported(s, span, "array literals that read the index of a reduction around them",
                      "define the array outside, with the index as a coordinate");
 }
@@ -116,7 +116,7 @@ Value elaborate_array(Sema& s, Env& env, TreeId e) {
   out.depth = env.depth;
   out.span = s[e].span;
   for (int64_t n : shape) out.coords.push_back({{}, core::int_lit(s.m, n)});
-  for (const Value& v : cells) out.cells.push_back(cell(s, v, {}, 0));
+  for (const Value& v : cells) out.cells.push_back(cell(s.m, v, {}, 0));
   return out;
 }
 

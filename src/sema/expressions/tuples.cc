@@ -41,7 +41,7 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
   v = settle(s, env, std::move(v));
   if (v.poison()) return std::nullopt;
   if (type && !annotate(s, env, scope, v.coords, type, v.span, quoted(name))) return std::nullopt;
-  if (constant(s, env, v) || whole_family(s, v)) return v;
+  if (constant(s, env, v) || whole_family(s.m, v)) return v;
   if (under_binder(env)) {
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);
@@ -88,8 +88,8 @@ std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Sc
     if (type) v = fit_function(s, v, type, quoted(name));
     return v.poison() ? std::nullopt : std::optional(v);
   }
-  const ast::TupleType* tuple = tuple_type(s, type);
-  bool texts = v.kind == Value::Kind::Text && is_text_type(s, type);
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
+  bool texts = v.kind == Value::Kind::Text && is_text_type(s.ast, type);
   bool fits = tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size();
   if (type && !texts && !fits) return disagrees(s, v, type, name);
   for (size_t i = 0; i < v.items.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sema/names/trees.h"
+#include "sema/state/definition_state.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -48,7 +49,7 @@ void allow_warnings(Sema& s, const ast::Stmt& stmt, const ast::Attribute& a, con
     s.diags.error(Code::E0114, "`allow` takes codes of warnings").primary(a.span, "").help(means);
   }
   for (TreeId arg : a.args) {
-    std::string name = path_name(s, arg) ? text(path_name(s, arg)) : "";
+    std::string name = path_name(s.ast, arg) ? text(path_name(s.ast, arg)) : "";
     const CodeInfo* found = nullptr;
     std::vector<std::string> names;
     for (const CodeInfo& code : all_codes()) {
@@ -84,8 +85,8 @@ bool reads_group(const Sema& s, FamilyId from, int group) {
   std::vector<FamilyId> open = {from};
   bool found = false;
   auto add = [&](FamilyId id) {
-    auto owner = s.owner.find(id);
-    found |= owner != s.owner.end() && owner->second->group == group;
+    auto owner = s.definitions.owner.find(id);
+    found |= owner != s.definitions.owner.end() && owner->second->group == group;
     if (seen.insert(id).second) open.push_back(id);
   };
   while (!open.empty() && !found) {

@@ -3,6 +3,7 @@
 
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/name_state.h"
 
 namespace ein::sema {
 
@@ -49,7 +50,7 @@ void find_groups(Sema& s, Scope& scope) {
     visits.push_back({d, 0});
   };
   auto close = [&](size_t d) {
-    int group = static_cast<int>(s.groups.size());
+    int group = static_cast<int>(s.names.groups.size());
     std::vector<size_t> members;
     do {
       members.push_back(stack.back());
@@ -61,7 +62,7 @@ void find_groups(Sema& s, Scope& scope) {
     for (size_t m : members) {
       for (size_t r : reads[m]) recurrent |= all[r]->group == group;
     }
-    std::vector<Definition*>& out = s.groups.emplace_back();
+    std::vector<Definition*>& out = s.names.groups.emplace_back();
     for (size_t m : members) {
       all[m]->recurrent = recurrent;
       out.push_back(all[m]);

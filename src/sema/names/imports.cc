@@ -5,6 +5,7 @@
 
 #include "sema/builtins.h"
 #include "sema/names/names.h"
+#include "sema/state/name_state.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -34,8 +35,8 @@ bool exports_primitive(const Sema& s, const Scope& module, Symbol name) {
 }
 
 const std::string& module_name(const Sema& s, const Scope& module) {
-  for (size_t i = 0; i < s.modules.size(); ++i) {
-    if (s.modules[i] == &module) return s.program.modules[i].name;
+  for (size_t i = 0; i < s.names.modules.size(); ++i) {
+    if (s.names.modules[i] == &module) return s.program.modules[i].name;
   }
   return s.program.modules.back().name;
 }
@@ -138,7 +139,7 @@ Scope* module_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
     return module;
   }
   if (auto it = s.program.paths.find(name); it != s.program.paths.end()) {
-    return s.modules[it->second];
+    return s.names.modules[it->second];
   }
   if (!report || import_failed(env, first.symbol)) return nullptr;
   auto& d = s.diags.error(Code::E0211, fmt::format("there is no module `{}` in scope", name));
@@ -173,7 +174,7 @@ bool import_failed(const Env& env, Symbol name) {
 void import(Sema& s, Scope& scope, ast::StmtId id) {
   auto target = s.program.targets.find(id);
   if (target == s.program.targets.end()) return note_missing(s, scope, id);
-  Scope& from = *s.modules[target->second.module];
+  Scope& from = *s.names.modules[target->second.module];
   if (const auto* mod = std::get_if<ast::Mod>(&s.ast[id].node)) {
     import_module(s, scope, from, mod->name);
     return;

@@ -8,6 +8,7 @@
 #include "base/match.h"
 #include "sema/names/attributes.h"
 #include "sema/names/trees.h"
+#include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -45,10 +46,10 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
 }
 
 void declare_extent_names(Sema& s, Scope& scope, ast::TypeId type, Definition* d) {
-  if (const ast::TupleType* tuple = tuple_type(s, type)) {
+  if (const ast::TupleType* tuple = tuple_type(s.ast, type)) {
     for (ast::TypeId item : tuple->items) declare_extent_names(s, scope, item, d);
   }
-  const auto* dims = type ? dims_of(s, type) : nullptr;
+  const auto* dims = type ? dims_of(s.ast, type) : nullptr;
   if (!dims) return;
   for (const ast::Dim& dim : *dims) {
     if (dim.kind != ast::Dim::Kind::Extent) continue;
@@ -84,7 +85,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
                   .primary(l.names[0].span, "there is nothing to take apart")
                   .help("an input has one name: declare each of them with its type");
             }
-            const ast::TupleType* type = tuple_type(s, l.type);
+            const ast::TupleType* type = tuple_type(s.ast, l.type);
             if (l.type && (!type || type->items.size() != l.names.size())) {
               s.diags
                   .error(Code::E0405,
@@ -229,7 +230,7 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     for (auto it = f->values.rbegin(); it != f->values.rend(); ++it) {
       if (it->first.symbol != name.symbol) continue;
       found.kind = Found::Kind::Value;
-      found.value = moved(s, it->second, env.depth);
+      found.value = moved(s.m, it->second, env.depth);
       if (found.value.span.valid()) found.value.span = name.span;
       return found;
     }
@@ -305,7 +306,7 @@ int contracted(const Sema& s, TreeId e, Symbol name) {
   const auto* index = std::get_if<ast::Index>(&s[e].node);
   if (!index) return 0;
   return std::any_of(index->at.begin(), index->at.end(),
-                     [&](TreeId at) { return path_name(s, at) == name; });
+                     [&](TreeId at) { return path_name(s.ast, at) == name; });
 }
 
 }  // namespace
@@ -355,10 +356,10 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
   suggest(d, near, name.span);
 }
 
-Symbol fresh_family_name(Sema& s, const std::string& base) {
-  for (int& n = s.fresh[base];; ++n) {
+Symbol fresh_family_name(Names& names, const std::string& base) {
+  for (int& n = names.fresh[base];; ++n) {
     Symbol name = intern(n == 0 ? base : base + "_" + std::to_string(n));
-    if (s.reserved.insert(name).second) return name;
+    if (names.reserved.insert(name).second) return name;
   }
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> value_names(const Env& env);
 std::vector<std::string> function_names(const Env& env);
 void report_unknown(Sema& s, Env& env, ast::Name name);
 // A name for a family that no other has.
-Symbol fresh_family_name(Sema& s, const std::string& base);
+Symbol fresh_family_name(Names& names, const std::string& base);
 
 // ---- imports.cc: names of other modules ---------------------------------------------------------
 

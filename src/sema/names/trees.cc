@@ -5,6 +5,7 @@
 
 #include "base/match.h"
 #include "sema/builtins.h"
+#include "sema/state/name_state.h"
 
 namespace ein::sema {
 namespace {
@@ -176,13 +177,13 @@ void add_called(Sema& s, const Scope& scope, Walker& walker);
 
 // Names of `scope` that a function reads, its callees included.
 const std::set<Symbol>& names_of_function(Sema& s, const Scope& scope, ast::StmtId id) {
-  auto [it, fresh] = s.function_names.try_emplace(id);
+  auto [it, fresh] = s.names.function_names.try_emplace(id);
   if (!fresh) return it->second;  // also ends the recursion of recursive functions
   std::set<Symbol> values, calls;
   Walker walker{s.ast, values, calls};
   walker.stmt(id, {});
   add_called(s, scope, walker);
-  return s.function_names[id] = std::move(values);
+  return s.names.function_names[id] = std::move(values);
 }
 
 void add_called(Sema& s, const Scope& scope, Walker& walker) {
@@ -368,32 +369,32 @@ std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e) {
   return out;
 }
 
-const ast::Path* as_path(const Sema& s, TreeId e) {
-  const auto* p = e ? std::get_if<ast::Path>(&s[e].node) : nullptr;
+const ast::Path* as_path(const ast::Ast& ast, TreeId e) {
+  const auto* p = e ? std::get_if<ast::Path>(&ast[e].node) : nullptr;
   return p && p->parts.size() == 1 ? p : nullptr;
 }
 
-Symbol path_name(const Sema& s, TreeId e) {
-  const ast::Path* p = as_path(s, e);
+Symbol path_name(const ast::Ast& ast, TreeId e) {
+  const ast::Path* p = as_path(ast, e);
   return p ? p->parts[0].symbol : Symbol{};
 }
 
-TreeId named_base(const Sema& s, TreeId e) {
-  if (const auto* index = std::get_if<ast::Index>(&s[e].node)) e = index->base;
-  return as_path(s, e) ? e : TreeId{};
+TreeId named_base(const ast::Ast& ast, TreeId e) {
+  if (const auto* index = std::get_if<ast::Index>(&ast[e].node)) e = index->base;
+  return as_path(ast, e) ? e : TreeId{};
 }
 
-const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type) {
-  const auto* tensor = std::get_if<ast::TensorType>(&s.ast[type].node);
+const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
+  const auto* tensor = std::get_if<ast::TensorType>(&ast[type].node);
   return tensor ? &tensor->dims : nullptr;
 }
 
-const ast::TupleType* tuple_type(const Sema& s, ast::TypeId type) {
-  return type ? std::get_if<ast::TupleType>(&s.ast[type].node) : nullptr;
+const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type) {
+  return type ? std::get_if<ast::TupleType>(&ast[type].node) : nullptr;
 }
 
-bool is_text_type(const Sema& s, ast::TypeId type) {
-  const auto* named = type ? std::get_if<ast::NamedType>(&s.ast[type].node) : nullptr;
+bool is_text_type(const ast::Ast& ast, ast::TypeId type) {
+  const auto* named = type ? std::get_if<ast::NamedType>(&ast[type].node) : nullptr;
   return named && text(named->name.symbol) == "str";
 }
 

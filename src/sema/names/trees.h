@@ -9,10 +9,10 @@
 
 namespace ein::sema {
 
-const ast::Path* as_path(const Sema& s, TreeId e);  // a single name, or null
-Symbol path_name(const Sema& s, TreeId e);          // invalid when `e` is not a single name
+const ast::Path* as_path(const ast::Ast& ast, TreeId e);  // a single name, or null
+Symbol path_name(const ast::Ast& ast, TreeId e);          // invalid when `e` is not a single name
 // `x` of `x` and `x[i]`; invalid for anything else.
-TreeId named_base(const Sema& s, TreeId e);
+TreeId named_base(const ast::Ast& ast, TreeId e);
 
 std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 // Every identifier that the tree spells, in types and brackets too.
@@ -30,8 +30,9 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
 // Functions of `scope` that the body of another one calls or names.
 std::set<ast::StmtId> named_functions(const Sema& s, const Scope& scope, ast::StmtId function);
 
-const std::vector<ast::Dim>* dims_of(const Sema& s, ast::TypeId type);  // null for a scalar type
-const ast::TupleType* tuple_type(const Sema& s, ast::TypeId type);      // null for any other
-bool is_text_type(const Sema& s, ast::TypeId type);
+const std::vector<ast::Dim>* dims_of(const ast::Ast& ast,
+                                     ast::TypeId type);                   // null for a scalar type
+const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type);  // null for any other
+bool is_text_type(const ast::Ast& ast, ast::TypeId type);
 
 }  // namespace ein::sema

@@ -8,6 +8,7 @@
 #include "sema/builtins.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/call_state.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -129,7 +130,7 @@ bool is_function(const Env& env, Symbol name) {
 void check_uncalled(Sema& s, Scope& module) {
   std::vector<const Function*> functions;
   for (const auto& [name, f] : module.functions) {
-    if (f.home == &module && !s.called.count(f.stmt)) functions.push_back(&f);
+    if (f.home == &module && !s.calls.called.count(f.stmt)) functions.push_back(&f);
   }
   std::sort(functions.begin(), functions.end(),
             [](const Function* a, const Function* b) { return a->stmt < b->stmt; });

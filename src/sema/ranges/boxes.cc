@@ -67,7 +67,7 @@ CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type)
     for (auto it = layers.rbegin(); it != layers.rend() && !out; ++it) {
       if (!(*it)->gate) out = (*it)->body.body;  // an ungated clause claims what is left
     }
-    if (!out) out = top->otherwise ? top->otherwise->body : zero(s, type);
+    if (!out) out = top->otherwise ? top->otherwise->body : zero(s.m, type);
   }
   size_t first = 0;
   for (size_t i = 0; i < layers.size(); ++i) {

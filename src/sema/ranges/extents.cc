@@ -2,30 +2,32 @@
 #include <fmt/format.h>
 
 #include "sema/ranges/ranges.h"
+#include "sema/state/range_state.h"
 #include "sema/state/values.h"
 
 namespace ein::sema {
 
 CoreId placeholder(Sema& s) {
-  return core::param(s.m, ParamId(kFirstPlaceholder + s.placeholders++));
+  return core::param(s.m, ParamId(kFirstPlaceholder + s.ranges.placeholders++));
 }
 
 core::Range unknown_range(Sema& s, ast::Name name, bool left) {
   CoreId lo = placeholder(s), hi = placeholder(s);
   auto id = [&](CoreId e) { return core::get_if<core::ParamRef>(s.m, e)->param; };
-  s.unknowns.push_back({id(lo), id(hi), name.symbol, name.span, left});
+  s.ranges.unknowns.push_back({id(lo), id(hi), name.symbol, name.span, left});
   return {lo, hi};
 }
 
 bool has_unsolved(const Sema& s, CoreId e) {
   if (!e) return false;
-  if (s.unsolved.size() <= e.v) s.unsolved.resize(s.m.arena->size(), Sema::Unsolved::NotLooked);
-  Sema::Unsolved& known = s.unsolved[e.v];
-  if (known != Sema::Unsolved::NotLooked) return known == Sema::Unsolved::Yes;
+  if (s.ranges.unsolved.size() <= e.v)
+    s.ranges.unsolved.resize(s.m.arena->size(), Ranges::Unsolved::NotLooked);
+  Ranges::Unsolved& known = s.ranges.unsolved[e.v];
+  if (known != Ranges::Unsolved::NotLooked) return known == Ranges::Unsolved::Yes;
   bool found = false;
   if (const auto* p = core::get_if<core::ParamRef>(s.m, e)) found = is_placeholder(p->param);
   core::for_each_child(s.m, e, [&](CoreId child) { found = found || has_unsolved(s, child); });
-  s.unsolved[e.v] = found ? Sema::Unsolved::Yes : Sema::Unsolved::No;
+  s.ranges.unsolved[e.v] = found ? Ranges::Unsolved::Yes : Ranges::Unsolved::No;
   return found;
 }
 
@@ -33,8 +35,8 @@ CoreId resolve(Sema& s, CoreId e) {
   if (!has_unsolved(s, e)) return e;
   // The end of a range is most often one placeholder.
   while (const auto* p = core::get_if<core::ParamRef>(s.m, e)) {
-    auto it = s.solved.find(p->param);
-    if (it == s.solved.end() || it->second == e) return e;
+    auto it = s.ranges.solved.find(p->param);
+    if (it == s.ranges.solved.end() || it->second == e) return e;
     e = it->second;
     if (!has_unsolved(s, e)) return e;
   }
@@ -44,8 +46,8 @@ CoreId resolve(Sema& s, CoreId e) {
     if (auto it = memo.find(x); it != memo.end()) return it->second;
     CoreId out;
     if (const auto* p = core::get_if<core::ParamRef>(s.m, x)) {
-      auto it = s.solved.find(p->param);
-      out = it == s.solved.end() || it->second == x ? x : visit(it->second);
+      auto it = s.ranges.solved.find(p->param);
+      out = it == s.ranges.solved.end() || it->second == x ? x : visit(it->second);
     } else {
       out = core::map_children(s.m, x, visit);
     }

@@ -16,7 +16,9 @@
 
 #include "sema/ranges/problem.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/range_state.h"
 #include "sema/state/values.h"
 
 namespace ein::sema {
@@ -38,7 +40,7 @@ core::Range Problem::range(const core::Facts& facts, uint32_t slot) {
 }
 
 bool Problem::fixed_by_base(FamilyId family, size_t position) const {
-  Definition& d = *s.owner.at(family);
+  Definition& d = *s.definitions.owner.at(family);
   if (&d == clause.site->definition || position < d.carries.size()) return false;
   size_t p = position - d.carries.size();
   for (size_t i = 0; i < d.clauses.size(); ++i) {
@@ -217,8 +219,9 @@ void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId
 
 void add_variables(Problem& p) {
   Sema& s = p.s;
-  std::erase_if(s.unknowns, [&](const Unknown& u) { return s.solved.count(u.lo) > 0; });
-  for (const Unknown& u : s.unknowns) {
+  std::erase_if(s.ranges.unknowns,
+                [&](const Unknown& u) { return s.ranges.solved.count(u.lo) > 0; });
+  for (const Unknown& u : s.ranges.unknowns) {
     Variable v;
     v.unknown = u;
     v.left = u.left;
@@ -315,7 +318,7 @@ void infer_ranges(Sema& s, ClauseOut& clause,
   if (clause.gate) {
     CoreId no = clause.otherwise ? clause.otherwise->body
                                  : (clause.body.typing == Typing::Fixed
-                                        ? zero(s, clause.body.type)
+                                        ? zero(s.m, clause.body.type)
                                         : core::number(s.m, 0, clause.body.type));
     whole.body = core::apply(s.m, core::Op::Select, {clause.gate, whole.body, no});
     // A gate that is known leaves only one side; the ranges are those of all that was written.

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "sema/state/definition_state.h"
+#include "sema/state/range_state.h"
 #include "sema/state/state.h"
 
 namespace ein::sema {
@@ -60,13 +62,13 @@ struct Problem {
   bool fixed_by_base(FamilyId family, size_t position) const;
   bool own_group(FamilyId family) const {
     const Definition* d = clause.site->definition;
-    auto it = s.owner.find(family);
-    return d && it != s.owner.end() && d->recurrent && it->second->scope == d->scope &&
+    auto it = s.definitions.owner.find(family);
+    return d && it != s.definitions.owner.end() && d->recurrent && it->second->scope == d->scope &&
            it->second->group == d->group;
   }
 };
 
-// Reports conflicts and missing ranges; puts what was found into s.solved.
+// Reports conflicts and missing ranges; puts what was found into s.ranges.solved.
 void report_and_record(Problem& p);
 
 }  // namespace ein::sema

@@ -3,6 +3,7 @@
 
 #include "sema/ranges/problem.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/range_state.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -165,8 +166,8 @@ void report_and_record(Problem& p) {
     }
     if (!ok) p.clause.bad = true;
     CoreId zero = core::int_lit(s.m, 0);
-    s.solved[v.unknown.lo] = ok ? v.now.lo : zero;
-    s.solved[v.unknown.hi] = ok ? v.now.hi : zero;
+    s.ranges.solved[v.unknown.lo] = ok ? v.now.lo : zero;
+    s.ranges.solved[v.unknown.hi] = ok ? v.now.hi : zero;
   }
 }
 

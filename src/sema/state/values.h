@@ -13,22 +13,23 @@ inline bool is_placeholder(ParamId p) { return p.v >= kFirstPlaceholder; }
 Value data(const Env& env, DType type, CoreId body, Span span);
 Value untyped_int(const Env& env, CoreId body, Span span);
 // The scalar at the given indices, for use at `depth`.
-CoreId cell(Sema& s, const Value& v, const std::vector<CoreId>& at, uint32_t depth);
-Value moved(Sema& s, const Value& v, uint32_t depth);
+CoreId cell(core::Module& m, const Value& v, const std::vector<CoreId>& at, uint32_t depth);
+Value moved(core::Module& m, const Value& v, uint32_t depth);
 // Operands moved to one depth with one coordinate list, ready for a builder.
-std::vector<CoreId> aligned(Sema& s, const Env& env, const std::vector<Value>& values, size_t rank);
-CoreId zero(Sema& s, DType type);      // false for bool
-bool closed(const Sema& s, CoreId e);  // made of literals and extents alone
+std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<Value>& values,
+                            size_t rank);
+CoreId zero(core::Module& m, DType type);      // false for bool
+bool closed(const core::Module& m, CoreId e);  // made of literals and extents alone
 
 // The conditions around this place as one, or none. Those from further out number the binders of
 // the reductions in them from there; here they are numbered from this depth.
-CoreId conditions(Sema& s, const Env& env);
+CoreId conditions(core::Module& m, const Env& env);
 
 // The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
-FamilyId whole_family(const Sema& s, const Value& v);
+FamilyId whole_family(const core::Module& m, const Value& v);
 // The whole family at the current place; its first coordinates are the given enclosing slots.
-Value read_family(Sema& s, const Env& env, FamilyId family, const std::vector<uint32_t>& carries,
-                  Span span);
+Value read_family(core::Module& m, const Env& env, FamilyId family,
+                  const std::vector<uint32_t>& carries, Span span);
 
 // Inside a reduction that binds slots the enclosing clause does not have.
 inline bool under_binder(const Env& env) {

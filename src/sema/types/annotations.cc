@@ -8,7 +8,9 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
+#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/range_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
@@ -49,19 +51,19 @@ CoreId solve_for(Sema& s, CoreId unknown, CoreId value, CoreId actual, Span span
 
 }  // namespace
 
-bool is_type_parameter(const Sema& s, ast::TypeId type) {
-  const ast::Type& t = s.ast[type];
+bool is_type_parameter(const ast::Ast& ast, ast::TypeId type) {
+  const ast::Type& t = ast[type];
   if (const auto* tensor = std::get_if<ast::TensorType>(&t.node)) {
-    return is_type_parameter(s, tensor->elem);
+    return is_type_parameter(ast, tensor->elem);
   }
   const auto* named = std::get_if<ast::NamedType>(&t.node);
   return named && std::isupper(static_cast<unsigned char>(text(named->name.symbol)[0]));
 }
 
-std::optional<DType> written_type(const Sema& s, ast::TypeId type) {
-  const ast::Type& t = s.ast[type];
+std::optional<DType> written_type(const ast::Ast& ast, ast::TypeId type) {
+  const ast::Type& t = ast[type];
   if (const auto* tensor = std::get_if<ast::TensorType>(&t.node))
-    return written_type(s, tensor->elem);
+    return written_type(ast, tensor->elem);
   const auto* named = std::get_if<ast::NamedType>(&t.node);
   return named ? scalar_type(named->name.symbol) : std::nullopt;
 }
@@ -70,14 +72,14 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   const ast::Type& t = s.ast[type];
   if (const auto* named = std::get_if<ast::NamedType>(&t.node)) {
     auto dtype = scalar_type(named->name.symbol);
-    if (!dtype && is_type_parameter(s, type) && !s.element_types.empty()) {
-      auto bound = s.element_types.back().find(named->name.symbol);
-      if (bound != s.element_types.back().end()) return bound->second;
+    if (!dtype && is_type_parameter(s.ast, type) && !s.calls.element_types.empty()) {
+      auto bound = s.calls.element_types.back().find(named->name.symbol);
+      if (bound != s.calls.element_types.back().end()) return bound->second;
     }
     if (!dtype) {
       s.diags.error(Code::E0201, "unknown type " + quoted(named->name.symbol))
           .primary(t.span, "")
-          .help(is_type_parameter(s, type)
+          .help(is_type_parameter(s.ast, type)
                     ? "a capitalised name stands for a type that a parameter of the function brings"
                     : "the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and "
                       "str");
@@ -97,14 +99,14 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   if (!std::holds_alternative<ast::ErrorType>(t.node)) {
     s.diags
         .error(Code::E0501, fmt::format("a {} type stands where the type of one value is expected",
-                                        tuple_type(s, type) ? "tuple" : "function"))
+                                        tuple_type(s.ast, type) ? "tuple" : "function"))
         .primary(t.span, "");
   }
   return std::nullopt;
 }
 
-Symbol dim_name(const Sema& s, const ast::Dim& dim) {
-  return dim.kind == ast::Dim::Kind::Extent ? path_name(s, dim.extent) : Symbol{};
+Symbol dim_name(const ast::Ast& ast, const ast::Dim& dim) {
+  return dim.kind == ast::Dim::Kind::Extent ? path_name(ast, dim.extent) : Symbol{};
 }
 
 namespace {
@@ -115,7 +117,8 @@ bool fixes_extent(Sema& s, Definition& d) {
   const auto* l = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
   if (l && (l->has_slots || l->tuple)) return false;
   if (d.input) {
-    auto type = l && l->type && !dims_of(s, l->type) ? written_type(s, l->type) : std::nullopt;
+    auto type =
+        l && l->type && !dims_of(s.ast, l->type) ? written_type(s.ast, l->type) : std::nullopt;
     return type && is_int(*type);
   }
   define(s, d);
@@ -125,7 +128,7 @@ bool fixes_extent(Sema& s, Definition& d) {
   if (!d.family || !s.m[d.family].coords.empty() || !is_int(s.m[d.family].dtype)) return false;
   Value v = read_definition(s, d.scope->env, d, d.name.span);
   CoreId index = v.poison() ? CoreId{} : as_index(s, d.scope->env, v, {});
-  return index && closed(s, as_extent(s, index));
+  return index && closed(s.m, as_extent(s, index));
 }
 
 }  // namespace
@@ -162,7 +165,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
     Definition* d = definition_named(name);
     return d && (!scope.extent_sources.count(name) || scope.extent_sources[name] != d);
   };
-  if (Symbol name = dim_name(s, dim)) {
+  if (Symbol name = dim_name(s.ast, dim)) {
     if (auto extent = extent_named(name)) return *extent;
     if (definition_named(name)) {
       CoreId value = elaborate_index(s, outside, dim.extent);
@@ -244,7 +247,7 @@ bool spread_dims(Sema& s, const Env& env, const std::vector<ast::Dim>& dims, siz
 bool permutes(Sema& s, const std::vector<core::Coord>& coords,
               const std::vector<const ast::Dim*>& dims, Span type, Span value) {
   for (size_t i = 0; i < coords.size(); ++i) {
-    Symbol name = dims[i] ? dim_name(s, *dims[i]) : Symbol{};
+    Symbol name = dims[i] ? dim_name(s.ast, *dims[i]) : Symbol{};
     if (!name || name == coords[i].name) continue;
     for (size_t k = 0; k < coords.size(); ++k) {
       if (coords[k].name != name) continue;
@@ -270,7 +273,7 @@ void report_name(Sema& s, const std::vector<core::Coord>& coords,
   std::string list;
   for (size_t i = 0; i < dims.size(); ++i) {
     own.insert(coords[i].name);
-    written.insert(dims[i] ? dim_name(s, *dims[i]) : Symbol{});
+    written.insert(dims[i] ? dim_name(s.ast, *dims[i]) : Symbol{});
     list += (list.empty() ? "" : ", ") + text(coords[i].name ? coords[i].name : intern("_"));
   }
   if (own == written) {
@@ -285,8 +288,8 @@ void report_name(Sema& s, const std::vector<core::Coord>& coords,
   }
   s.diags
       .error(Code::E0405, fmt::format("coordinate {} of {} is {}, not {}", at, what,
-                                      quoted(coords[at].name), quoted(dim_name(s, *dims[at]))))
-      .primary(dims[at]->span, "the type says " + quoted(dim_name(s, *dims[at])))
+                                      quoted(coords[at].name), quoted(dim_name(s.ast, *dims[at]))))
+      .primary(dims[at]->span, "the type says " + quoted(dim_name(s.ast, *dims[at])))
       .label(value, "this is over " + show_coords(s, coords))
       .help("a type names coordinates by position; rename with `as`");
 }
@@ -296,7 +299,7 @@ void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coor
                    size_t at, const ast::Dim& dim, CoreId says, Span value,
                    const std::string& what) {
   std::string found = show(s, resolve(s, coords[at].extent)), wanted = show(s, resolve(s, says));
-  Symbol name = dim_name(s, dim);
+  Symbol name = dim_name(s.ast, dim);
   Span first;
   if (name) {
     auto it = scope.extents.find(name);
@@ -323,14 +326,14 @@ void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coor
 
 }  // namespace
 
-bool any_rank(const Sema& s, ast::TypeId type) {
-  const std::vector<ast::Dim>* dims = dims_of(s, type);
+bool any_rank(const ast::Ast& ast, ast::TypeId type) {
+  const std::vector<ast::Dim>* dims = dims_of(ast, type);
   return dims && dims->size() == 1 && (*dims)[0].kind == ast::Dim::Kind::AnyRank;
 }
 
 bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
               Span value, const std::string& what, bool rename) {
-  const std::vector<ast::Dim>* written_dims = dims_of(s, type);
+  const std::vector<ast::Dim>* written_dims = dims_of(s.ast, type);
   std::vector<const ast::Dim*> dims;
   if (written_dims && !spread_dims(s, env, *written_dims, coords.size(), dims)) return false;
   size_t rank = dims.size();
@@ -347,7 +350,7 @@ bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords,
   for (size_t i = 0; i < rank; ++i) {
     if (!dims[i]) continue;
     const ast::Dim& dim = *dims[i];
-    Symbol name = dim_name(s, dim);
+    Symbol name = dim_name(s.ast, dim);
     if (name && coords[i].name && name != coords[i].name && !rename) {
       report_name(s, coords, dims, i, type_span, value, what);
       return false;

@@ -9,7 +9,7 @@ namespace {
 
 // `let C[i, j] = …` with every operand spelled out, for the help of a failed pointwise operation.
 std::string indexed_form(const Sema& s, const Value& v) {
-  FamilyId family = whole_family(s, v);
+  FamilyId family = whole_family(s.m, v);
   if (!family) return {};
   return text(s.m[family].name) + show_coords(s, v.coords);
 }

@@ -75,8 +75,8 @@ struct Guesser {
 
   // What the type says by itself; mistakes in it are reported where it is used.
   std::optional<Guess> written(ast::TypeId type) {
-    if (!type || is_type_parameter(s, type)) return std::nullopt;
-    auto element = written_type(s, type);
+    if (!type || is_type_parameter(s.ast, type)) return std::nullopt;
+    auto element = written_type(s.ast, type);
     return element ? std::optional(Guess{Typing::Fixed, *element}) : std::nullopt;
   }
 
@@ -108,9 +108,10 @@ struct Guesser {
   }
 
   std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
-    Symbol callee = path_name(s, c.callee);
+    Symbol callee = path_name(s.ast, c.callee);
     const Function* f = locals.count(callee) ? nullptr : find_callee(s, env, c.callee);
-    if (f && f->fn->result && !is_type_parameter(s, f->fn->result)) return written(f->fn->result);
+    if (f && f->fn->result && !is_type_parameter(s.ast, f->fn->result))
+      return written(f->fn->result);
     if (const Builtin* b = f ? nullptr : builtin_named(callee)) {
       switch (b->guess) {
         case Builtin::TypeGuess::Arguments: break;
@@ -169,7 +170,7 @@ struct Guesser {
       for (const ast::MatchArm& arm : n->arms) {
         Locals inside = locals;
         for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
-          inside[bound] = {{}, as_path(s, arm.pattern) ? subject : std::nullopt};
+          inside[bound] = {{}, as_path(s.ast, arm.pattern) ? subject : std::nullopt};
         }
         out = join(out, expr(arm.body, inside, depth + 1));
       }

@@ -1,4 +1,5 @@
 // Integers as indices and as extents: both are i64, with the constants that names stand for.
+#include "sema/state/definition_state.h"
 #include "sema/state/report.h"
 #include "sema/types/types.h"
 
@@ -11,8 +12,9 @@ CoreId index_form(Sema& s, CoreId e) {
   if (x.type == DType::I64) return e;
   if (const auto* i = std::get_if<core::IntLit>(&x.node)) return core::int_lit(s.m, i->value);
   if (const auto* a = std::get_if<core::Access>(&x.node)) {
-    auto owner = s.owner.find(a->family);
-    if (owner != s.owner.end() && owner->second->constant) return owner->second->constant;
+    auto owner = s.definitions.owner.find(a->family);
+    if (owner != s.definitions.owner.end() && owner->second->constant)
+      return owner->second->constant;
   }
   if (const auto* a = std::get_if<core::Apply>(&x.node)) {
     switch (a->op) {
@@ -60,8 +62,9 @@ CoreId as_extent(Sema& s, CoreId e) {
       cast && cast->op == core::Op::Cast && x.type == DType::I64) {
     const core::Expr arg = s.m[cast->args[0]];
     const auto* a = std::get_if<core::Access>(&arg.node);
-    auto owner = a && a->at.empty() ? s.owner.find(a->family) : s.owner.end();
-    if (owner == s.owner.end() || !is_int(arg.type)) return e;
+    auto owner =
+        a && a->at.empty() ? s.definitions.owner.find(a->family) : s.definitions.owner.end();
+    if (owner == s.definitions.owner.end() || !is_int(arg.type)) return e;
     Definition& d = *owner->second;
     if (d.input && s.m[a->family].kind == core::Family::Kind::Input) {
       for (uint32_t p = 0; p < s.m.params.size(); ++p) {

@@ -30,7 +30,7 @@ std::optional<Pack> pack_of_access(Sema& s, Env& env, ast::Name name, const ast:
     (met ? after : before) += count;
   }
   if (!met) return std::nullopt;
-  if (const ast::Path* path = as_path(s, index.base)) {  // its own recurrence cannot say
+  if (const ast::Path* path = as_path(s.ast, index.base)) {  // its own recurrence cannot say
     Definition* d = find_definition(env, path->parts[0].symbol);
     if (d && self && d->scope == self->scope && d->group == self->group) return std::nullopt;
   }
@@ -61,7 +61,7 @@ std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e,
   for_each_tree(s.ast, e, [&](TreeId x) {
     const auto* index = std::get_if<ast::Index>(&s[x].node);
     if (!found && index) found = pack_of_access(s, env, name, *index, self);
-    const ast::Path* path = index ? as_path(s, index->base) : nullptr;
+    const ast::Path* path = index ? as_path(s.ast, index->base) : nullptr;
     const Definition* d = path ? find_definition(env, path->parts[0].symbol) : nullptr;
     broken |= d && d->state == Definition::State::Bad;
   });
@@ -145,7 +145,7 @@ CoreId item_index(Sema& s, Env& env, const IndexItem& item) {
   if (!item.pack) {
     // A name alone in a slot of a lifted argument is that coordinate; deeper in it is the
     // statement's.
-    Symbol name = env.in_slot ? Symbol{} : path_name(s, item.tree);
+    Symbol name = env.in_slot ? Symbol{} : path_name(s.ast, item.tree);
     if (Index* index = name ? find_slot_index(env, name) : nullptr) {
       index->used = index->in_brackets = true;
       return core::slot(s.m, index->slot);

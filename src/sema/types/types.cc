@@ -237,14 +237,14 @@ Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::s
   infer_ranges(s, cells, {});
   if (cells.bad) return {};
   core::Family f;
-  f.name = fresh_family_name(s, name);
+  f.name = fresh_family_name(s.names, name);
   f.kind = core::Family::Kind::Table;
   f.dtype = type;
   f.coords = fixed.coords;
   f.cells = fixed.cells;
   f.generated = true;
   f.span = v.span;
-  return read_family(s, env, s.m.families.add(std::move(f)), {}, v.span);
+  return read_family(s.m, env, s.m.families.add(std::move(f)), {}, v.span);
 }
 
 bool reject_non_data(Sema& s, const Value& v) {

@@ -35,18 +35,18 @@ CoreId as_extent(Sema& s, CoreId e);
 
 std::optional<DType> element_type(Sema& s, ast::TypeId type);  // reported when it is not a scalar
 // `T` in `x: [T; n]`: a capitalised name, bound to a type by each call of the function.
-bool is_type_parameter(const Sema& s, ast::TypeId type);
+bool is_type_parameter(const ast::Ast& ast, ast::TypeId type);
 // The type that `f32` or the elements of `[f32; n]` are written with; nothing for any other type.
-std::optional<DType> written_type(const Sema& s, ast::TypeId type);
+std::optional<DType> written_type(const ast::Ast& ast, ast::TypeId type);
 // The extent that one dimension of a type stands for. A name that is new in `scope` is bound to
 // `actual`; arithmetic is solved for one new name. Invalid after an error.
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual);
-Symbol dim_name(const Sema& s, const ast::Dim& dim);
+Symbol dim_name(const ast::Ast& ast, const ast::Dim& dim);
 // Applies the dimensions of a type to coordinates, by position (decisions.md, 5); false after an
 // error. `rename`: the type's names replace the value's, as `as` does.
 bool annotate(Sema& s, Env& env, Scope& scope, std::vector<core::Coord>& coords, ast::TypeId type,
               Span value, const std::string& what, bool rename = false);
-bool any_rank(const Sema& s, ast::TypeId type);  // `[f32; *]`
+bool any_rank(const ast::Ast& ast, ast::TypeId type);  // `[f32; *]`
 
 // ---- guess.cc ----------------------------------------------------------------------------------
 
