@@ -314,18 +314,18 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     }
     gate.sources.push_back({family, s.m[family].coords.size() - args[i].coords.size()});
   }
-  size_t extents = s.calls.gated_extents.size();
+  GatedCall restricted{env.gated, {}, gate.span};
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
-      if (!gate.names.count(c.name)) continue;
-      s.calls.gated_extents.push_back(c.extent);
-      s.calls.gated_by = gate.span;
+      if (gate.names.count(c.name)) restricted.extents.push_back(c.extent);
     }
+  }
+  if (!restricted.extents.empty()) {
+    inside.gated = &s.calls.gated.emplace_back(std::move(restricted));
   }
   auto first = static_cast<uint32_t>(s.m.families.size());
   inside.effects = env.effects;
   Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
-  s.calls.gated_extents.resize(extents);
   if (v.poison()) return v;
   if (!gates.empty()) {
     v = gate_call(s, inside, gate, first, std::move(v), fn);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "sema/calls/coords.h"
+#include "sema/expressions/expressions.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
@@ -131,14 +132,12 @@ struct Gating {
     const core::Expr x = s.m[e];
     if (const auto* r = std::get_if<core::Reduce>(&x.node)) {
       out = with_gate(*r, condition_of(*r), x.span, memo);
-    } else if (const core::Reduce* ones = counted(x)) {
-      // `mean` divides by the cells that its sum visits.
-      const auto& apply = std::get<core::Apply>(x.node);
-      const auto* total = core::get_if<core::Reduce>(s.m, apply.args[0]);
-      CoreId cond = condition_of(*total);
-      CoreId sum = with_gate(*total, cond, s.m[apply.args[0]].span, memo);
-      CoreId count = with_gate(*ones, cond, x.span, memo);
-      out = core::apply(s.m, core::Op::Div, {sum, core::cast(s.m, count, x.type)}, x.span);
+    } else if (Mean mean = as_mean(s.m, x); mean.sum) {
+      CoreId cond = condition_of(*mean.sum);
+      CoreId sum =
+          with_gate(*mean.sum, cond, s.m[std::get<core::Apply>(x.node).args[0]].span, memo);
+      CoreId count = with_gate(*mean.count, cond, x.span, memo);
+      out = quotient(s.m, sum, count, x.type, x.span);
     } else {
       out = core::map_children(s.m, e, go);
     }
@@ -151,25 +150,6 @@ struct Gating {
     if (r.gate) r.gate = rewrite(r.gate, memo);
     if (cond) r.gate = core::both(s.m, cond, r.gate);
     return core::reduce(s.m, std::move(r), span);
-  }
-
-  // sum(…) / (sum(1) as f32) over the same cells.
-  const core::Reduce* counted(const core::Expr& x) {
-    const auto* div = std::get_if<core::Apply>(&x.node);
-    if (!div || div->op != core::Op::Div) return nullptr;
-    const auto* total = core::get_if<core::Reduce>(s.m, div->args[0]);
-    const auto* cast = core::get_if<core::Apply>(s.m, div->args[1]);
-    if (!total || !cast || cast->op != core::Op::Cast) return nullptr;
-    const auto* ones = core::get_if<core::Reduce>(s.m, cast->args[0]);
-    if (!ones || ones->first != total->first || ones->over.size() != total->over.size() ||
-        ones->gate != total->gate || core::const_int(s.m, ones->body) != 1) {
-      return nullptr;
-    }
-    for (size_t i = 0; i < ones->over.size(); ++i) {
-      const core::Range &a = ones->over[i], &b = total->over[i];
-      if (a.lo != b.lo || a.hi != b.hi) return nullptr;
-    }
-    return ones;
   }
 
   // A body over own coordinates: its reductions gated, zero outside.

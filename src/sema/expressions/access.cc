@@ -7,7 +7,6 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
-#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -119,15 +118,17 @@ std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
 
 // Under a gated call the size of the restricted coordinate is not what its extent says.
 Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
-  const std::vector<CoreId>& gated = s.calls.gated_extents;
-  if (std::find(gated.begin(), gated.end(), extent) == gated.end()) {
-    return untyped_int(env, extent, span);
+  const GatedCall* call = env.gated;
+  while (call &&
+         std::find(call->extents.begin(), call->extents.end(), extent) == call->extents.end()) {
+    call = call->outer;
   }
+  if (!call) return untyped_int(env, extent, span);
   s.diags
       .error(Code::E0316,
              "this gate cannot pass through the call: the function asks for the extent of the "
              "coordinate")
-      .primary(s.calls.gated_by, "restricts the coordinate, so its extent is not its size")
+      .primary(call->gate, "restricts the coordinate, so its extent is not its size")
       .label(span, "asked for here")
       .help("gate the argument before the call, or the result after it");
   return {};

@@ -79,9 +79,28 @@ void note_axes(Sema& s, Env& env, TreeId base, const Value& value, const std::ve
 // When the statement has been read; `left` is its left side.
 void warn_axes(Sema& s, const Site& site, const std::vector<Left>& left = {});
 
-// ---- reduce.cc, gates.cc, random.cc ------------------------------------------------------------
+// ---- reduce.cc, random.cc ----------------------------------------------------------------------
 
 Value elaborate_reduction(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+// `uniform` and `normal`.
+Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+
+// ---- mean.cc -----------------------------------------------------------------------------------
+
+// `mean` from its sum over `cells`: divided by how many cells that visits. `written`: which of the
+// ranges were.
+CoreId mean_of(Sema& s, const Env& env, CoreId sum, const core::Reduce& cells,
+               const std::vector<bool>& written, Span span);
+// A mean that counts its cells, which is what mean_of makes under a gated call; null for any other
+// expression.
+struct Mean {
+  const core::Reduce* sum = nullptr;
+  const core::Reduce* count = nullptr;  // of ones, over the same cells
+};
+Mean as_mean(const core::Module& m, const core::Expr& e);
+CoreId quotient(core::Module& m, CoreId sum, CoreId count, DType type, Span span);
+
+// ---- gates.cc ----------------------------------------------------------------------------------
 
 // An outside gate whose names are bound by reductions further in, to which it is copied
 // (decisions.md, 16).
@@ -106,9 +125,6 @@ struct Gated {
 };
 Gated split_gate(Sema& s, Env& env, TreeId e);  // the outermost `where` kept apart
 Value elaborate_where(Sema& s, Env& env, TreeId e);
-
-// `uniform` and `normal`.
-Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 // ---- requests.cc -------------------------------------------------------------------------------
 

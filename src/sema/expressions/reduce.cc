@@ -111,36 +111,6 @@ void conjoin(Sema& s, Env& env, Gate& into, Gate more) {
   }
 }
 
-// How many cells a range has: none where it ends before it begins. Ranges that were not written are
-// refused where they do.
-CoreId cells_in(Sema& s, Env& env, const core::Range& range) {
-  CoreId cells = core::sub(s.m, range.hi, range.lo);
-  core::Facts facts = entry_facts(s);
-  for (const SiteSlot& slot : env.site->slots) facts.slots.push_back(resolve(s, slot.range));
-  for (const SiteSlot& slot : env.binders) facts.slots.push_back(resolve(s, slot.range));
-  if (core::proves_le(s.m, resolve(s, range.lo), resolve(s, range.hi), facts)) return cells;
-  return core::apply(s.m, core::Op::Max, {cells, core::int_lit(s.m, 0)});
-}
-
-// The count that `mean` divides by: a product of extents, or a sum of ones when gated or dependent.
-CoreId count(Sema& s, Env& env, const core::Reduce& r, const std::vector<bool>& written,
-             DType type) {
-  // Under a gated call the gate may be added later, so the cells are counted.
-  bool box = !r.gate && s.calls.gated_extents.empty();
-  CoreId product = core::int_lit(s.m, 1);
-  for (size_t i = 0; i < r.over.size(); ++i) {
-    const core::Range& range = r.over[i];
-    uint64_t free = s.m[range.lo].free | s.m[range.hi].free;
-    box &= (free >> r.first) == 0;
-    product = core::mul(s.m, product,
-                        written[i] ? cells_in(s, env, range) : core::sub(s.m, range.hi, range.lo));
-  }
-  if (box) return core::cast(s.m, product, type);
-  core::Reduce ones = r;
-  ones.body = core::int_lit(s.m, 1);
-  return core::cast(s.m, core::reduce(s.m, std::move(ones)), type);
-}
-
 bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
                    const std::string& name) {
   bool logical = b.op == core::ReduceOp::All || b.op == core::ReduceOp::Any;
@@ -367,10 +337,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   if (cells.size() > 1) r.gate = core::substitute(s.m, cells[1], with, first + n);
   core::Reduce copy = r;
   out.body = core::reduce(s.m, std::move(r), span);
-  if (mean) {
-    out.body =
-        core::apply(s.m, core::Op::Div, {out.body, count(s, outer, copy, written, out.type)}, span);
-  }
+  if (mean) out.body = mean_of(s, outer, out.body, copy, written, span);
   if (selects) {
     out.type = DType::I32;
     out.typing = Typing::Fixed;

@@ -1,10 +1,11 @@
 // The part of the state that calls own: what is being inlined, and what is known of functions.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 
-#include "sema/state/value.h"
+#include "sema/state/scope.h"
 
 namespace ein::sema {
 
@@ -29,9 +30,7 @@ struct Calls {
   size_t broken_contracts = 0;         // errors so far that are a call's fault, not the function's
   std::vector<Symbol> constant_along;  // result coordinates that the last body did not spell
 
-  // Of coordinates that a gated call restricts (decisions.md, 17), and the gate.
-  std::vector<CoreId> gated_extents;
-  Span gated_by;
+  std::deque<GatedCall> gated;  // those so far
 };
 
 }  // namespace ein::sema

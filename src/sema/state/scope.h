@@ -36,6 +36,14 @@ struct Frame {
   Scope* scope = nullptr;
 };
 
+// A call whose gate restricts coordinates of the callee (decisions.md, 17), while its body is
+// elaborated.
+struct GatedCall {
+  const GatedCall* outer = nullptr;
+  std::vector<CoreId> extents;  // of those coordinates
+  Span gate;
+};
+
 struct Env {
   const Frame* frame = nullptr;
   uint32_t depth = 0;
@@ -43,8 +51,9 @@ struct Env {
   // The slots above the site's: reduced indices, and what a call maps over. Fewer than there are
   // when one of them has no range of its own.
   std::vector<SiteSlot> binders;
-  std::vector<CoreId> conds;        // what holds here: gates and `if` conditions around
-  std::vector<PendingGate*> gates;  // outside gates looking for their reduction
+  std::vector<CoreId> conds;         // what holds here: gates and `if` conditions around
+  std::vector<PendingGate*> gates;   // outside gates looking for their reduction
+  const GatedCall* gated = nullptr;  // the calls around whose gates apply here
   bool shadow_ok = false;  // in an index slot or a comparison: may hide a value (decisions.md, 2)
   bool in_slot = false;
   bool effects = false;  // a call made as a statement of the top level: its body may print
