@@ -85,8 +85,8 @@ bool divides(const Sema& s, CoreId e) {
   return found;
 }
 
-// A condition that fails once the numbers that have names are put in: `if n >= 0` after `let n =
-// -1;`.
+// Whether a condition fails once named numbers are replaced by their values, as in `if n >= 0`
+// after `let n = -1;`.
 bool cannot_hold(Sema& s, CoreId cond) {
   auto number = [&](CoreId e) {
     const auto* read = core::get_if<core::Access>(s.m, e);
@@ -106,9 +106,9 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   std::string why;
   bool below = false;
   if (facts.guarded) {
-    // Under a condition only a read that is wrong wherever it happens is an error. Proofs do not
-    // see through a division, and `t / 2 >= 1` may keep it from ever happening; so may a range
-    // whose ends are data.
+    // Under a condition a read is an error only if it is out of bounds for all addresses. Where a
+    // division (`t / 2 >= 1`) or a range whose ends are data decides whether it is reached at all,
+    // proofs say nothing, so there is no error.
     auto of_data = [&](const core::Range& r) {
       return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));
     };
@@ -202,7 +202,7 @@ void check_bounds(Sema& s) {
 // An index or extent that adapts to an integer type must fit it wherever that can be seen
 // (decisions.md, 19). What `as` converts from `i64` wraps like any other value.
 void check_adapted(Sema& s) {
-  // Every cast of the source is looked at once something has to be compared with them.
+  // All casts of the source, collected when the first question about them comes.
   std::optional<std::set<std::pair<uint32_t, uint32_t>>> casts;
   auto written = [&](Span span) {
     if (!casts) {

@@ -31,7 +31,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
           .help("restrict the coordinate with a gate: `… where …`");
       return false;
     }
-    // What stands there was no name, which is reported.
+    // Not a name: the parser has reported it.
     if (!b.pack && !b.name.symbol && b.group.empty() && s.diags.has_errors()) return false;
     BracketArgument a;
     a.span = b.span;
@@ -54,7 +54,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
   return true;
 }
 
-// Coordinates that the statement spells are closed by name; the rest is carried.
+// Coordinates whose index the statement has are read at that index; the result carries the others.
 Value close_lifted(Sema& s, Env& env, Value v, const std::set<Symbol>& lifted,
                    const std::set<Symbol>& brackets) {
   std::vector<CoreId> with(env.depth + v.coords.size());
@@ -101,7 +101,8 @@ Value with_own_names(Sema& s, Env& env, Value v, const std::map<Symbol, Symbol>&
   return v;
 }
 
-// `softmax[s](q[t, s] where s <= t)`: the gate makes cells of the argument 0, it leaves none out.
+// `softmax[s](q[t, s] where s <= t)`: the gate sets cells of the argument to 0, but the call still
+// counts them.
 void warn_gated_argument(Sema& s, TreeId arg, const std::set<Symbol>& brackets, const ast::Fn& fn) {
   const auto* where = std::get_if<ast::Where>(&s[arg].node);
   if (!where || where->otherwise) return;
@@ -122,7 +123,8 @@ void warn_gated_argument(Sema& s, TreeId arg, const std::set<Symbol>& brackets, 
   }
 }
 
-// What the renamed left names of the waiting gates stand for; false after an error.
+// Which coordinates of the call the left names in the waiting gates stand for; false after an
+// error.
 bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
                const std::vector<Value>& args, const Bracketing& brackets,
                const std::set<Symbol>& lifted, const std::vector<PendingGate*>& gates, Span span,
@@ -143,7 +145,7 @@ bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
           .help("use the call's own names in the gate");
       return false;
     }
-    size_t next = 0;  // what the statement spells is closed by name, the rest is taken in order
+    size_t next = 0;  // names that the statement has match by name, the others in order
     for (Symbol name : *names) {
       if (name && lifted.count(name) && find_slot_index(env, name)) continue;
       if (next < gate->open.size() && name) renamed[gate->open[next]] = name;
@@ -288,7 +290,8 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (gate.gate.poison()) {
       gate.gate = data(inside, DType::Bool, core::bool_lit(s.m, true), gate.span);
     }
-    // Plain conditions stay visible to whoever reasons about bounds; sums are computed once.
+    // A plain condition stays in place, where proofs about bounds can use it. One with a sum
+    // becomes a family, so that it is computed once.
     gate.gate = moved(s.m, gate.gate, env.depth);
     bool sums = false;
     core::for_each_node(s.m, gate.gate.body,
@@ -379,7 +382,8 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   v = as_data(s, inside, std::move(v));
   if (v.poison()) return v;
   v = moved(s.m, v, inside.depth);
-  // What the value carries is taken by the return coordinates that it does not spell, in order.
+  // Coordinates that the value still carries become, in order, the return coordinates whose names
+  // do not occur in it.
   std::vector<size_t> open;
   for (size_t i = 0; i < result.size(); ++i) {
     if (!indices[i] || !indices[i]->used) open.push_back(i);

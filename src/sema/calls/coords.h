@@ -15,9 +15,9 @@ namespace ein::sema {
 
 // Names that stand alone in slots of accesses in `e` and are not bound inside, in order.
 std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
-// The tree as a value over those of the given coordinates that it reads, and then what it carries.
-// `everywhere`: names that mean their coordinate wherever they stand; the others mean it only where
-// they stand alone in a slot. `bindings` of a `where` are made over the same coordinates first.
+// The tree as a value whose coordinates are those of `coords` that it reads, followed by those it
+// carries. A name in `everywhere` means its coordinate in any position, the others only alone in a
+// slot. `bindings` of a `where` are elaborated first, over the same coordinates.
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
                      const std::set<Symbol>& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings = {});
@@ -58,8 +58,8 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
 // Fits the types of all parameters to the arguments; their coordinates take the callee's names.
 bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vector<Value>& args,
                      Span call);
-// The coordinates that a return type, or a field of it, stands for; reported names that nothing
-// binds.
+// The coordinates that a return type, or a field of it, stands for. Names that nothing binds are
+// reported.
 bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type,
                    std::vector<core::Coord>& out);
 
@@ -89,8 +89,8 @@ struct CallGate {
   std::vector<Source> sources;
   Span span;
 };
-// Gates what the call made, inside the callee too: families from `first` on and the result, whose
-// coordinates have the caller's names (decisions.md, 17). Poison after an error.
+// Applies the gate to everything the call made: the families from number `first` on, and the
+// result, whose coordinates have the caller's names (decisions.md, 17). Poison after an error.
 Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
                 const ast::Fn& fn);
 

@@ -67,7 +67,7 @@ std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name) {
     if (f->scope->functions.count(name.symbol)) return std::nullopt;
     auto it = f->scope->values.find(name.symbol);
     if (it == f->scope->values.end()) continue;
-    // A value called like something built in is meant only when it is written as a function.
+    // A value with the name of a built-in function is called only if it is visibly a function.
     if (is_builtin(name.symbol) && !looks_like_function(s, *it->second)) continue;
     if (!looks_like_function(s, *it->second) && find_function(env, name.symbol)) continue;
     Value v = read_definition(s, env, *it->second, name.span);

@@ -20,8 +20,8 @@
 namespace ein::sema {
 namespace {
 
-// Inlining is bounded by what is written, so that a small program cannot ask for an endless one and
-// a large one may make as many calls as it needs: 20 for every node of the program's tree.
+// The number of inlined calls is bounded by the size of the source, 20 for every node of its tree:
+// a small program cannot expand without end, and a large one may make as many calls as it needs.
 constexpr size_t kMaxCallDepth = 128;
 constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
 
@@ -161,8 +161,8 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
   return true;
 }
 
-// The type parameters of one call, in force until it is done. Values that have a type decide; what
-// still adapts (a literal, an index) follows, and counts only when nothing else says.
+// The type parameters of one call, known while it lasts. Arguments that have a type decide; those
+// that adapt (a literal, an index) only count when there is no other.
 class ElementTypes {
  public:
   ElementTypes(Sema& s, const ast::Fn& fn, const std::vector<Value>& args) : s_(s) {
@@ -243,7 +243,7 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
   if (fn.rule) {  // the tangent of an integer is a float
     v = without_tables(s, env, std::move(v));
     if (v.poison()) return false;
-    // What is no tuple beside one is reported where the two meet (with_rule).
+    // A tuple that meets another kind of value is reported by with_rule.
     const ast::TupleType* tuple = tuple_type(s.ast, fn.result);
     bool parts = v.kind == Value::Kind::Tuple;
     if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
@@ -336,7 +336,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     // Its body is closed by the coordinates of the function's result (decisions.md, 27).
     ast::Fn body = *rule->fn;
     body.result = fn.result;
-    // Seen from the rule, functions on the way here are not being called: only other rules are.
+    // The rule may call any function, also those being inlined: only rules count as recursion.
     std::vector<ast::StmtId> calls = s.calls.stack;
     std::erase_if(s.calls.stack,
                   [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });

@@ -1,8 +1,10 @@
-// A gate over a coordinate call restricts that coordinate inside the callee (decisions.md, 17). By
-// the time it is applied the callee is Core: the arguments are families of this call alone, so a
-// slot that stands alone on their gated coordinate addresses it, and so does a coordinate of a
-// local that such a slot became. Every reduction over such a slot is gated, every family over it is
-// zero outside. What cannot be followed is an error.
+// A gate over a coordinate call restricts that coordinate inside the callee (decisions.md, 17). The
+// gate is applied when the body has been elaborated, because only then is it known which slots
+// address the gated coordinate: those that are alone on it in an access to an argument (which is a
+// family of this call alone), and those alone on a coordinate of a local that such a slot became.
+// In a recurrence the second kind is found by iteration. Every reduction over such a slot gets the
+// gate, and every family over it is zero where the gate fails. Any other use of the coordinate is
+// an error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +44,7 @@ struct Gating {
     bad = true;
   }
 
-  // What a body's own coordinates are, from the accesses in it. `rank` slots are its own.
+  // Learns the roles of a body's own coordinates, its first `rank` slots, from the accesses in it.
   bool learn(CoreId body, uint32_t rank, Roles& own) {
     bool changed = false;
     core::for_each_node(s.m, body, [&](CoreId e) {
@@ -80,7 +82,8 @@ struct Gating {
     return cell(s.m, gate.gate, addresses, depth);
   }
 
-  // The condition that a reduction takes on; invalid when it does not run over the coordinate.
+  // The gate at the addresses that a reduction reads; invalid when it does not run over the
+  // coordinate.
   CoreId condition_of(const core::Reduce& r) {
     auto n = static_cast<uint32_t>(r.over.size());
     auto binds = [&](CoreId e) {
@@ -152,7 +155,7 @@ struct Gating {
     return core::reduce(s.m, std::move(r), span);
   }
 
-  // A body over own coordinates: its reductions gated, zero outside.
+  // A body with its reductions gated, and zero where the gate fails for its own coordinates.
   CoreId apply(CoreId body, const Roles& own, uint32_t rank, DType type) {
     std::unordered_map<CoreId, CoreId> memo;
     body = rewrite(body, memo);

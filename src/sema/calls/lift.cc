@@ -27,7 +27,7 @@ struct Occurrence {
   Span span;
 };
 
-// Collects the lone names of a tree. Nothing inside a slot counts: those indices are fixed first.
+// Collects the names that are alone in a slot. A slot inside an index expression does not count.
 struct Finder {
   Sema& s;
   Env& env;
@@ -167,8 +167,8 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
   return true;
 }
 
-// `softmax[s](x * (s as f32))`: `s` is to be the coordinate, but nothing says on which value it
-// stands. An index of the same name around the call is never what is meant.
+// `softmax[s](x * (s as f32))`: `s` is meant to be the coordinate, but no value has it in a slot.
+// It is never an index of the same name around the call.
 bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
                     const std::vector<core::Coord>& coords) {
   std::set<Symbol> names = free_names(s.ast, e);
@@ -185,7 +185,7 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
         asked.insert(call->args.begin(), call->args.end());
       if (!place && path_name(s.ast, x) == name && !asked.count(x)) place = x;
     });
-    if (!place) continue;  // the type of an `as` labels, it reads nothing
+    if (!place) continue;  // only in the type of an `as`, which reads nothing
     s.diags
         .error(Code::E0303, fmt::format("coordinate {} of the call stands alone in no slot of "
                                         "this argument",
@@ -236,7 +236,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   v = as_data(s, inside, std::move(v));
   if (v.poison()) return v;
   v = moved(s.m, v, inside.depth);
-  // The lifted indices are the first coordinates: their slots already lie where holes belong.
+  // The lifted indices become the first coordinates: their slots are the first holes already.
   std::vector<core::Coord> all;
   std::vector<CoreId> with(inside.depth + v.coords.size());
   uint32_t hole = env.depth;

@@ -41,7 +41,8 @@ bool is_scalar_type(const Sema& s, ast::TypeId type) {
   return scalar && *scalar != DType::Str;
 }
 
-// A node of a body that a scalar function cannot have; a reduction rather than what stands in it.
+// A node that the body of a scalar function cannot have: the outermost one, so a reduction rather
+// than something inside it.
 CoreId foreign_node(const Sema& s, CoreId body) {
   CoreId out, reduction;
   core::for_each_node(s.m, body, [&](CoreId e) {

@@ -60,7 +60,7 @@ bool is_surrogate(const Sema& s, const Function& rule) {
                      [](const ast::Attribute& a) { return text(a.name.symbol) == "surrogate"; });
 }
 
-// Parameters whose tangent the body does not use have a zero derivative.
+// Warns about parameters whose tangent the body does not use: their derivative is zero.
 void warn_unused(Sema& s, const ast::Fn& rule) {
   std::set<Symbol> used;
   for_each_tree(s.ast, rule.body, [&](TreeId e) {
@@ -331,7 +331,7 @@ Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span spa
   }
   Value v = elaborate(s, env, request.num);
   if (v.kind == Value::Kind::Data && v.typing != Typing::Fixed && v.scalar()) {
-    // A literal, an index or an extent is a constant, of the type that it meets.
+    // A literal, an index or an extent is a constant and adapts to the type it meets.
     v.body = core::float_lit(s.m, 0, DType::F64);
     v.type = DType::F64;
     v.typing = Typing::Float;

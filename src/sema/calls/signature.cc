@@ -29,7 +29,7 @@ std::vector<std::string> coord_names(const std::vector<core::Coord>& coords) {
   return out;
 }
 
-// `raw[i, j]` has no names: how to give it some.
+// Help for a value without coordinate names, such as `raw[i, j]`: how to name them.
 std::string how_to_ground(const Value& arg, Symbol name, const std::string& value) {
   std::string left;
   for (size_t i = 0; i < arg.coords.size(); ++i) {
@@ -403,7 +403,7 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
     todo = std::move(later);
   }
   for (const auto& [name, bound] : sig.singles) {
-    if (bound.extent && !bound.grounded) {  // one that no argument names adopts nothing
+    if (bound.extent && !bound.grounded) {  // no argument has a coordinate of this name
       for (size_t i = 0; i < args.size(); ++i) {
         const auto* dims = uses_coordinates(s, sig.fn, sig.fn.params[i].type)
                                ? dims_of(s.ast, sig.fn.params[i].type)

@@ -28,7 +28,7 @@ TreeId value_of(const Sema& s, ast::StmtId stmt) {
 
 namespace {
 
-// A written range or literal of a left slot must be an extent: known before any cell is.
+// A range or literal on the left must be known before any cell is computed.
 bool check_closed(Sema& s, CoreId e, Span span) {
   if (closed(s.m, e)) return true;
   s.diags.error(Code::E0309, "left range depends on values")
@@ -37,8 +37,8 @@ bool check_closed(Sema& s, CoreId e, Span span) {
   return false;
 }
 
-// `let y[i, j in 0..i]` — unless `i` is also an extent or a value, which is what it means here:
-// left indices are not in scope in left ranges.
+// Rejects `let y[i, j in 0..i]`: left indices are not in scope in left ranges. If `i` is also an
+// extent or a value, it means that and is fine.
 bool check_independent(Sema& s, const Env& env, const std::vector<LeftSlot>& slots,
                        const ast::Slot& slot) {
   for (Symbol name : free_names(s.ast, slot.range)) {
@@ -334,7 +334,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   out.span = s.ast[stmt].span;
   out.bad = true;
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
-    // Until it succeeds every name of the pattern is in error, so that it is reported once.
+    // Every name of the pattern counts as bad until this succeeds, so that errors come once.
     d.scope->tuples[stmt] = std::vector<ClauseOut>(l->names.size(), out);
   }
   Env env = d.scope->env;

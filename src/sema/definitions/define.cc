@@ -115,8 +115,8 @@ void begin(Sema& s, Definition& d) {
 }
 
 void complete(Sema& s, Definition& d) {
-  // An input is in a group when its extents ask for a value that is computed from it: that is
-  // reported where it is read.
+  // An input belongs to a group when its extents depend on a value computed from it. That is
+  // reported where the value is read.
   if (d.state == Definition::State::Bad || d.state == Definition::State::Done || d.finishing ||
       d.input)
     return;
@@ -169,7 +169,7 @@ void define(Sema& s, Definition& d) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   for (Definition* member : members) begin(s, *member);
-  // Those without a first clause take ranges from what they read, which comes before them.
+  // Members without a first clause take ranges from what they read, so that is completed first.
   std::set<Definition*> visited;
   for (Definition* member : members) complete_after_reads(s, *member, visited);
   for (Definition* member : members) complete(s, *member);

@@ -197,8 +197,8 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
 
 namespace {
 
-// Slots that something in a chain of frames stands for: its indices, and the values given to the
-// functions in it. What calls a function is not in the chain of the function's body.
+// The slots that names in a chain of frames depend on: those of its indices, and those in values
+// passed to functions. The caller's frames are not in the chain of a function's body.
 struct Reach {
   const Sema& s;
   const std::vector<SiteSlot>& around;
@@ -286,7 +286,7 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   f.span = d.name.span;
   const std::vector<SiteSlot> around = slots_around(d.scope->env);
   for (uint32_t slot : d.carries) {
-    // A literal slot has no name; printed, the coordinate has to have one.
+    // A coordinate with a literal slot has no name, but printing needs one.
     Symbol name = around[slot].name ? around[slot].name : intern("i");
     f.coords.push_back({name, around[slot].extent});
   }

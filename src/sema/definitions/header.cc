@@ -70,8 +70,8 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   return any_float ? DType::F32 : DType::I32;
 }
 
-// A clause whose value brings coordinates along in another order than the family has them: by
-// position they fit, by name they do not.
+// A clause whose value carries coordinates in another order than the family's: they are matched by
+// position, but the names disagree.
 void warn_transposed(Sema& s, const Definition& d, const ClauseOut& out,
                      const std::vector<core::Coord>& coords) {
   for (size_t p = out.left.size(); p < std::min(out.coords.size(), coords.size()); ++p) {
@@ -160,7 +160,7 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
   }
   if (ends.empty()) return true;
   const core::Facts facts = entry_facts(s);
-  // One that is known to be the last decides, even where others cannot be compared.
+  // An end that is provably the last decides, even if others cannot be compared with each other.
   auto at_most = [&](const End& a, const End& b) {
     return core::proves_le(s.m, a.hi, b.hi, facts);
   };

@@ -1,6 +1,5 @@
 // Program inputs: `let x: [f32; b, in];`. Shape names become params, shared by all inputs; a pack
-// or
-// `*` has the rank of the file that the input comes from.
+// or `*` has the rank of the file that the input comes from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +33,7 @@ bool is_open(const ast::Dim& dim) {
   return dim.kind == ast::Dim::Kind::Pack || dim.kind == ast::Dim::Kind::AnyRank;
 }
 
-// Names for the coordinates of a pack that nothing in the file spells.
+// Names for the coordinates of a pack, different from all names in the file.
 std::vector<Symbol> pack_names(const Sema& s, const Scope& scope, Symbol pack, size_t rank) {
   std::vector<Symbol> out;
   for (int n = 0; out.size() < rank; ++n) {

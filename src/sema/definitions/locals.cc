@@ -95,7 +95,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
     d->state = Definition::State::Bad;
   }
   Env inside = scope.env;
-  bool met = true;  // conditions first: what a broken one makes wrong is not reported again
+  bool met = true;  // conditions first: one that fails is reported, its consequences are not
   for (ast::StmtId id : block.stmts) {
     const auto* e = std::get_if<ast::ExprStmt>(&s.ast[id].node);
     const ast::Call* contract = e && !env.effects ? as_contract(s, *e) : nullptr;

@@ -46,7 +46,7 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
   }
   Value one = settle(s, env, v);
   if (one.poison()) return false;
-  // The one that was named, or a generated one: a local of a callee is not shown under its names.
+  // The family that the user named. A local of a callee is shown under a generated name instead.
   FamilyId family = whole_family(s.m, one);
   if (!family || !same_names(s.m[family].coords, one.coords))
     family = family_of(s, env, one, "shown");

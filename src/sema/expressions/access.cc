@@ -34,8 +34,8 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
 
 namespace {
 
-// `W[hidden, hidden]` for a `W: [f32; hidden, hidden]`: by position the two are one index, so this
-// is the diagonal, which the names do not say (decisions.md, 5).
+// `W[hidden, hidden]` for a `W: [f32; hidden, hidden]` looks like the whole value, but both slots
+// hold the same index, so it reads the diagonal (decisions.md, 5).
 void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     for (size_t q = p + 1; q < at.size(); ++q) {
@@ -54,8 +54,8 @@ void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   }
 }
 
-// `logits[class, b]` for a `logits[b, class]`. A name that stands at its own position as well
-// (`A[i, i]`) is a diagonal, not a slip.
+// `logits[class, b]` for a `logits[b, class]`. A name that is also in its own position, as in
+// `A[i, i]`, is a diagonal and not a mistake.
 void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   for (size_t p = 0; p < at.size(); ++p) {
     Symbol name = path_name(s.ast, at[p]);
@@ -77,7 +77,7 @@ void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
   }
 }
 
-// The argument that a parameter of the function around stands for.
+// The argument that was passed for this parameter of the function being inlined.
 const Value* find_parameter(const Env& env, Symbol name) {
   for (const Frame* f = env.frame; name && f; f = f->up) {
     for (const auto& [n, value] : f->values) {
@@ -116,7 +116,7 @@ std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
   return std::nullopt;
 }
 
-// Under a gated call the size of the restricted coordinate is not what its extent says.
+// Inside a gated call the extent of a restricted coordinate is not the number of its cells.
 Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
   const GatedCall* call = env.gated;
   while (call &&
@@ -214,7 +214,7 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
     at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
   }
   Value out = base;
-  if (FamilyId family = whole_family(s.m, base)) {  // so that the node knows the whole place
+  if (FamilyId family = whole_family(s.m, base)) {  // one access node with all indices
     std::vector<CoreId> all = core::get_if<core::Access>(s.m, base.body)->at;
     std::copy(at.begin(), at.end(), all.end() - static_cast<ptrdiff_t>(at.size()));
     out.body = core::access(s.m, family, std::move(all), span);

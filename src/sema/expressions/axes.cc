@@ -1,10 +1,10 @@
-// Indices at the wrong coordinate. Where extents are equal no check of shapes sees such a slip, but
-// the names do: both warnings compare the operands of one statement with each other, and say
-// nothing where a single operand stands alone.
+// Indices at the wrong coordinate. When extents are equal, a check of shapes misses such a mistake,
+// but the names show it: these warnings compare the operands of one statement with each other, so
+// there is none for a statement with a single operand.
 //
-//   let y[b, f] = x[b, f] + bias[f];         bias is over `b`, and `b` is at hand        (W0304)
+//   let y[b, f] = x[b, f] + bias[f];         bias is over `b`, and `b` is in scope       (W0304)
 //   sum[in](x[b, in - 1] * W[out, in])       only one of the two is shifted along `in`   (W0305)
-//   let gap[class, b] = p[b, class] - t[b, class];   all operands say the other order    (W0301)
+//   let gap[class, b] = p[b, class] - t[b, class];   all operands have the other order   (W0301)
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Index* moving_index(Sema& s, const Env& env, TreeId e, int64_t& offset) {
   return find_slot_index(env, name);
 }
 
-// A member of a group that is being defined is read at other addresses than its own.
+// Whether the operand belongs to the recurrence being defined: that is read at shifted addresses.
 bool is_self(const Sema& s, const Env& env, Symbol base, const Value& value) {
   FamilyId family = whole_family(s.m, value);
   auto owner = family ? s.definitions.owner.find(family) : s.definitions.owner.end();
@@ -58,7 +58,8 @@ void warn_other(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r) 
     Index* v = slot.index;
     if (!v || slot.offset != 0 || !slot.own || slot.own == v) continue;
     const AxisRead* at_home = nullptr;
-    // The operand has a coordinate of this name itself: W0301's, unless the index stands there too.
+    // The operand itself has a coordinate with the index's name: W0301 is about that, unless the
+    // index is there as well.
     if (std::find(r.names.begin(), r.names.end(), v->name) != r.names.end()) {
       bool twice = std::any_of(r.slots.begin(), r.slots.end(), [&](const AxisSlot& other) {
         return other.index == v && other.offset == 0 && other.coordinate == v->name;
@@ -73,7 +74,7 @@ void warn_other(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r) 
         if (other.index == v && other.coordinate == v->name) at_home = &o;
         under_own_name |= o.base == r.base && other.coordinate == slot.coordinate && other.index &&
                           other.index->name == slot.coordinate;
-        // The index of that name runs over another extent: it could not stand here.
+        // The index of that name has another extent, so it cannot belong here.
         elsewhere |= other.index == slot.own && other.offset == 0 &&
                      equal(s, other.extent, slot.extent) == Truth::No;
       }
@@ -98,7 +99,7 @@ void warn_shifted(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r
     Index* v = slot.index;
     if (!v || slot.offset == 0 || !v->inferred) continue;
     const AxisRead* bare = nullptr;
-    bool meant = false;  // one operand at several addresses, or several shifted alike
+    bool meant = false;  // intended: one operand at several addresses, or several shifted alike
     for (const AxisRead& o : reads) {
       if (o.function != r.function) continue;
       for (const AxisSlot& other : o.slots) {
@@ -121,8 +122,8 @@ void warn_shifted(Sema& s, const std::vector<AxisRead>& reads, const AxisRead& r
   }
 }
 
-// Where an operand has these two coordinates under their own names, which one comes first: −1, 1; 0
-// where it has not.
+// Which of two coordinates comes first in an operand that has both under their own names: −1 for
+// `a`, 1 for `b`; 0 when it does not have both.
 int order_in(const AxisRead& r, Symbol a, Symbol b) {
   size_t none = r.slots.size(), at_a = none, at_b = none;
   for (size_t p = 0; p < r.slots.size(); ++p) {
@@ -141,7 +142,8 @@ bool has_own(const AxisRead& r, Symbol name) {
   });
 }
 
-// An operand alone in the other order is transposed on purpose; beside others it is not.
+// A single operand in the other order is a transpose on purpose. Several in that order suggest a
+// mistake on the left.
 void warn_turned(Sema& s, const Site& site, const std::vector<Left>& left) {
   ast::StmtId here = s.calls.stack.empty() ? ast::StmtId{} : s.calls.stack.back();
   for (size_t i = 0; i < left.size(); ++i) {

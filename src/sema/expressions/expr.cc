@@ -65,8 +65,8 @@ Value elaborate_right(Sema& s, Env& env, const ast::Binary& b, Value lhs, Span s
   return apply_binary(s, env, op, std::move(lhs), std::move(rhs), span, b.op_span);
 }
 
-// A chain of arithmetic or of `&&` and `||` nests to the left, as deep as it is long: it is walked
-// down and built up, not descended into.
+// A chain of arithmetic or of `&&` and `||` nests to the left as deep as it is long, so it is
+// handled by a loop and not by recursion.
 Value elaborate_binary(Sema& s, Env& env, const ast::Binary& b, Span span) {
   core::OpClass cls = core::info(op_of(b.op)).cls;
   bool shadow = env.shadow_ok;
@@ -115,8 +115,8 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
   if (!id) return {};
   const ast::Expr& e = s[id];
   Span span = e.span;
-  // What stands inside an index slot or a comparison is said by these flags; only arithmetic keeps
-  // them, everything else starts anew.
+  // These flags mark the inside of an index slot or a comparison. Only arithmetic passes them on to
+  // its operands.
   Value v = match(
       e.node,
       [&](const ast::IntLit& n) {
@@ -188,7 +188,7 @@ Value elaborate_in_slot(Sema& s, Env& env, TreeId e) {
 }
 
 CoreId elaborate_index(Sema& s, Env& env, TreeId e) {
-  // A shape name alone in a slot is a forgotten index: as an extent it would be out of bounds.
+  // A shape name alone in a slot must be a forgotten index: the extent itself is out of bounds.
   if (const ast::Path* path = as_path(s.ast, e)) {
     Symbol name = path->parts[0].symbol;
     if (!find_index(env, name) && !value_exists(env, name) && find_extent(s, env, name)) {

@@ -62,8 +62,8 @@ bool ambiguous(Sema& s, Env& env, const ast::Where& w, const std::set<Symbol>& n
   return false;
 }
 
-// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: `j` takes over `class`, which the
-// call finds out, because only it knows what it returns.
+// `let p[b, j] = softmax[class](x[b, class]) where ok[b, j]`: `j` takes over `class`. Only the call
+// knows which coordinates it returns, so the names are noted here and resolved there.
 void take_over(Sema& s, Env& env, PendingGate& gate) {
   if (call_coordinates(s, env, gate.where->body).empty()) return;
   std::set<Symbol> spelled, used;
@@ -150,7 +150,7 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
         gate.poison = true;
         continue;
       }
-      // The value is an index expression as often as a number; either way it is substituted.
+      // The value may be an index expression or a number; both are substituted where it is used.
       bool shadow = env.shadow_ok;
       env.shadow_ok = true;
       Value v = elaborate(s, env, item.value);

@@ -1,10 +1,11 @@
 // Strings over coordinates: `join[i]("{x[i]} ")`, and strings that a condition chooses.
 //
-// A join is a part of a string that is there once for each address of its indices where its gate
-// holds. The values in it get the indices as coordinates, in front of their own, as soon as the
-// join is elaborated; they are cells of ordinary families from then on, and who writes the string
-// walks along the coordinates. Ranges that are not written are solved when the outermost join is
-// complete, for all values in it together, because one of them may say what another one needs.
+// A join is a part of a string that is written once for each address of its indices where its gate
+// holds. As soon as it is elaborated, the values in it get these indices as coordinates, in front
+// of their own. From then on they are cells of ordinary families, and printing the string walks
+// along the coordinates. Ranges that are not written are solved when the outermost join is
+// complete, for all values in it together, because one value may determine the range that another
+// one needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -133,7 +134,7 @@ Value item_as_family(Sema& s, Env& env, const Value& text, const Item& item) {
       whole = {};
     }
   }
-  // A value that is there already is read as it is, gates or not.
+  // A value that is a family already is read as it is, whether gated or not.
   if (whole && !moves) {
     plain.coords = out.coords;
     return plain;

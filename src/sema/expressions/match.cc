@@ -1,5 +1,6 @@
-// `match`: patterns become conditions, arms become nested Selects, so that arms give what gates
-// give: bounds, causality, and no NaN from an arm that is not taken (decisions.md, 10).
+// `match`: patterns become conditions and arms become nested Selects. An arm therefore acts like a
+// gate: it bounds indices, orders recurrences, and is not evaluated when not taken (decisions.md,
+// 10).
 #include "base/match.h"
 
 #include <fmt/format.h>
@@ -217,7 +218,7 @@ Witness missing(const std::vector<Row>& rows, size_t columns) {
   return std::nullopt;
 }
 
-// Does `row` match anything that `rows` leave?
+// Whether `row` matches a value that none of `rows` matches.
 bool useful(const std::vector<Row>& rows, const Row& row) {
   if (row.empty()) return rows.empty();
   Row tail(row.begin() + 1, row.end());
@@ -233,8 +234,8 @@ bool useful(const std::vector<Row>& rows, const Row& row) {
                      [&](const std::string& key) { return useful(rest_of(rows, &key), tail); });
 }
 
-// The patterns of the arms so far, found by the literal they begin with: two that begin with
-// different ones match no value together, and a `match` may have thousands.
+// The patterns of the arms so far, indexed by the literal they begin with, because a `match` may
+// have thousands: patterns that begin with different literals never match the same value.
 class Covered {
  public:
   const std::vector<Row>& rows() const { return rows_; }
@@ -244,7 +245,7 @@ class Covered {
     const std::string* key = head(p);
     (key ? by_head_[*key] : others_).push_back({&p});
   }
-  // Does the pattern match anything that those before leave?
+  // Whether the pattern matches a value that none of those before it matches.
   bool leaves(const Pattern& p) const {
     const std::string* key = head(p);
     if (!key) return useful(rows_, {&p});

@@ -6,8 +6,8 @@
 namespace ein::sema {
 namespace {
 
-// How many cells a range has: none where it ends before it begins. Ranges that were not written are
-// refused where they do.
+// How many cells a written range has: none when it ends before it begins. (An inferred range that
+// does is an error.)
 CoreId cells_in(Sema& s, const Env& env, const core::Range& range) {
   CoreId cells = core::sub(s.m, range.hi, range.lo);
   core::Facts facts = entry_facts(s);

@@ -45,8 +45,8 @@ Value build(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span) 
   return out;
 }
 
-// The operands as data of one type. An array literal takes the type of what it meets; beside
-// literals alone it settles for its default, which the literals then take.
+// The operands as data of one type. An array literal takes the type of the other operand. If that
+// is a literal too, the array gets its default type and the literal takes it.
 bool as_operands(Sema& s, Env& env, const std::vector<Value*>& values, Span span) {
   if (!same_type(s, env, values, span)) return false;
   bool settled = false;
@@ -224,7 +224,7 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   auto to = element_type(s, cast.type);
   if (v.poison() || !to || reject_non_data(s, v)) return {};
   if (fits(v, *to)) {
-    // `(i / 4) as f32` says where the division ends; `(1 / 2) as f32` is one literal.
+    // In `(i / 4) as f32` the division is visibly of integers; `(1 / 2) as f32` is one literal.
     bool literal = true;
     for_each_tree(s.ast, cast.arg, [&](TreeId x) {
       literal &= !std::holds_alternative<ast::Path>(s[x].node) &&

@@ -183,9 +183,9 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
   return true;
 }
 
-// A recurrence inside the reduction carries its binders, so their ranges are needed even when the
-// reduction itself leaves the clause again (a field that is not taken, an arm that is never
-// reached): they are inferred from it here.
+// A recurrence inside the reduction carries its binders as coordinates, so their ranges are needed
+// even if the reduction does not end up in the clause (a tuple field that is not used, an arm that
+// is never reached). This keeps the reduction for range inference.
 void keep_ranges(Sema& s, const Env& env, const Value& v) {
   if (!env.site || env.site->lifted.empty()) return;
   core::Clause clause;
@@ -234,7 +234,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   for (PendingGate* gate : outer.gates) {
     if (!completes(*gate, env, parts)) continue;
     gate->placed = true;
-    std::erase(env.gates, gate);  // first: a reduction inside the gate must not take it
+    std::erase(env.gates, gate);  // before its items: a reduction among them must not take it
     conjoin(s, env, parts.gate, elaborate_items(s, env, inner, gate->where->items));
   }
   auto only_in_gate = [&] {

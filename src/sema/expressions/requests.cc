@@ -19,7 +19,7 @@ struct Operand {
   Span span;
 };
 
-// A name with or without indices, as the binding it is.
+// The binding that a name, with or without indices, refers to.
 std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const char* role) {
   Env plain = env;
   plain.shadow_ok = plain.in_slot = false;
@@ -80,8 +80,8 @@ Env outside_reductions(const Sema& s, const Env& env) {
   return out;
 }
 
-// Whether the value of a tree may depend on the reductions that bind the slots from `depth` on: an
-// index of theirs is in it, or a parameter or local value that stands inside them.
+// Whether the value of a tree may depend on slots from `depth` on, which reductions bind: it has
+// one of their indices in it, or a parameter or local that does.
 bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
   bool found = false;
   for_each_tree(s.ast, e, [&](TreeId x) {

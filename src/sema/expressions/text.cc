@@ -1,4 +1,4 @@
-// Strings: they are known when compiling, but for the values they show.
+// Strings: the text is known when compiling, the values shown in it are not.
 #include <fmt/format.h>
 
 #include "sema/builtins.h"

@@ -36,7 +36,7 @@ On kind_of(const ast::Stmt& stmt) {
   return fn && fn->rule ? On::Rule : On::Nothing;
 }
 
-// The k of `#[checkpoint(k)]`, −1 without one; 0 when it is no such number.
+// The k of `#[checkpoint(k)]`; −1 when none is written, 0 when it is not a valid number.
 int64_t segment_length(const Sema& s, const ast::Attribute& a) {
   if (a.args.empty()) return -1;
   const auto* k = std::get_if<ast::IntLit>(&s[a.args[0]].node);

@@ -41,7 +41,7 @@ const std::string& module_name(const Sema& s, const Scope& module) {
   return s.program.modules.back().name;
 }
 
-// The name exists but stays inside, or does not exist.
+// The module has the name but does not export it, or does not have it at all.
 void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
   auto& d = s.diags.error(Code::E0212, fmt::format("module `{}` exports no {}",
                                                    module_name(s, module), quoted(name.symbol)));
@@ -112,7 +112,7 @@ void import_module(Sema& s, Scope& scope, Scope& module, const ast::Name& as) {
       .help("give one another name with `as`");
 }
 
-// The module that all parts but the last lead to, or null and a report.
+// The module that all parts of the path but the last lead to; null, and reported, if there is none.
 Scope* module_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
   const ast::Name& first = path.parts[0];
   std::vector<std::string> known;
@@ -149,7 +149,7 @@ Scope* module_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
   return nullptr;
 }
 
-// No import at all, or one of a module that was not found.
+// The statement is not an import, or its module was not found: then its names are missing.
 void note_missing(const Sema& s, Scope& scope, ast::StmtId id) {
   if (const auto* mod = std::get_if<ast::Mod>(&s.ast[id].node)) {
     scope.missing.insert(mod->name.symbol);

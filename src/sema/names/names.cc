@@ -281,7 +281,7 @@ std::vector<std::string> function_names(const Env& env) {
 
 namespace {
 
-// What names of other languages are written as.
+// How to write in Einlang what other languages call by this name.
 const char* foreign_name(const std::string& name) {
   static const std::map<std::string, const char*> kNames = {
       {"True", "write `true`"},
@@ -315,7 +315,7 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
   if (env.site && !env.site->reported.insert(name.symbol).second) return;
   if (import_failed(env, name.symbol)) return;
   std::string near;
-  // Behind very many mistakes nobody looks for a slip of the pen, and looking is slow.
+  // Looking for similar names is slow, and after a hundred errors nobody needs the hint.
   if (s.diags.errors() < 100) near = did_you_mean(text(name.symbol), value_names(env));
   if (env.in_slot && env.site) {
     const std::string& k = text(name.symbol);
@@ -323,7 +323,7 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
         s.diags.error(Code::E0303, fmt::format("index `{}` is neither on the left nor reduced", k));
     d.primary(name.span, "not bound by anything");
     const Definition* defined = env.site->definition;
-    // Slots stand behind the names, so a left side that has some ends behind them.
+    // Slots are written after the name, so a left side with slots ends later than the name.
     bool indexed = defined && env.site->span.end > defined->name.span.end;
     d.label(env.site->span, defined ? "the left side of this statement" : "this statement");
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
@@ -339,8 +339,8 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     bool inside = value.valid() && name.span.begin >= value.begin && name.span.end <= value.end;
     if (inside) {
       Span front{value.file, value.begin, value.begin}, back{value.file, value.end, value.end};
-      // Not safe when the name may be a slip for another one, or one forgotten on the left: only
-      // two factors that share it in an indexed `let` say that a contraction is meant.
+      // The fix is safe only when a contraction is clearly intended: two factors of an indexed
+      // `let` share the name. Otherwise it may be misspelled, or forgotten on the left.
       bool safe = (near.size() <= 1 || near == k) && indexed && term &&
                   contracted(s, term, name.symbol) > 1;
       d.fix({fmt::format("sum over `{}`", k), {{front, "sum[" + k + "]("}, {back, ")"}}, safe});

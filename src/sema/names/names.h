@@ -37,15 +37,14 @@ void import(Sema& s, Scope& scope, ast::StmtId id);  // a `use` or `mod`
 // An exported item by its path.
 const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report);
 Definition* value_at(Sema& s, const Env& env, const ast::Path& path);
-// The scalar primitive that a name stands for where no function has it: one that `use` gave another
-// name, or itself. The same for a path, which leads to the module that exports them; invalid when
-// it does not.
+// The scalar primitive that a name stands for when no function has it: the one that `use` renamed
+// to it, or itself.
 Symbol primitive_called(const Env& env, Symbol name);
-Symbol primitive_at(Sema& s, const Env& env, const ast::Path& path);
-// What the globs of one scope bring for a name that nothing closer defines.
+Symbol primitive_at(Sema& s, const Env& env, const ast::Path& path);  // by its path; or invalid
+// The item of that name that a glob of this scope imports; or null.
 const Function* glob_function(const Scope& scope, Symbol name);
 Definition* glob_value(const Scope& scope, Symbol name);
-// An import that was reported should have brought the name.
+// The name would come from an import whose failure was reported already.
 bool import_failed(const Env& env, Symbol name);
 // Reports the name when two globs bring it; true when it did.
 bool ambiguous(Sema& s, const Env& env, ast::Name name, bool function);
@@ -58,9 +57,11 @@ void find_groups(Sema& s, Scope& scope);
 // ---- unknown_function.cc, uncalled.cc ----------------------------------------------------------
 
 Value unknown_function(Sema& s, Env& env, const ast::Name& name);
-// What to add for a function that is not in scope; empty: the library has none of that name.
+// The `use` that would bring a library function into scope; empty when the library has no such
+// name.
 std::string how_to_import(const Sema& s, Symbol function);
-// Functions are checked where they are called; of the others, the names they spell.
+// Functions are checked where they are called. Of those that nothing calls, checks only that the
+// names in them exist.
 void check_uncalled(Sema& s, Scope& module);
 
 }  // namespace ein::sema

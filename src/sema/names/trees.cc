@@ -14,7 +14,7 @@ struct Walker {
   const ast::Ast& ast;
   std::set<Symbol>& values;
   std::set<Symbol>& calls;
-  std::set<Symbol> callees = {};  // of the calls, those that may be values from outside
+  std::set<Symbol> callees = {};  // those of `calls` that nothing inside binds
 
   void type(ast::TypeId id, const std::set<Symbol>& bound) {
     if (!id) return;
@@ -172,7 +172,7 @@ struct Walker {
   }
 };
 
-// Adds what the functions of `scope` that a tree calls or names read.
+// Adds the names that are read by the functions which the tree calls or names.
 void add_called(Sema& s, const Scope& scope, Walker& walker);
 
 // Names of `scope` that a function reads, its callees included.
@@ -312,7 +312,7 @@ TreeId sum_body(const ast::Ast& ast, TreeId e, Symbol name) {
     if (terms && left != right) return sum_body(ast, left ? b->lhs : b->rhs, name);
   }
   if (const auto* c = std::get_if<ast::Call>(&n); c && !c->has_brackets) {
-    // `tanh(A[i, k] * x[k] + b[i])` is a layer; `exp(x[k])` alone is not a sum to go inside of.
+    // In `tanh(A[i, k] * x[k] + b[i])` the sum belongs inside the call; in `exp(x[k])` around it.
     TreeId only;
     for (TreeId a : c->args) {
       if (!contains(ast, a, name)) continue;

@@ -1,5 +1,5 @@
-// Questions about trees that need no scope but the one they are given: which names are free, what
-// stands alone, how a type is written.
+// Questions that the tree answers without elaboration: which names are free in an expression, which
+// are bound, how a type is written.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
 TreeId sum_body(const ast::Ast& ast, TreeId e, Symbol name);
 std::set<Symbol> reduced_names(const ast::Ast& ast, TreeId e);    // bound by reductions inside
 std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e);  // operands of requests
-// In index expressions such as `t - 1`.
+// Names in index expressions such as `t - 1`.
 std::set<Symbol> stepped_names(const ast::Ast& ast, TreeId e);
 // Names that a `let` or `const` of `scope` reads, directly and through functions of the scope.
 std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt);

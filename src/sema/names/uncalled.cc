@@ -1,6 +1,6 @@
 // Functions that nothing calls. A function is checked at each call, with the types it is given
-// there; without a call only the names it spells can be looked up. What could be a coordinate or be
-// bound by anything in the function is left alone, so that nothing is reported by mistake.
+// there; without a call only its names can be looked up. A name that might be a coordinate, or that
+// anything in the function binds, is not reported: there must be no false alarm.
 #include <fmt/format.h>
 
 #include <algorithm>

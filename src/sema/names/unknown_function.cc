@@ -1,4 +1,4 @@
-// Calls of functions that nothing in scope defines: what was meant instead.
+// Calls of functions that nothing in scope defines, and what the user probably wanted.
 #include <fmt/format.h>
 
 #include "sema/builtins.h"
@@ -8,7 +8,7 @@
 namespace ein::sema {
 namespace {
 
-// What functions of other array languages are written as.
+// How to write in Einlang what other array languages have a function for.
 const char* foreign_function(const std::string& name) {
   static const std::map<std::string, const char*> kFunctions = {
       {"zeros", "write `let x[i in 0..n] = 0.0;`"},

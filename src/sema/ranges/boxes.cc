@@ -15,7 +15,7 @@
 namespace ein::sema {
 namespace {
 
-// A part of the family and the clauses that claim it, the last one on top.
+// A part of the family and the clauses that cover it, the last one on top.
 struct Piece {
   Box box;
   std::vector<const ClauseOut*> layers;
@@ -65,7 +65,7 @@ CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type)
   CoreId out;
   if (top->gate) {
     for (auto it = layers.rbegin(); it != layers.rend() && !out; ++it) {
-      if (!(*it)->gate) out = (*it)->body.body;  // an ungated clause claims what is left
+      if (!(*it)->gate) out = (*it)->body.body;  // a clause without a gate defines all the rest
     }
     if (!out) out = top->otherwise ? top->otherwise->body : zero(s.m, type);
   }
@@ -87,9 +87,9 @@ bool covers_all(const Sema& s, const Box& box, const std::vector<core::Coord>& c
   return true;
 }
 
-// The pieces in order, found by the addresses they cover along the first coordinate: a family may
-// have thousands of clauses. Pieces of about one width are kept together, sorted by where they
-// begin, so that those which meet an interval lie next to each other.
+// The pieces in order, with an index by their addresses along the first coordinate, because a
+// family may have thousands of clauses. Pieces of similar width are kept in one list sorted by
+// where they begin: those that overlap an interval are then neighbours.
 class Pieces {
  public:
   using Place = std::list<Piece>::iterator;
@@ -103,7 +103,7 @@ class Pieces {
     for (Piece& p : by) index(pieces_.insert(at, std::move(p)));
     pieces_.erase(at);
   }
-  // Those that a box may meet; all others lie at other addresses. `in_order`: as they stand.
+  // The pieces that a box may overlap. `in_order`: in the order of all().
   std::vector<Place> near(const Box& box, bool in_order) {
     std::vector<Place> out = unknown_;
     auto wanted = interval(s_, box);
@@ -153,8 +153,8 @@ class Pieces {
   std::vector<Place> unknown_;
 };
 
-// A hole that only small extents have: `1..n` and `0..n - 1` cover everything but for n = 1. That
-// is checked at entry, like everything that extents decide (decisions.md, 13).
+// A hole that exists only for small extents: `1..n` and `0..n - 1` leave one for n = 1. Such an
+// extent is refused at entry, like every condition between extents (decisions.md, 13).
 bool closes_when_large(Sema& s, const Box& box) {
   constexpr int64_t kLarge = 64;
   core::Facts facts = entry_facts(s);
@@ -192,8 +192,7 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
   for (const core::Coord& c : coords) left[0].push_back({core::int_lit(s.m, 0), c.extent});
   std::vector<const Piece*> sorted;
   for (const Piece& p : pieces) sorted.push_back(&p);
-  // From the last address down, so that they are cut off the end of what is left, which stays few
-  // boxes.
+  // From the last address down: each is cut off the end of what is left, so that stays a few boxes.
   auto starts = [&](const Piece* p) {
     std::vector<int64_t> out;
     if (!interval(s, p->box)) return out;  // last of all

@@ -6,10 +6,10 @@
 //   - a slot with one index narrows that index, or, when the index has a written range that depends
 //     on another one (`sum[k in 0..=i](x[k])`), the index its range depends on;
 //   - a slot with several narrows the one without a bare slot and without a written range.
-// What a gate or condition already guarantees narrows nothing. Reads of the family itself never
-// bound a left index; reads of other families of its recurrence do where nothing else says the
-// range and clauses that read no member say the extent (decisions.md, 14). Iterated until nothing
-// changes, because a narrowed range may widen another.
+// A need that a gate or condition already guarantees narrows nothing. Reads of the family itself
+// never bound a left index. Reads of other families of its recurrence do so only when nothing else
+// gives the range, and clauses that read no member give the extent (decisions.md, 14). This is
+// repeated until nothing changes, because narrowing one range may widen another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ bool Problem::fixed_by_base(FamilyId family, size_t position) const {
   for (size_t i = 0; i < d.clauses.size(); ++i) {
     if (i < d.outs.size() && d.outs[i]) continue;
     const std::vector<LeftSlot>& slots = left_side(s, d, d.clauses[i]).slots;
-    // A written range, or a literal, may reach further than what is known so far.
+    // A clause with a written range or a literal may reach beyond what is known so far.
     if (p < slots.size() && (slots[p].slot->range || !slots[p].name)) return false;
   }
   return true;
@@ -123,7 +123,8 @@ void narrow(Problem& p, Variable& v, const core::AffineForm& form, const core::F
   }
 }
 
-// The index that a need narrows, if any (header comment). Sets `ambiguous` when two could be meant.
+// The index that a need narrows, if any (see the top of this file). Sets `ambiguous` when there are
+// two candidates.
 Variable* target(Problem& p, const Need& need, bool& ambiguous) {
   std::vector<uint32_t> slots = need.slots;
   auto open = [&](bool only_unbared, const std::vector<uint32_t>& list) {
@@ -321,7 +322,8 @@ void infer_ranges(Sema& s, ClauseOut& clause,
                                         ? zero(s.m, clause.body.type)
                                         : core::number(s.m, 0, clause.body.type));
     whole.body = core::apply(s.m, core::Op::Select, {clause.gate, whole.body, no});
-    // A gate that is known leaves only one side; the ranges are those of all that was written.
+    // A gate that is constant leaves only one side of the Select, but both sides were written and
+    // both give ranges.
     if (core::get_if<core::BoolLit>(s.m, clause.gate)) {
       core::Clause written = whole;
       written.body = clause.body.body;

@@ -34,7 +34,7 @@ struct Variable {
   bool left = false;
   bool present = false;  // occurs in this clause
   std::vector<Bare> bares;
-  std::vector<Bare> group;  // on other families of the recurrence, for want of anything else
+  std::vector<Bare> group;  // on other families of the recurrence; used when `bares` is empty
   core::Range bare_range;
   core::Range now;
   std::vector<const Need*> narrowed_by;
@@ -58,7 +58,7 @@ struct Problem {
     auto it = variables.find(core::get_if<core::ParamRef>(s.m, index.range.lo)->param);
     return it == variables.end() ? nullptr : &it->second;
   }
-  // The clauses of that family that are known by now say the extent there for all of them.
+  // Whether the clauses of the family that are elaborated already fix its extent there.
   bool fixed_by_base(FamilyId family, size_t position) const;
   bool own_group(FamilyId family) const {
     const Definition* d = clause.site->definition;

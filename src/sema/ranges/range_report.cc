@@ -1,4 +1,4 @@
-// What range inference found: errors with both places, entry constraints, the solution.
+// The outcome of range inference: errors that show both places, entry constraints, the solution.
 #include <fmt/format.h>
 
 #include "sema/ranges/problem.h"
@@ -17,8 +17,8 @@ std::string coordinate(const Sema& s, FamilyId family, size_t position) {
   return fmt::format("coordinate {} of `{}`", which, text(f.name));
 }
 
-// All strong bare slots of an index agree: an error where they cannot, a condition at entry where
-// that is open (decisions.md, 13).
+// All bare slots of an index must agree, except weak ones: an error when they cannot, a condition
+// at entry when that is not known (decisions.md, 13).
 bool check_agreement(Problem& p, const Variable& v) {
   Sema& s = p.s;
   const Bare* first = nullptr;
@@ -62,7 +62,7 @@ void report_no_range(Problem& p, const Variable& v) {  // once per cause
   if (p.ambiguous) {
     d.label(place_of(s, site, p.ambiguous->family, p.ambiguous->position, p.ambiguous->access),
             "several indices without a range share this slot");
-    // They have one cause: a range for any of them would do.
+    // One cause: writing a range for any of these would be enough.
     for (uint32_t n : p.ambiguous->slots) {
       if (const Variable* other = p.variable(p.ambiguous->facts, n)) {
         site->reported.insert(other->unknown.name);

@@ -20,8 +20,8 @@ struct SiteSlot {
 
 // A pack is a list of coordinates from the moment its rank is known; nothing after sema sees one.
 struct PackCoord {
-  Symbol name;    // of its index and label here; no name that the text around it spells
-  Symbol label;   // what the value it was taken from calls it; invalid when it has no name
+  Symbol name;    // of its index here; different from every name in the text around it
+  Symbol label;   // its name in the value it was taken from; invalid when it has none there
   CoreId extent;  // invalid for a pack of a statement, whose ranges are inferred
 };
 struct Pack {
@@ -89,7 +89,7 @@ struct LeftSide {
   std::vector<Pack> packs;  // those that this statement itself brings
 };
 
-// An access as written, for labels: Core nodes are shared and do not know all their places.
+// An access as written. For labels, because a Core node is shared by all accesses that are equal.
 struct Use {
   FamilyId family;
   std::vector<TreeId> at;
@@ -102,8 +102,8 @@ struct AxisSlot {
   Symbol coordinate;       // the name of the coordinate; invalid when it has none
   CoreId extent;           // of the coordinate
   Index* own = nullptr;    // the index in scope that has this name
-  Index* index = nullptr;  // what stands there: an index alone, or
-  int64_t offset = 0;      // one with a constant added
+  Index* index = nullptr;  // the index in the slot; null when it holds anything else
+  int64_t offset = 0;      // the constant that is added to it
   Span span;
 };
 struct AxisRead {

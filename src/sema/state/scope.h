@@ -48,8 +48,8 @@ struct Env {
   const Frame* frame = nullptr;
   uint32_t depth = 0;
   Site* site = nullptr;
-  // The slots above the site's: reduced indices, and what a call maps over. Fewer than there are
-  // when one of them has no range of its own.
+  // The slots above the site's: reduced indices, and coordinates that a call maps over. Shorter
+  // than `depth` says when one of them has no range of its own.
   std::vector<SiteSlot> binders;
   std::vector<CoreId> conds;         // what holds here: gates and `if` conditions around
   std::vector<PendingGate*> gates;   // outside gates looking for their reduction
@@ -90,19 +90,19 @@ struct Scope {
   std::map<Symbol, Symbol> primitives;   // scalar primitives that `use` names, by their names here
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::vector<Glob> globs;
-  std::set<Symbol> missing;   // names that an import failed to bring: reported once, there
-  bool missing_glob = false;  // the same for any name
-  bool module = false;        // the top level of a file
-  bool root = false;          // of the program: its families keep their names
-  bool signature = false;     // of one call: names of the parameters' types belong to it
-  bool broken = false;        // a condition on the call does not hold: there is no value
-  std::map<Symbol, ExtentName> extents;                  // from type annotations
+  std::set<Symbol> missing;              // names of failed imports, which were reported
+  bool missing_glob = false;             // a glob failed: any name may be missing
+  bool module = false;                   // the top level of a file
+  bool root = false;                     // of the program: its families keep their names
+  bool signature = false;                // of one call: names of the parameters' types belong to it
+  bool broken = false;                   // a condition on the call does not hold: there is no value
+  std::map<Symbol, ExtentName> extents;  // from type annotations
   std::map<Symbol, Definition*> extent_sources;          // annotations not looked at yet
   std::map<ast::StmtId, std::vector<ClauseOut>> tuples;  // one per name, elaborated together
   std::map<ast::StmtId, LeftSide> lefts;
   bool step = false;           // a block of a recurrence step: its locals are families
   std::set<Symbol> requested;  // locals that a request names
-  std::set<Symbol> stepped;    // names that the block offsets, among them the recurrence's steps
+  std::set<Symbol> stepped;    // names in index expressions such as `t - 1`
 };
 
 }  // namespace ein::sema

@@ -35,12 +35,12 @@ struct TextPart {
   std::string text;
   std::optional<size_t> item;  // the value shown here instead of text; Open: its gate
   std::string format;
-  // What stands from an Open to its Close is there once for each address of its indices where its
-  // gate holds (join.cc). Values inside have a coordinate for each of them, outermost first.
+  // The parts from an Open to its Close are written once for each address of its indices where its
+  // gate holds (join.cc). Values inside have a coordinate for each index, outermost first.
   enum class Join : uint8_t { None, Open, Close } join = Join::None;
   size_t rank = 0;                   // how many indices it has itself
   std::vector<Index*> binders = {};  // those; their ranges are known when `sealed`
-  bool sealed = false;               // values inside are families, gates have been applied to them
+  bool sealed = false;               // values inside are families, and their gates are in them
 };
 
 struct Value {
@@ -50,7 +50,7 @@ struct Value {
     Table,     // an array literal whose cells have not become a family yet
     Tuple,     // several values; only patterns, fields, calls and `print` take it apart
     Function,  // a lambda, or a function by its name; only calls take it
-    Text,      // a string; known when compiling, but for the values it shows
+    Text,      // a string: its text is known when compiling, the values it shows are not
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;

@@ -1,4 +1,3 @@
-// Values: moving them between depths, bringing operands together, families for them.
 #include "sema/state/values.h"
 
 #include <fmt/format.h>

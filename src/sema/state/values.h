@@ -21,13 +21,13 @@ std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<V
 CoreId zero(core::Module& m, DType type);      // false for bool
 bool closed(const core::Module& m, CoreId e);  // made of literals and extents alone
 
-// The conditions around this place as one, or none. Those from further out number the binders of
-// the reductions in them from there; here they are numbered from this depth.
+// The conditions around this place as one; invalid when there are none. Binders of reductions in
+// them are renumbered from the depth where a condition was made to this one.
 CoreId conditions(core::Module& m, const Env& env);
 
-// The family of which `v` is a whole-value read, with its prefix; invalid when it is anything else.
+// The family that `v` reads as a whole; invalid when `v` is anything else.
 FamilyId whole_family(const core::Module& m, const Value& v);
-// The whole family at the current place; its first coordinates are the given enclosing slots.
+// The whole family, read at the current place: its first coordinates are at the slots `carries`.
 Value read_family(core::Module& m, const Env& env, FamilyId family,
                   const std::vector<uint32_t>& carries, Span span);
 

@@ -111,7 +111,7 @@ Symbol dim_name(const ast::Ast& ast, const ast::Dim& dim) {
 
 namespace {
 
-// A constant, or an integer that is known before any cell is: what a shape name may stand for.
+// A shape name may stand for this: a constant, or an integer known before any cell is computed.
 bool fixes_extent(Sema& s, Definition& d) {
   if (d.state == Definition::State::Busy || d.clauses.size() != 1) return false;
   const auto* l = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
@@ -148,8 +148,8 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   barrier.up = env.frame;
   barrier.function = true;
   outside.frame = &barrier;
-  // Names in the types of parameters belong to the function, whatever an annotation outside calls
-  // by them; a constant still fixes the extent (decisions.md, 5).
+  // Names in the types of parameters belong to the function, even when an annotation outside has
+  // the same name; a constant still fixes the extent (decisions.md, 5).
   const bool own = scope.signature && actual;
   auto extent_named = [&](Symbol name) -> std::optional<CoreId> {
     if (!own) return find_extent(s, outside, name);
@@ -214,8 +214,8 @@ std::string written(const ast::Dim& dim) {
   return dim.kind == ast::Dim::Kind::Pack ? "`.." + text(dim.name.symbol) + "`" : "`*`";
 }
 
-// One dimension per coordinate: a pack stands for as many as are left. Null for a coordinate of a
-// pack whose extents nothing says. False after an error.
+// One dimension per coordinate; a pack takes as many coordinates as are left. Null for a coordinate
+// of a pack whose extents are not written. False after an error.
 bool spread_dims(Sema& s, const Env& env, const std::vector<ast::Dim>& dims, size_t rank,
                  std::vector<const ast::Dim*>& out) {
   const ast::Dim* open = nullptr;
@@ -264,8 +264,8 @@ bool permutes(Sema& s, const std::vector<core::Coord>& coords,
   return false;
 }
 
-// A type that names the coordinates otherwise than the value does: an error, because only `as`
-// renames (decisions.md, 5).
+// The type and the value give a coordinate different names: an error, because only `as` renames
+// (decisions.md, 5).
 void report_name(Sema& s, const std::vector<core::Coord>& coords,
                  const std::vector<const ast::Dim*>& dims, size_t at, Span type, Span value,
                  const std::string& what) {
@@ -294,7 +294,8 @@ void report_name(Sema& s, const std::vector<core::Coord>& coords,
       .help("a type names coordinates by position; rename with `as`");
 }
 
-// A coordinate whose extent is not what its type says; where a name is meant, where it got its own.
+// A coordinate has another extent than its type says. If the type has a name there, a label shows
+// where the name got its extent.
 void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coord>& coords,
                    size_t at, const ast::Dim& dim, CoreId says, Span value,
                    const std::string& what) {

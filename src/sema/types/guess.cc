@@ -34,8 +34,8 @@ struct Guesser {
   Sema& s;
   Env& env;
   const Definition* self;
-  // What was asked before; nothing while it is being found out, so that a cycle ends. Without these
-  // names that read each other twice would be followed exponentially often.
+  // Answers so far; an entry without a value is being worked out, which ends cycles. Without this,
+  // names that read each other twice would be visited exponentially often.
   std::map<const Definition*, std::optional<Guess>> members = {};
   std::map<ast::StmtId, std::optional<Guess>> values = {};  // of locals, by their first clause
   std::map<Instance, std::optional<Guess>> results = {};
@@ -51,7 +51,7 @@ struct Guesser {
     Definition* d = find_definition(env, symbol);
     if (!d || d == self) return std::nullopt;
     if (d->group == self->group && d->scope == self->scope) {
-      // Another member: its own clauses say, unless it is already known.
+      // Another member of the group: its family if it has one, otherwise its clauses.
       if (d->family) return Guess{Typing::Fixed, s.m[d->family].dtype};
       auto [known, fresh] = members.try_emplace(d);
       if (!fresh) return known->second;
@@ -73,15 +73,15 @@ struct Guesser {
     return out;
   }
 
-  // What the type says by itself; mistakes in it are reported where it is used.
+  // The element type as written; mistakes in it are reported where the type is used.
   std::optional<Guess> written(ast::TypeId type) {
     if (!type || is_type_parameter(s.ast, type)) return std::nullopt;
     auto element = written_type(s.ast, type);
     return element ? std::optional(Guess{Typing::Fixed, *element}) : std::nullopt;
   }
 
-  // A function without a result type says it by its body. The arguments do not: one may be a
-  // subscript, `fn row(table: [f32; n, d], at: i32)`.
+  // Without a result type the body decides. The arguments would be wrong: one may be a subscript,
+  // as in `fn row(table: [f32; n, d], at: i32)`.
   std::optional<Guess> body(const Function& f, const std::vector<std::optional<Guess>>& args,
                             int depth) {
     if (args.size() != f.fn->params.size()) return std::nullopt;

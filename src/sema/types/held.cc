@@ -101,7 +101,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   f.span = v.span;
   auto carried = static_cast<uint32_t>(carries.size());
   std::vector<CoreId> with(env.depth + rank);
-  core::Clause clause, seen;  // `seen`: from the enclosing clause, for its range inference
+  core::Clause clause, seen;  // `seen`: as the range inference of the enclosing clause sees it
   clause.span = seen.span = v.span;
   seen.box.resize(env.depth);
   for (uint32_t n = 0; n < prefix; ++n) seen.box[n] = env.site->slots[n].range;
@@ -118,7 +118,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
     with[env.depth + p] = core::slot(s.m, carried + p);
   }
   seen.body = v.body;
-  // Read under the conditions around the call only: outside them the cells are zero.
+  // Only read where the conditions around the call hold; elsewhere the cells are zero.
   CoreId cond = conditions(s.m, env);
   if (cond && carried == 0 && s.m[cond].free != 0) cond = {};
   if (cond) {

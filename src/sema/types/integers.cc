@@ -74,7 +74,7 @@ CoreId as_extent(Sema& s, CoreId e) {
       }
       return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
     }
-    // `let m = n + 1;` stands for what it is made of; a reduction is computed once, where it stands.
+    // `let m = n + 1;` is replaced by `n + 1`. A reduction is not: it is computed once.
     if (d.recurrent || d.outs.size() != 1 || !d.outs[0] || d.outs[0]->gate) return e;
     const Value& v = d.outs[0]->body;
     if (v.kind != Value::Kind::Data || !d.outs[0]->box.empty()) return e;

@@ -10,7 +10,7 @@
 namespace ein::sema {
 namespace {
 
-// How many coordinates `..name` takes in this access, if the rest of the list says.
+// How many coordinates `..name` takes in this access, if the rest of the list determines it.
 std::optional<Pack> pack_of_access(Sema& s, Env& env, ast::Name name, const ast::Index& index,
                                    const Definition* self) {
   size_t before = 0, after = 0;
@@ -30,7 +30,7 @@ std::optional<Pack> pack_of_access(Sema& s, Env& env, ast::Name name, const ast:
     (met ? after : before) += count;
   }
   if (!met) return std::nullopt;
-  if (const ast::Path* path = as_path(s.ast, index.base)) {  // its own recurrence cannot say
+  if (const ast::Path* path = as_path(s.ast, index.base)) {  // a recurrence cannot ask itself
     Definition* d = find_definition(env, path->parts[0].symbol);
     if (d && self && d->scope == self->scope && d->group == self->group) return std::nullopt;
   }
@@ -57,7 +57,7 @@ std::optional<Pack> infer_pack(Sema& s, Env& env, ast::Name name, TreeId e,
                                const Definition* self) {
   std::optional<Pack> found;
   size_t errors = s.diags.errors();
-  bool broken = false;  // an operand that would say was reported itself
+  bool broken = false;  // an operand that would determine it is in error, which was reported
   for_each_tree(s.ast, e, [&](TreeId x) {
     const auto* index = std::get_if<ast::Index>(&s[x].node);
     if (!found && index) found = pack_of_access(s, env, name, *index, self);
@@ -143,8 +143,8 @@ bool expand_indices(Sema& s, Env& env, const std::vector<TreeId>& at, std::vecto
 
 CoreId item_index(Sema& s, Env& env, const IndexItem& item) {
   if (!item.pack) {
-    // A name alone in a slot of a lifted argument is that coordinate; deeper in it is the
-    // statement's.
+    // In a lifted argument a name alone in a slot is the lifted coordinate; inside a larger index
+    // expression it is the index of the statement.
     Symbol name = env.in_slot ? Symbol{} : path_name(s.ast, item.tree);
     if (Index* index = name ? find_slot_index(env, name) : nullptr) {
       index->used = index->in_brackets = true;

@@ -18,14 +18,14 @@
 namespace ein::sema {
 namespace {
 
-// Does a finite number stay one in that type?
+// Whether a finite number is still finite in that type.
 bool stays_finite(DType type, double value) {
   Tensor t(type, {});
   t.set_float(0, value);
   return std::isfinite(t.get_float(0)) || !std::isfinite(value);
 }
 
-// The first literal that would become infinite in `to`; a rounded one is what was asked for.
+// The first literal that would become infinite in `to`; that others are rounded is intended.
 std::optional<double> too_large(const Sema& s, CoreId e, DType to) {
   std::optional<double> out;
   core::for_each_node(s.m, e, [&](CoreId x) {
@@ -228,7 +228,7 @@ bool same_type(Sema& s, const Env& env, std::vector<Value*> values, Span span) {
 Value table_as(Sema& s, const Env& env, const Value& v, DType type, const std::string& name) {
   Value fixed = adapt(s, env, v, type);
   if (fixed.poison()) return fixed;
-  // The cells read nothing of the statement around them, so reductions in them are complete here.
+  // The cells do not depend on the statement around, so the ranges of their reductions are known.
   ClauseOut cells;
   cells.site = env.site;
   cells.body = fixed;

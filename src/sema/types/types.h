@@ -10,8 +10,8 @@ namespace ein::sema {
 
 std::optional<DType> scalar_type(Symbol name);
 DType default_type(const Value& v);
-// Converts or reports. `asked`: by `as`, which rounds what is too large to infinity; nothing else
-// may lose a literal.
+// Converts or reports. `asked`: with `as`, which may round a literal to infinity; other conversions
+// may not.
 Value adapt(Sema& s, const Env& env, Value v, DType to, bool asked = false);
 bool fits(const Value& v, DType to);  // without an error
 // Brings operands to one type; reports when they differ.
@@ -89,8 +89,8 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
 // The value as a read of a family of its own, which carries all enclosing slots; poison after an
 // error.
 Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name);
-// A family for a value that is more than a read, so that a callee does not repeat it; `always`
-// makes one of its own even for a read. The value itself where no family can be made.
+// The value as a read of a family, so that a callee does not compute it again at every use. A plain
+// read stays as it is unless `always`; so does a value for which no family can be made.
 Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always);
 
 }  // namespace ein::sema
