@@ -7,12 +7,15 @@
 
 namespace ein::sema {
 
-// ---- functions.cc, function_calls.cc -----------------------------------------------------------
+// ---- dispatch.cc, functions.cc, function_calls.cc ----------------------------------------------
 
 struct Bracketing;  // what stands in the brackets of a call (coords.h)
 // `home`: what the body sees. `stmt` is invalid for a lambda.
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
+// Reports that a call has `got` arguments instead of `want`; poison.
+Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
+                  Span declared = {});
 // What a call of `name` calls, if that is a value; innermost scopes first.
 std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
 Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span);

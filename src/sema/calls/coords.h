@@ -72,6 +72,9 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
                                                 const Bracketing& brackets, Span span);
 Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn,
                                 ast::StmtId stmt, const Frame* home, Span span);
+
+// ---- results.cc --------------------------------------------------------------------------------
+
 // The body of a function whose return coordinates close the free ones of its last expression.
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result);
 bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value& v,

@@ -8,7 +8,6 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
-#include "sema/state/call_state.h"
 #include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/range_state.h"

@@ -1,10 +1,10 @@
 #include "sema/state/values.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 
 #include "base/check.h"
+#include "core/build.h"
+#include "core/rewrite.h"
 
 namespace ein::sema {
 namespace {

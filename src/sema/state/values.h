@@ -2,7 +2,8 @@
 // a name or infers a range.
 #pragma once
 
-#include "sema/state/state.h"
+#include "core/core.h"
+#include "sema/state/scope.h"
 
 namespace ein::sema {
 
