@@ -21,7 +21,7 @@ void add_zero_clauses(Sema& s, const Lifted& l) {
     all.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
     made.push_back(resolve(s, l.prefix[i]));
   }
-  for (Box& rest : subtract(s, all, made)) {
+  for (Box& rest : subtract(s.m, all, made)) {
     core::Clause c;
     c.box = std::move(rest);
     for (size_t i = l.prefix.size(); i < f.coords.size(); ++i) {
@@ -178,7 +178,7 @@ void check_bounds(Sema& s) {
       if (sites.size() > 1) by_statement[{site->statement.begin, site->statement.end}] = site;
     }
     for (const core::Clause& c : s.m[FamilyId(i)].clauses) {
-      if (provably_empty(s, c.box)) continue;
+      if (provably_empty(s.m, c.box)) continue;
       const Site* site = sites.empty() ? nullptr : sites[0];
       auto own = by_statement.find({c.span.begin, c.span.end});
       if (own != by_statement.end()) site = own->second;
@@ -224,7 +224,7 @@ void check_adapted(Sema& s) {
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
     for (const core::Clause& c : clauses) {
-      if (provably_empty(s, c.box)) continue;
+      if (provably_empty(s.m, c.box)) continue;
       core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
         const core::Expr x = s.m[e];
         CoreId from = std::get<core::Apply>(x.node).args[0];

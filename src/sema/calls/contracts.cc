@@ -64,7 +64,7 @@ Span place_of_call(const Sema& s) {
 // False when the condition cannot hold, which is reported.
 bool decide(Sema& s, const Contract& c) {
   CoreId cond = resolve(s, c.cond);
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   if (core::proves(s.m, cond, facts)) return true;
   if (!core::refutes(s.m, cond, facts)) {
     constrain(s, cond, c.message, c.call, c.written);

@@ -119,7 +119,7 @@ bool inline_definition(Sema& s, Definition& d, DType type) {
     d.inlined = table_as(s, env, out.body, type, text(d.name.symbol));
     return !d.inlined->poison();
   }
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   for (const core::Range& r : out.box) {
     if (core::proves_le(s.m, r.lo, core::int_lit(s.m, 0), facts)) continue;
     s.diags.error(Code::E0401, quoted(d.name.symbol) + " has a hole").primary(out.site->span, "");

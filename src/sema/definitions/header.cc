@@ -159,7 +159,7 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
     if (!has_unsolved(s, end.hi)) ends.push_back(end);
   }
   if (ends.empty()) return true;
-  const core::Facts facts = entry_facts(s);
+  const core::Facts facts = facts_at_entry(s.m);
   // An end that is provably the last decides, even if others cannot be compared with each other.
   auto at_most = [&](const End& a, const End& b) {
     return core::proves_le(s.m, a.hi, b.hi, facts);

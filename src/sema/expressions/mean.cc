@@ -10,7 +10,7 @@ namespace {
 // does is an error.)
 CoreId cells_in(Sema& s, const Env& env, const core::Range& range) {
   CoreId cells = core::sub(s.m, range.hi, range.lo);
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   for (const SiteSlot& slot : env.site->slots) facts.slots.push_back(resolve(s, slot.range));
   for (const SiteSlot& slot : env.binders) facts.slots.push_back(resolve(s, slot.range));
   if (core::proves_le(s.m, resolve(s, range.lo), resolve(s, range.hi), facts)) return cells;

@@ -26,20 +26,20 @@ struct Interval {
 };
 
 // The addresses that a box covers along its first coordinate, if they are known and there are any.
-std::optional<Interval> interval(const Sema& s, const Box& box) {
+std::optional<Interval> interval(const core::Module& m, const Box& box) {
   if (box.empty()) return std::nullopt;
-  auto lo = core::const_int(s.m, box[0].lo), hi = core::const_int(s.m, box[0].hi);
+  auto lo = core::const_int(m, box[0].lo), hi = core::const_int(m, box[0].hi);
   return lo && hi && *lo < *hi && *lo >= 0 ? std::optional(Interval{*lo, *hi}) : std::nullopt;
 }
 
-bool empty_range(Sema& s, const core::Range& r, const core::Facts& facts) {
-  return core::proves_le(s.m, r.hi, r.lo, facts);
+bool empty_range(core::Module& m, const core::Range& r, const core::Facts& facts) {
+  return core::proves_le(m, r.hi, r.lo, facts);
 }
 
-Box intersect(Sema& s, const Box& a, const Box& b) {
+Box intersect(core::Module& m, const Box& a, const Box& b) {
   Box out;
   for (size_t i = 0; i < a.size(); ++i) {
-    out.push_back({greatest(s, a[i].lo, b[i].lo), least(s, a[i].hi, b[i].hi)});
+    out.push_back({greatest(m, a[i].lo, b[i].lo), least(m, a[i].hi, b[i].hi)});
   }
   return out;
 }
@@ -80,9 +80,9 @@ CoreId layered(Sema& s, const std::vector<const ClauseOut*>& layers, DType type)
   return out;
 }
 
-bool covers_all(const Sema& s, const Box& box, const std::vector<core::Coord>& coords) {
+bool covers_all(const core::Module& m, const Box& box, const std::vector<core::Coord>& coords) {
   for (size_t i = 0; i < box.size(); ++i) {
-    if (core::const_int(s.m, box[i].lo) != 0 || box[i].hi != coords[i].extent) return false;
+    if (core::const_int(m, box[i].lo) != 0 || box[i].hi != coords[i].extent) return false;
   }
   return true;
 }
@@ -94,7 +94,7 @@ class Pieces {
  public:
   using Place = std::list<Piece>::iterator;
 
-  explicit Pieces(Sema& s) : s_(s) {}
+  explicit Pieces(const core::Module& m) : m_(m) {}
   const std::list<Piece>& all() const { return pieces_; }
 
   void add(Piece p) { index(pieces_.insert(pieces_.end(), std::move(p))); }
@@ -106,7 +106,7 @@ class Pieces {
   // The pieces that a box may overlap. `in_order`: in the order of all().
   std::vector<Place> near(const Box& box, bool in_order) {
     std::vector<Place> out = unknown_;
-    auto wanted = interval(s_, box);
+    auto wanted = interval(m_, box);
     if (!wanted || (in_order && wanted->hi - wanted->lo > 1)) {
       out.clear();
       for (auto it = pieces_.begin(); it != pieces_.end(); ++it) out.push_back(it);
@@ -115,7 +115,7 @@ class Pieces {
     for (auto& [width, list] : by_width_) {  // at least half of `width` wide, at most all of it
       for (auto it = list.lower_bound(std::max<int64_t>(wanted->lo - width, 0));
            it != list.end() && it->first < wanted->hi; ++it) {
-        if (interval(s_, it->second->box)->hi > wanted->lo) out.push_back(it->second);
+        if (interval(m_, it->second->box)->hi > wanted->lo) out.push_back(it->second);
       }
     }
     return out;
@@ -129,7 +129,7 @@ class Pieces {
     return static_cast<int64_t>(std::min(std::bit_ceil(width), uint64_t{1} << 62));
   }
   void index(Place p) {
-    auto known = interval(s_, p->box);
+    auto known = interval(m_, p->box);
     if (known) {
       by_width_[width_of(*known)].emplace(known->lo, p);
     } else {
@@ -137,7 +137,7 @@ class Pieces {
     }
   }
   void forget(Place p) {
-    auto known = interval(s_, p->box);
+    auto known = interval(m_, p->box);
     if (!known) {
       unknown_.erase(std::find(unknown_.begin(), unknown_.end(), p));
       return;
@@ -147,7 +147,7 @@ class Pieces {
     list.erase(std::find_if(from, to, [&](const auto& x) { return x.second == p; }));
   }
 
-  Sema& s_;
+  const core::Module& m_;
   std::list<Piece> pieces_;
   std::map<int64_t, Starts> by_width_;
   std::vector<Place> unknown_;
@@ -157,7 +157,7 @@ class Pieces {
 // extent is refused at entry, like every condition between extents (decisions.md, 13).
 bool closes_when_large(Sema& s, const Box& box) {
   constexpr int64_t kLarge = 64;
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   std::set<CoreId> extents;
   for (const core::Range& r : box) {
     for (CoreId end : {r.lo, r.hi}) {
@@ -170,7 +170,7 @@ bool closes_when_large(Sema& s, const Box& box) {
     core::assume(s.m, core::apply(s.m, core::Op::Ge, {e, core::int_lit(s.m, kLarge)}), facts);
   }
   return std::any_of(box.begin(), box.end(),
-                     [&](const core::Range& r) { return empty_range(s, r, facts); });
+                     [&](const core::Range& r) { return empty_range(s.m, r, facts); });
 }
 
 void demand_empty(Sema& s, const Definition& d, const Box& box,
@@ -195,7 +195,7 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
   // From the last address down: each is cut off the end of what is left, so that stays a few boxes.
   auto starts = [&](const Piece* p) {
     std::vector<int64_t> out;
-    if (!interval(s, p->box)) return out;  // last of all
+    if (!interval(s.m, p->box)) return out;  // last of all
     for (const core::Range& r : p->box) out.push_back(core::const_int(s.m, r.lo).value_or(-1));
     return out;
   };
@@ -207,7 +207,7 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
   for (const Piece* p : sorted) {
     std::vector<Box> next;
     for (const Box& b : left) {
-      for (Box& rest : subtract(s, b, p->box)) next.push_back(std::move(rest));
+      for (Box& rest : subtract(s.m, b, p->box)) next.push_back(std::move(rest));
     }
     left = std::move(next);
   }
@@ -240,53 +240,53 @@ void check_cover(Sema& s, const Definition& d, const std::list<Piece>& pieces,
 
 }  // namespace
 
-bool provably_empty(Sema& s, const Box& box) {
-  core::Facts facts = entry_facts(s);
+bool provably_empty(core::Module& m, const Box& box) {
+  core::Facts facts = facts_at_entry(m);
   for (const core::Range& r : box) {
-    if (empty_range(s, r, facts)) return true;
+    if (empty_range(m, r, facts)) return true;
   }
   return false;
 }
 
-std::vector<Box> subtract(Sema& s, const Box& a, const Box& b) {
-  if (provably_empty(s, a)) return {};
-  if (provably_empty(s, intersect(s, a, b))) return {a};
+std::vector<Box> subtract(core::Module& m, const Box& a, const Box& b) {
+  if (provably_empty(m, a)) return {};
+  if (provably_empty(m, intersect(m, a, b))) return {a};
   std::vector<Box> out;
   Box rest = a;
   for (size_t i = 0; i < a.size(); ++i) {
     Box below = rest, above = rest;
-    below[i].hi = least(s, rest[i].hi, b[i].lo);
+    below[i].hi = least(m, rest[i].hi, b[i].lo);
     // A range that may be empty, such as 1..n - 1, may end before it starts.
-    above[i].lo = greatest(s, rest[i].lo, greatest(s, b[i].lo, b[i].hi));
+    above[i].lo = greatest(m, rest[i].lo, greatest(m, b[i].lo, b[i].hi));
     for (Box& part : {std::ref(below), std::ref(above)}) {
-      if (!provably_empty(s, part)) out.push_back(part);
+      if (!provably_empty(m, part)) out.push_back(part);
     }
-    rest[i] = {greatest(s, rest[i].lo, b[i].lo), least(s, rest[i].hi, b[i].hi)};
+    rest[i] = {greatest(m, rest[i].lo, b[i].lo), least(m, rest[i].hi, b[i].hi)};
   }
   return out;
 }
 
 std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type) {
-  if (d.outs.size() == 1 && covers_all(s, d.outs[0]->box, coords)) {
+  if (d.outs.size() == 1 && covers_all(s.m, d.outs[0]->box, coords)) {
     const ClauseOut& only = *d.outs[0];
     return {{only.box, layered(s, {&only}, type), only.span}};
   }
-  Pieces made(s);
+  Pieces made(s.m);
   for (const auto& out : d.outs) {
     std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one
     for (auto it : made.near(out->box, out->gate.valid())) {
       const Piece p = *it;
       std::vector<Piece> next;
-      for (Box& rest : subtract(s, p.box, out->box)) next.push_back({std::move(rest), p.layers});
-      Box both = intersect(s, p.box, out->box);
-      if (out->gate && !provably_empty(s, both)) {
+      for (Box& rest : subtract(s.m, p.box, out->box)) next.push_back({std::move(rest), p.layers});
+      Box both = intersect(s.m, p.box, out->box);
+      if (out->gate && !provably_empty(s.m, both)) {
         Piece over{both, p.layers};
         over.layers.push_back(&*out);
         next.push_back(std::move(over));
         std::vector<Box> less;
         for (const Box& b : fresh) {
-          for (Box& rest : subtract(s, b, p.box)) less.push_back(std::move(rest));
+          for (Box& rest : subtract(s.m, b, p.box)) less.push_back(std::move(rest));
         }
         fresh = std::move(less);
       }

@@ -59,9 +59,9 @@ CoreId resolve(Sema& s, CoreId e) {
 
 core::Range resolve(Sema& s, core::Range r) { return {resolve(s, r.lo), resolve(s, r.hi)}; }
 
-core::Facts entry_facts(const Sema& s) {
+core::Facts facts_at_entry(const core::Module& m) {
   core::Facts facts;
-  facts.entry = core::entry_facts(s.m);
+  facts.entry = core::entry_facts(m);
   return facts;
 }
 
@@ -70,7 +70,7 @@ Truth equal(Sema& s, CoreId a, CoreId b) {
   b = resolve(s, b);
   if (a == b) return Truth::Yes;
   if (has_unsolved(s, a) || has_unsolved(s, b)) return Truth::Open;
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   bool le = core::proves_le(s.m, a, b, facts), ge = core::proves_le(s.m, b, a, facts);
   if (le && ge) return Truth::Yes;
   if (le && core::proves_lt(s.m, a, b, facts)) return Truth::No;
@@ -85,22 +85,22 @@ void constrain(Sema& s, CoreId cond, std::string message, Span first, Span secon
   s.m.constraints.push_back({cond, std::move(message), first, second});
 }
 
-CoreId least(Sema& s, CoreId a, CoreId b) {
+CoreId least(core::Module& m, CoreId a, CoreId b) {
   if (!a || a == b) return b;
   if (!b) return a;
-  core::Facts facts = entry_facts(s);
-  if (core::proves_le(s.m, a, b, facts)) return a;
-  if (core::proves_le(s.m, b, a, facts)) return b;
-  return core::apply(s.m, core::Op::Min, {a, b});
+  core::Facts facts = facts_at_entry(m);
+  if (core::proves_le(m, a, b, facts)) return a;
+  if (core::proves_le(m, b, a, facts)) return b;
+  return core::apply(m, core::Op::Min, {a, b});
 }
 
-CoreId greatest(Sema& s, CoreId a, CoreId b) {
+CoreId greatest(core::Module& m, CoreId a, CoreId b) {
   if (!a || a == b) return b;
   if (!b) return a;
-  core::Facts facts = entry_facts(s);
-  if (core::proves_le(s.m, b, a, facts)) return a;
-  if (core::proves_le(s.m, a, b, facts)) return b;
-  return core::apply(s.m, core::Op::Max, {a, b});
+  core::Facts facts = facts_at_entry(m);
+  if (core::proves_le(m, b, a, facts)) return a;
+  if (core::proves_le(m, a, b, facts)) return b;
+  return core::apply(m, core::Op::Max, {a, b});
 }
 
 }  // namespace ein::sema

@@ -116,10 +116,10 @@ void narrow(Problem& p, Variable& v, const core::AffineForm& form, const core::F
     if (a > 1) {
       low = core::apply(s.m, core::Op::Div, {core::add(s.m, low, core::int_lit(s.m, a - 1)), step});
     }
-    now.lo = greatest(s, now.lo, low);
+    now.lo = greatest(s.m, now.lo, low);
   } else {  // v < floor(r / |a|) + 1
     CoreId high = core::apply(s.m, core::Op::Div, {core::add(s.m, r, step), step});
-    now.hi = least(s, now.hi, high);
+    now.hi = least(s.m, now.hi, high);
   }
 }
 

@@ -76,7 +76,7 @@ void report_no_range(Problem& p, const Variable& v) {  // once per cause
 
 bool check_order(Problem& p, const Variable& v) {
   Sema& s = p.s;
-  core::Facts facts = entry_facts(s);
+  core::Facts facts = facts_at_entry(s.m);
   if (core::proves_le(s.m, v.now.lo, v.now.hi, facts)) return true;
   const Need* need = v.narrowed_by.empty() ? nullptr : v.narrowed_by.back();
   Span at = need ? place_of(s, p.clause.site, need->family, need->position, need->access)

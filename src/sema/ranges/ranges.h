@@ -15,12 +15,12 @@ core::Range unknown_range(Sema& s, ast::Name name, bool left);
 bool has_unsolved(const Sema& s, CoreId e);
 CoreId resolve(Sema& s, CoreId e);
 core::Range resolve(Sema& s, core::Range r);
-core::Facts entry_facts(const Sema& s);
+core::Facts facts_at_entry(const core::Module& m);
 enum class Truth : uint8_t { Yes, No, Open };
 Truth equal(Sema& s, CoreId a, CoreId b);
 void constrain(Sema& s, CoreId cond, std::string message, Span first, Span second);
-CoreId least(Sema& s, CoreId a, CoreId b);
-CoreId greatest(Sema& s, CoreId a, CoreId b);
+CoreId least(core::Module& m, CoreId a, CoreId b);
+CoreId greatest(core::Module& m, CoreId a, CoreId b);
 
 // A term of an affine form that is an index, with its slot; no atom: none.
 struct IndexTerm {
@@ -41,8 +41,8 @@ Span place_of(const Sema& s, const Site* site, FamilyId family, size_t position,
 // ---- boxes.cc ----------------------------------------------------------------------------------
 
 using Box = std::vector<core::Range>;
-std::vector<Box> subtract(Sema& s, const Box& a, const Box& b);
-bool provably_empty(Sema& s, const Box& box);
+std::vector<Box> subtract(core::Module& m, const Box& a, const Box& b);
+bool provably_empty(core::Module& m, const Box& box);
 // Clauses with disjoint boxes that cover the coordinates; holes are reported (decisions.md, 11).
 std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
                                    const std::vector<core::Coord>& coords, DType type);
