@@ -1,34 +1,16 @@
 #include "sema/elaborate.h"
 
-#include "sema/sema.h"
+#include "sema/calls/calls.h"
+#include "sema/definitions/definitions.h"
+#include "sema/finish.h"
+#include "sema/names/names.h"
+#include "sema/state/call_state.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/name_state.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/range_state.h"
 
 namespace ein::sema {
-
-bool perform(Sema& s, const Env& outer, TreeId value) {
-  Env env = outer;
-  Site& site = s.sites.emplace_back();
-  site.span = site.value = s[value].span;
-  site.name = "shown";
-  env.site = &site;
-  const auto* call = std::get_if<ast::Call>(&s[value].node);
-  if (call && is_effect(path_name(s, call->callee))) {
-    elaborate_effect(s, env, *call, s[value].span);
-    warn_axes(s, site);
-    return true;
-  }
-  size_t effects = s.m.effects.size(), errors = s.diags.errors();
-  env.effects = call != nullptr;
-  elaborate(s, env, value);
-  warn_axes(s, site);
-  return s.m.effects.size() != effects || s.diags.errors() != errors;
-}
-
-void elaborate_statement(Sema& s, const Env& env, TreeId value) {
-  if (perform(s, env, value)) return;
-  s.diags.error(Code::E0207, "this statement has no effect")
-      .primary(s[value].span, "its value is not used")
-      .help("give it a name with `let`, or `print` it");
-}
 
 namespace {
 
@@ -37,15 +19,16 @@ namespace {
 Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
   const Program& p = s.program;
   for (size_t i = 0; i < p.modules.size(); ++i) {
-    Scope& module = s.scopes.emplace_back();
-    s.modules.push_back(&module);
+    Scope& module = s.names.scopes.emplace_back();
+    s.names.modules.push_back(&module);
     module.module = true;
     module.root = i + 1 == p.modules.size();
     module.frame.scope = &module;
     // The prelude and what it is made of stand by themselves.
-    if (p.prelude && i > *p.prelude) module.frame.up = &s.modules[*p.prelude]->frame;
+    if (p.prelude && i > *p.prelude) module.frame.up = &s.names.modules[*p.prelude]->frame;
     module.env.frame = &module.frame;
     declare(s, module, module.root ? root : p.modules[i].items);
+    check_rules(s, module);
     if (module.root) break;
     for (Definition& d : module.definitions) {
       if (!d.input) continue;
@@ -61,17 +44,21 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
           .help("move it into a function that the program calls, or into a `test` block");
     }
   }
-  return *s.modules.back();
+  return *s.names.modules.back();
 }
 
 core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags,
                                const FileLookup& files, const InputShapes& inputs, bool uncalled) {
-  Sema s(program, files, inputs, diags);
+  Names names;
+  Ranges ranges;
+  Definitions owned;
+  Calls calls;
+  Sema s{program, program.ast, diags, files, inputs, {}, names, ranges, owned, calls};
   Scope& module = declare_modules(s, definitions);
-  for (const auto& [name, d] : module.values) s.reserved.insert(name);
+  for (const auto& [name, d] : module.values) s.names.reserved.insert(name);
   declare_inputs(s, module);
-  for (const auto& [name, extent] : module.extents) s.reserved.insert(name);
+  for (const auto& [name, extent] : module.extents) s.names.reserved.insert(name);
   for (Definition* d : module.order) define(s, *d);
   for (TreeId value : effects) elaborate_statement(s, module.env, value);
   if (uncalled) check_uncalled(s, module);

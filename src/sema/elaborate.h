@@ -4,11 +4,12 @@
 //
 // How it works, in one paragraph. The tree is evaluated abstractly: an expression becomes a Value,
 // a scalar Core expression in which the coordinates that the value still carries are slots above
-// the indices in scope (sema.h). Calls are inlined by evaluating the body with parameters bound to
-// Values. Ranges that are not written are placeholders until the statement is complete; then all
-// accesses of its Core body are collected and the largest box in which each is in bounds replaces
-// them (ranges.h). Definitions are elaborated on demand, so the order of statements is free;
-// families that read each other agree on a header first (define.cc).
+// the indices in scope (state/value.h). Calls are inlined by evaluating the body with parameters
+// bound to Values. Ranges that are not written are placeholders until the statement is complete;
+// then all accesses of its Core body are collected, and the largest box in which every access is in
+// bounds replaces them (ranges/infer.cc). Definitions are elaborated on demand, so the order of
+// statements is free; families that read each other agree on a header first
+// (definitions/define.cc).
 #pragma once
 
 #include "base/diag.h"

@@ -22,8 +22,8 @@ struct FoundFile {
 using FileLookup = std::function<std::variant<FoundFile, RuntimeError>(
     FileId from, const std::string& path, const std::string& member)>;
 
-// The shapes of the inputs that the caller has at hand, by name: what `let x: [f32; *];` takes its
-// rank from. An input that is not here may still be given when the program runs.
+// The shapes of inputs that the caller knows already, by name: `let x: [f32; *];` takes its rank
+// from here. Other inputs may still be given when the program runs.
 using InputShapes = std::map<std::string, std::vector<int64_t>>;
 
 }  // namespace ein::sema

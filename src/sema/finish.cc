@@ -1,11 +1,15 @@
-// The end of elaboration: placeholders are replaced everywhere, lifted locals get their zero
-// clauses, and the checks that need the whole module run: bounds and the order of recurrences.
+#include "sema/finish.h"
+
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "core/diagonal.h"
 #include "core/groups.h"
-#include "sema/ranges.h"
+#include "sema/calls/calls.h"
+#include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
 
 namespace ein::sema {
 namespace {
@@ -17,13 +21,13 @@ void add_zero_clauses(Sema& s, const Lifted& l) {
     all.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
     made.push_back(resolve(s, l.prefix[i]));
   }
-  for (Box& rest : subtract(s, all, made)) {
+  for (Box& rest : subtract(s.m, all, made)) {
     core::Clause c;
     c.box = std::move(rest);
     for (size_t i = l.prefix.size(); i < f.coords.size(); ++i) {
       c.box.push_back({core::int_lit(s.m, 0), f.coords[i].extent});
     }
-    c.body = zero(s, f.dtype);
+    c.body = zero(s.m, f.dtype);
     c.span = f.span;
     f.clauses.push_back(std::move(c));
   }
@@ -48,7 +52,7 @@ void check_constraints(Sema& s) {
 std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool greatest) {
   core::AffineForm form = core::affine_form(s.m, e);
   for (;;) {
-    ExprOrNone deepest;
+    IndexTerm deepest;
     for (const auto& t : form.terms) {
       uint32_t n = core::slot_of(s.m, t.atom);
       if (n == ~0u && s.m[t.atom].free != 0) return std::nullopt;
@@ -69,7 +73,7 @@ std::optional<CoreId> extreme(Sema& s, CoreId e, const core::Facts& facts, bool 
     form = core::affine_form(s.m, core::add(s.m, rest, core::mul(s.m, coef, end)));
   }
   CoreId out = core::from_form(s.m, form);
-  return closed(s, out) ? std::optional(out) : std::nullopt;
+  return closed(s.m, out) ? std::optional(out) : std::nullopt;
 }
 
 bool divides(const Sema& s, CoreId e) {
@@ -81,8 +85,8 @@ bool divides(const Sema& s, CoreId e) {
   return found;
 }
 
-// A condition that fails once the numbers that have names are put in: `if n >= 0` after `let n =
-// -1;`.
+// Whether a condition fails once named numbers are replaced by their values, as in `if n >= 0`
+// after `let n = -1;`.
 bool cannot_hold(Sema& s, CoreId cond) {
   auto number = [&](CoreId e) {
     const auto* read = core::get_if<core::Access>(s.m, e);
@@ -102,9 +106,9 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   std::string why;
   bool below = false;
   if (facts.guarded) {
-    // Under a condition only a read that is wrong wherever it happens is an error. Proofs do not
-    // see through a division, and `t / 2 >= 1` may keep it from ever happening; so may a range
-    // whose ends are data.
+    // Under a condition a read is an error only if it is out of bounds for all addresses. Where a
+    // division (`t / 2 >= 1`) or a range whose ends are data decides whether it is reached at all,
+    // proofs say nothing, so there is no error.
     auto of_data = [&](const core::Range& r) {
       return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));
     };
@@ -144,9 +148,9 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   }
   if (constant && *constant < 0) {
     d.help("cells are numbered from 0; the last one is `x[len(x) - 1]`");
-  } else if (below && reader == family && s.owner.count(family)) {
+  } else if (below && reader == family && s.definitions.owner.count(family)) {
     std::string slots;
-    for (size_t p = s.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
+    for (size_t p = s.definitions.owner.at(family)->carries.size(); p < f.coords.size(); ++p) {
       if (!slots.empty()) slots += ", ";
       slots += p == position ? "0" : f.coords[p].name ? text(f.coords[p].name) : "_";
     }
@@ -166,14 +170,15 @@ void check_bounds(Sema& s) {
   std::set<std::pair<uint32_t, uint32_t>> reported;
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     static const std::vector<const Site*> nowhere;
-    auto made = s.made_at.find(FamilyId(i));
-    const std::vector<const Site*>& sites = made == s.made_at.end() ? nowhere : made->second;
+    auto made = s.definitions.made_at.find(FamilyId(i));
+    const std::vector<const Site*>& sites =
+        made == s.definitions.made_at.end() ? nowhere : made->second;
     std::map<std::pair<uint32_t, uint32_t>, const Site*> by_statement;
     for (const Site* site : sites) {
       if (sites.size() > 1) by_statement[{site->statement.begin, site->statement.end}] = site;
     }
     for (const core::Clause& c : s.m[FamilyId(i)].clauses) {
-      if (provably_empty(s, c.box)) continue;
+      if (provably_empty(s.m, c.box)) continue;
       const Site* site = sites.empty() ? nullptr : sites[0];
       auto own = by_statement.find({c.span.begin, c.span.end});
       if (own != by_statement.end()) site = own->second;
@@ -197,7 +202,7 @@ void check_bounds(Sema& s) {
 // An index or extent that adapts to an integer type must fit it wherever that can be seen
 // (decisions.md, 19). What `as` converts from `i64` wraps like any other value.
 void check_adapted(Sema& s) {
-  // Every cast of the source is looked at once something has to be compared with them.
+  // All casts of the source, collected when the first question about them comes.
   std::optional<std::set<std::pair<uint32_t, uint32_t>>> casts;
   auto written = [&](Span span) {
     if (!casts) {
@@ -219,25 +224,26 @@ void check_adapted(Sema& s) {
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     const std::vector<core::Clause> clauses = s.m[FamilyId(i)].clauses;
     for (const core::Clause& c : clauses) {
-      if (provably_empty(s, c.box)) continue;
+      if (provably_empty(s.m, c.box)) continue;
       core::for_each_with_facts(s.m, c, wanted, [&](CoreId e, const core::Facts& facts) {
         const core::Expr x = s.m[e];
         CoreId from = std::get<core::Apply>(x.node).args[0];
         if (facts.guarded || !is_int(x.type) || x.type == DType::I64) return;
         if (s.m[from].type != DType::I64 || written(x.span)) return;
         auto low = extreme(s, from, facts, false), high = extreme(s, from, facts, true);
-        auto lo = low ? core::const_int(s.m, *low) : std::nullopt;
-        auto hi = high ? core::const_int(s.m, *high) : std::nullopt;
         // The identity of `max` is the least value of a type.
         int64_t least = limit(x.type, core::ReduceOp::Max);
         int64_t greatest = limit(x.type, core::ReduceOp::Min);
-        bool below = lo && *lo < least, above = hi && *hi > greatest;
+        // An end that is not known here is not reported.
+        int64_t lo = low ? core::const_int(s.m, *low).value_or(least) : least;
+        int64_t hi = high ? core::const_int(s.m, *high).value_or(greatest) : greatest;
+        bool below = lo<least, above = hi> greatest;
         Span at = x.span.valid() ? x.span : c.span;
         if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
         s.diags
             .error(Code::E0503,
                    fmt::format("an index that goes {} {} does not fit in `{}`",
-                               above ? "up to" : "down to", above ? *hi : *lo, name_of(x.type)))
+                               above ? "up to" : "down to", above ? hi : lo, name_of(x.type)))
             .primary(at, fmt::format("`{}` holds {} to {}", name_of(x.type), least, greatest))
             .help("use a wider type, or narrow the range");
       });
@@ -251,14 +257,14 @@ void check_order(Sema& s) {
   const core::Cycle& c = *schedule.cycle;
   if (c.families.empty()) return;
   std::string name = quoted(s.m[c.families[0]].name);
-  if (auto it = s.owner.find(c.families[0]); it != s.owner.end()) {
+  if (auto it = s.definitions.owner.find(c.families[0]); it != s.definitions.owner.end()) {
     name = quoted(it->second->name.symbol);
   }
   auto& d = s.diags.error(Code::E0402, "there is no order in which to compute " + name);
   bool first = true;
   auto called = [&](FamilyId f) {  // as the user calls it
-    auto it = s.owner.find(f);
-    return it == s.owner.end() ? text(s.m[f].name) : text(it->second->name.symbol);
+    auto it = s.definitions.owner.find(f);
+    return it == s.definitions.owner.end() ? text(s.m[f].name) : text(it->second->name.symbol);
   };
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (CoreId read : c.reads) {
@@ -289,7 +295,7 @@ void finish(Sema& s) {
   auto known = [&](CoreId e) { return resolve(s, e); };
   core::rewrite_all(s.m, known);
   check_constraints(s);
-  for (const Lifted& l : s.lifted) {
+  for (const Lifted& l : s.definitions.lifted) {
     if (s.m[l.family].kind == core::Family::Kind::Defined) add_zero_clauses(s, l);
   }
   if (s.diags.has_errors()) return;

@@ -50,7 +50,7 @@ struct Program {
   // The modules of the library that export a function of this name, for a message.
   std::function<std::vector<std::string>(const std::string& name)> exporters;
   std::optional<size_t> prelude;  // what every module sees without `use` (decisions.md, 7)
-  size_t prelude_nodes = 0;       // so many expressions of `ast` are the prelude's
+  size_t prelude_nodes = 0;       // how many expressions of `ast` belong to the prelude
 };
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags);

@@ -78,6 +78,11 @@ class Npy(Files):
             x = self.shown(f"let x = load({self.quoted(self.path('x.npy'))});")["x"]
             self.assertEqual(x["data"], self.array().tolist())
 
+    def test_a_value_may_be_called_load(self):
+        numpy.save(self.path("x.npy"), self.array())
+        x = self.shown(f"let load = load({self.quoted(self.path('x.npy'))});", "load")["load"]
+        self.assertEqual(x["data"], self.array().tolist())
+
     def test_bf16_goes_and_comes(self):
         out = self.path("x.npy")
         self.check(["-c", "let x: [bf16; n] = [1.5, -2.0];", "--out", f"x={out}", "--backend",

@@ -1,5 +1,6 @@
-"""Includes go downwards only: a folder of src/ may include itself and what CMakeLists.txt links it to.
-LLVM's headers stay in src/codegen, in at most ten files. Usage: layers.py ROOT"""
+"""Includes go downwards only: a folder of src/ may include itself and what CMakeLists.txt links it to, a
+folder of src/sema itself and what stands before it. LLVM's headers stay in src/codegen, in at most ten files.
+Usage: layers.py ROOT"""
 
 import re
 
@@ -24,7 +25,29 @@ BELOW["lsp"] = set(BELOW) - {"cli"}
 BELOW["capi"] = set(BELOW) - {"cli", "lsp"}
 MAX_LLVM_FILES = 12
 
+# Inside sema. What is elaborated on demand is declared in sema/state/on_demand.h and called upwards from anywhere.
+SEMA = {
+    "state": set(),
+    "names": {"state"},
+    "ranges": {"state"},
+    "types": {"ranges", "names", "state"},
+}
+SEMA["expressions"] = set(SEMA)
+SEMA["calls"] = set(SEMA)
+SEMA["definitions"] = set(SEMA)
+SEMA["effects"] = set(SEMA) - {"definitions"}
+SEMA_SHARED = {"builtins.h", "modules.h", "file_lookup.h"}  # of src/sema itself, for the folders in it
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)
+
+
+def inside_sema(relative, include):
+    folder = relative.parts[2]
+    if folder not in SEMA:
+        return [f"{relative}: folder sema/{folder} has no place in tests/meta/layers.py"]
+    below = SEMA[folder] | {folder}
+    fine = include[0] in below if len(include) > 1 else include[0] in SEMA_SHARED
+    return [] if fine else [f"{relative}: sema/{folder} must not include sema/{'/'.join(include)}"]
 
 
 def check(root, quiet=False):
@@ -40,6 +63,8 @@ def check(root, quiet=False):
             top = include.split("/")[0]
             if top in BELOW and top != folder and top not in BELOW[folder]:
                 complaints.append(f"{relative}: {folder} must not include {include}")
+            if folder == "sema" and top == "sema" and len(relative.parts) > 3:
+                complaints += inside_sema(relative, include.split("/")[1:])
             if top in ("llvm", "llvm-c") and folder != "codegen":
                 complaints.append(f"{relative}: only codegen includes {include}")
         if any(i.startswith(("llvm/", "llvm-c/")) for i in includes):
@@ -53,12 +78,16 @@ if __name__ == "__main__":
     tree.run(
         check,
         good={"src/sema/a.cc": '#include "core/core.h"\n#include <vector>\n',
+              "src/sema/calls/a.cc": '#include "sema/builtins.h"\n#include "sema/types/types.h"\n',
               "src/codegen/b.cc": '#include "llvm/IR/Module.h"\n'},
         bad=[
             {"src/base/a.cc": '#include "core/core.h"\n'},
             {"src/core/a.h": '#include "syntax/ast.h"\n'},
             {"src/lower/a.cc": '#include <llvm/IR/Module.h>\n'},
             {"src/unknown/a.cc": ""},
+            {"src/sema/types/a.cc": '#include "sema/calls/calls.h"\n'},
+            {"src/sema/types/a.cc": '#include "sema/elaborate.h"\n'},
+            {"src/sema/unknown/a.cc": '#include "sema/types/types.h"\n'},
             {f"src/codegen/f{i}.cc": '#include "llvm/IR/Module.h"\n' for i in range(MAX_LLVM_FILES + 1)},
         ],
     )

@@ -1,0 +1,122 @@
+// What a call calls: a value, a function, a built-in function, a scalar primitive.
+#include <fmt/format.h>
+
+#include "sema/builtins.h"
+#include "sema/calls/calls.h"
+#include "sema/calls/coords.h"
+#include "sema/expressions/expressions.h"
+#include "sema/names/names.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+
+namespace ein::sema {
+
+Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
+                  Span declared) {
+  auto& d = s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
+                                                   want == 1 ? "" : "s", got));
+  d.primary(span, "");
+  if (declared.valid()) d.label(declared, "the function");
+  return {};
+}
+
+Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
+  bool statement = env.effects;
+  env.effects = false;
+  auto arguments = [&](bool& ok) {
+    bool shadow = env.shadow_ok, slot = env.in_slot;
+    env.shadow_ok = false;
+    std::vector<Value> args;
+    for (TreeId e : call.args) {
+      args.push_back(elaborate(s, env, e));
+      ok &= !args.back().poison();
+    }
+    env.shadow_ok = shadow;
+    env.in_slot = slot;
+    return args;
+  };
+  const auto* path = std::get_if<ast::Path>(&s[call.callee].node);
+  std::optional<Value> value;
+  if (!path) value = elaborate(s, env, call.callee);
+  if (path && path->parts.size() == 1) value = called_value(s, env, path->parts[0]);
+  if (value) {
+    if (value->poison()) return {};
+    if (value->kind != Value::Kind::Function) {
+      s.diags.error(Code::E0206, show_value(s, *value) + " is not a function")
+          .primary(s[call.callee].span, "called here");
+      return {};
+    }
+    const Closure& f = *value->function;
+    if (call.has_brackets) {
+      if (f.stmt) return elaborate_coordinate_call(s, env, call, f.fn, f.stmt, f.home, span);
+      s.diags.error(Code::E0206, f.name + " takes no coordinates").primary(span, "");
+      return {};
+    }
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
+  }
+  const Function* fn = find_callee(s, env, call.callee);
+  const bool far = path->parts.size() > 1;
+  ast::Name name = path->parts.back();
+  if (!fn) name.symbol = far ? primitive_at(s, env, *path) : primitive_called(env, name.symbol);
+  if (!fn && !name.symbol) {
+    function_at(s, env, *path, true);
+    return {};
+  }
+  const std::string& spelled = text(name.symbol);
+  if (path->parts.size() == 1 && ambiguous(s, env, name, true)) return {};
+  if (!fn) {
+    const Builtin* builtin = builtin_named(name.symbol);
+    const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
+    auto op = primitive_named(name.symbol);
+    if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
+    if (call.has_brackets) {
+      if (op) {
+        s.diags.error(Code::E0206, quoted(spelled) + " takes no coordinates").primary(span, "");
+        return {};
+      }
+      return unknown_function(s, env, name);
+    }
+    if (builtin && builtin->kind == Builtin::Kind::Value) {
+      return builtin->elaborate(s, env, *builtin, call, span);
+    }
+    if (builtin && builtin->kind == Builtin::Kind::Effect) {
+      s.diags.error(Code::E0207, quoted(spelled) + " is an effect, not a value")
+          .primary(span, "")
+          .help("effects must be statements at the top level, or in a function called from there");
+      return {};
+    }
+    if (!op && reduction) {
+      s.diags.error(Code::E0205, fmt::format("`{}` needs coordinates in brackets", spelled))
+          .primary(span, "")
+          .help(fmt::format("write `{}[i](x[i])`", spelled));
+      return {};
+    }
+    if (!op) return unknown_function(s, env, name);
+    bool ok = true;
+    std::vector<Value> args = arguments(ok);
+    if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
+      s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
+          .primary(span, "")
+          .help(fmt::format("to apply it to the cells of an array, give it an index: `{}[i](x[i])`", spelled));
+      return {};
+    }
+    if (args.size() != core::info(*op).arity) {
+      return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
+    }
+    if (!ok) return {};
+    return apply_pointwise(s, env, *op, std::move(args), span);
+  }
+  if (call.has_brackets) {
+    env.effects = statement;
+    return elaborate_coordinate_call(s, env, call, *fn->fn, fn->stmt, &fn->home->frame, span);
+  }
+  bool ok = true;
+  std::vector<Value> args = arguments(ok);
+  if (!ok) return {};
+  env.effects = statement;
+  return call_function(s, env, *fn->fn, fn->stmt, &fn->home->frame, std::move(args), span);
+}
+
+}  // namespace ein::sema

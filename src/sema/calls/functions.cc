@@ -1,0 +1,448 @@
+// Functions, which are inlined at every call.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sema/calls/calls.h"
+#include "sema/calls/coords.h"
+#include "sema/expressions/expressions.h"
+#include "sema/names/trees.h"
+#include "sema/state/call_state.h"
+#include "sema/state/name_state.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {
+
+// The number of inlined calls is bounded by the size of the source, 20 for every node of its tree:
+// a small program cannot expand without end, and a large one may make as many calls as it needs.
+constexpr size_t kMaxCallDepth = 128;
+constexpr size_t kCallsPerStep = 20'000, kNodesPerStep = 1'000;
+
+bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
+  bool deep = s.calls.stack.size() >= kMaxCallDepth;
+  size_t written = s.ast.exprs.size() - s.program.prelude_nodes;
+  size_t limit = kCallsPerStep * (1 + written / kNodesPerStep);
+  if (!deep && s.calls.inlined < limit) return false;
+  if (s.calls.inlined > limit) return true;  // reported
+  s.calls.inlined = limit + 1;
+  s.diags
+      .error(Code::E0215, deep ? fmt::format("calls are nested more than {} deep", kMaxCallDepth)
+                               : fmt::format("the program expands to more than {} calls", limit))
+      .primary(span, "this call")
+      .label(fn.name.span, "of this function")
+      .note("every call is compiled separately, including the calls inside the called function")
+      .help("name intermediate results with `let`, or write a recurrence");
+  return true;
+}
+
+Signature signature_of(Sema& s, const ast::Fn& fn) {
+  Signature sig{fn, {}, {}, {}, {}, {}};
+  spelled_names(s.ast, fn.body, sig.taken);
+  for (const ast::FnCoord& c : fn.coords) sig.taken.insert(c.name.symbol);
+  for (const ast::Param& p : fn.params) {
+    sig.taken.insert(p.name.symbol);
+    const auto* dims = p.type ? dims_of(s.ast, p.type) : nullptr;
+    for (size_t i = 0; dims && i < dims->size(); ++i) {
+      const ast::Dim& d = (*dims)[i];
+      if (d.extent) spelled_names(s.ast, d.extent, sig.taken);
+      if (d.kind == ast::Dim::Kind::Pack) sig.taken.insert(d.name.symbol);
+    }
+  }
+  return sig;
+}
+
+struct Renaming {
+  std::map<Symbol, Symbol> back;  // shape name of the callee → coordinate name of the caller
+  std::set<Symbol> callers;       // names that came in with untyped arguments
+};
+
+std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
+  return fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
+}
+
+// One value, an argument or the result, at the element type that is written for it.
+bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Span declared,
+               Value& v) {
+  if (!type) {
+    v = without_tables(s, env, std::move(v));
+    return !v.poison();
+  }
+  if (std::holds_alternative<ast::FnType>(s.ast[type].node)) {
+    v = fit_function(s, v, type, what);
+    return !v.poison();
+  }
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
+  if (tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size()) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::string item = fmt::format("field {} of {}", i, what);
+      if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
+      if (!v.items[i].one() || v.items[i].scalar() || dims_of(s.ast, tuple->items[i])) continue;
+      s.diags.error(Code::E0405, item + " must be a scalar, as its type says")
+          .primary(v.items[i].span, "this is " + show_value(s, v.items[i]))
+          .label(s.ast[tuple->items[i]].span, "declared here");
+      return false;
+    }
+    return true;
+  }
+  bool text_type = is_text_type(s.ast, type);
+  if (text_type && v.kind == Value::Kind::Text) return true;
+  std::string wanted = tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type ? "a string"
+                                   : "";
+  if (wanted.empty()) {
+    auto element = element_type(s, type);
+    if (!element) return false;
+    if (fits(v, *element)) {
+      v = as_data(s, env, adapt(s, env, std::move(v), *element));
+      return !v.poison();
+    }
+    wanted = fmt::format("`{}`", name_of(*element));
+  }
+  s.diags.error(Code::E0501, fmt::format("{} must be {}, found {}", what, wanted, show_value(s, v)))
+      .primary(v.span, "this is " + show_value(s, v))
+      .label(declared, "declared here");
+  return false;
+}
+
+// One argument against a type of plain shape names.
+bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::TypeId type,
+                Value& arg, Renaming& names) {
+  const ast::TupleType* tuple = tuple_type(s.ast, type);
+  for (size_t i = 0; i < arg.items.size(); ++i) {
+    ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
+    if (!bind_shape(s, env, scope, fmt::format("field {} of {}", i, what), item, arg.items[i],
+                    names)) {
+      return false;
+    }
+  }
+  const auto* dims = type ? dims_of(s.ast, type) : nullptr;
+  if (!dims || any_rank(s.ast, type)) {
+    for (const core::Coord& c : arg.coords) names.callers.insert(c.name);
+    return true;
+  }
+  auto pack = [](const ast::Dim& dim) { return dim.kind == ast::Dim::Kind::Pack; };
+  if (arg.scalar() && !dims->empty() && std::none_of(dims->begin(), dims->end(), pack)) {
+    s.diags
+        .error(Code::E0405, fmt::format("{} has {} coordinate{}, but the call passes a single cell",
+                                        what, dims->size(), dims->size() == 1 ? "" : "s"))
+        .primary(arg.span, "this is a single cell")
+        .label(s.ast[type].span, "declared here")
+        .help(
+            "an ordinary call receives a single cell: leave out the index, as in `f(x[r])` for a "
+            "row of `x`");
+    return false;
+  }
+  std::vector<core::Coord> coords = arg.coords;
+  for (core::Coord& c : coords) c.name = {};
+  Env inside = env;
+  inside.frame = &scope.frame;
+  if (!annotate(s, inside, scope, coords, type, arg.span, what)) return false;
+  for (size_t i = 0; i < coords.size(); ++i) {
+    if (coords[i].name) names.back.try_emplace(coords[i].name, arg.coords[i].name);
+  }
+  arg.coords = std::move(coords);
+  return true;
+}
+
+// The type parameters of one call, known while it lasts. Arguments that have a type decide; those
+// that adapt (a literal, an index) only count when there is no other.
+class ElementTypes {
+ public:
+  ElementTypes(Sema& s, const ast::Fn& fn, const std::vector<Value>& args) : s_(s) {
+    std::map<Symbol, DType> bound;
+    for (bool fixed : {true, false}) {
+      for (size_t i = 0; i < args.size(); ++i) {
+        ast::TypeId type = fn.params[i].type;
+        if (!type || !is_type_parameter(s.ast, type) || args[i].poison() || !args[i].one())
+          continue;
+        if ((args[i].typing == Typing::Fixed) != fixed) continue;
+        if (const auto* t = std::get_if<ast::TensorType>(&s.ast[type].node)) type = t->elem;
+        bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol,
+                          default_type(args[i]));
+      }
+    }
+    s_.calls.element_types.push_back(std::move(bound));
+  }
+  ~ElementTypes() { s_.calls.element_types.pop_back(); }
+  ElementTypes(const ElementTypes&) = delete;
+  ElementTypes& operator=(const ElementTypes&) = delete;
+
+ private:
+  Sema& s_;
+};
+
+// Tensors given to parameters annotated as scalars: the call is made once per cell
+// (decisions.md, 6).
+bool map_over(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args, Span span,
+              std::vector<core::Coord>& over) {
+  std::vector<Value*> mapped;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ast::TypeId type = fn.params[i].type;
+    if (type && !dims_of(s.ast, type) && !args[i].scalar()) mapped.push_back(&args[i]);
+  }
+  if (mapped.empty()) return true;
+  if (!same_coords(s, env, mapped, span, over)) return false;
+  uint32_t outside = env.depth;
+  env.depth += static_cast<uint32_t>(over.size());
+  for (const core::Coord& c : over) {
+    env.binders.push_back({c.name, {core::int_lit(s.m, 0), c.extent}, c.extent});
+  }
+  for (Value* v : mapped) {
+    std::vector<CoreId> at;
+    for (uint32_t n = outside; n < env.depth; ++n) at.push_back(core::slot(s.m, n));
+    v->body = cell(s.m, *v, at, env.depth);
+    v->coords.clear();
+    v->depth = env.depth;
+  }
+  return true;
+}
+
+// The coordinates of a result, and of the fields of a tuple.
+bool check_shape(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::TypeId type, Value& v,
+                 const std::vector<core::Coord>& coords) {
+  if (const ast::TupleType* tuple = tuple_type(s.ast, type)) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      std::vector<core::Coord> own;
+      if (!result_coords(s, env, scope, sig, tuple->items[i], own)) return false;
+      if (!check_shape(s, env, scope, sig, tuple->items[i], v.items[i], own)) return false;
+    }
+    return true;
+  }
+  // In a rule `0.0` stands for no tangent, at every address.
+  const auto* lit =
+      v.kind == Value::Kind::Data ? core::get_if<core::FloatLit>(s.m, v.body) : nullptr;
+  if (sig.fn.rule && lit && lit->value == 0 && v.scalar()) return true;
+  // A scalar result type on a mapped call: the coordinates are the arguments'.
+  if (!type || !dims_of(s.ast, type) || any_rank(s.ast, type)) return true;
+  return check_result_coords(s, sig.fn, type, v, coords);
+}
+
+bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& v,
+                  const std::vector<core::Coord>& coords, bool generic) {
+  const ast::Fn& fn = sig.fn;
+  if (!fn.result) return true;
+  std::string what = fmt::format("the result of `{}`", text(fn.name.symbol));
+  Span declared = s.ast[fn.result].span;
+  if (fn.rule) {  // the tangent of an integer is a float
+    v = without_tables(s, env, std::move(v));
+    if (v.poison()) return false;
+    // A tuple that meets another kind of value is reported by with_rule.
+    const ast::TupleType* tuple = tuple_type(s.ast, fn.result);
+    bool parts = v.kind == Value::Kind::Tuple;
+    if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
+      return true;
+    return check_shape(s, env, scope, sig, fn.result, v, coords);
+  }
+  if (!fit_value(s, env, what, fn.result, declared, v)) return false;
+  if (v.one() && !v.scalar() && !dims_of(s.ast, fn.result) && !generic) {
+    s.diags.error(Code::E0405, what + " must be a scalar, as its type says")
+        .primary(v.span, "this is " + show_value(s, v))
+        .label(declared, "declared here");
+    return false;
+  }
+  return check_shape(s, env, scope, sig, fn.result, v, coords);
+}
+
+// A result with the caller's coordinate names: a callee's names never appear in a caller's type.
+Value caller_view(Sema& s, Env& env, Value v, const Renaming& names) {
+  v = without_tables(s, env, std::move(v));
+  for (core::Coord& c : v.coords) {
+    auto it = names.back.find(c.name);
+    if (it != names.back.end()) {
+      c.name = it->second;
+    } else if (!names.callers.count(c.name)) {
+      c.name = {};
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn& fn,
+                                                const Frame* home, std::vector<Value> args,
+                                                const Bracketing& brackets, Span span) {
+  if (!fn.result || !dims_of(s.ast, fn.result) || args.size() != fn.params.size())
+    return std::nullopt;
+  Scope& scope = s.names.scopes.emplace_back();
+  scope.frame.up = home;
+  scope.frame.function = true;
+  scope.frame.scope = &scope;
+  scope.signature = true;
+  scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, &brackets, span)) return std::nullopt;
+  if (!match_signature(s, env, scope, sig, args, span)) return std::nullopt;
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (uses_coordinates(s, fn, param.type)) continue;
+    if (!bind_shape(s, env, scope, quoted(param.name.symbol), param.type, args[i], names)) {
+      return std::nullopt;
+    }
+  }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  std::vector<core::Coord> coords;
+  if (!result_coords(s, env, scope, sig, fn.result, coords)) return std::nullopt;
+  std::vector<Symbol> out;
+  for (const core::Coord& c : coords) {
+    auto it = names.back.find(c.name);
+    out.push_back(it == names.back.end() ? Symbol{} : it->second);
+  }
+  return out;
+}
+
+Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
+                    std::vector<Value> args, Span span, const Bracketing* brackets) {
+  if (args.size() != fn.params.size()) {
+    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span, fn.name.span);
+  }
+  if (stmt) s.calls.called.insert(stmt);
+  if (expands_too_far(s, fn, span)) return {};
+  s.calls.inlined++;
+  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
+  // whether that ends is left to the bound on calls.
+  bool higher = std::any_of(args.begin(), args.end(),
+                            [](const Value& v) { return v.kind == Value::Kind::Function; });
+  const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
+  if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
+  if (stmt && !recursive && !higher &&
+      std::find(s.calls.stack.begin(), s.calls.stack.end(), stmt) != s.calls.stack.end()) {
+    return unsupported(s, span, "recursive functions",
+                       quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
+  }
+  const Function* rule = rule_of(s, fn, stmt, home);
+  std::vector<Value> given = rule ? args : std::vector<Value>{};
+  std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
+  auto ruled = [&](Value v) {
+    if (!rule || v.poison()) return v;
+    // Its body is closed by the coordinates of the function's result (decisions.md, 27).
+    ast::Fn body = *rule->fn;
+    body.result = fn.result;
+    // The rule may call any function, also those being inlined: only rules count as recursion.
+    std::vector<ast::StmtId> calls = s.calls.stack;
+    std::erase_if(s.calls.stack,
+                  [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+    std::vector<Symbol> of_value = std::move(spread);
+    Value tangent =
+        call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
+    s.calls.stack = std::move(calls);
+    std::vector<Symbol> unspelled = std::exchange(s.calls.constant_along, {});
+    std::erase_if(unspelled, [&](Symbol name) {
+      return std::find(of_value.begin(), of_value.end(), name) != of_value.end();
+    });
+    if (tangent.poison() || !check_spread(s, *rule, fn, tangent, unspelled, span)) return Value{};
+    return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
+  };
+  Env env = caller;
+  env.effects = false;
+  ElementTypes types(s, fn, args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (args[i].poison()) return {};
+    if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i])) return {};
+  }
+  std::vector<core::Coord> over;
+  if (!map_over(s, env, fn, args, span, over)) return {};
+  if (recursive) {
+    Value v = call_recursive(s, env, fn, stmt, home, args, span);
+    if (v.poison()) return {};
+    v.coords = over;
+    v.depth = caller.depth;
+    return ruled(std::move(v));
+  }
+  if (auto called = brackets ? std::nullopt : call_scalar(s, env, fn, stmt, home, args, span)) {
+    if (called->poison()) return {};
+    called->coords.insert(called->coords.begin(), over.begin(), over.end());
+    called->depth = caller.depth;
+    return ruled(std::move(*called));
+  }
+  Scope& scope = s.names.scopes.emplace_back();
+  scope.frame.up = home;
+  scope.frame.function = stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = fn.rule;
+  scope.frame.scope = &scope;
+  scope.signature = true;
+  scope.env = env;
+  Signature sig = signature_of(s, fn);
+  if (!bind_brackets(s, sig, brackets, span)) return {};
+  if (!match_signature(s, env, scope, sig, args, span)) return {};
+  std::set<Symbol> requested = requested_names(s.ast, fn.body);
+  bool bound = under_binder(env);
+  Renaming names;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    Value arg = std::move(args[i]);
+    if (!uses_coordinates(s, fn, param.type) &&
+        !bind_shape(s, env, scope, argument_of(fn, param), param.type, arg, names)) {
+      return {};
+    }
+    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
+      if (bound) return unsupported(s, span, "derivatives in functions called inside a reduction");
+      arg = settle(s, env, std::move(arg));
+      std::string base =
+          (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
+      arg = bound_to_family(s, env, arg, base);
+      if (arg.poison()) return {};
+    }
+    scope.frame.values.push_back({param.name, std::move(arg)});
+  }
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  if (stmt && s.calls.bad.count(stmt)) return {};  // one error per cause, not per call
+  auto faults = [&] { return s.diags.errors() - s.calls.broken_contracts; };
+  size_t errors = faults();
+  Env inside = env;
+  inside.frame = &scope.frame;
+  inside.gates.clear();
+  inside.shadow_ok = inside.in_slot = false;
+  std::vector<core::Coord> coords;
+  bool ok = result_coords(s, env, scope, sig, fn.result, coords);
+  s.calls.stack.push_back(stmt);
+  s.calls.places.push_back(span);
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, fn, coords);
+  spread = std::exchange(s.calls.constant_along, {});
+  s.calls.stack.pop_back();
+  s.calls.places.pop_back();
+  ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
+  if (stmt && faults() > errors) s.calls.bad.insert(stmt);
+  if (!ok) return {};
+  std::function<Value(Value)> out = [&](Value item) {
+    for (Value& part : item.items) part = out(std::move(part));
+    if (item.kind == Value::Kind::Function && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot return a function")
+          .primary(span, "")
+          .label(item.span, "this is a function");
+      return Value{};
+    }
+    if (item.kind == Value::Kind::Text && joins(item) && !over.empty()) {
+      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot join strings")
+          .primary(span, "")
+          .label(item.span, "this joins strings")
+          .help("index the argument: `join[i](f(x[i]))`");
+      return Value{};
+    }
+    if (!item.one()) return item;
+    item = caller_view(s, env, std::move(item), names);
+    if (over.empty() || item.poison()) return item;
+    item = moved(s.m, item, env.depth);
+    item.coords.insert(item.coords.begin(), over.begin(), over.end());
+    item.depth = caller.depth;
+    return item;
+  };
+  v = out(std::move(v));
+  if (fn.rule) s.calls.constant_along = std::move(spread);  // for the comparison with its function
+  return ruled(std::move(v));
+}
+
+}  // namespace ein::sema

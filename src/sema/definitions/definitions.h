@@ -1,0 +1,44 @@
+// Definitions: a name with its clauses becomes a family, or stays a value. `define` and
+// `read_definition`, which everything else asks for, are in state/on_demand.h.
+//
+// define.cc keeps the order, clause.cc elaborates one clause, header.cc finds type, names and
+// extents from the clauses, family.cc makes the family, locals.cc does it for the statements of a
+// block, inputs.cc for inputs of the program, loads.cc for `let W = load(…)`.
+#pragma once
+
+#include "sema/state/state.h"
+
+namespace ein::sema {
+
+void declare_inputs(Sema& s, Scope& scope);
+ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
+
+const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id);    // null for a `const`
+ast::TypeId type_of(const ast::Ast& ast, const Definition& d);  // written on any clause
+size_t spelled_slots(Sema& s, const Definition& d);             // the most that a clause writes
+
+// The type of a definition: written, or that of its clauses, or guessed through the recurrence.
+std::optional<DType> decide_type(Sema& s, Definition& d);
+// Names of all coordinates, from the clauses elaborated so far; false after an error.
+bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
+// The extent of coordinate p: the highest end of any clause. Two ends that cannot be compared are
+// settled by an entry constraint when one is constant: a literal clause beside a range up to T asks
+// for T >= 1 (decisions.md, 13). `extent` stays as it is when no clause says.
+bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
+
+// A local that is a family although it stands inside a reduction: it has several clauses or is a
+// recurrence, and carries the reduced indices as coordinates.
+bool carries_binders(Sema& s, const Definition& d);
+// Slots around a local that its clauses can read, known before they are elaborated.
+std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d);
+// A family without clauses yet, so that others can read it. `carries`: slots of the enclosing
+// clause that become its first coordinates.
+void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
+                 std::vector<uint32_t> carries);
+bool finish_family(Sema& s, Definition& d);  // false after an error
+
+// `let W = load(…)` names the loaded family itself: W is its binding, not a copy of it.
+FamilyId loaded_family(const Sema& s, const Definition& d);  // invalid when `d` is not that
+void adopt_load(Sema& s, Definition& d, FamilyId loaded, std::vector<core::Coord> coords);
+
+}  // namespace ein::sema

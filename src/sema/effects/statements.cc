@@ -1,0 +1,36 @@
+// What a statement of the top level does, or one of a function that is called there.
+#include "sema/builtins.h"
+#include "sema/expressions/expressions.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/on_demand.h"
+
+namespace ein::sema {
+
+bool perform(Sema& s, const Env& outer, TreeId value) {
+  Env env = outer;
+  Site& site = s.definitions.sites.emplace_back();
+  site.span = site.value = s[value].span;
+  site.name = "shown";
+  env.site = &site;
+  const auto* call = std::get_if<ast::Call>(&s[value].node);
+  const Builtin* builtin = call ? spelled_builtin(s.ast, *call) : nullptr;
+  if (builtin && builtin->kind == Builtin::Kind::Effect) {
+    builtin->elaborate(s, env, *builtin, *call, s[value].span);
+    warn_axes(s, site);
+    return true;
+  }
+  size_t effects = s.m.effects.size(), errors = s.diags.errors();
+  env.effects = call != nullptr;
+  elaborate(s, env, value);
+  warn_axes(s, site);
+  return s.m.effects.size() != effects || s.diags.errors() != errors;
+}
+
+void elaborate_statement(Sema& s, const Env& env, TreeId value) {
+  if (perform(s, env, value)) return;
+  s.diags.error(Code::E0207, "this statement has no effect")
+      .primary(s[value].span, "its value is not used")
+      .help("give it a name with `let`, or `print` it");
+}
+
+}  // namespace ein::sema

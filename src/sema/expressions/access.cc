@@ -1,0 +1,267 @@
+// Indexing: `x[i, 2*j]`, gathers, partial indexing; `extent`, `shape`, `len`.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sema/builtins.h"
+#include "sema/expressions/expressions.h"
+#include "sema/names/names.h"
+#include "sema/names/trees.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {}  // namespace
+
+// A name in front of brackets is never an index.
+Value elaborate_base(Sema& s, Env& env, TreeId base) {
+  bool shadow = env.shadow_ok, slot = env.in_slot;
+  env.shadow_ok = env.in_slot = false;
+  Value v;
+  if (const ast::Path* path = as_path(s.ast, base)) {
+    Found found = lookup(s, env, path->parts[0], true);
+    if (found.kind == Found::Kind::None) report_unknown(s, env, path->parts[0]);
+    v = std::move(found.value);
+  } else {
+    v = elaborate(s, env, base);
+  }
+  env.shadow_ok = shadow;
+  env.in_slot = slot;
+  return as_data(s, env, std::move(v));
+}
+
+namespace {
+
+// `W[hidden, hidden]` for a `W: [f32; hidden, hidden]` looks like the whole value, but both slots
+// hold the same index, so it reads the diagonal (decisions.md, 5).
+void warn_diagonal(Sema& s, const Value& base, const std::vector<TreeId>& at) {
+  for (size_t p = 0; p < at.size(); ++p) {
+    for (size_t q = p + 1; q < at.size(); ++q) {
+      Symbol name = path_name(s.ast, at[p]);
+      if (!name || name != path_name(s.ast, at[q])) continue;
+      if (base.coords[p].name != name || base.coords[q].name != name) continue;
+      Span place = join(s[at[p]].span, s[at[q]].span);
+      if (!s.warned.insert({place.begin, place.end}).second) return;
+      s.diags.warning(Code::W0301, fmt::format("this reads the diagonal along {}", quoted(name)))
+          .primary(place, fmt::format("the same index for coordinates {} and {}", p, q))
+          .help(fmt::format("the value has coordinates {}; use two indices, or another name if the "
+                            "diagonal is intended",
+                            show_coords(s, base.coords)));
+      return;
+    }
+  }
+}
+
+// `logits[class, b]` for a `logits[b, class]`. A name that is also in its own position, as in
+// `A[i, i]`, is a diagonal and not a mistake.
+void warn_swapped(Sema& s, const Value& base, const std::vector<TreeId>& at) {
+  for (size_t p = 0; p < at.size(); ++p) {
+    Symbol name = path_name(s.ast, at[p]);
+    if (!name || base.coords[p].name == name) continue;
+    for (size_t q = 0; q < base.coords.size(); ++q) {
+      if (base.coords[q].name != name) continue;
+      if (q < at.size() && path_name(s.ast, at[q]) == name) return;
+      Span place = s[at[p]].span;
+      if (!s.warned.insert({place.begin, place.end}).second) return;
+      auto& d = s.diags.warning(
+          Code::W0301, fmt::format("index {} is used for coordinate {}, but {} is coordinate {}",
+                                   quoted(name), p, quoted(name), q));
+      d.primary(place, base.coords[p].name ? "this coordinate is " + quoted(base.coords[p].name)
+                                           : "this coordinate has no name");
+      d.help("the value has coordinates " + show_coords(s, base.coords) +
+             "; rename the index if this is intended");
+      return;
+    }
+  }
+}
+
+// The argument that was passed for this parameter of the function being inlined.
+const Value* find_parameter(const Env& env, Symbol name) {
+  for (const Frame* f = env.frame; name && f; f = f->up) {
+    for (const auto& [n, value] : f->values) {
+      if (n.symbol == name) return f->function ? &value : nullptr;
+    }
+    if (f->function) return nullptr;
+  }
+  return nullptr;
+}
+
+// The position of a coordinate name that occurs once.
+std::optional<size_t> coordinate_named(const Value& v, Symbol name) {
+  std::optional<size_t> at;
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    if (v.coords[i].name != name) continue;
+    if (at) return std::nullopt;
+    at = i;
+  }
+  return at;
+}
+
+std::optional<size_t> coordinate_argument(Sema& s, const Value& v, TreeId e) {
+  if (const auto* lit = std::get_if<ast::IntLit>(&s[e].node)) {
+    if (lit->value < v.coords.size()) return static_cast<size_t>(lit->value);
+  } else if (Symbol name = path_name(s.ast, e)) {
+    if (auto at = coordinate_named(v, name)) return at;
+  }
+  auto& d = s.diags.error(Code::E0305, "the value has no such coordinate");
+  d.primary(s[e].span, "").label(v.span, "this has coordinates " + show_coords(s, v.coords));
+  if (Symbol name = path_name(s.ast, e)) {
+    std::vector<std::string> names;
+    for (const core::Coord& c : v.coords) names.push_back(text(c.name));
+    std::string near = did_you_mean(text(name), names);
+    if (!near.empty()) d.help("did you mean " + quoted(near) + "?");
+  }
+  return std::nullopt;
+}
+
+// Inside a gated call the extent of a restricted coordinate is not the number of its cells.
+Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
+  const GatedCall* call = env.gated;
+  while (call &&
+         std::find(call->extents.begin(), call->extents.end(), extent) == call->extents.end()) {
+    call = call->outer;
+  }
+  if (!call) return untyped_int(env, extent, span);
+  s.diags
+      .error(Code::E0316,
+             "this `where` cannot be applied inside the call: the function uses the extent of the "
+             "coordinate")
+      .primary(call->gate, "leaves out cells, so the extent is no longer the number of cells")
+      .label(span, "used here")
+      .help("put the `where` on the argument before the call, or on the result after it");
+  return {};
+}
+
+// extent(c): the size that a shape name or an index in scope stands for.
+Value extent_of_name(Sema& s, Env& env, TreeId e) {
+  if (Symbol name = path_name(s.ast, e)) {
+    if (Index* index = find_index(env, name)) {
+      return extent_value(s, env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
+    }
+    if (auto extent = find_extent(s, env, name)) return extent_value(s, env, *extent, s[e].span);
+    if (!value_exists(env, name)) {
+      report_unknown(s, env, as_path(s.ast, e)->parts[0]);
+      return {};
+    }
+  }
+  s.diags.error(Code::E0305, "`extent` of a value needs a coordinate")
+      .primary(s[e].span, "")
+      .help("write `extent(x, c)` or `extent(x, 0)`");
+  return {};
+}
+
+}  // namespace
+
+void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,
+              const std::vector<CoreId>& indices, Span span) {
+  FamilyId family = whole_family(s.m, base);
+  if (family && env.site) env.site->uses.push_back({family, at, indices, span});
+}
+
+Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
+  Value base = elaborate_base(s, env, index.base);
+  std::vector<CoreId> at;
+  bool ok = !base.poison();
+  std::vector<IndexItem> items;
+  if (!expand_indices(s, env, index.at, items)) return {};
+  std::vector<TreeId> trees;
+  for (const IndexItem& item : items) {
+    CoreId i = item_index(s, env, item);
+    ok &= i.valid();
+    at.push_back(i);
+    trees.push_back(item.tree);
+  }
+  if (!ok) return {};
+  if (at.size() > base.coords.size()) {
+    std::string name =
+        path_name(s.ast, index.base) ? quoted(path_name(s.ast, index.base)) : "this value";
+    const Value* parameter =
+        base.scalar() ? find_parameter(env, path_name(s.ast, index.base)) : nullptr;
+    if (parameter) {
+      if (!s.warned.insert({parameter->span.begin, parameter->span.end}).second) return {};
+      s.diags
+          .error(Code::E0310,
+                 fmt::format("{} is indexed, but the call passes a scalar for it", name))
+          .primary(parameter->span, "this is a single cell")
+          .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
+          .help(
+              "an ordinary call receives a single cell: to pass a vector, leave out its index, as "
+              "in `f(x[b])`");
+      return {};
+    }
+    auto& d = s.diags.error(
+        Code::E0310, base.scalar()
+                         ? name + " is a scalar and takes no index"
+                         : fmt::format("{} has {} coordinate{}, not {}", name, base.coords.size(),
+                                       base.coords.size() == 1 ? "" : "s", at.size()));
+    d.primary(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"));
+    if (FamilyId f = whole_family(s.m, base); f && s.m[f].span.valid()) {
+      d.label(s.m[f].span, "defined with coordinates " + show_coords(s, base.coords));
+    }
+    return {};
+  }
+  warn_diagonal(s, base, trees);
+  warn_swapped(s, base, trees);
+  note_use(s, env, base, trees, at, span);
+  note_axes(s, env, index.base, base, trees, span);
+  size_t rest = base.coords.size() - at.size();
+  auto inside = env.depth + static_cast<uint32_t>(rest);
+  if (rest > 0) {  // reductions inside an index expression move above the remaining coordinates
+    for (CoreId& i : at) i = core::substitute(s.m, i, std::vector<CoreId>(env.depth), inside);
+  }
+  size_t spelled = at.size();
+  for (size_t i = 0; i < rest; ++i) {
+    at.push_back(core::slot(s.m, env.depth + static_cast<uint32_t>(i)));
+  }
+  Value out = base;
+  if (FamilyId family = whole_family(s.m, base)) {  // one access node with all indices
+    std::vector<CoreId> all = core::get_if<core::Access>(s.m, base.body)->at;
+    std::copy(at.begin(), at.end(), all.end() - static_cast<ptrdiff_t>(at.size()));
+    out.body = core::access(s.m, family, std::move(all), span);
+  } else {
+    out.body = cell(s.m, base, at, inside);
+  }
+  out.coords.erase(out.coords.begin(), out.coords.begin() + static_cast<ptrdiff_t>(spelled));
+  out.depth = env.depth;
+  return out;
+}
+
+Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  const bool extent = b.id == Builtin::Id::Extent;
+  if (!b.takes(call.args.size())) {
+    s.diags
+        .error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", b.spelling,
+                                        b.most == 2 ? "one or two" : "one", b.most == 2 ? "s" : "",
+                                        call.args.size()))
+        .primary(span, "");
+    return {};
+  }
+  if (extent && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
+  Value v = elaborate(s, env, call.args[0]);
+  if (v.poison()) return {};
+  if (extent) {
+    auto at = coordinate_argument(s, v, call.args[1]);
+    return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};
+  }
+  if (v.scalar()) {
+    s.diags.error(Code::E0502, fmt::format("a scalar has no `{}`", b.spelling)).primary(span, "");
+    return {};
+  }
+  if (b.id == Builtin::Id::Len) return extent_value(s, env, v.coords[0].extent, span);
+  for (const core::Coord& c : v.coords) {
+    if (extent_value(s, env, c.extent, span).poison()) return {};
+  }
+  Value shape;  // shape(x): a table of its extents
+  shape.kind = Value::Kind::Table;
+  shape.type = DType::I64;
+  shape.typing = Typing::Int;
+  shape.depth = env.depth;
+  shape.span = span;
+  for (const core::Coord& c : v.coords) shape.cells.push_back(c.extent);
+  shape.coords.push_back({{}, core::int_lit(s.m, static_cast<int64_t>(v.coords.size()))});
+  return shape;
+}
+
+}  // namespace ein::sema

@@ -1,0 +1,190 @@
+// Requests: `@num / @den` becomes one scalar derivative per cell of numerator and denominator.
+#include <fmt/format.h>
+
+#include "sema/expressions/expressions.h"
+#include "sema/names/names.h"
+#include "sema/names/trees.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+#include "sema/state/values.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {
+
+struct Operand {
+  FamilyId family;
+  std::vector<CoreId> at;         // what is given, the enclosing slots first
+  std::vector<core::Coord> rest;  // coordinates that remain
+  Span span;
+};
+
+// The binding that a name, with or without indices, refers to.
+std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const char* role) {
+  Env plain = env;
+  plain.shadow_ok = plain.in_slot = false;
+  const ast::Path* path = as_path(s.ast, name);
+  Found found = lookup(s, plain, path->parts[0], true);
+  if (found.kind == Found::Kind::None) {
+    report_unknown(s, plain, path->parts[0]);
+    return std::nullopt;
+  }
+  if (found.value.poison()) return std::nullopt;
+  FamilyId family = whole_family(s.m, found.value);
+  // A parameter was given a family of its own; a name bound by `where` is only an expression.
+  Definition* definition = find_definition(plain, path->parts[0].symbol);
+  if (family && !definition && !s.m[family].generated) family = {};
+  if (!family) {
+    s.diags.error(Code::E0603, fmt::format("{} of this derivative is not a named value", role))
+        .primary(s[e].span, "")
+        .help("give the value a name with `let` and use that");
+    return std::nullopt;
+  }
+  Operand out{family, {}, found.value.coords, s[e].span};
+  const auto* access = core::get_if<core::Access>(s.m, found.value.body);
+  size_t prefix = access->at.size() - found.value.coords.size();
+  out.at.assign(access->at.begin(), access->at.begin() + static_cast<ptrdiff_t>(prefix));
+  const auto* index = std::get_if<ast::Index>(&s[e].node);
+  if (!index) return out;
+  std::vector<IndexItem> items;
+  if (!expand_indices(s, env, index->at, items)) return std::nullopt;
+  if (items.size() > out.rest.size()) {
+    s.diags
+        .error(Code::E0310,
+               fmt::format("{} has {} coordinates, not {}", quoted(path->parts[0].symbol),
+                           out.rest.size(), items.size()))
+        .primary(s[e].span, "");
+    return std::nullopt;
+  }
+  std::vector<CoreId> given;
+  std::vector<TreeId> trees;
+  for (const IndexItem& item : items) {
+    given.push_back(item_index(s, env, item));
+    trees.push_back(item.tree);
+    if (!given.back()) return std::nullopt;
+  }
+  note_use(s, env, found.value, trees, given, s[e].span);
+  out.at.insert(out.at.end(), given.begin(), given.end());
+  out.rest.erase(out.rest.begin(), out.rest.begin() + static_cast<ptrdiff_t>(items.size()));
+  return out;
+}
+
+// The place of the clause itself, outside of the reductions around.
+Env outside_reductions(const Sema& s, const Env& env) {
+  Env out = env;
+  if (!under_binder(env)) return out;
+  out.depth = env.site ? static_cast<uint32_t>(env.site->slots.size()) : 0;
+  out.binders.clear();
+  out.gates.clear();
+  std::erase_if(out.conds, [&](CoreId c) { return s.m[c].level() >= static_cast<int>(out.depth); });
+  return out;
+}
+
+// Whether the value of a tree may depend on slots from `depth` on, which reductions bind: it has
+// one of their indices in it, or a parameter or local that does.
+bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
+  bool found = false;
+  for_each_tree(s.ast, e, [&](TreeId x) {
+    found |= std::holds_alternative<ast::PackRef>(s[x].node);  // it may map over one
+  });
+  for (Symbol name : free_names(s.ast, e)) {
+    if (const Index* i = find_index(env, name)) found |= i->slot >= depth;
+    if (const Definition* d = find_definition(env, name))
+      found |= !d->scope->module && d->scope->env.depth > depth;
+    for (const Frame* f = env.frame; f; f = f->up) {
+      for (const auto& [given, value] : f->values)
+        found |= given.symbol == name && value.depth > depth;
+    }
+  }
+  return found;
+}
+
+// An anonymous numerator gets a family of its own.
+std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
+  if (TreeId name = named_base(s.ast, e)) {
+    Symbol symbol = path_name(s.ast, name);
+    if (find_definition(env, symbol) || value_exists(env, symbol)) {
+      Env probe = env;
+      probe.shadow_ok = probe.in_slot = false;
+      Value v = lookup(s, probe, as_path(s.ast, name)->parts[0], true).value;
+      if (v.poison()) return std::nullopt;
+      bool bound = find_definition(probe, symbol) != nullptr;
+      if (FamilyId f = whole_family(s.m, v); f && (bound || s.m[f].generated)) {
+        return binding(s, env, e, name, "numerator");
+      }
+    }
+  }
+  Env plain = outside_reductions(s, env);
+  if (under_binder(env) && varies_below(s, env, plain.depth, e)) {
+    unsupported(s, s[e].span, "numerators in parentheses that use a reduced index",
+                "give the numerator a name with `let`");
+    return std::nullopt;
+  }
+  plain.shadow_ok = plain.in_slot = false;
+  Value v = settle(s, plain, elaborate(s, plain, e));
+  if (v.poison()) return std::nullopt;
+  std::string base = env.site ? env.site->name + "_of" : "of";
+  FamilyId family = whole_family(s.m, v);
+  size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : plain.depth;
+  if (!family || prefix != plain.depth) {
+    family = family_of(s, plain, v, base);
+    if (!family) return std::nullopt;
+    prefix = plain.depth;
+  }
+  Operand out{family, {}, v.coords, s[e].span};
+  for (uint32_t i = 0; i < prefix; ++i) out.at.push_back(core::slot(s.m, i));
+  return out;
+}
+
+bool check_float(Sema& s, const Operand& o, const char* role) {
+  DType type = s.m[o.family].dtype;
+  if (is_float(type)) return true;
+  auto& d = s.diags.error(
+      Code::E0602, fmt::format("{} of a derivative is `{}`, not a float", role, name_of(type)));
+  d.primary(o.span, fmt::format("this is `{}`", name_of(type)));
+  if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
+  return false;
+}
+
+}  // namespace
+
+Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
+  if (!request.den) return elaborate_tangent(s, env, request, span);
+  TreeId name = named_base(s.ast, request.den);
+  if (!name) {
+    s.diags.error(Code::E0603, "the denominator of a derivative must be a name")
+        .primary(s[request.den].span, "")
+        .help("give the value a name with `let` and use that");
+    return {};
+  }
+  auto num = numerator(s, env, request.num);
+  auto den = binding(s, env, request.den, name, "denominator");
+  if (!num || !den) return {};
+  if (!check_float(s, *num, "numerator") || !check_float(s, *den, "denominator")) return {};
+  if (s.m[num->family].dtype != s.m[den->family].dtype) {
+    s.diags.error(Code::E0501, "numerator and denominator of a derivative have different types")
+        .primary(num->span, fmt::format("`{}`", name_of(s.m[num->family].dtype)))
+        .label(den->span, fmt::format("`{}`", name_of(s.m[den->family].dtype)));
+    return {};
+  }
+  Value out = data(env, s.m[num->family].dtype, {}, span);
+  out.coords = num->rest;
+  for (core::Coord c : den->rest) {
+    for (const core::Coord& taken : num->rest) {
+      if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
+    }
+    out.coords.push_back(c);
+  }
+  core::Request r{num->family, num->at, den->family, den->at};
+  uint32_t hole = env.depth;
+  auto inside = env.depth + static_cast<uint32_t>(out.coords.size());
+  for (auto* list : {&r.num_at, &r.den_at}) {
+    for (CoreId& e : *list) e = core::substitute(s.m, e, std::vector<CoreId>(env.depth), inside);
+  }
+  for (size_t i = 0; i < num->rest.size(); ++i) r.num_at.push_back(core::slot(s.m, hole++));
+  for (size_t i = 0; i < den->rest.size(); ++i) r.den_at.push_back(core::slot(s.m, hole++));
+  out.body = core::request(s.m, std::move(r), span);
+  return out;
+}
+
+}  // namespace ein::sema

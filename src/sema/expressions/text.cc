@@ -1,0 +1,104 @@
+// Strings: the text is known when compiling, the values shown in it are not.
+#include <fmt/format.h>
+
+#include "sema/builtins.h"
+#include "sema/expressions/expressions.h"
+#include "sema/ranges/ranges.h"
+#include "sema/state/on_demand.h"
+#include "sema/state/report.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+
+Value plain_text(const Env& env, std::string text, Span span) {
+  Value v;
+  v.kind = Value::Kind::Text;
+  v.depth = env.depth;
+  v.span = span;
+  v.parts.push_back({std::move(text), {}, {}});
+  return v;
+}
+
+bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
+  if (v.kind == Value::Kind::Tuple) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.parts.push_back({i == 0 ? "(" : ", ", {}, {}});
+      if (!add_text(s, v.items[i], format, out)) return false;
+    }
+    out.parts.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
+    return true;
+  }
+  if (v.kind != Value::Kind::Text) {
+    out.parts.push_back({{}, out.items.size(), format});
+    out.items.push_back(v);
+    return true;
+  }
+  if (!format.empty()) {
+    s.diags.error(Code::E0502, "a string cannot have a format").primary(v.span, "");
+    return false;
+  }
+  for (TextPart p : v.parts) {
+    if (p.item) *p.item += out.items.size();
+    if (p.item || !p.text.empty() || p.join != TextPart::Join::None) out.parts.push_back(p);
+  }
+  out.items.insert(out.items.end(), v.items.begin(), v.items.end());
+  return true;
+}
+
+Value elaborate_text(Sema& s, Env& env, const ast::StrLit& str, Span span) {
+  Value out = plain_text(env, "", span);
+  for (const ast::StrPiece& p : str.pieces) {
+    if (!p.value) {
+      out.parts.push_back({p.text, {}, {}});
+      continue;
+    }
+    Value item = elaborate(s, env, p.value);
+    if (item.poison() || !add_text(s, item, p.format, out)) return {};
+  }
+  return out;
+}
+
+std::optional<std::string> constant_text(const Value& v) {
+  std::string out;
+  for (const TextPart& p : v.parts) {
+    if (p.item) return std::nullopt;
+    out += p.text;
+  }
+  return out;
+}
+
+std::string type_text(const Sema& s, const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::Poison: return "?";
+    case Value::Kind::Function: return "fn";
+    case Value::Kind::Text: return "str";
+    case Value::Kind::Tuple: {
+      std::string out;
+      for (const Value& item : v.items) out += (out.empty() ? "" : ", ") + type_text(s, item);
+      return "(" + out + (v.items.size() == 1 ? ",)" : ")");
+    }
+    case Value::Kind::Data:
+    case Value::Kind::Table: break;
+  }
+  std::string element(name_of(default_type(v)));
+  if (v.scalar()) return element;
+  std::string dims;
+  for (const core::Coord& c : v.coords) {
+    dims += (dims.empty() ? "" : ", ") + (c.name ? text(c.name) : show(s, c.extent));
+  }
+  return fmt::format("[{}; {}]", element, dims);
+}
+
+Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
+    s.diags.error(Code::E0205, fmt::format("`typeof` takes 1 argument, not {}", call.args.size()))
+        .primary(span, "");
+    return {};
+  }
+  Value v = elaborate(s, env, call.args[0]);
+  if (v.poison()) return {};
+  for (core::Coord& c : v.coords) c.extent = resolve(s, c.extent);
+  return plain_text(env, type_text(s, v), span);
+}
+
+}  // namespace ein::sema

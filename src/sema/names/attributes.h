@@ -1,0 +1,17 @@
+// Attributes of statements: `#[checkpoint]`, `#[surrogate]`.
+#pragma once
+
+#include "sema/state/state.h"
+
+namespace ein::sema {
+
+// Reports attributes that do not exist, or not on this kind of statement (E0114).
+void check_attributes(Sema& s, const ast::Stmt& stmt);
+
+// How many steps at a time `#[checkpoint]` wants on this definition (core::Family::checkpoint).
+int64_t checkpoint_wish(const Sema& s, const Definition& d);
+
+// Warns where `#[checkpoint]` has no effect (W0603); asked when the definition is complete.
+void check_checkpoint(Sema& s, const Definition& d);
+
+}  // namespace ein::sema

@@ -1,0 +1,37 @@
+// What is elaborated on demand, from any folder of sema. An extent in a type is an expression, an
+// expression may be a call, a call is inlined by elaborating a body, and a name that is read first
+// may be defined last. These few functions close that circle; everything else is called downwards
+// only (tests/meta/layers.py). The folder that defines each of them is named beside it.
+#pragma once
+
+#include "sema/state/state.h"
+
+namespace ein::sema {
+
+// types
+const LeftSide& left_side(Sema& s, const Definition& d, ast::StmtId stmt);  // packs expanded
+
+// expressions
+Value elaborate(Sema& s, Env& env, TreeId e);
+CoreId elaborate_index(Sema& s, Env& env, TreeId e);   // i64; invalid after an error
+Value elaborate_base(Sema& s, Env& env, TreeId base);  // of an access: never an index
+
+// calls
+Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
+Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
+
+// definitions
+void define(Sema& s, Definition& d);
+Value read_definition(Sema& s, Env& env, Definition& d, Span span);
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
+// The scope of a block with its statements defined.
+Scope& open_block(Sema& s, Env& env, const ast::Block& block);
+// The body of a function called as a statement: its statements in order, its value too.
+void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
+
+// effects
+void elaborate_statement(Sema& s, const Env& env, TreeId value);
+// Does what a statement does; false when that is nothing.
+bool perform(Sema& s, const Env& env, TreeId value);
+
+}  // namespace ein::sema

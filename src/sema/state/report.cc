@@ -1,0 +1,115 @@
+#include "sema/state/report.h"
+
+#include <fmt/format.h>
+
+#include "sema/state/values.h"
+
+namespace ein::sema {
+namespace {
+
+void show_into(const Sema& s, CoreId e, std::string& out, bool nested);
+
+void show_affine(const Sema& s, const core::Affine& a, std::string& out) {
+  bool first = true;
+  auto sign = [&](int64_t value) {
+    if (!first) out += value < 0 ? " - " : " + ";
+    if (first && value < 0) out += "-";
+    first = false;
+  };
+  // Positive terms first, so that `n - 1` does not read `-1 + n`.
+  for (bool positive : {true, false}) {
+    for (const auto& t : a.terms) {
+      if ((t.coef > 0) != positive) continue;
+      sign(t.coef);
+      if (std::abs(t.coef) != 1) out += fmt::format("{} * ", std::abs(t.coef));
+      show_into(s, t.atom, out, true);
+    }
+  }
+  if (a.constant != 0) {
+    sign(a.constant);
+    out += std::to_string(std::abs(a.constant));
+  }
+}
+
+void show_into(const Sema& s, CoreId e, std::string& out, bool nested) {
+  if (!e) {
+    out += "?";
+    return;
+  }
+  const core::Expr& x = s.m[e];
+  if (const auto* i = std::get_if<core::IntLit>(&x.node)) {
+    out += std::to_string(i->value);
+  } else if (const auto* p = std::get_if<core::ParamRef>(&x.node)) {
+    if (is_placeholder(p->param)) {
+      out += "?";
+    } else if (const core::Param& param = s.m.params[p->param]; param.name) {
+      out += text(param.name);
+    } else {
+      out += fmt::format("extent({}, {})", text(s.m[param.source].name), param.axis);
+    }
+  } else if (const auto* a = std::get_if<core::Affine>(&x.node)) {
+    if (nested) out += "(";
+    show_affine(s, *a, out);
+    if (nested) out += ")";
+  } else if (const auto* f = std::get_if<core::Apply>(&x.node); f && f->args.size() == 2) {
+    const core::OpInfo& op = core::info(f->op);
+    bool named = f->op == core::Op::Min || f->op == core::Op::Max;
+    if (named) out += std::string(op.spelling) + "(";
+    show_into(s, f->args[0], out, !named);
+    out += named ? ", " : fmt::format(" {} ", op.spelling);
+    show_into(s, f->args[1], out, !named);
+    if (named) out += ")";
+  } else {
+    out += "…";
+  }
+}
+
+}  // namespace
+
+bool suggest(Diagnostic& d, const std::string& near, Span span) {
+  if (near.empty()) return false;
+  d.help("did you mean " + quoted(near) + "?");
+  d.fix({"use " + quoted(near), {{span, near}}, false});
+  return true;
+}
+
+Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help) {
+  auto& d = s.diags.error(Code::E0701, what + " are not supported yet");
+  if (what.back() == '`') d.message = what + " is not supported yet";
+  d.primary(span, "");
+  if (!help.empty()) d.help(help);
+  return {};
+}
+
+bool too_many_indices(Sema& s, size_t count, Span span) {
+  if (count <= core::kMaxSlots / 2) return false;
+  unsupported(s, span, fmt::format("more than {} indices in one definition", core::kMaxSlots / 2));
+  return true;
+}
+
+std::string show_coords(const Sema&, const std::vector<core::Coord>& coords) {
+  std::string out = "[";
+  for (const core::Coord& c : coords) {
+    if (out.size() > 1) out += ", ";
+    out += c.name ? text(c.name) : "_";
+  }
+  return out + "]";
+}
+
+std::string show(const Sema& s, CoreId extent) {
+  std::string out;
+  show_into(s, extent, out, false);
+  return out;
+}
+
+std::string show_value(const Sema& s, const Value& v) {
+  if (v.kind == Value::Kind::Tuple) return fmt::format("a tuple of {} values", v.items.size());
+  if (v.kind == Value::Kind::Function) return "a function";
+  if (v.kind == Value::Kind::Text) return "a string";
+  std::string type = v.typing == Typing::Int     ? "an untyped integer"
+                     : v.typing == Typing::Float ? "an untyped float"
+                                                 : "`" + std::string(name_of(v.type)) + "`";
+  return v.scalar() ? type : type + " over " + show_coords(s, v.coords);
+}
+
+}  // namespace ein::sema

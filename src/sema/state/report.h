@@ -1,0 +1,20 @@
+// Words for messages: names in backticks, values and extents as the user knows them.
+#pragma once
+
+#include "sema/state/state.h"
+
+namespace ein::sema {
+
+inline std::string quoted(Symbol name) { return "`" + text(name) + "`"; }
+inline std::string quoted(const std::string& name) { return "`" + name + "`"; }
+// Adds "did you mean", with a fix to be checked; false when nothing is near.
+bool suggest(Diagnostic& d, const std::string& near, Span span);
+Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
+// Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
+bool too_many_indices(Sema& s, size_t count, Span span);
+
+std::string show_coords(const Sema& s, const std::vector<core::Coord>& coords);
+std::string show(const Sema& s, CoreId extent);
+std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class]"
+
+}  // namespace ein::sema

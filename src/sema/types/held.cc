@@ -1,0 +1,145 @@
+// Families that hold values: what is shown, passed to a function, or named by a request.
+#include "base/check.h"
+#include "sema/names/names.h"
+#include "sema/ranges/ranges.h"
+#include "sema/state/definition_state.h"
+#include "sema/state/values.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {
+
+bool plain_read(const Sema& s, const Value& v) {
+  return core::get_if<core::Access>(s.m, v.body) || core::get_if<core::FloatLit>(s.m, v.body) ||
+         core::get_if<core::IntLit>(s.m, v.body);
+}
+
+}  // namespace
+
+ClauseOut ranges_of(Sema& s, Env& env, const Value& v) {
+  Site plain;
+  ClauseOut out;
+  out.site = env.site ? env.site : &plain;
+  out.span = v.span;
+  out.coords = v.coords;
+  CoreId none = core::int_lit(s.m, 0);
+  for (const core::Coord& c : v.coords) out.box.push_back({none, c.extent});
+  out.body = moved(s.m, v, env.depth);
+  out.body.coords.clear();
+  out.body.depth = env.depth + static_cast<uint32_t>(v.coords.size());
+  infer_ranges(s, out, {});
+  out.site = env.site;
+  return out;
+}
+
+FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
+  EIN_CHECK(v.kind == Value::Kind::Data && v.typing == Typing::Fixed, "family of an open value");
+  size_t prefix = env.site ? env.site->slots.size() : 0;
+  EIN_CHECK(env.depth == prefix, "family made under a binder");
+  Value inside = moved(s.m, v, env.depth);
+  auto rank = env.depth + static_cast<uint32_t>(v.coords.size());
+  // Reductions in the value get their ranges here, as in any other statement.
+  ClauseOut out = ranges_of(s, env, v);
+  if (out.bad) return {};
+
+  core::Family f;
+  f.name = fresh_family_name(s.names, name);
+  f.dtype = v.type;
+  f.generated = true;
+  f.span = v.span;
+  core::Clause clause;
+  clause.span = v.span;
+  for (size_t i = 0; i < prefix; ++i) {
+    const SiteSlot& slot = env.site->slots[i];
+    f.coords.push_back({slot.name, slot.extent});
+    clause.box.push_back(slot.range);
+  }
+  f.coords.insert(f.coords.end(), out.coords.begin(), out.coords.end());
+  clause.box.insert(clause.box.end(), out.box.begin(), out.box.end());
+  CoreId cond = conditions(s.m, env);
+  clause.body = inside.body;
+  if (cond) {
+    cond = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), rank);
+    clause.body = core::apply(s.m, core::Op::Select, {cond, clause.body, zero(s.m, v.type)});
+  }
+  f.clauses.push_back(clause);
+  FamilyId id = s.m.families.add(std::move(f));
+  if (env.site) s.definitions.made_at[id].push_back(env.site);
+  if (prefix > 0) {
+    env.site->lifted.push_back({id, clause});
+    clause.box.resize(prefix);
+    s.definitions.lifted.push_back({id, clause.box});
+  }
+  return id;
+}
+
+Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name) {
+  FamilyId family = family_of(s, env, v, name);
+  return family ? read_family(s.m, env, family, enclosing_slots(env), v.span) : Value{};
+}
+
+Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
+  if (v.kind != Value::Kind::Data || v.scalar() || (!always && plain_read(s, v))) return v;
+  if (v.typing != Typing::Fixed) return v;  // it takes the parameter's type first
+  size_t prefix = env.site ? env.site->slots.size() : 0;
+  v = moved(s.m, v, env.depth);
+  uint64_t below = s.m[v.body].free & ((uint64_t{1} << env.depth) - 1);
+  if (below >> prefix) return v;  // it reads the index of a reduction around the call
+  std::vector<uint32_t> carries;
+  for (uint32_t n = 0; n < prefix; ++n) {
+    if ((below >> n) & 1) carries.push_back(n);
+  }
+  // Reductions in the value get their ranges here, as in any other statement.
+  auto rank = static_cast<uint32_t>(v.coords.size());
+  ClauseOut out = ranges_of(s, env, v);
+  if (out.bad) return {};
+  core::Family f;
+  f.name = fresh_family_name(s.names,
+                             env.site && env.site->definition ? env.site->name + "_" + name : name);
+  f.dtype = v.type;
+  f.generated = true;
+  f.span = v.span;
+  auto carried = static_cast<uint32_t>(carries.size());
+  std::vector<CoreId> with(env.depth + rank);
+  core::Clause clause, seen;  // `seen`: as the range inference of the enclosing clause sees it
+  clause.span = seen.span = v.span;
+  seen.box.resize(env.depth);
+  for (uint32_t n = 0; n < prefix; ++n) seen.box[n] = env.site->slots[n].range;
+  for (uint32_t k = 0; k < carried; ++k) {
+    const SiteSlot& slot = env.site->slots[carries[k]];
+    f.coords.push_back({slot.name, slot.extent});
+    clause.box.push_back(slot.range);
+    with[carries[k]] = core::slot(s.m, k);
+  }
+  for (uint32_t p = 0; p < rank; ++p) {
+    f.coords.push_back(v.coords[p]);
+    clause.box.push_back(out.box[p]);
+    seen.box.push_back(out.box[p]);
+    with[env.depth + p] = core::slot(s.m, carried + p);
+  }
+  seen.body = v.body;
+  // Only read where the conditions around the call hold; elsewhere the cells are zero.
+  CoreId cond = conditions(s.m, env);
+  if (cond && carried == 0 && s.m[cond].free != 0) cond = {};
+  if (cond) {
+    uint64_t free = s.m[cond].free;
+    for (uint32_t slot : carries) free &= ~(uint64_t{1} << slot);
+    if (free != 0) return v;
+    CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), env.depth + rank);
+    seen.body = core::apply(s.m, core::Op::Select, {here, seen.body, zero(s.m, v.type)});
+  }
+  clause.body = core::substitute(s.m, seen.body, with, carried + rank);
+  f.clauses.push_back(clause);
+  FamilyId id = s.m.families.add(std::move(f));
+  if (env.site) {
+    s.definitions.made_at[id].push_back(env.site);
+    env.site->lifted.push_back({id, std::move(seen)});
+  }
+  if (carried > 0) {
+    clause.box.resize(carried);
+    s.definitions.lifted.push_back({id, clause.box});
+  }
+  return read_family(s.m, env, id, carries, v.span);
+}
+
+}  // namespace ein::sema

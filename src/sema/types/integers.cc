@@ -1,0 +1,93 @@
+// Integers as indices and as extents: both are i64, with the constants that names stand for.
+#include "sema/state/definition_state.h"
+#include "sema/state/report.h"
+#include "sema/types/types.h"
+
+namespace ein::sema {
+namespace {
+
+// An integer expression as i64, with the constants that scalar definitions stand for.
+CoreId index_form(Sema& s, CoreId e) {
+  const core::Expr x = s.m[e];
+  if (x.type == DType::I64) return e;
+  if (const auto* i = std::get_if<core::IntLit>(&x.node)) return core::int_lit(s.m, i->value);
+  if (const auto* a = std::get_if<core::Access>(&x.node)) {
+    auto owner = s.definitions.owner.find(a->family);
+    if (owner != s.definitions.owner.end() && owner->second->constant)
+      return owner->second->constant;
+  }
+  if (const auto* a = std::get_if<core::Apply>(&x.node)) {
+    switch (a->op) {
+      case core::Op::Add:
+      case core::Op::Sub:
+      case core::Op::Mul:
+      case core::Op::Div:
+      case core::Op::Mod:
+      case core::Op::Min:
+      case core::Op::Max:
+        return core::apply(s.m, a->op, {index_form(s, a->args[0]), index_form(s, a->args[1])});
+      case core::Op::Neg: return core::neg(s.m, index_form(s, a->args[0]));
+      case core::Op::Cast:
+        if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
+        break;
+      default: break;
+    }
+  }
+  return core::cast(s.m, e, DType::I64, x.span);
+}
+
+}  // namespace
+
+CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
+  if (reject_non_data(s, v)) return {};
+  Span span = tree ? s[tree].span : v.span;
+  bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
+  if (!integer) {
+    s.diags.error(Code::E0505, "the index is not an integer")
+        .primary(span, "this is " + show_value(s, v));
+    return {};
+  }
+  if (!v.scalar() || v.kind == Value::Kind::Table) {
+    s.diags.error(Code::E0505, "the index is a whole array")
+        .primary(span, "this is " + show_value(s, v))
+        .help("use one of its cells as the index, as in `x[idx[k]]`");
+    return {};
+  }
+  return v.type == DType::I64 ? v.body : index_form(s, v.body);
+}
+
+CoreId as_extent(Sema& s, CoreId e) {
+  const core::Expr x = s.m[e];
+  if (const auto* cast = std::get_if<core::Apply>(&x.node);
+      cast && cast->op == core::Op::Cast && x.type == DType::I64) {
+    const core::Expr arg = s.m[cast->args[0]];
+    const auto* a = std::get_if<core::Access>(&arg.node);
+    auto owner =
+        a && a->at.empty() ? s.definitions.owner.find(a->family) : s.definitions.owner.end();
+    if (owner == s.definitions.owner.end() || !is_int(arg.type)) return e;
+    Definition& d = *owner->second;
+    if (d.input && s.m[a->family].kind == core::Family::Kind::Input) {
+      for (uint32_t p = 0; p < s.m.params.size(); ++p) {
+        const core::Param& known = s.m.params[ParamId(p)];
+        bool same = known.source == a->family && known.axis == core::Param::kItself;
+        if (same) return core::param(s.m, ParamId(p));
+      }
+      return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
+    }
+    // `let m = n + 1;` is replaced by `n + 1`. A reduction is not: it is computed once.
+    if (d.recurrent || d.outs.size() != 1 || !d.outs[0] || d.outs[0]->gate) return e;
+    const Value& v = d.outs[0]->body;
+    if (v.kind != Value::Kind::Data || !d.outs[0]->box.empty()) return e;
+    CoreId index = as_index(s, d.scope->env, v, {});
+    return index && !core::has_reduce(s.m, index) ? as_extent(s, index) : e;
+  }
+  if (x.type != DType::I64) return e;
+  bool arithmetic = std::holds_alternative<core::Affine>(x.node);
+  if (const auto* a = std::get_if<core::Apply>(&x.node)) {
+    arithmetic = core::info(a->op).cls == core::OpClass::Arith;
+  }
+  if (!arithmetic) return e;
+  return core::map_children(s.m, e, [&](CoreId child) { return as_extent(s, child); });
+}
+
+}  // namespace ein::sema
