@@ -133,7 +133,7 @@ EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
 
 EIN_API uint32_t ein_api_version(void); /* EIN_API_VERSION of the library */
-EIN_API const char *ein_version(void);  /* "0.1.0" */
+EIN_API const char *ein_version(void);  /* of the library, "MAJOR.MINOR.PATCH" */
 EIN_API size_t ein_dtype_size(ein_dtype dtype);      /* bytes of one element; 0: no such type */
 EIN_API const char *ein_dtype_name(ein_dtype dtype); /* "f32"; null: no such type */
 
