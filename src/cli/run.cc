@@ -67,8 +67,8 @@ int run_verb(const RunCommand& command) {
   options.operands = command.precision == "bf16-mixed"  ? DType::BF16
                      : command.precision == "f16-mixed" ? DType::F16
                                                         : DType::F32;
-  Program p = load(command.common,
-                   {.in = command.in, .direction = command.direction, .run = &options});
+  Program p =
+      load(command.common, {.in = command.in, .direction = command.direction, .run = &options});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 

@@ -178,8 +178,7 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
   auto moved = [&](uint32_t n) { return static_cast<uint32_t>(static_cast<int64_t>(n) + shift); };
   auto becomes = [&](uint32_t s) {  // how many slots become this one
     size_t count = s >= first_binder ? 1 : 0;
-    for (uint32_t n = 0; n < with.size(); ++n)
-      count += with[n] ? slot_of(m, with[n]) == s : n == s;
+    for (uint32_t n = 0; n < with.size(); ++n) count += with[n] ? slot_of(m, with[n]) == s : n == s;
     return count;
   };
   auto on_reduce = [&](Reduce r) {

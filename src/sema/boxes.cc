@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <list>
-#include <set>
 #include <map>
+#include <set>
 
 #include "sema/sema.h"
 
