@@ -1,6 +1,8 @@
 """Includes go downwards only: a folder of src/ may include itself and what CMakeLists.txt links it to.
-LLVM's headers stay in src/codegen, in at most ten files. Usage: layers.py ROOT"""
+LLVM's headers stay in src/codegen, in at most twelve files. Headers that open files or print stay in runtime, driver and
+above. The reference evaluator includes no analysis that native code is planned by. Usage: layers.py ROOT"""
 
+import pathlib
 import re
 
 import tree
@@ -23,8 +25,16 @@ BELOW["cli"] = set(BELOW)
 BELOW["lsp"] = set(BELOW) - {"cli"}
 BELOW["capi"] = set(BELOW) - {"cli", "lsp"}
 MAX_LLVM_FILES = 12
+WITH_IO = {"runtime", "driver", "cli", "capi", "lsp"}
+IO_HEADERS = {"cstdio", "stdio.h", "fstream", "iostream", "fcntl.h", "unistd.h"}
+# What core/eval*.{cc,h} and core/bind.cc may include of core: nodes, walks over them, and scalar arithmetic.
+EVALUATOR = {"core", "build", "rewrite", "scalar"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)
+
+
+def of_evaluator(path):
+    return path.parts[1] == "core" and (path.stem.startswith("eval") or path.stem == "bind")
 
 
 def check(root, quiet=False):
@@ -42,6 +52,11 @@ def check(root, quiet=False):
                 complaints.append(f"{relative}: {folder} must not include {include}")
             if top in ("llvm", "llvm-c") and folder != "codegen":
                 complaints.append(f"{relative}: only codegen includes {include}")
+            if include in IO_HEADERS and folder not in WITH_IO:
+                complaints.append(f"{relative}: {folder} must not include <{include}>")
+            if of_evaluator(relative) and top == "core" and not of_evaluator(pathlib.PurePath("src", include)):
+                if pathlib.PurePath(include).stem not in EVALUATOR:
+                    complaints.append(f"{relative}: the reference evaluator must not include {include}")
         if any(i.startswith(("llvm/", "llvm-c/")) for i in includes):
             llvm_files.append(str(relative))
     if len(llvm_files) > MAX_LLVM_FILES:
@@ -53,12 +68,17 @@ if __name__ == "__main__":
     tree.run(
         check,
         good={"src/sema/a.cc": '#include "core/core.h"\n#include <vector>\n',
-              "src/codegen/b.cc": '#include "llvm/IR/Module.h"\n'},
+              "src/codegen/b.cc": '#include "llvm/IR/Module.h"\n',
+              "src/core/eval_a.cc": '#include "core/core.h"\n#include "core/eval.h"\n#include <cmath>\n',
+              "src/driver/c.cc": '#include <cstdio>\n#include "core/groups.h"\n'},
         bad=[
             {"src/base/a.cc": '#include "core/core.h"\n'},
             {"src/core/a.h": '#include "syntax/ast.h"\n'},
             {"src/lower/a.cc": '#include <llvm/IR/Module.h>\n'},
             {"src/unknown/a.cc": ""},
+            {"src/core/eval.cc": '#include "core/groups.h"\n'},
+            {"src/core/bind.cc": '#include "core/bound.h"\n'},
+            {"src/sema/a.cc": '#include <fstream>\n'},
             {f"src/codegen/f{i}.cc": '#include "llvm/IR/Module.h"\n' for i in range(MAX_LLVM_FILES + 1)},
         ],
     )
