@@ -1,22 +1,27 @@
-# One command each: `make demo` shows what it is for, `make test` checks everything. Both install what is
-# missing (Debian packages) and build in ./build.
+# One command each: `make demo` shows what it is for, `make test` checks everything. Each installs the Debian packages
+# that it needs and that are missing, and builds in ./build.
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure demo test bench-check bench bench-peers fuzz oracle check-asan reference coverage format clean
+.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers fuzz oracle check-asan reference \
+  coverage format clean
 
+# The compiler and its libraries.
 build: configure
-	cmake --build $(BUILD) -j $(JOBS)
+	cmake --build $(BUILD) -j $(JOBS) --target ein einlang einlang_rt
 
 setup:
 	tools/setup.sh
 
 configure: setup
-	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja
+	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja -DEIN_TESTS=OFF
 
-# Draws digits, trains a convolutional network on them, and prints the derivative of one layer as source. Only the
-# compiler is needed, not the tests and fuzzers.
+configure-tests:
+	tools/setup.sh tests
+	@grep -qs '^EIN_TESTS:BOOL=ON' $(BUILD)/CMakeCache.txt || cmake -S . -B $(BUILD) -G Ninja -DEIN_TESTS=ON
+
+# Draws digits, trains a convolutional network on them, and prints the derivative of one layer as source.
 EIN = $(abspath $(BUILD))/ein
 DIGITS = $(CURDIR)/examples/digits
 demo: configure
@@ -27,55 +32,63 @@ demo: configure
 	  $(EIN) run $(DIGITS)/cnn.ein && echo "seconds $$(($$(date +%s) - start))"
 
 # ctest prints the seconds of every suite.
-test: build
+test: configure-tests
+	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 # How fast `ein check` is, in lines per second; measures, asserts nothing.
 bench-check: build
+	tools/setup.sh python3
 	python3 bench/check.py $(BUILD)/ein --json $(BUILD)/bench-check.json
 
 # Every workload of the table, for us and for the peers that are installed.
 bench: build
+	tools/setup.sh python3 python3-numpy
 	$(if $(wildcard bench/.venv),bench/.venv/bin/python,python3) -B bench/run.py $(BUILD)/ein \
 	  --json $(BUILD)/bench.json --svg $(BUILD)/bench.svg
 
 # The peers, from PyPI: NumPy, JAX and PyTorch. PyPI's wheel of PyTorch brings libraries for graphics cards along,
 # 6 GB in all; TORCH_INDEX names an index that has one without.
 bench-peers:
+	tools/setup.sh python3-venv
 	python3 -m venv bench/.venv
 	bench/.venv/bin/pip install --quiet numpy jax
 	bench/.venv/bin/pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 
 # Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.
 FUZZ_SECONDS ?= 1800
-fuzz: build
-	cmake --build $(BUILD)/fuzz
+fuzz: configure-tests
+	cmake --build $(BUILD) -j $(JOBS) --target fuzzers
 	for target in fuzz_parser fuzz_checker; do \
 	  python3 fuzz/run.py $(BUILD)/fuzz/$$target --seconds $(FUZZ_SECONDS) \
 	    --corpus $(BUILD)/fuzz/corpus_$$target --found $(BUILD)/fuzz/found || exit 1; done
 
 # A hundred thousand programs against the oracle, with the classes that were drawn.
 ORACLE_COUNT ?= 100000
-oracle: build
+oracle: configure-tests
+	cmake --build $(BUILD) -j $(JOBS) --target fuzz_oracle
 	$(BUILD)/tests/fuzz_oracle --count $(ORACLE_COUNT) --seed 100001 --jobs $(JOBS) --classes
 
 # The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
-check-asan: setup
+check-asan:
+	tools/setup.sh tests
 	@test -f $(BUILD)-asan/build.ninja || cmake -S . -B $(BUILD)-asan -G Ninja -DEIN_SANITIZE=ON
 	cmake --build $(BUILD)-asan -j $(JOBS)
 	ctest --test-dir $(BUILD)-asan -j $(JOBS) --output-on-failure --no-tests=error
 
 # The pages of docs/library, from the doc comments of stdlib/.
 reference: build
+	tools/setup.sh python3
 	python3 -B tests/meta/library_pages.py . $(BUILD)/ein --write
 
 # docs/library/coverage.md: every function of the library against differences, a minute of work.
 coverage: build
+	tools/setup.sh python3 python3-numpy
 	python3 -B tests/stdlib/coverage.py . $(BUILD)/ein --write
 
 format:
-	tools/setup.sh clang-format
-	git ls-files 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'fuzz/*.h' 'fuzz/*.cc' | grep -vE '^src/(syntax/ast|core/core)[.]h$$' | xargs clang-format -i
+	tools/setup.sh clang-format python3
+	python3 -B tests/meta/format.py . --write
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan

@@ -1,16 +1,23 @@
 #!/bin/sh
-# Installs what the build and the tests need, from Debian 12 packages. Does nothing when all of it is
-# there. Arguments are further packages to install.
+# Installs what the compiler needs, from Debian 12 packages. Does nothing when all of it is there. `setup.sh tests`
+# installs what the tests need as well; other arguments are further packages.
 set -eu
 
+# zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose package does not pull them in.
 packages="
-  build-essential g++ cmake ninja-build ccache lld-19 clang-19 libclang-rt-19-dev
+  build-essential g++ cmake ninja-build lld-19
   llvm-19-dev zlib1g-dev libzstd-dev
-  libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev
+"
+# clang builds the fuzzers (libFuzzer).
+tests="
+  libgtest-dev ccache clang-19 libclang-rt-19-dev clang-format clang-tidy-19
   python3 python3-numpy pkgconf git ca-certificates
 "
-# clang is for the fuzzers (libFuzzer); zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose
-# package does not pull them in.
+if [ "${1:-}" = tests ]; then
+  shift
+  packages="$packages $tests"
+fi
 
 missing=""
 for package in $packages "$@"; do

@@ -134,7 +134,7 @@ EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
 
 EIN_API uint32_t ein_api_version(void); /* the library's EIN_API_VERSION */
-EIN_API const char *ein_version(void);  /* "0.1.0" */
+EIN_API const char *ein_version(void);  /* of the library, "MAJOR.MINOR.PATCH" */
 EIN_API size_t ein_dtype_size(ein_dtype dtype);      /* bytes per element; 0 if there is no such type */
 EIN_API const char *ein_dtype_name(ein_dtype dtype); /* such as "f32"; null if there is no such type */
 

@@ -18,6 +18,10 @@
 #include "runtime/streams.h"
 #include "runtime/tensor.h"
 
+namespace ein {
+struct RunOptions;
+}
+
 namespace ein::cli {
 
 // Exit statuses, part of the interface.
@@ -204,6 +208,7 @@ struct LoadOptions {
   std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
   bool keep_asked = false;
   autodiff::Record* record = nullptr;
+  const RunOptions* run = nullptr;  // for which --dump-after shows the native passes
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 

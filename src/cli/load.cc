@@ -204,7 +204,8 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
   if (p.compiled.ok && is_native_pass(options.dump_after)) {
-    p.compiled.trace.dump = native_dump(p.compiled.module, options.dump_after);
+    p.compiled.trace.dump =
+        native_dump(p.compiled.module, options.dump_after, what.run ? *what.run : RunOptions{});
   }
   if (!p.compiled.trace.dump.empty()) put(p.compiled.trace.dump);
   if (options.time_passes) print_times(p.compiled.trace);

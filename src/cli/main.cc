@@ -89,7 +89,7 @@ int finish(int status, const CommonOptions& common) {
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
-  app.set_version_flag("--version", "ein 0.1.0");
+  app.set_version_flag("--version", "ein " EIN_VERSION);
   app.require_subcommand(1);
 
   RunCommand run;

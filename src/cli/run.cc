@@ -53,10 +53,6 @@ std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pa
 }  // namespace
 
 int run_verb(const RunCommand& command) {
-  Program p = load(command.common, {.in = command.in, .direction = command.direction});
-  if (p.status != kFine) return p.status;
-  core::Module& m = p.compiled.module;
-
   RunOptions options;
   options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
   options.opt_level = command.opt_level;
@@ -72,6 +68,11 @@ int run_verb(const RunCommand& command) {
   options.operands = command.precision == "bf16-mixed"  ? DType::BF16
                      : command.precision == "f16-mixed" ? DType::F16
                                                         : DType::F32;
+  Program p =
+      load(command.common, {.in = command.in, .direction = command.direction, .run = &options});
+  if (p.status != kFine) return p.status;
+  core::Module& m = p.compiled.module;
+
   options.access = p.access.get();
   options.show = command.show;
   options.time = command.time;

@@ -27,8 +27,8 @@ constexpr size_t kLongest = 4096, kPiece = 512, kWindow = 128;
 bool belongs_to_user(const Instruction& i) {
   if (i.getOpcode() != Instruction::FMul || !i.hasOneUse()) return false;
   const auto* user = llvm::cast<Instruction>(*i.user_begin());
-  return user->getParent() == i.getParent() && (user->getOpcode() == Instruction::FAdd ||
-                                                user->getOpcode() == Instruction::FSub);
+  return user->getParent() == i.getParent() &&
+         (user->getOpcode() == Instruction::FAdd || user->getOpcode() == Instruction::FSub);
 }
 
 // What may move into pieces, in order: no phi, no variable of the function, not the terminator.

@@ -212,7 +212,7 @@ class MeaningHash {
       for (const Piece& p : e.pieces) {
         h = mix(mix(h, hash_text(p.text)), hash_text(p.format));
         h = mix(h, p.value ? family_name(p.value) : 9);
-        h = mix(h, static_cast<uint64_t>(p.join) + 3 * p.rank);
+        h = mix(h, static_cast<uint64_t>(p.join) + uint64_t{3} * p.rank);
       }
     }
     return h;

@@ -5,16 +5,16 @@
 #include <cmath>
 #include <functional>
 #include <new>
+#include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "base/match.h"
-#include "core/bound.h"
 #include "core/build.h"
 #include "core/eval_call.h"
-#include "core/groups.h"
+#include "core/eval_order.h"
 #include "core/rewrite.h"
 #include "core/scalar.h"
-#include "core/steps.h"
 
 namespace ein::core {
 namespace {
@@ -25,6 +25,14 @@ struct Fault {
 struct Stop {
   Stopped where;
 };
+// A cell that is being computed was read.
+struct ReadsItself {};
+// Cells that wait for each other are nested too deeply; this one is to be computed first.
+struct TooDeep {
+  FamilyId family;
+  int64_t cell;
+};
+constexpr int kMostNested = 64;
 
 // A sum of floats in f64 that also adds up its rounding errors: nearly exact, rounded
 // once at the end.
@@ -43,36 +51,30 @@ class FloatSum {
 
 class Evaluator {
  public:
-  using Rings = std::unordered_map<FamilyId, Ring>;
-  using Bounds = std::unordered_map<const Reduce*, std::vector<std::vector<Bound>>>;  // by binder
+  // What a gate says about indices and extents alone, by the binder after which it is known.
+  using Tests = std::unordered_map<const Reduce*, std::vector<std::vector<ExprId>>>;
 
-  Evaluator(Module& m, EvalResult& out, const Rings& rings, const Bounds& bounds,
-            const Watch& watch, const EvalOptions& options)
+  Evaluator(Module& m, EvalResult& out, const Tests& tests, const Watch& watch,
+            const EvalOptions& options)
       : m_(m),
         out_(out),
-        rings_(rings),
-        bounds_(bounds),
+        tests_(tests),
         watch_(watch),
         options_(options),
         memo_(m.arena->size()),
         stamp_(m.arena->size(), 0),
-        calls_(m, options.check_overflow) {}
+        calls_(m, options.check_overflow) {
+    forget();
+  }
 
   void allocate(FamilyId id, const Inputs& inputs) {
     const Family& f = m_[id];
     if (f.kind == Family::Kind::Input) {
-      const Tensor& value = out_.values[id] = inputs.at(text(f.name));
-      extents_[id] = value.shape();
+      out_.values[id] = inputs.at(text(f.name));
       return;
     }
     std::vector<int64_t> shape;
-    for (const Coord& c : f.coords) {
-      shape.push_back(std::max<int64_t>(0, eval_extent(m_, c.extent, out_.params)));
-    }
-    extents_[id] = shape;
-    if (auto ring = rings_.find(id); ring != rings_.end()) {
-      shape[ring->second.position] = std::min(shape[ring->second.position], ring->second.kept);
-    }
+    for (const Coord& c : f.coords) shape.push_back(std::max<int64_t>(0, extent(c.extent)));
     try {
       out_.values[id] = Tensor(f.dtype, shape);
     } catch (const std::bad_alloc&) {
@@ -83,84 +85,231 @@ class Evaluator {
     }
   }
 
-  void run(const std::vector<Step>& steps) {
-    for (const Step& s : steps) {
-      match(
-          s, [&](const Compute& c) { compute(c.family); }, [&](const Sequence& q) { sequence(q); });
+  void run(const EvalGroup& group) {
+    if (!group.cyclic) return compute(group.members[0]);
+    try {
+      cycle(group);
+    } catch (const ReadsItself&) {
+      EIN_UNREACHABLE("a module in which a cell reads itself reached the evaluator");
     }
   }
 
  private:
-  void sequence(const Sequence& q) {
+  enum State : uint8_t { kUnknown, kBegun, kKnown };
+  using States = std::vector<uint8_t>;  // by cell
+
+  // Families that read each other: step by step where the order is a guess that helps, then whatever
+  // is left. A cell that is read before it is known is computed then.
+  void cycle(const EvalGroup& group) {
     int64_t steps = 0;
-    for (const auto& member : q.members) {
-      steps = std::max(steps, extents_.at(member.family)[member.position]);
+    for (FamilyId id : group.members) {
+      states_[id].assign(static_cast<size_t>(out_.values.at(id).size()), kUnknown);
     }
-    bool outermost = !running_;
-    running_ = true;
+    for (const auto& w : group.walks) steps = std::max(steps, shape_of(w.family)[w.position]);
     for (int64_t k = 0; k < steps; ++k) {
-      int64_t t = q.downward ? steps - 1 - k : k;
-      if (outermost) look(q, k, t, steps);
-      for (const auto& member : q.members) fixed_[member.family][member.position] = t;
-      run(q.body);
+      int64_t t = group.downward ? steps - 1 - k : k;
+      look(group, k, t, steps);
+      for (const auto& w : group.walks) walk(w.family, &w.position, t);
     }
-    if (outermost) running_ = false;
-    for (const auto& member : q.members) fixed_[member.family].erase(member.position);
+    for (FamilyId id : group.members) walk(id, nullptr, 0);
+    states_.clear();
+    out_.operations += std::exchange(finished_operations_, 0);
+  }
+
+  void walk(FamilyId id, const uint32_t* position, int64_t t) {
+    for (;;) {
+      try {
+        return compute(id, position, t);
+      } catch (const TooDeep& deep) { settle(deep); }
+    }
+  }
+
+  // Computes a cell that others wait for, after those that it waits for itself.
+  void settle(TooDeep first) {
+    std::vector<TooDeep> waiting = {first};
+    while (!waiting.empty()) {
+      EIN_CHECK(waiting.size() <= states_.at(first.family).size() * states_.size(),
+                "cells wait for each other");
+      TooDeep next = waiting.back();
+      try {
+        if (states_.at(next.family)[static_cast<size_t>(next.cell)] == kUnknown) {
+          demand(next.family, next.cell);
+        }
+        waiting.pop_back();
+      } catch (const TooDeep& deeper) { waiting.push_back(deeper); }
+    }
   }
 
   // Tells the monitor where the program is, when it asks.
-  void look(const Sequence& q, int64_t done, int64_t next, int64_t steps) {
+  void look(const EvalGroup& group, int64_t done, int64_t next, int64_t steps) {
     Monitor* monitor = watch_.monitor;
     if (!monitor || monitor->wake.load(std::memory_order_relaxed) == 0) return;
-    const Coord& c = m_[q.members[0].family].coords[q.members[0].position];
-    Moment now{text(m_[q.members[0].family].name), text(c.name), done, steps, next, {}};
-    int64_t last = q.downward ? next + 1 : next - 1;
+    const auto& [first, along] = group.walks[0];
+    Moment now{text(m_[first].name), text(m_[first].coords[along].name), done, steps, next, {}};
+    int64_t last = group.downward ? next + 1 : next - 1;
     for (FamilyId id : watch_.families) {
-      for (const auto& member : q.members) {
-        const Tensor& value = out_.values.at(member.family);
-        if (member.family != id || done == 0 || last >= value.shape()[member.position]) continue;
+      for (const auto& w : group.walks) {
+        const Tensor& value = out_.values.at(w.family);
+        if (w.family != id || done == 0 || last >= value.shape()[w.position]) continue;
         now.watched.push_back({text(m_[id].name), slice(value.data(), value.dtype(), value.shape(),
-                                                        member.position, last)});
+                                                        w.position, last)});
       }
     }
     if (monitor->poll(now)) throw Stop{std::move(now)};
   }
 
-  void compute(FamilyId id) {
+  // All cells of a family, or those with coordinate `position` at `t`.
+  void compute(FamilyId id, const uint32_t* position = nullptr, int64_t t = 0) {
     const Family& f = m_[id];
     if (f.kind == Family::Kind::Input) return;
     Tensor& value = out_.values.at(id);
+    States* states = states_of(id);
     if (f.kind == Family::Kind::Table) {
       statement_ = f.span;
-      forget(0);
+      forget();
       for (size_t i = 0; i < f.cells.size(); ++i) {
-        store(value, static_cast<int64_t>(i), eval(f.cells[i]));
+        one(value, states, static_cast<int64_t>(i), f.cells[i]);
       }
       return;
     }
     for (const Clause& c : f.clauses) {
+      Box box = box_of(id, c);
+      if (position) {
+        box.lo[*position] = std::max(box.lo[*position], t);
+        box.hi[*position] = std::min(box.hi[*position], t + 1);
+      }
       statement_ = c.span;
-      clause(id, c, value);
+      forget();
+      const Reduce* r = routed_sum(c);
+      if (r && routed(*r, value, states, box)) continue;
+      cells(box.lo, box.hi, 0, {}, [&] { one(value, states, address(value), c.body); });
     }
   }
 
-  void clause(FamilyId id, const Clause& c, Tensor& value) {
+  // One cell, unless it is known.
+  void one(Tensor& value, States* states, int64_t at, ExprId body) {
+    if (!states) return store(value, at, eval(body));
+    if ((*states)[static_cast<size_t>(at)] == kKnown) return;
+    Begun begun(*this, *states, std::span(&at, 1));
+    store(value, at, eval(body));
+    begun.done();
+  }
+
+  // A cell that another one reads, in the middle of that.
+  void demand(FamilyId id, int64_t at) {
+    if (depth_ == kMostNested) throw TooDeep{id, at};
+    Nested nested(*this);
+    const Family& f = m_[id];
+    Tensor& value = out_.values.at(id);
+    States* states = &states_.at(id);
+    if (f.kind == Family::Kind::Table) {
+      statement_ = f.span;
+      return one(value, states, at, f.cells[static_cast<size_t>(at)]);
+    }
+    std::vector<int64_t> index = value.shape();
+    int64_t rest = at;
+    for (size_t k = index.size(); k-- > 0;) {
+      index[k] = rest % value.shape()[k];
+      rest /= value.shape()[k];
+    }
+    for (const Clause& c : f.clauses) {
+      Box box = box_of(id, c);
+      if (!box.contains(index)) continue;
+      statement_ = c.span;
+      if (const Reduce* r = routed_sum(c)) {  // all cells that one pass over the binders gives
+        std::vector<bool> free(index.size(), false);
+        for (const Route& route : r->routes) free[route.slot] = true;
+        for (size_t k = 0; k < index.size(); ++k) {
+          if (!free[k]) box.lo[k] = index[k], box.hi[k] = index[k] + 1;
+        }
+        if (routed(*r, value, states, box)) return;
+      }
+      for (uint32_t k = 0; k < index.size(); ++k) set(k, index[k]);
+      return one(value, states, at, c.body);
+    }
+    (*states)[static_cast<size_t>(at)] = kKnown;  // no clause has it
+  }
+
+  // Slots and what is known of them, to go on with after a nested cell.
+  class Nested {
+   public:
+    explicit Nested(Evaluator& e) : e_(e), statement_(e.statement_) {
+      std::copy(std::begin(e.slots_), std::end(e.slots_), slots_);
+      std::copy(std::begin(e.versions_), std::end(e.versions_), versions_);
+      ++e_.depth_;
+    }
+    Nested(const Nested&) = delete;
+    ~Nested() {
+      std::copy(std::begin(slots_), std::end(slots_), e_.slots_);
+      std::copy(std::begin(versions_), std::end(versions_), e_.versions_);
+      e_.statement_ = statement_;
+      --e_.depth_;
+    }
+
+   private:
+    Evaluator& e_;
+    Span statement_;
+    int64_t slots_[kMaxSlots];
+    uint64_t versions_[kMaxSlots + 1];
+  };
+
+  // Cells that are being computed. Unless they are done, they are unknown again, and the operations
+  // for them do not count.
+  class Begun {
+   public:
+    Begun(Evaluator& e, States& states, std::span<const int64_t> cells)
+        : e_(e), states_(states), cells_(cells), before_(std::exchange(e.out_.operations, 0)) {
+      for (int64_t at : cells_) states_[static_cast<size_t>(at)] = kBegun;
+    }
+    Begun(const Begun&) = delete;
+    ~Begun() {
+      for (int64_t at : cells_) states_[static_cast<size_t>(at)] = done_ ? kKnown : kUnknown;
+      if (done_) e_.finished_operations_ += e_.out_.operations;
+      e_.out_.operations = before_;
+    }
+    void done() { done_ = true; }
+
+   private:
+    Evaluator& e_;
+    States& states_;
+    std::span<const int64_t> cells_;
+    uint64_t before_;
+    bool done_ = false;
+  };
+
+  struct Box {
     std::vector<int64_t> lo, hi;
+    bool contains(const std::vector<int64_t>& at) const {
+      for (size_t k = 0; k < at.size(); ++k) {
+        if (at[k] < lo[k] || at[k] >= hi[k]) return false;
+      }
+      return true;
+    }
+    // Of a cell, in order.
+    size_t number(const int64_t* at) const {
+      int64_t out = 0;
+      for (size_t k = 0; k < lo.size(); ++k) out = out * (hi[k] - lo[k]) + at[k] - lo[k];
+      return static_cast<size_t>(out);
+    }
+  };
+  Box box_of(FamilyId id, const Clause& c) const {
+    Box out;
     for (size_t k = 0; k < c.box.size(); ++k) {
-      lo.push_back(std::max<int64_t>(0, eval_extent(m_, c.box[k].lo, out_.params)));
-      hi.push_back(std::min(extents_.at(id)[k], eval_extent(m_, c.box[k].hi, out_.params)));
+      out.lo.push_back(std::max<int64_t>(0, extent(c.box[k].lo)));
+      out.hi.push_back(std::min(shape_of(id)[k], extent(c.box[k].hi)));
     }
-    for (auto [position, t] : fixed_[id]) {
-      lo[position] = std::max(lo[position], t);
-      hi[position] = std::min(hi[position], t + 1);
-    }
+    return out;
+  }
+  int64_t extent(ExprId e) const { return eval_extent(m_, e, out_.params); }
+  const std::vector<int64_t>& shape_of(FamilyId id) const { return out_.values.at(id).shape(); }
+  States* states_of(FamilyId id) {
+    if (states_.empty()) return nullptr;
+    auto it = states_.find(id);
+    return it == states_.end() ? nullptr : &it->second;
+  }
+  const Reduce* routed_sum(const Clause& c) const {
     const auto* r = get_if<Reduce>(m_, c.body);
-    if (r && !r->routes.empty()) {
-      routed(id, *r, value, lo, hi);
-      return;
-    }
-    forget(0);
-    cells(lo, hi, 0, {}, [&] { store(value, address(id, value), eval(c.body)); });
+    return r && !r->routes.empty() ? r : nullptr;
   }
 
   // Sets slots `k`… to every address of the box in turn; slots in `skip` are left alone.
@@ -174,75 +323,75 @@ class Evaluator {
     }
   }
 
-  // Where along coordinate k the cell at `index` is stored.
-  static int64_t stored(const Ring* ring, size_t k, int64_t index) {
-    return ring && ring->position == k ? index % ring->kept : index;
-  }
-  const Ring* ring_of(FamilyId id) const {
-    if (rings_.empty()) return nullptr;
-    auto it = rings_.find(id);
-    return it == rings_.end() ? nullptr : &it->second;
-  }
-
-  int64_t address(FamilyId id, const Tensor& value) const {
-    const Ring* ring = ring_of(id);
+  int64_t address(const Tensor& value) const {
     int64_t at = 0;
-    for (size_t k = 0; k < value.shape().size(); ++k) {
-      at = at * value.shape()[k] + stored(ring, k, slots_[k]);
-    }
+    for (size_t k = 0; k < value.shape().size(); ++k) at = at * value.shape()[k] + slots_[k];
     return at;
   }
 
-  // One pass over the binders; each body is added to the address its routes name.
-  void routed(FamilyId id, const Reduce& r, Tensor& value, const std::vector<int64_t>& lo,
-              const std::vector<int64_t>& hi) {
-    forget(0);
+  // One pass over the binders; each body is added to the address its routes name. False: some of
+  // the cells are computed already, or by now, so each has to be computed alone.
+  bool routed(const Reduce& r, Tensor& value, States* states, const Box& box) {
+    std::vector<int64_t> at;
+    cells(box.lo, box.hi, 0, {}, [&] { at.push_back(address(value)); });
+    if (!states) {
+      add_up(r, value, box, at);
+      return true;
+    }
+    for (int64_t cell : at) {
+      if ((*states)[static_cast<size_t>(cell)] != kUnknown) return false;
+    }
+    try {
+      Begun begun(*this, *states, at);
+      add_up(r, value, box, at);
+      begun.done();
+    } catch (const ReadsItself&) { return false; }
+    return true;
+  }
+
+  // `at`: the addresses of the box's cells, in order.
+  void add_up(const Reduce& r, Tensor& value, const Box& box, const std::vector<int64_t>& at) {
     bool real = is_float(value.dtype());
-    std::vector<FloatSum> sums(real ? static_cast<size_t>(value.size()) : 0);
-    cells(lo, hi, 0, {}, [&] { store(value, address(id, value), {.i = 0}); });
-    std::vector<bool> skip(lo.size(), false);
+    std::vector<FloatSum> sums(real ? at.size() : 0);
+    for (int64_t cell : at) store(value, cell, {.i = 0});
+    std::vector<bool> skip(box.lo.size(), false);
     for (const Route& route : r.routes) skip[route.slot] = true;
-    cells(lo, hi, 0, skip, [&] {
+    cells(box.lo, box.hi, 0, skip, [&] {
       binders(r, 0, [&] {
         std::vector<int64_t> target;
         for (const Route& route : r.routes) {
           int64_t t = eval(route.to).i;
-          if (t < lo[route.slot] || t >= hi[route.slot]) return true;
+          if (t < box.lo[route.slot] || t >= box.hi[route.slot]) return true;
           target.push_back(t);
         }
         Scalar body = eval(r.body);
         for (size_t k = 0; k < target.size(); ++k) slots_[r.routes[k].slot] = target[k];
-        int64_t at = address(id, value);
+        int64_t cell = address(value);
         if (real) {
-          sums[static_cast<size_t>(at)].add(body.f);
+          sums[box.number(slots_)].add(body.f);
         } else {
-          store(value, at, combine(ReduceOp::Sum, value.dtype(), load(value, at), body));
+          store(value, cell, combine(ReduceOp::Sum, value.dtype(), load(value, cell), body));
         }
         return true;
       });
     });
-    if (!real) return;
-    cells(lo, hi, 0, {}, [&] {
-      int64_t at = address(id, value);
-      store(value, at, {.f = sums[static_cast<size_t>(at)].value()});
-    });
+    for (size_t i = 0; i < sums.size(); ++i) store(value, at[i], {.f = sums[i].value()});
   }
 
-  // Visits the cells where the gate holds; `body` returns false to stop early. Conditions on a
-  // binder alone bound its loop, as in native code.
+  // Visits the cells where the gate holds; `body` returns false to stop early. What the gate says
+  // about indices alone is asked as soon as they are known.
   bool binders(const Reduce& r, size_t k, const std::function<bool()>& body) {
+    if (auto known = tests_.find(&r); known != tests_.end()) {
+      for (ExprId test : known->second[k]) {
+        if (eval(test).i == 0) return true;
+      }
+    }
     if (k == r.over.size()) {
       ++out_.operations;
       if (r.gate && eval(r.gate).i == 0) return true;
       return body();
     }
     int64_t lo = eval(r.over[k].lo).i, hi = eval(r.over[k].hi).i;
-    if (auto known = bounds_.find(&r); known != bounds_.end()) {
-      for (const Bound& b : known->second[k]) {
-        if (b.lo) lo = std::max(lo, eval(b.lo).i);
-        if (b.hi) hi = std::min(hi, eval(b.hi).i);
-      }
-    }
     for (int64_t i = lo; i < hi; ++i) {
       set(r.first + static_cast<uint32_t>(k), i);
       if (!binders(r, k + 1, body)) return false;
@@ -319,13 +468,16 @@ class Evaluator {
 
   Scalar read(const Access& n, const Expr& x) {
     const Tensor& t = out_.values.at(n.family);
-    const std::vector<int64_t>& extents = extents_.at(n.family);
-    const Ring* ring = ring_of(n.family);
     int64_t at = 0;
     for (size_t k = 0; k < n.at.size(); ++k) {
       int64_t i = eval(n.at[k]).i;
-      if (i < 0 || i >= extents[k]) out_of_bounds(n, x.span);
-      at = at * t.shape()[k] + stored(ring, k, i);
+      if (i < 0 || i >= t.shape()[k]) out_of_bounds(n, x.span);
+      at = at * t.shape()[k] + i;
+    }
+    if (const States* states = states_of(n.family)) {
+      uint8_t state = (*states)[static_cast<size_t>(at)];
+      if (state == kBegun) throw ReadsItself{};
+      if (state == kUnknown) demand(n.family, at);
     }
     return load(t, at);
   }
@@ -336,7 +488,7 @@ class Evaluator {
     throw Fault{
         {Code::E0803,
          fmt::format("`{}` has no cell at [{}]: its extents are [{}]", text(m_[n.family].name),
-                     fmt::join(at, ", "), fmt::join(extents_.at(n.family), ", ")),
+                     fmt::join(at, ", "), fmt::join(shape_of(n.family), ", ")),
          at_span, statement_}};
   }
 
@@ -424,28 +576,27 @@ class Evaluator {
     slots_[slot] = value;
     versions_[slot + 1] = ++clock_;
   }
-  // Invalidates every value that mentions a slot ≥ `from`, and closed ones when `from` is 0.
-  void forget(uint32_t from) {
-    for (uint32_t s = from; s <= kMaxSlots; ++s) versions_[s] = ++clock_;
+  // Everything is computed anew.
+  void forget() {
+    for (uint64_t& v : versions_) v = ++clock_;
   }
   uint64_t version(int32_t level) const { return versions_[static_cast<size_t>(level + 1)]; }
 
   Module& m_;
   EvalResult& out_;
-  const Rings& rings_;
-  const Bounds& bounds_;
-  std::unordered_map<FamilyId, std::vector<int64_t>> extents_;
+  const Tests& tests_;
   const Watch& watch_;
   const EvalOptions& options_;
-  bool running_ = false;  // inside a Sequence
-  Span statement_;        // being computed
+  Span statement_;  // being computed
   std::vector<Scalar> memo_;
   std::vector<uint64_t> stamp_;
   Calls calls_;
   uint64_t clock_ = 0;
   uint64_t versions_[kMaxSlots + 1] = {};
   int64_t slots_[kMaxSlots] = {};
-  std::unordered_map<FamilyId, std::map<uint32_t, int64_t>> fixed_;
+  std::unordered_map<FamilyId, States> states_;  // of the group that is computed, if it is cyclic
+  int depth_ = 0;                                // of cells computed because another reads them
+  uint64_t finished_operations_ = 0;             // of finished cells of cyclic groups
 };
 
 // Conditions over indices and extents alone: they cannot fail, whenever they are evaluated.
@@ -459,27 +610,22 @@ bool is_pure(const Module& m, ExprId e) {
   return pure;
 }
 
-void find_bounds(Module& m, ExprId body, Evaluator::Bounds& out) {
-  std::vector<ExprId> gated;
+void find_tests(const Module& m, ExprId body, Evaluator::Tests& out) {
   for_each_node(m, body, [&](ExprId e) {
     const auto* r = get_if<Reduce>(m, e);
-    if (r && r->gate && !out.contains(r)) gated.push_back(e);
-  });
-  for (ExprId e : gated) {
-    const auto* r = get_if<Reduce>(m, e);
+    if (!r || !r->gate || out.contains(r)) return;
+    auto& tests = out[r];
+    tests.resize(r->over.size() + 1);
     std::vector<ExprId> parts;
     conjuncts(m, r->gate, parts);
-    auto& bounds = out[r];
-    bounds.resize(r->over.size());
     for (ExprId part : parts) {
       const auto* compares = get_if<Apply>(m, part);
       if (!compares || compares->args.size() != 2) continue;
       if (!is_pure(m, compares->args[0]) || !is_pure(m, compares->args[1])) continue;
-      for (uint32_t k = 0; k < r->over.size(); ++k) {
-        if (auto b = bound_on(m, part, r->first + k)) bounds[k].push_back(*b);
-      }
+      int32_t known_after = m[part].level() - static_cast<int32_t>(r->first) + 1;
+      if (known_after > 0) tests[static_cast<size_t>(known_after)].push_back(part);
     }
-  }
+  });
 }
 
 }  // namespace
@@ -487,10 +633,12 @@ void find_bounds(Module& m, ExprId body, Evaluator::Bounds& out) {
 EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>& wanted,
                     const Watch& watch, const EvalOptions& options) {
   EvalResult out;
-  Schedule order = schedule(m, wanted);
-  EIN_CHECK(!order.cycle, "a module without a legal order reached the evaluator");
-  std::vector<FamilyId> needed = families_of(order.steps);
-  // All identities are made now: the evaluator's tables have the size of the arena.
+  std::vector<EvalGroup> order = eval_order(m, wanted);
+  std::vector<FamilyId> needed;
+  for (const EvalGroup& group : order) {
+    needed.insert(needed.end(), group.members.begin(), group.members.end());
+  }
+  // Identities are made now: the evaluator's tables are as large as the arena.
   for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min}) {
     for (DType t : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::F16,
                     DType::BF16, DType::F32, DType::F64}) {
@@ -499,9 +647,10 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   }
   identity(m, ReduceOp::All, DType::Bool);
   identity(m, ReduceOp::Any, DType::Bool);
-  Evaluator::Bounds bounds;
+  Evaluator::Tests tests;
   for (FamilyId f : needed) {
-    for_each_body(m, f, [&](ExprId body) { find_bounds(m, body, bounds); });
+    if (options.check_overflow) break;  // asked in the order in which they are written
+    for_each_body(m, f, [&](ExprId body) { find_tests(m, body, tests); });
   }
   auto params = bind_params(m, inputs, needed);
   if (auto* e = std::get_if<RuntimeError>(&params)) {
@@ -509,14 +658,13 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
     return out;
   }
   out.params = std::get<std::vector<int64_t>>(params);
-  std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
   std::vector<FamilyId> finished;
   try {
-    Evaluator evaluator(m, out, rings, bounds, watch, options);
+    Evaluator evaluator(m, out, tests, watch, options);
     for (FamilyId f : needed) evaluator.allocate(f, inputs);
-    for (const Step& s : order.steps) {
-      evaluator.run({s});
-      for (FamilyId f : families_of({s})) finished.push_back(f);
+    for (const EvalGroup& group : order) {
+      evaluator.run(group);
+      finished.insert(finished.end(), group.members.begin(), group.members.end());
     }
   } catch (const Stop& stop) {
     out.stopped = stop.where;
@@ -526,7 +674,6 @@ EvalResult evaluate(Module& m, const Inputs& inputs, const std::vector<FamilyId>
   } catch (const Fault& fault) { out.error = fault.error; } catch (const RuntimeError& e) {
     out.error = e;
   } catch (const std::bad_alloc&) { out.error = RuntimeError{Code::E0807, "out of memory"}; }
-  for (const auto& [family, ring] : rings) out.values.erase(family);
   return out;
 }
 

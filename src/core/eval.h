@@ -1,7 +1,8 @@
 // The reference evaluator: short, slow, obviously right; the living definition of Core. Families
-// are computed in schedule order, cell by cell, one clause at a time; an expression's value is
-// memoised until a slot it depends on changes, so a shared or loop-invariant node is evaluated once
-// per distinct environment and the operation count means something.
+// are computed one after the other (eval_order.h), cell by cell, one clause at a time, and kept
+// whole. An expression's value is memoised until a slot it depends on changes, so a shared or
+// loop-invariant node is evaluated once per distinct environment and the operation count means
+// something.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,7 @@ namespace ein::core {
 using Inputs = std::map<std::string, Tensor>;  // by input name
 
 struct EvalResult {
-  // The families that were computed and kept whole. Others keep only their last steps,
-  // and are left out.
-  std::unordered_map<FamilyId, Tensor> values;
+  std::unordered_map<FamilyId, Tensor> values;  // every family that was computed
   std::vector<int64_t> params;                  // by ParamId
   uint64_t operations = 0;  // scalar value operations, plus one per reduction cell visited
   std::optional<RuntimeError> error;

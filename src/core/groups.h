@@ -1,8 +1,8 @@
 // The order in which families are computed. Recurrence groups are an analysis, not a node: strongly
 // connected components of the family graph; inside one, choose a coordinate along which every read
 // goes backward (or every read forward), run it in sequence, delete the edges it carries, recurse
-// (Allen–Kennedy). The result is a tree of steps that the evaluator walks and lowering turns into
-// loops.
+// (Allen–Kennedy). The result is a tree of steps that lowering turns into loops. The reference
+// evaluator has an order of its own (eval_order.h).
 #pragma once
 
 #include <optional>

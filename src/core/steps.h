@@ -1,5 +1,5 @@
-// How many steps of a recurrence are needed at once: what `ein check --facts` reports and what both
-// back ends store. A family of a Sequence whose old steps nobody reads any more lives in a ring of
+// How many steps of a recurrence are needed at once: what `ein check --facts` reports and what
+// native code stores. A family of a Sequence whose old steps nobody reads any more lives in a ring of
 // `kept()` steps along its outermost sequential coordinate.
 #pragma once
 

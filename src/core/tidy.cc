@@ -380,7 +380,7 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
   std::map<ExprId, ExprId> memo;
   std::function<ExprId(ExprId)> visit = [&](ExprId e) -> ExprId {
     if (auto it = memo.find(e); it != memo.end()) return it->second;
-    const Expr expr = m[e];
+    const Expr& expr = m[e];
     ExprId moved;
     auto list = [&](const std::vector<ExprId>& in) {
       std::vector<ExprId> at;

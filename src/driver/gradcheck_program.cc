@@ -15,10 +15,23 @@
 #include "core/rewrite.h"
 
 namespace ein {
-
-using namespace core;
-
 namespace {
+
+using core::Access;
+using core::Apply;
+using core::Clause;
+using core::Coord;
+using core::Expr;
+using core::ExprId;
+using core::Facts;
+using core::Family;
+using core::FamilyId;
+using core::Module;
+using core::Node;
+using core::Op;
+using core::Reduce;
+using core::ReduceOp;
+using core::Request;
 
 // The request that a clause consists of, under at most one gate.
 const Request* whole_request(const Module& m, const Clause& c, ExprId& gate) {

@@ -241,10 +241,10 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   return out;
 }
 
-std::string native_dump(const core::Module& m, const std::string& pass) {
+std::string native_dump(const core::Module& m, const std::string& pass, RunOptions options) {
   Trace trace{pass};
-  RunOptions options;
   options.trace = &trace;
+  options.cache = nullptr;  // what is kept there took its passes before
   std::vector<FamilyId> wanted = wanted_families(m, options);
   if (wanted.empty()) wanted = unread_families(m);
   if (!wanted.empty()) compile_native(m, wanted, native_options(options));

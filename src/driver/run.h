@@ -90,7 +90,7 @@ std::vector<core::FamilyId> unread_families(const core::Module& m);
 
 // What a native pass (driver/compile.h) gives for what `run` would compute, as text; if that is
 // nothing, for the values that nothing else reads.
-std::string native_dump(const core::Module& m, const std::string& pass);
+std::string native_dump(const core::Module& m, const std::string& pass, RunOptions options = {});
 
 // A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm`
 // or `asm`; or why there is none.

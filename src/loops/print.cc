@@ -50,7 +50,7 @@ struct Printer {
   std::string var(VarId v) { return fmt::format("{}.{}", p.vars[v].name, v.v); }
 
   void line(const std::string& s) {
-    out.append(static_cast<size_t>(2 * depth), ' ');
+    out.append(2 * static_cast<size_t>(depth), ' ');
     out += s + "\n";
   }
 

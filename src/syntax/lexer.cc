@@ -48,7 +48,7 @@ size_t first_operator(char c) {
     std::array<uint8_t, 128> out{};
     out.fill(std::size(kOperators));
     for (size_t i = std::size(kOperators); i-- > 0;) {
-      out[static_cast<size_t>(kOperators[i].text[0])] = static_cast<uint8_t>(i);
+      out[static_cast<unsigned char>(kOperators[i].text[0])] = static_cast<uint8_t>(i);
     }
     return out;
   }();
@@ -230,7 +230,7 @@ class Lexer {
     uint32_t suffix = at_;
     while (size_t size = at_ < end_ ? name_continue(rest()) : 0) at_ += static_cast<uint32_t>(size);
     if (at_ > suffix) {
-      std::string number(text_, begin, suffix - begin), word(text_, suffix, at_ - suffix);
+      std::string word(text_, suffix, at_ - suffix);
       return bad_number(begin, fmt::format("`{}` cannot follow a number", word),
                         "numbers have no suffix; `as` converts: `1.0 as f64`");
     }

@@ -47,7 +47,7 @@ int main(void) {
 
 class Build(Cli):
     def run_ok(self, *args, **more):
-        done = subprocess.run(args, capture_output=True, text=True, timeout=120, **more)
+        done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=self.folder.name, **more)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

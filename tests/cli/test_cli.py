@@ -51,8 +51,9 @@ class Cli(unittest.TestCase):
         return self.path(name)
 
     def ein(self, *args, stdin="", env=None, cwd=None):
-        return subprocess.run([EIN, *args], input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd,
-                              env={**os.environ, **(env or {})})
+        """In a folder of its own, where what programs save goes."""
+        return subprocess.run([os.path.abspath(EIN), *args], input=stdin, capture_output=True, text=True, timeout=60,
+                              cwd=cwd or self.folder.name, env={**os.environ, **(env or {})})
 
     def check(self, args, status, out=None, err=None, **more):
         """Runs; checks the status, all of standard output, and a part of standard error."""

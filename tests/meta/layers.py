@@ -1,7 +1,8 @@
-"""Includes go downwards only: a folder of src/ may include itself and what CMakeLists.txt links it to, a
-folder of src/sema itself and what stands before it. LLVM's headers stay in src/codegen, in at most ten files.
-Usage: layers.py ROOT"""
+"""Includes go downwards only: a folder of src/ may include itself and what CMakeLists.txt links it to, a folder of src/sema
+itself and what stands before it. LLVM's headers stay in src/codegen, in at most twelve files. Headers that open files or print
+stay in runtime, driver and above. The reference evaluator includes no analysis that native code is planned by. Usage: layers.py ROOT"""
 
+import pathlib
 import re
 
 import tree
@@ -24,6 +25,10 @@ BELOW["cli"] = set(BELOW)
 BELOW["lsp"] = set(BELOW) - {"cli"}
 BELOW["capi"] = set(BELOW) - {"cli", "lsp"}
 MAX_LLVM_FILES = 12
+WITH_IO = {"runtime", "driver", "cli", "capi", "lsp"}
+IO_HEADERS = {"cstdio", "stdio.h", "fstream", "iostream", "fcntl.h", "unistd.h"}
+# What core/eval*.{cc,h} and core/bind.cc may include of core: nodes, walks over them, and scalar arithmetic.
+EVALUATOR = {"core", "build", "rewrite", "scalar"}
 
 # Inside sema. What is elaborated on demand is declared in sema/state/on_demand.h and called upwards from anywhere.
 SEMA = {
@@ -50,6 +55,10 @@ def inside_sema(relative, include):
     return [] if fine else [f"{relative}: sema/{folder} must not include sema/{'/'.join(include)}"]
 
 
+def of_evaluator(path):
+    return path.parts[1] == "core" and (path.stem.startswith("eval") or path.stem == "bind")
+
+
 def check(root, quiet=False):
     complaints, llvm_files = [], []
     for path in tree.sources(root):
@@ -67,6 +76,11 @@ def check(root, quiet=False):
                 complaints += inside_sema(relative, include.split("/")[1:])
             if top in ("llvm", "llvm-c") and folder != "codegen":
                 complaints.append(f"{relative}: only codegen includes {include}")
+            if include in IO_HEADERS and folder not in WITH_IO:
+                complaints.append(f"{relative}: {folder} must not include <{include}>")
+            if of_evaluator(relative) and top == "core" and not of_evaluator(pathlib.PurePath("src", include)):
+                if pathlib.PurePath(include).stem not in EVALUATOR:
+                    complaints.append(f"{relative}: the reference evaluator must not include {include}")
         if any(i.startswith(("llvm/", "llvm-c/")) for i in includes):
             llvm_files.append(str(relative))
     if len(llvm_files) > MAX_LLVM_FILES:
@@ -79,7 +93,9 @@ if __name__ == "__main__":
         check,
         good={"src/sema/a.cc": '#include "core/core.h"\n#include <vector>\n',
               "src/sema/calls/a.cc": '#include "sema/builtins.h"\n#include "sema/types/types.h"\n',
-              "src/codegen/b.cc": '#include "llvm/IR/Module.h"\n'},
+              "src/codegen/b.cc": '#include "llvm/IR/Module.h"\n',
+              "src/core/eval_a.cc": '#include "core/core.h"\n#include "core/eval.h"\n#include <cmath>\n',
+              "src/driver/c.cc": '#include <cstdio>\n#include "core/groups.h"\n'},
         bad=[
             {"src/base/a.cc": '#include "core/core.h"\n'},
             {"src/core/a.h": '#include "syntax/ast.h"\n'},
@@ -88,6 +104,9 @@ if __name__ == "__main__":
             {"src/sema/types/a.cc": '#include "sema/calls/calls.h"\n'},
             {"src/sema/types/a.cc": '#include "sema/elaborate.h"\n'},
             {"src/sema/unknown/a.cc": '#include "sema/types/types.h"\n'},
+            {"src/core/eval.cc": '#include "core/groups.h"\n'},
+            {"src/core/bind.cc": '#include "core/bound.h"\n'},
+            {"src/sema/a.cc": '#include <fstream>\n'},
             {f"src/codegen/f{i}.cc": '#include "llvm/IR/Module.h"\n' for i in range(MAX_LLVM_FILES + 1)},
         ],
     )

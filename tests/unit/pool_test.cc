@@ -1,6 +1,4 @@
 // Loops that threads share, and where buffers lie.
-#include "runtime/block.h"
-#include "runtime/layout.h"
 #include "runtime/pool.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +6,8 @@
 #include <atomic>
 #include <vector>
 
+#include "runtime/block.h"
+#include "runtime/layout.h"
 
 namespace ein {
 namespace {

@@ -75,8 +75,7 @@ TEST(SemaErrors, Clauses) {
   expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, but its type says 2", "2");
   expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, its type has 2",
               "[f32; n, n]");
-  expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "permutes the coordinates",
-              "[f32; j, i]");
+  expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "permutes the coordinates", "[f32; j, i]");
 }
 
 TEST(SemaErrors, Types) {

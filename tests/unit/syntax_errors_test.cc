@@ -223,7 +223,8 @@ TEST(Recovery, IndependentMistakesAreAllFound) {
 TEST(Recovery, GoodStatementsSurvive) {
   EXPECT_EQ(
       dump(Parsed("let a = 1;\nlet = 2;\nlet b = 3;\n}\nfn f(x) { let y = ; y }\nprint(a);").ast),
-      "(let a 1)\n<error>\n(let b 3)\n(fn f (x) (block (let y <error>) => y))\n(do (call print a))\n");
+      "(let a 1)\n<error>\n(let b 3)\n(fn f (x) (block (let y <error>) => y))\n(do (call print "
+      "a))\n");
 }
 
 TEST(Recovery, RenderedText) {

@@ -6,7 +6,8 @@
 namespace ein::sema {
 
 inline std::string quoted(Symbol name) { return "`" + text(name) + "`"; }
-inline std::string quoted(const std::string& name) { return "`" + name + "`"; }
+// By value: std::quoted takes references, and must not be the better match.
+inline std::string quoted(std::string name) { return "`" + std::move(name) + "`"; }
 // Adds "did you mean", with a fix to be checked; false when nothing is near.
 bool suggest(Diagnostic& d, const std::string& near, Span span);
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});

@@ -58,9 +58,12 @@ CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
 
 CoreId as_extent(Sema& s, CoreId e) {
   const core::Expr x = s.m[e];
-  if (const auto* cast = std::get_if<core::Apply>(&x.node);
-      cast && cast->op == core::Op::Cast && x.type == DType::I64) {
-    const core::Expr arg = s.m[cast->args[0]];
+  if (x.type != DType::I64) return e;
+  // What is i64 itself needs no cast to be an index.
+  const auto* applied = std::get_if<core::Apply>(&x.node);
+  bool casts = applied && applied->op == core::Op::Cast;
+  if (casts || std::holds_alternative<core::Access>(x.node)) {
+    const core::Expr arg = casts ? s.m[applied->args[0]] : x;
     const auto* a = std::get_if<core::Access>(&arg.node);
     auto owner =
         a && a->at.empty() ? s.definitions.owner.find(a->family) : s.definitions.owner.end();
@@ -81,11 +84,8 @@ CoreId as_extent(Sema& s, CoreId e) {
     CoreId index = as_index(s, d.scope->env, v, {});
     return index && !core::has_reduce(s.m, index) ? as_extent(s, index) : e;
   }
-  if (x.type != DType::I64) return e;
   bool arithmetic = std::holds_alternative<core::Affine>(x.node);
-  if (const auto* a = std::get_if<core::Apply>(&x.node)) {
-    arithmetic = core::info(a->op).cls == core::OpClass::Arith;
-  }
+  if (applied) arithmetic = core::info(applied->op).cls == core::OpClass::Arith;
   if (!arithmetic) return e;
   return core::map_children(s.m, e, [&](CoreId child) { return as_extent(s, child); });
 }

@@ -1,0 +1,74 @@
+"""The pages as a whole. Usage: pages.py ROOT EIN
+
+- docs/README.md lists every page below docs/ once, but for those of docs/errors, which docs/errors.md lists.
+- Every link from one file of the repository to another leads somewhere.
+- The version is written once, in CMakeLists.txt: `ein --version`, the package file and the shared library have it, and so
+  have the pages that name a version of Einlang. CHANGELOG.md begins with it."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/**/*.md")
+
+
+def index_complaints(listed, there):
+    """`listed`: the links of the index; `there`: the pages, by their path below docs/."""
+    complaints = [f"docs/README.md lists {p} {listed.count(p)} times" for p in sorted(set(listed)) if listed.count(p) > 1]
+    return complaints + [f"docs/README.md does not list {p}" for p in sorted(there - set(listed))]
+
+
+def dead_links(text, exists):
+    return [target for target in LINK.findall(re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S))
+            if "://" not in target and not exists(target)]
+
+
+def version_complaints(version, changes, pages, built):
+    """`pages`: texts by name; `built`: what was built says, by where it says so."""
+    complaints = [f"{where} says {said!r}, CMakeLists.txt {version}" for where, said in built.items() if said != version]
+    first = re.search(r"^## (\S+)", changes, re.M)
+    if not first or first[1] != version:
+        complaints.append(f"CHANGELOG.md begins with {first and first[1]}, not with {version}")
+    for name, text in pages.items():
+        complaints += [f"{name} names Einlang {said}, this is {version}"
+                       for said in re.findall(r"\bEinlang (\d+(?:\.\d+)+)", text) if said != version]
+    return complaints
+
+
+def self_test():
+    assert index_complaints(["a.md", "b.md"], {"a.md", "b.md"}) == []
+    assert len(index_complaints(["a.md", "a.md"], {"a.md", "b.md"})) == 2
+    assert dead_links("[a](a.md) [b](b.md#c) [c](http://x) `[d](d.md)`", {"a.md"}.__contains__) == ["b.md"]
+    assert version_complaints("1.2.0", "# C\n\n## 1.2.0 (x)\n", {"a": "Einlang 1.2.0"}, {"ein": "1.2.0"}) == []
+    assert len(version_complaints("1.2.0", "## 1.1.0\n", {"a": "Einlang 1.1.0"}, {"ein": "1.1.0"})) == 3
+
+
+def what_was_built(ein):
+    folder = pathlib.Path(ein).resolve().parent
+    said = {"ein --version": subprocess.run([ein, "--version"], capture_output=True, text=True, timeout=60).stdout.strip()[4:]}
+    package = (folder / "generated/einlang.pc").read_text()
+    said["einlang.pc"] = re.search(r"^Version: (\S+)$", package, re.M)[1]
+    said["the shared library"] = (folder / "libeinlang.so.0").resolve().name.removeprefix("libeinlang.so.")
+    return said
+
+
+def main(root, ein):
+    self_test()
+    docs = root / "docs"
+    there = {str(p.relative_to(docs)) for p in docs.rglob("*.md")} - {"README.md"}
+    listed = [l for l in LINK.findall((docs / "README.md").read_text()) if not l.startswith("../")]
+    complaints = index_complaints(listed, {p for p in there if not p.startswith("errors/")})
+    files = sorted({f for pattern in PAGES for f in root.glob(pattern) if ".venv" not in f.parts})
+    for f in files:
+        complaints += [f"{f.relative_to(root)}: {l} is not there" for l in dead_links(f.read_text(), lambda l: (f.parent / l).exists())]
+    version = re.search(r"^project\(einlang VERSION (\S+)", (root / "CMakeLists.txt").read_text(), re.M)[1]
+    texts = {str(f.relative_to(root)): f.read_text() for f in files}
+    complaints += version_complaints(version, texts["CHANGELOG.md"], texts, what_was_built(ein))
+    print("\n".join(complaints) or f"{len(files)} pages, version {version}")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2]))
