@@ -135,7 +135,7 @@ class Library(Build):
 
     def test_constraints(self):
         lib, header = self.build("c", "let a: [f32; i];\nlet b: [f32; j];\nlet s = sum[k](a[k] * b[k]);\n")
-        self.assertIn("The extents must satisfy", header)
+        self.assertIn("The call fails unless the extents satisfy", header)
 
         class Inputs(ctypes.Structure):
             _fields_ = [("a", ctypes.POINTER(ctypes.c_float)), ("i", ctypes.c_int64),

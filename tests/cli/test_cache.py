@@ -123,7 +123,7 @@ class Cache(Cli):
             self.cache.chmod(mode)
             out, err = self.noted()
             self.assertEqual(out, cold)
-            self.assertEqual(err, f"note: the cache `{self.cache}` is not used: others may write to it "
+            self.assertEqual(err, f"note: the cache `{self.cache}` is not used: other users may write to it "
                                   f"(mode {mode & 0o777:03o}); `chmod go-w` changes that\n")
         for mode in (0o700, 0o755, 0o500):
             self.cache.chmod(mode)

@@ -181,12 +181,12 @@ class Inputs(Cli):
     def test_open_rank_that_does_not_fit(self):
         scalar = self.npy("x.npy", "f32", [], [1])
         code = "let x: [f32; *, i]; print(x);"
-        self.check(["-c", code, "--in", f"x={scalar}"], 1, "", "has 0 coordinates, its type has 1")
+        self.check(["-c", code, "--in", f"x={scalar}"], 1, "", "has 0 coordinates, but its type has 1")
         matrix = self.npy("m.npy", "f32", [1, 1], [1])
         code = "let x: [f32; ..b, i]; let y: [f32; ..b]; print(x, y);"
         self.check(["-c", code, "--in", f"x={matrix}", "--in", f"y={matrix}"], 3, "", "`y`")
         code = "let x: [f32; ..a, ..b]; print(x);"
-        self.check(["-c", code, "--in", f"x={matrix}"], 1, "", "two packs of unknown rank")
+        self.check(["-c", code, "--in", f"x={matrix}"], 1, "", "two packs of unknown length")
 
     def test_wrong_type(self):
         x = self.npy("x.npy", "f64", [1], [1])
@@ -307,7 +307,7 @@ class Backends(Cli):
                 if all(f in flags for f in features):
                     self.check(["-c", code, "--cpu", cpu], 0, expected)
                 else:
-                    self.check(["-c", code, "--cpu", cpu], 2, "", "the most it has is")
+                    self.check(["-c", code, "--cpu", cpu], 2, "", "the best it supports is")
         emitted = self.check(["-c", code, "--cpu", "sse2", "--emit", "asm"], 0).stdout
         self.assertNotIn("ymm", emitted)
 

@@ -97,7 +97,7 @@ class Grad(Verbs):
 
     def test_bad_input(self):
         self.expect(self.ein("grad", "-", "--of", "los", "--wrt", "A", stdin=MATMUL), 1, "", "did you mean `loss`?")
-        self.expect(self.ein("grad", "-", "--of", "loss", stdin=MATMUL), 2, "", "--of and --wrt belong together")
+        self.expect(self.ein("grad", "-", "--of", "loss", stdin=MATMUL), 2, "", "--of and --wrt must be given together")
 
 
 class Page(html.parser.HTMLParser):
@@ -158,11 +158,11 @@ A, read by C
 
     def test_bad_input(self):
         ask = lambda *args, program=MATMUL: self.ein("explain", *args, stdin=program)
-        self.expect(ask("-", "--of", "loss"), 2, "", "--of and --wrt belong together")
-        self.expect(ask("-"), 2, "", "the program asks for no derivative")
+        self.expect(ask("-", "--of", "loss"), 2, "", "--of and --wrt must be given together")
+        self.expect(ask("-"), 2, "", "the program contains no derivative")
         self.expect(ask("-", "--of", "loss", "--wrt", "AA"), 1, "", "did you mean `A`?")
         self.expect(ask("-", "--of", "n", "--wrt", "n", program="let n = 1;\n"), 1, "", "E0602")
-        self.expect(ask("none.ein", "--of", "loss", "--wrt", "A"), 2, "", "`none.ein` is neither a program")
+        self.expect(ask("none.ein", "--of", "loss", "--wrt", "A"), 2, "", "`none.ein` is neither a readable program")
         self.expect(ask("-", "--of", "loss", "--wrt", "A", "--html", "no/such/x.html"), 2, "", "cannot write")
         out = self.expect(ask("-", "--of", "A", "--wrt", "B"), 0, "", "W0601")
         self.assertIn("A does not depend on B: the derivative is zero\n", out)

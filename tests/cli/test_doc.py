@@ -155,8 +155,8 @@ class Doc(unittest.TestCase):
     def test_bad_input(self):
         self.expect(self.doc("none.ein"), 2, "", "cannot read `none.ein`")
         self.expect(self.doc(), 2, "", "no module given: name files, or use --library")
-        self.expect(self.doc("--library", "plane.ein"), 2, "", "exclude each other")
-        self.expect(self.doc("plane.ein", "--format", "json", "--out", "a"), 2, "", "--out is for pages")
+        self.expect(self.doc("--library", "plane.ein"), 2, "", "cannot be combined")
+        self.expect(self.doc("plane.ein", "--format", "json", "--out", "a"), 2, "", "--out writes pages")
         self.expect(self.doc("-", stdin="let x = 1;\n"), 2, "",
                     "nothing in `<standard input>` is public: the reference consists of its `pub fn` and `pub const`")
         self.expect(self.doc("-", stdin="pub fn f(x {\n"), 1, "", "E01")

@@ -103,9 +103,9 @@ class Npy(Files):
                        "", message)
 
     def test_absurd_headers(self):
-        for shape, message in (("(4000000000, 4000000000, 4000000000)", "do not fit 64 bits"),
-                               ("(99999999999999999999,)", "do not fit 64 bits"),
-                               ("(9223372036854775807, 2)", "do not fit 64 bits"),
+        for shape, message in (("(4000000000, 4000000000, 4000000000)", "do not fit in 64 bits"),
+                               ("(99999999999999999999,)", "do not fit in 64 bits"),
+                               ("(9223372036854775807, 2)", "do not fit in 64 bits"),
                                ("(0, 9223372036854775807, 9223372036854775807)", "do not fit"),
                                ("(-1,)", "negative extent"), ("(1000000000000,)", "truncated"),
                                ("(" + "1, " * 100 + ")", "not an npy header"),
@@ -130,7 +130,7 @@ class Npy(Files):
         good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
         for header, message in (
                 (good + "x\n", "there is something after its dictionary"), (good + "\0\n", "something after"),
-                (good + good, "something follows"), (good[:-1], "not an npy header"),
+                (good + good, "there is something after"), (good[:-1], "not an npy header"),
                 (good[:-1] + "'shape': (2,), }", "the key `shape` twice"),
                 (good[:-1] + "'extra': 1, }", "an unknown key `extra`"),
                 (good.replace("'shape': (2,)", "'form': (2,)"), "an unknown key `form`"),
@@ -310,11 +310,11 @@ class Safetensors(Files):
                                 ({"x": entry(data_offsets=[8, 0])}, "ends before it begins"),
                                 ({"x": entry(data_offsets=[-8, 0])}, "not a number of 63 bits"),
                                 ({"x": entry(data_offsets=[0, 80])}, "truncated"),
-                                ({"x": entry(shape=[2**62, 4])}, "do not fit 64 bits"),
+                                ({"x": entry(shape=[2**62, 4])}, "do not fit in 64 bits"),
                                 ({"x": entry(shape=[1.5])}, "not a number of 63 bits"),
                                 ({"x": {"dtype": "F32"}}, "needs dtype, shape"),
                                 ({"x": 3}, "needs dtype, shape"), ([1], "not a JSON object"),
-                                ({}, "holds no tensor")):
+                                ({}, "contains no tensor")):
             text = json.dumps(header).encode()
             path = pathlib.Path(self.path("x.safetensors"))
             path.write_bytes(struct.pack("<Q", len(text)) + text + b"12345678")
@@ -386,7 +386,7 @@ class Idx(Files):
                              (whole[:10], "truncated inside its header"),
                              (whole[:-1], "truncated: 23 bytes of data where its header needs 24"),
                              (whole + b"1", "damaged: 25 bytes of data where its header needs 24"),
-                             (whole[:3] + b"\x04" + b"\xff" * 16, "do not fit 64 bits")):
+                             (whole[:3] + b"\x04" + b"\xff" * 16, "do not fit in 64 bits")):
             path = pathlib.Path(self.path("x.idx"))
             path.write_bytes(raw)
             with self.subTest(message):
@@ -439,7 +439,7 @@ class Images(Files):
                 ("[[[1]]] as u8", "o.pgm", "has 3 coordinates; .ppm is for colours"),
                 ("[[1]] as u8", "o.ppm", "has 2 coordinates; .pgm is for grey"),
                 ("[1] as u8", "o.pnm", "the value has 1"),
-                ("[[[1, 2]]] as u8", "o.ppm", "has 3 addresses (red, green, blue), not 2")):
+                ("[[[1, 2]]] as u8", "o.ppm", "has extent 3 (red, green, blue), not 2")):
             self.check(["-c", f"let x = {code};", "--out", f"x={self.path(name)}"], 3, "", message)
         self.assertEqual(os.listdir(self.folder.name), [])
 
@@ -454,7 +454,7 @@ class Images(Files):
                 (b"P5 1 1 65535\n11", "its samples go up to 65535"),
                 (b"P5 9999999999 2 255\n", "its width does not fit in 31 bits"),
                 (b"P5 2000000000 2000000000 255\n", "it is truncated"),
-                (b"P6 2147483647 2147483647 255\n", "do not fit 64 bits"),
+                (b"P6 2147483647 2147483647 255\n", "do not fit in 64 bits"),
                 (b"P5 3 2 255\n12345", "5 bytes of data where its header needs 6"),
                 (b"P5 3 2 255\n12345678", "8 bytes of data where its header needs 6"),
                 (b"P2 2 2 255 1 2 3", "it is truncated")):
@@ -541,7 +541,7 @@ class Save(Files):
         self.assertIn("no such folder", done.stderr)
         self.assertIn(" --> <command line>:1:12\n", done.stderr)
         self.check(["-c", "let x = 1;", "--out", "x=/dev/null/x.npy"], 3, "", "cannot write")
-        self.check(["-c", "let x = 1;", "--out", "x=x.txt"], 2, "", "no format of tensors")
+        self.check(["-c", "let x = 1;", "--out", "x=x.txt"], 2, "", "not a tensor format")
 
 
 if __name__ == "__main__":

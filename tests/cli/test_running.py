@@ -60,7 +60,7 @@ class Interrupt(Cli):
             with self.subTest(backend):
                 status, out, err, took = self.interrupted("-c", code, "--backend", backend)
                 self.assertEqual((status, out), (130, ""), err)
-                self.assertIn("interrupted: in the middle of a step", err)
+                self.assertIn("interrupted in the middle of a step", err)
                 self.assertLess(took, 3)
 
     def test_stops_between_rows(self):

@@ -65,7 +65,7 @@ TEST_F(FilesTest, ChangedSinceCompiling) {
     EXPECT_EQ((fresh(), after(name, [] {})), "");
     expect("it contained [f32; 2, 3], now [f32; 3, 3]", [&] { write(name, counted({3, 3})); });
     expect("there is no such file", [&] { std::filesystem::remove(path(name)); });
-    expect("written again", [&] {
+    expect("overwritten", [&] {
       auto then = std::filesystem::last_write_time(path(name));
       std::filesystem::last_write_time(path(name), then + std::chrono::seconds(5));
     });

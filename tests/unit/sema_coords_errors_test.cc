@@ -107,7 +107,7 @@ TEST(SemaCoordErrors, GatesThroughCalls) {
                   "fn sz[j](x: [f32; ..l, j]) -> [f32; ..l] {"
                   "  sum[j](x[..l, j]) / (extent(j) as f32) }"
                   "let p[b] = sz[class](x[b, class]) where ok[b, class];",
-              "E0316", "the function asks for the extent of the coordinate", "where");
+              "E0316", "the function uses the extent of the coordinate", "where");
   expect_only(
       "fn p2[..s](x: [f32; ..s]) -> f32 { let r[i] = sum[k](x[i, k]); sum[i](r[i]) }"
       "let x: [f32; h, w]; let ok: [bool; h, w];"

@@ -38,9 +38,9 @@ TEST(SemaErrors, Ranges) {
   expect_only("let A: [f32; i, k]; let B: [f32; k, j]; let C[i, j] = A[i, k] * B[k, j];", "E0303",
               "`k` is neither on the left nor reduced", "k");
   expect_only(kIn + "let y = sum[kk](x);", "E0305", "no coordinate `kk`", "kk");
-  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "a whole operand carries it too",
+  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "an operand without indices has that coordinate too",
               "x[n] * x");
-  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "names two coordinates", "n");
+  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "is the name of two coordinates", "n");
   expect_only(kIn + "let y = extent(A, k);", "E0305", "no such coordinate", "k");
   expect_only(kIn + "let y[p in 0..n] = x[p+1];", "E0306", "access to `x` is out of bounds", "p+1");
   expect_only("let h[0] = 1.0; let h[t in 1..5] = h[t-2];", "E0306", "access to `h`", "t-2");
@@ -48,7 +48,7 @@ TEST(SemaErrors, Ranges) {
   expect_only("let y[p in 3..2] = 1.0;", "E0307", "range runs backwards", "3..2");
   expect_only("let c = [1.0, 2.0]; let k = [1.0, 2.0, 3.0, 4.0]; let y[o] = sum[t](c[o+t] * k[t]);",
               "E0307", "no value of `o` keeps every access in bounds", "o");
-  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both a left index",
+  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both an index on the left",
               "where");
   expect_only(kIn + "let y = sum[p](x[p]) + sum[q](x[q]) where x[p] > x[q];", "E0308",
               "no single reduction has all the indices", "where");
@@ -73,9 +73,9 @@ TEST(SemaErrors, Clauses) {
               "two different extents", "c");
   expect_only("let a = [[1.0], [2.0, 3.0]];", "E0404", "lengths 1 and 2", "[2.0, 3.0]");
   expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, but its type says 2", "2");
-  expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, its type has 2",
+  expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, but its type has 2",
               "[f32; n, n]");
-  expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "permutes the coordinates", "[f32; j, i]");
+  expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "lists the coordinates", "[f32; j, i]");
 }
 
 TEST(SemaErrors, Types) {
@@ -101,7 +101,7 @@ TEST(SemaErrors, Types) {
 
 TEST(SemaErrors, Tuples) {
   expect_only("let (a, c) = (1, 2, 3);", "E0502", "the pattern has 2 names", "(1, 2, 3)");
-  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple of 2 values stands where", "(1, 2)");
+  expect_only("let a = (1, 2) + 1;", "E0502", "a tuple of 2 values is used where", "(1, 2)");
   expect_only("let a = (1, 2).2;", "E0502", "there is no field 2", "(1, 2).2");
 }
 
@@ -113,7 +113,7 @@ TEST(SemaErrors, InsideFunctionsOncePerCause) {
 TEST(SemaErrors, Requests) {
   expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @idx;", "E0602", "denominator", "idx");
   expect_only(kIn + "let g = @idx / @x;", "E0602", "numerator", "idx");
-  expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @(x + x);", "E0603", "is a name",
+  expect_only(kIn + "let l = sum[p](x[p]); let g = @l / @(x + x);", "E0603", "must be a name",
               "(x + x)");
   expect_only(kIn + "let g = sum[p](x[p] * @(x[p] * x[p]) / @x[p]);", "E0701", "parentheses",
               "(x[p] * x[p])");
@@ -125,7 +125,7 @@ TEST(SemaErrors, Limits) {
 
 TEST(SemaWarnings, Places) {
   expect_only("let L: [f32; b, class]; let y[b, class] = L[class, b];", "W0301",
-              "`class` stands at", "class");
+              "index `class` is used for", "class");
   expect_only(kIn + "let y = sum[k](x[k+1]);", "W0302", "never read", "k+1");
 }
 
