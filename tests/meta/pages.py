@@ -45,12 +45,12 @@ def self_test():
     assert len(version_complaints("1.2.0", "## 1.1.0\n", {"a": "Einlang 1.1.0"}, {"ein": "1.1.0"})) == 3
 
 
-def what_was_built(ein):
+def what_was_built(ein, major):
     folder = pathlib.Path(ein).resolve().parent
     said = {"ein --version": subprocess.run([ein, "--version"], capture_output=True, text=True, timeout=60).stdout.strip()[4:]}
     package = (folder / "generated/einlang.pc").read_text()
     said["einlang.pc"] = re.search(r"^Version: (\S+)$", package, re.M)[1]
-    said["the shared library"] = (folder / "libeinlang.so.0").resolve().name.removeprefix("libeinlang.so.")
+    said["the shared library"] = (folder / f"libeinlang.so.{major}").resolve().name.removeprefix("libeinlang.so.")
     return said
 
 
@@ -65,7 +65,7 @@ def main(root, ein):
         complaints += [f"{f.relative_to(root)}: {l} is not there" for l in dead_links(f.read_text(), lambda l: (f.parent / l).exists())]
     version = re.search(r"^project\(einlang VERSION (\S+)", (root / "CMakeLists.txt").read_text(), re.M)[1]
     texts = {str(f.relative_to(root)): f.read_text() for f in files}
-    complaints += version_complaints(version, texts["CHANGELOG.md"], texts, what_was_built(ein))
+    complaints += version_complaints(version, texts["CHANGELOG.md"], texts, what_was_built(ein, version.split(".")[0]))
     print("\n".join(complaints) or f"{len(files)} pages, version {version}")
     return 1 if complaints else 0
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 SKIPPED = {".git", "__pycache__", ".cache", ".venv"}  # folders that others fill
-OF_CTEST = {"Testing", "stray_files.txt"}
+OF_TOOLS = {"Testing", "stray_files.txt", "install_manifest.txt"}  # written by ctest, this file and cmake --install
 
 
 def listing(root, build):
@@ -18,7 +18,7 @@ def listing(root, build):
         folders[:] = [f for f in folders if f not in SKIPPED and not pathlib.Path(folder, f, "CMakeCache.txt").exists()]
         found.update(str(pathlib.Path(folder, f)) for f in files)
     for folder in (build, build / "tests"):
-        found.update(str(f) for f in folder.iterdir() if f.name not in OF_CTEST)
+        found.update(str(f) for f in folder.iterdir() if f.name not in OF_TOOLS)
     return found
 
 
