@@ -432,7 +432,8 @@ struct Product {
     thread_local Panels<T> shared;
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
     int64_t work = m.size() * cols.size() * depth;
-    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, 4 * threads());
+    int64_t tasks =
+        threads() == 1 ? 1 : std::clamp<int64_t>(work / kTaskWork, 1, int64_t{4} * threads());
     // Rows that are one block use a panel of b once: it is packed then, and stays in the cache.
     bool late = m.size() <= kBlockRows && tiles_n >= 2 * tasks;
     T* pb = late ? nullptr : shared.reserve(tiles_n * tiles.cols() * depth);
@@ -549,7 +550,7 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   const Spans<T> spans(tiles, std::move(m), std::move(n), std::move(k));
   // Many products are shared out one by one, or several at a time; few share their insides.
   int64_t batches = batch_ab.size(), together = batches;
-  if (batches >= 2 * threads())
+  if (batches >= int64_t{2} * threads())
     together = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, work));
   for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
     for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
