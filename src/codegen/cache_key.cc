@@ -43,7 +43,7 @@ std::string find_build_id() {
         const char* name = at + sizeof note;
         const char* value = name + ((note.n_namesz + 3) & ~3u);
         if (note.n_type == NT_GNU_BUILD_ID &&
-            std::string_view(name, note.n_namesz) == std::string_view("GNU", 4)) {
+            std::string_view(name, note.n_namesz) == std::string_view("GNU\0", 4)) {
           s.found.assign(value, note.n_descsz);
         }
         at = value + ((note.n_descsz + 3) & ~3u);

@@ -3,6 +3,7 @@
 #include <llvm/Support/Process.h>
 
 #include <new>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -11,7 +12,7 @@ namespace ein {
 using llvm::sys::Memory;
 
 CodeMemory::~CodeMemory() {
-  if (block_.base()) Memory::releaseMappedMemory(block_);
+  if (block_.base()) std::ignore = Memory::releaseMappedMemory(block_);
 }
 
 void CodeMemory::reserveAllocationSpace(uintptr_t code, llvm::Align, uintptr_t constants,

@@ -109,7 +109,7 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
   for (const Given& g : given) {
     if (g.floating) {
       size_t begin = g.tensor ? 1 : 0;
-      element = g.type.substr(begin, g.type.find_first_of(";", begin) - begin);
+      element = g.type.substr(begin, g.type.find(';', begin) - begin);
     }
     out += scalar ? fmt::format("let {}: [{}; {}];\n", g.name, g.type, kPoints)
                   : fmt::format("let {}: {};\n", g.name, g.type);

@@ -426,7 +426,8 @@ struct Product {
     thread_local Panels<T> shared;
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
     int64_t work = m.size() * cols.size() * depth;
-    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(work / task_work, 1, 4 * threads());
+    int64_t tasks =
+        threads() == 1 ? 1 : std::clamp<int64_t>(work / task_work, 1, int64_t{4} * threads());
     // If the rows are one block, a panel of b is used once: it is packed just before,
     // and stays in cache.
     bool late = m.size() <= block_rows && tiles_n >= 2 * tasks;
@@ -545,7 +546,7 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   // Many products go to threads whole, one or several at a time; with few, threads
   // share each of them.
   int64_t batches = batch_ab.size(), together = batches;
-  if (batches >= 2 * threads())
+  if (batches >= int64_t{2} * threads())
     together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
   for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
     for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 # The longest first. Folders that are not named are a group each.
-GROUPS = (("base", "syntax", "core", "autodiff", "optimise", "plan", "loops", "lower"), ("driver", "cli"))
+GROUPS = (("base", "syntax", "core", "autodiff", "optimise", "plan", "loops", "lower"), ("driver", "cli", "capi"))
 LLVM = "/usr/lib/llvm-19/include"
 
 

@@ -176,7 +176,8 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
     Value left = gate.whole ? *gate.whole
                             : data(env, DType::Bool,
                                    gate.cond ? gate.cond : core::bool_lit(s.m, true), v.span);
-    gate.whole = apply_binary(s, env, core::Op::And, std::move(left), std::move(v), v.span, {});
+    Span at = v.span;
+    gate.whole = apply_binary(s, env, core::Op::And, std::move(left), std::move(v), at, {});
     if (gate.whole->poison()) gate.poison = true;
     gate.cond = {};
   }

@@ -66,8 +66,9 @@ struct PatternReader {
   Arm& arm;
 
   void require(Value cond) {
+    Span at = cond.span;
     arm.cond = arm.cond ? apply_binary(s, env, core::Op::And, std::move(*arm.cond), std::move(cond),
-                                       cond.span, {})
+                                       at, {})
                         : std::move(cond);
   }
 

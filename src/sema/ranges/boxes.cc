@@ -278,7 +278,7 @@ std::vector<core::Clause> disjoint(Sema& s, const Definition& d,
   for (const auto& out : d.outs) {
     std::vector<Box> fresh{out->box};  // where no earlier clause lies under this one
     for (auto it : made.near(out->box, out->gate.valid())) {
-      const Piece p = *it;
+      const Piece& p = *it;
       std::vector<Piece> next;
       for (Box& rest : subtract(s.m, p.box, out->box)) next.push_back({std::move(rest), p.layers});
       Box both = intersect(s.m, p.box, out->box);
