@@ -24,7 +24,8 @@ core::FunctionId directional_function(Module& m, core::FunctionId f,
 
 // How the tangent of argument k enters the value of a call: through a call of the partial function,
 // or through what that computes if it is short.
-Partial slope(Module& m, const core::Call& call, size_t k, std::optional<NotDifferentiable>& problem);
+Partial slope(Module& m, const core::Call& call, size_t k,
+              std::optional<NotDifferentiable>& problem);
 
 // The error for an argument that carries a tangent into a call but is not a float.
 NotDifferentiable integer_argument(const Module& m, core::FunctionId f, size_t k, Span span);

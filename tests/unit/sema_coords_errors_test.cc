@@ -19,10 +19,8 @@ std::string help_of(const std::string& source) {
 
 TEST(SemaCoordErrors, Grounding) {
   const std::string raw = kSoftmaxCall + "let raw = [[0.0, 1.0], [1.0, 2.0]];";
-  expect_only(
-      raw + "let p = softmax[c](raw);", "E0311",
-      "argument `x` of `softmax` has no coordinate named `c`",
-      "c");
+  expect_only(raw + "let p = softmax[c](raw);", "E0311",
+              "argument `x` of `softmax` has no coordinate named `c`", "c");
   EXPECT_NE(help_of(raw + "let p = softmax[c](raw);").find("`let named[i0, c] = raw[i0, c];`"),
             std::string::npos);
   expect_only(

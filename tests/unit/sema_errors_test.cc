@@ -23,7 +23,8 @@ TEST(SemaErrors, Names) {
   expect_only(kIn + "x + 1.0;", "E0207", "no effect", "x + 1.0");
   expect_only(kIn + "let k = 2.0; let y[k] = x[k] * k;", "E0208", "index `k` hides a value", "k");
   expect_only(kIn + "let k = 2; let y[i] = x[i] where k = 3;", "E0209", "`k` already exists", "k");
-  expect_only("let y = { let q: f32; 1.0 };", "E0210", "an input cannot be declared in a block", "q");
+  expect_only("let y = { let q: f32; 1.0 };", "E0210", "an input cannot be declared in a block",
+              "q");
 }
 
 TEST(SemaErrors, Ranges) {
@@ -38,9 +39,10 @@ TEST(SemaErrors, Ranges) {
   expect_only("let A: [f32; i, k]; let B: [f32; k, j]; let C[i, j] = A[i, k] * B[k, j];", "E0303",
               "`k` is neither on the left nor reduced", "k");
   expect_only(kIn + "let y = sum[kk](x);", "E0305", "no coordinate `kk`", "kk");
-  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304", "an operand without indices has that coordinate too",
-              "x[n] * x");
-  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "is the name of two coordinates", "n");
+  expect_only(kIn + "let y = sum[n](x[n] * x);", "E0304",
+              "an operand without indices has that coordinate too", "x[n] * x");
+  expect_only("let a: [f32; n, n]; let y = sum[n](a);", "E0305", "is the name of two coordinates",
+              "n");
   expect_only(kIn + "let y = extent(A, k);", "E0305", "no such coordinate", "k");
   expect_only(kIn + "let y[p in 0..n] = x[p+1];", "E0306", "access to `x` is out of bounds", "p+1");
   expect_only("let h[0] = 1.0; let h[t in 1..5] = h[t-2];", "E0306", "access to `h`", "t-2");
@@ -48,13 +50,14 @@ TEST(SemaErrors, Ranges) {
   expect_only("let y[p in 3..2] = 1.0;", "E0307", "range runs backwards", "3..2");
   expect_only("let c = [1.0, 2.0]; let k = [1.0, 2.0, 3.0, 4.0]; let y[o] = sum[t](c[o+t] * k[t]);",
               "E0307", "no value of `o` keeps every access in bounds", "o");
-  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308", "both an index on the left",
-              "where");
+  expect_only(kIn + "let y[p] = sum[p](x[p]) where x[p] > 0.0;", "E0308",
+              "both an index on the left", "where");
   expect_only(kIn + "let y = sum[p](x[p]) + sum[q](x[q]) where x[p] > x[q];", "E0308",
               "no single reduction has all the indices", "where");
   expect_only(kIn + "let y = sum[p](x[p] where x[p] > 0.0 else 1.0);", "E0308", "`else` belongs",
               "1.0");
-  expect_only(kIn + "let y[p, q in 0..p] = x[q];", "E0309", "depends on `p`, another index on the left", "0..p");
+  expect_only(kIn + "let y[p, q in 0..p] = x[q];", "E0309",
+              "depends on `p`, another index on the left", "0..p");
   expect_only(kIn + "let y[p in 0..idx[0]] = 1.0;", "E0309", "depends on values", "0..idx[0]");
   expect_only(kIn + "let y[p] = x[p, 0];", "E0310", "`x` has 1 coordinate, not 2", "x[p, 0]");
 }
@@ -67,26 +70,30 @@ TEST(SemaErrors, Clauses) {
   expect_only("let h[t in 1..9] = h[t-1];", "E0403", "its type is not known", "h");
   expect_only("let y[0] = 1.0; let y[1] = true;", "E0403", "`y` is `bool`", "1.0");
   expect_only(kIn + "let y = A + A[0];", "E0404", "different coordinates", "A + A[0]");
-  expect_only(kIn + "let P[j, i] = A;", "E0404", "`j` would be matched with a coordinate of another name", "j");
+  expect_only(kIn + "let P[j, i] = A;", "E0404",
+              "`j` would be matched with a coordinate of another name", "j");
   expect_only(kIn + "let y[p] = A[p] * 2.0;", "E0404", "still has coordinates [j]", "A[p] * 2.0");
   expect_only("let a = [1.0, 2.0]; let c = [1.0, 2.0, 3.0]; let y = a + c;", "E0404",
               "two different extents", "c");
   expect_only("let a = [[1.0], [2.0, 3.0]];", "E0404", "lengths 1 and 2", "[2.0, 3.0]");
-  expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, but its type says 2", "2");
+  expect_only("let a: [f32; 2] = [1.0, 2.0, 3.0];", "E0405", "has extent 3, but its type says 2",
+              "2");
   expect_only(kIn + "let a: [f32; n, n] = x;", "E0405", "has 1 coordinate, but its type has 2",
               "[f32; n, n]");
   expect_only(kIn + "let a: [f32; j, i] = A;", "E0405", "lists the coordinates", "[f32; j, i]");
 }
 
 TEST(SemaErrors, Types) {
-  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "types differ: `f32` and `i32`", "idx[p]");
+  expect_only(kIn + "let y[p] = x[p] + idx[p];", "E0501", "types differ: `f32` and `i32`",
+              "idx[p]");
   expect_only("fn f(a: f32) { a } let k: i32 = 1; let y = f(k);", "E0501", "argument `a` of `f`",
               "k");
   expect_only(kIn + "let y[p] = x[p] * (1 / 2);", "E0502", "integer division", "(1 / 2)");
   expect_only(kIn + "let y = -b;", "E0502", "takes numbers", "b");
   expect_only(kIn + "let y = !x[0];", "E0502", "takes `bool`", "x[0]");
   expect_only(kIn + "let y = exp(idx[0]);", "E0502", "takes floats", "idx[0]");
-  expect_only(kIn + "let y = mean[p](idx[p]);", "E0502", "`mean` takes floats, not integers", "idx[p]");
+  expect_only(kIn + "let y = mean[p](idx[p]);", "E0502", "`mean` takes floats, not integers",
+              "idx[p]");
   expect_only(kIn + "let y = all[p](x[p]);", "E0502", "`all` takes `bool`", "x[p]");
   expect_only("let y = 1 / 0;", "E0502", "division by zero", "0");
   expect_only("let y = 0..3;", "E0502", "a range is not a value", "0..3");

@@ -101,7 +101,8 @@ TEST(SemaClauses, LiteralClauseAsksForOneCell) {
   check(c, "let x: [f32; T]; let h[0] = 0.0; let h[t in 1..T] = h[t-1] + x[t];");
   ASSERT_FALSE(c.diags.has_errors()) << c.rendered();
   ASSERT_EQ(c.m.constraints.size(), 1u);
-  EXPECT_EQ(c.m.constraints[0].message, "`h` has a clause that extends to 0, so T must be at least 1");
+  EXPECT_EQ(c.m.constraints[0].message,
+            "`h` has a clause that extends to 0, so T must be at least 1");
 }
 
 TEST(SemaRecurrences, Shapes) {

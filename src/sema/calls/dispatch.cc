@@ -99,7 +99,8 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     if (args.size() == 1 && reduction && core::info(*op).arity == 2) {
       s.diags.error(Code::E0205, fmt::format("`{}` takes 2 arguments, not 1", spelled))
           .primary(span, "")
-          .help(fmt::format("to apply it to the cells of an array, give it an index: `{}[i](x[i])`", spelled));
+          .help(fmt::format("to apply it to the cells of an array, give it an index: `{}[i](x[i])`",
+                            spelled));
       return {};
     }
     if (args.size() != core::info(*op).arity) {

@@ -69,8 +69,8 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
   }
   if (!fits) {
     s.diags
-        .error(Code::E0405, fmt::format("the result of {} still has coordinates {}", quoted(fn.name.symbol),
-                                        show_coords(s, v.coords)))
+        .error(Code::E0405, fmt::format("the result of {} still has coordinates {}",
+                                        quoted(fn.name.symbol), show_coords(s, v.coords)))
         .primary(v.span, "in addition to those written out")
         .label(s.ast[fn.result].span, "the return type")
         .help("write every coordinate of the return type");
@@ -114,8 +114,8 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
     if (elsewhere && c.name != result[i].name) {
       s.diags
           .error(Code::E0405,
-                 fmt::format("coordinate {} of {} is {}, but its type says {}", i, what, quoted(c.name),
-                             result[i].name ? quoted(result[i].name) : "another"))
+                 fmt::format("coordinate {} of {} is {}, but its type says {}", i, what,
+                             quoted(c.name), result[i].name ? quoted(result[i].name) : "another"))
           .primary(type, "coordinates " + show_coords(s, result))
           .label(v.span, "coordinates " + show_coords(s, v.coords))
           .help("index the value in the order of the return type");
@@ -136,8 +136,8 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
           return false;
         case Truth::Open:
           constrain(s, core::apply(s.m, core::Op::Eq, {result[i].extent, c.extent}),
-                    fmt::format("coordinate {} of {} must have extent {}, as its type says", i, what,
-                                show(s, result[i].extent)),
+                    fmt::format("coordinate {} of {} must have extent {}, as its type says", i,
+                                what, show(s, result[i].extent)),
                     type, v.span);
       }
     }

@@ -192,7 +192,8 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     for (auto it = from; it != s.definitions.busy.end(); ++it)
       chain += quoted((*it)->name.symbol) + " → ";
     if (s.definitions.busy.end() - from > 1) e.note("the cycle: " + chain + quoted(d.name.symbol));
-    e.help("the order of definitions does not matter, so the name means this definition on both "
+    e.help(
+        "the order of definitions does not matter, so the name means this definition on both "
         "sides");
     d.state = Definition::State::Bad;
     return {};

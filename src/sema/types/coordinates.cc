@@ -56,8 +56,7 @@ bool same_coords(Sema& s, const Env&, std::vector<Value*> values, Span span,
         }
         case Truth::Open:
           constrain(s, core::apply(s.m, core::Op::Eq, {out[i].extent, v->coords[i].extent}),
-                    "two operands without indices have different extents", first->span,
-                    v->span);
+                    "two operands without indices have different extents", first->span, v->span);
       }
     }
   }
