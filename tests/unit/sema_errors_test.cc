@@ -103,7 +103,7 @@ TEST(SemaErrors, Types) {
   expect_only(kIn + "let y[p] = x[p] where x[p];", "E0504", "condition is not", "x[p]");
   expect_only(kIn + "let y[p] = x[x[p]];", "E0505", "the index is not an integer", "x[p]");
   expect_only(kIn + "let y = x[idx];", "E0505", "the index is a whole array", "idx");
-  expect_only("let y: i32 = 2.5;", "E0405", "annotated `i32`", "2.5");
+  expect_only("let y: i32 = 2.5;", "E0405", "annotated as `i32`", "2.5");
 }
 
 TEST(SemaErrors, Tuples) {

@@ -127,8 +127,7 @@ TEST(SyntaxErrors, Numbers) {
 TEST(SyntaxErrors, StatementNotEnded) {
   EXPECT_EQ(codes("let a = 3 4;\nlet b = +;"), "E0108@1:11 E0101@2:9");
   EXPECT_EQ(fixed("print(a) print(b)"), "print(a); print(b)");
-  EXPECT_NE(rendered("fn f(x) {\n    return x + 1\n}").find("leave out `return`"),
-            std::string::npos);
+  EXPECT_NE(rendered("fn f(x) {\n    return x + 1\n}").find("remove `return`"), std::string::npos);
   EXPECT_NE(rendered("for i in 0..3 { print(i) }").find("there are no loops"), std::string::npos);
   EXPECT_NE(rendered("let c = a and b;").find("write `&&`"), std::string::npos);
 }
