@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace ein {
 
 class Pipeline {
  public:
-  // After a pass that reported errors nothing is verified.
+  // What a pass gave that reported errors is neither verified nor, but for the tree, printed.
   explicit Pipeline(Trace& trace, const Diagnostics* diags = nullptr)
       : trace_(trace), diags_(diags) {}
 
@@ -28,8 +29,9 @@ class Pipeline {
     double begin = now_ms();
     auto out = body(std::move(in));
     trace_.times.push_back({name, now_ms() - begin});
-    if (!diags_ || !diags_->has_errors()) check(name, broken_rules(out));
-    note(name, out);
+    bool whole = !diags_ || !diags_->has_errors();
+    if (whole) check(name, broken_rules(out));
+    if (whole || std::is_same_v<decltype(out), sema::Program>) note(name, out);
     return out;
   }
 

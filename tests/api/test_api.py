@@ -82,9 +82,10 @@ class Api(unittest.TestCase):
         self.assertIn("loss 20.75", self.run_ok(program))
         user = self.folder / "user"
         user.mkdir()
+        version = re.search(r"project\(einlang VERSION (\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text())[1]
         (user / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.22)\nproject(user CXX)\nset(CMAKE_CXX_STANDARD 20)\n"
-            "find_package(einlang 0.1 REQUIRED)\n"
+            f"find_package(einlang {version} REQUIRED)\n"
             f"add_executable(descent {ROOT}/examples/cpp/descent.cc)\ntarget_link_libraries(descent einlang::einlang)\n")
         self.run_ok("cmake", "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={moved}")
         self.run_ok("cmake", "--build", user / "build")

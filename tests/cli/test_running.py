@@ -152,7 +152,7 @@ class Progress(Cli):
 
     def test_what_can_be_watched(self):
         self.check(["-c", "let a = 1;", "--watch", "b"], 2, "", "no value `b`")
-        self.check(["-c", "let a = 1;", "--watch", "a"], 2, "", "`a` is no recurrence")
+        self.check(["-c", "let a = 1;", "--watch", "a"], 2, "", "`a` is not a recurrence")
         training = ("let loss[s in 0..4] = (W[s] - 1.0) ** 2; let W[0] = 0.5;"
                     "let W[s in 1..4] = W[s - 1] - 0.1 * @loss[s - 1] / @W[s - 1]; print(loss[3]);")
         self.check(["-c", training, "--watch", "loss"], 2, "", "after the steps of `W`, which can be watched")

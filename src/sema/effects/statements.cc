@@ -21,9 +21,10 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
   }
   size_t effects = s.m.effects.size(), errors = s.diags.errors();
   env.effects = call != nullptr;
-  elaborate(s, env, value);
+  Value v = elaborate(s, env, value);
   warn_axes(s, site);
-  return s.m.effects.size() != effects || s.diags.errors() != errors;
+  if (s.m.effects.size() != effects || s.diags.errors() != errors) return true;
+  return v.poison() && s.diags.has_errors();  // an argument may be in error
 }
 
 void elaborate_statement(Sema& s, const Env& env, TreeId value) {
