@@ -415,8 +415,8 @@ class Inside(Cli):
         self.assertIn("@y / @x", dump("solve-gates"))
         self.assertNotIn("@", dump("autodiff"))
         wrong = 'let w = load("missing.npy"); let y = w * 2.0;'
-        self.assertIn("(let y", self.check(["check", "-c", wrong, "--dump-after", "parse"], 1, "", "E0220").stdout)
-        self.assertEqual(self.check(["check", "-c", wrong, "--dump-after", "sema"], 1, "", "E0220").stdout, "")
+        self.assertIn("(let y", self.check(["check", "-c", wrong, "--dump-after", "parse"], 1, None, "E0220").stdout)
+        self.assertEqual(self.check(["check", "-c", wrong, "--dump-after", "sema"], 1, None, "E0220").stdout, "")
 
     def test_time_passes(self):
         done = self.check(["run", "-c", "print(1);", "--time-passes"], 0, "1\n", "ms")
