@@ -9,7 +9,8 @@
 namespace ein::plan {
 
 // May the outer of two nested Sequences run this way? Both count in the same direction, nothing
-// else stands in the outer one, and all members have these two coordinates only.
+// else stands in the outer one, and all members have these two coordinates only, neither of them
+// known to be shorter than `fewest`.
 bool runs_by_diagonals(core::Module& m, const core::Sequence& outer, int64_t fewest);
 
 }  // namespace ein::plan
