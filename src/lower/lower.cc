@@ -509,8 +509,7 @@ void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
     if (!slots[k].expr) open.push_back(k);
   }
   std::vector<loops::Axis> parallel(open.size(), {loops::Axis::Kind::Parallel, 1});
-  const auto lanes = static_cast<uint32_t>(plan.tuning.scatter_lanes);
-  if (!open.empty()) parallel.back() = {loops::Axis::Kind::Vector, lanes};
+  if (!open.empty()) parallel.back() = {loops::Axis::Kind::Vector, plan.scatter_lanes()};
   if (!open.empty() && open.back() + 1 != m[id].rank()) parallel.back() = {};
   loops_over(id, c, open, parallel, [&] { store(id, zero(m[id].dtype)); });
 

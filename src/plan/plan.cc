@@ -134,7 +134,7 @@ struct Planner {
       uint64_t unrouted = free;
       for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
       uint32_t last = f.rank() - 1;
-      const auto lanes = static_cast<uint32_t>(choices.tuning.scatter_lanes);
+      const uint32_t lanes = plan.scatter_lanes();
       if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], lanes)) return out;
       out.axes[last] = AxisKind::Vector;
       out.width = lanes;

@@ -27,6 +27,7 @@
 //   own: a register, or the scratch of one iteration.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -95,6 +96,11 @@ struct Plan {
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
+
+  // Vectors have a power of two of lanes.
+  uint32_t scatter_lanes() const {
+    return std::bit_floor(static_cast<uint32_t>(tuning.scatter_lanes));
+  }
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
