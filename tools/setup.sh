@@ -11,7 +11,7 @@ packages="
 "
 # clang builds the fuzzers (libFuzzer).
 tests="
-  libgtest-dev ccache clang-19 libclang-rt-19-dev clang-format clang-tidy-19
+  libgtest-dev clang-19 libclang-rt-19-dev clang-format clang-tidy-19
   python3 python3-numpy pkgconf git ca-certificates
 "
 if [ "${1:-}" = tests ]; then

@@ -33,8 +33,9 @@ std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& 
     const char* last = text.data() + text.size();
     auto [end, error] = std::from_chars(first, last, value);
     if (error != std::errc{} || end != last || value < found->least || value > found->most) {
-      return usage_error(fmt::format("--tune {}: a number from {} to {} is wanted, as in {}={}",
-                                     text, found->least, found->most, name, found->most));
+      return usage_error(
+          fmt::format("--tune {}: expected a number from {} to {}, for example {}={}", text,
+                      found->least, found->most, name, found->most));
     }
     out.*found->field = value;
   }
@@ -44,7 +45,8 @@ std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& 
 }  // namespace
 
 int bench_verb(const BenchCommand& command) {
-  Program p = load(command.common, {.in = command.in, .direction = command.direction});
+  Program p =
+      load(command.common, {.in = command.in, .direction = command.direction, .runs = true});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
   BenchOptions options;
@@ -63,6 +65,7 @@ int bench_verb(const BenchCommand& command) {
   }
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
+  if (auto status = dump_native(m, inputs, options.run, command.common)) return *status;
 
   auto done = bench(m, inputs, options);
   show_thread_note();

@@ -188,7 +188,7 @@ int build_verb(const BuildCommand& command) {
     options.opt_level = command.opt_level;
     options.processor = *processor_named(command.cpu);
     options.show = command.show;
-    auto text = emit(p.compiled.module, options, command.emit);
+    auto text = emit(p.compiled.module, {}, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) {
       runtime_error(*e, command.common, &p.sources);
       return kProgramWrong;

@@ -208,9 +208,12 @@ struct LoadOptions {
   std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
   bool keep_asked = false;
   autodiff::Record* record = nullptr;
-  const RunOptions* run = nullptr;  // for which --dump-after shows the native passes
+  bool runs = false;  // the verb itself prints native passes, when it knows what it computes
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
+// Prints what `--dump-after` asks for if it is a native pass; a status after a failure.
+std::optional<int> dump_native(core::Module& m, const core::Inputs& inputs,
+                               const RunOptions& options, const CommonOptions& common);
 
 // A source by the name messages give it. `status` is kUsage, and the reason on standard error, when
 // it cannot be read.

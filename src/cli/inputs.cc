@@ -1,38 +1,10 @@
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "cli/cli.h"
 #include "runtime/files.h"
 
 namespace ein::cli {
 namespace {
-
-std::optional<Tensor> parse_scalar(const std::string& text, DType dtype) {
-  Tensor t(dtype, {});
-  if (dtype == DType::Bool) {
-    if (text != "true" && text != "false") return std::nullopt;
-    t.set_int(0, text == "true");
-    return t;
-  }
-  const char* end = text.data() + text.size();
-  if (is_float(dtype)) {
-    double v = 0;
-    auto [stop, error] = std::from_chars(text.data(), end, v);
-    if (error != std::errc{} || stop != end) return std::nullopt;
-    t.set_float(0, v);
-    // A finite number stays finite, as in the program.
-    if (std::isfinite(v) && !std::isfinite(t.get_float(0))) return std::nullopt;
-    return t;
-  }
-  int64_t v = 0;
-  auto [stop, error] = std::from_chars(text.data(), end, v);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  t.set_int(0, v);
-  if (t.get_int(0) != v) return std::nullopt;
-  return t;
-}
 
 std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f,
                                               const CommonOptions& common) {
@@ -88,7 +60,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       if (!f.coords.empty())
         return usage_error(
             fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
-      auto value = parse_scalar(pair->value, f.dtype);
+      auto value = read_scalar(pair->value, f.dtype);
       if (!value)
         return usage_error(
             fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));

@@ -203,13 +203,21 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   }
   show_diagnostics(p.diags, p.sources, options);
   if (!p.compiled.ok) p.status = kProgramWrong;
-  if (p.compiled.ok && is_native_pass(options.dump_after)) {
-    p.compiled.trace.dump =
-        native_dump(p.compiled.module, options.dump_after, what.run ? *what.run : RunOptions{});
-  }
   if (!p.compiled.trace.dump.empty()) put(p.compiled.trace.dump);
+  if (p.compiled.ok && !what.runs) {
+    if (auto status = dump_native(p.compiled.module, {}, {}, options)) p.status = *status;
+  }
   if (options.time_passes) print_times(p.compiled.trace);
   return p;
+}
+
+std::optional<int> dump_native(core::Module& m, const core::Inputs& inputs,
+                               const RunOptions& options, const CommonOptions& common) {
+  if (!is_native_pass(common.dump_after)) return std::nullopt;
+  auto text = native_dump(m, inputs, common.dump_after, options);
+  if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e, common);
+  put(std::get<std::string>(text));
+  return std::nullopt;
 }
 
 }  // namespace ein::cli

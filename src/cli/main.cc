@@ -128,7 +128,8 @@ int dispatch(int argc, char** argv) {
                    "number format to round the operands of sums of products to")
       ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
   add_grad_memory(*run_app, run.grad_memory);
-  run_app->add_option("-O", run.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  run_app->add_option("-O", run.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
+      ->check(CLI::Range(0, 3));
   run_app
       ->add_option("--threads", run.threads, "how many threads to use (default: one per processor)")
       ->check(CLI::Range(1, 1024));
@@ -158,7 +159,8 @@ int dispatch(int argc, char** argv) {
       ->allow_extra_args(false);
   build_app->add_option("--emit", build.emit, "kind of file to write")
       ->check(CLI::IsMember({"core", "loops", "llvm", "asm", "obj", "lib", "exe"}));
-  build_app->add_option("-O", build.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  build_app->add_option("-O", build.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
+      ->check(CLI::Range(0, 3));
   build_app->add_option("--cpu", build.cpu, "instruction set that the machine code may use")
       ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
   add_direction(*build_app, "--grad-mode", build.direction);
@@ -191,7 +193,8 @@ int dispatch(int argc, char** argv) {
       ->allow_extra_args(false);
   bench_app->add_option("--format", bench.format, "format of the report")
       ->check(CLI::IsMember({"text", "json"}));
-  bench_app->add_option("-O", bench.opt_level, "optimisation level")->check(CLI::Range(0, 3));
+  bench_app->add_option("-O", bench.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
+      ->check(CLI::Range(0, 3));
   bench_app
       ->add_option("--threads", bench.threads,
                    "how many threads to use (default: one per processor)")

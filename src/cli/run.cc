@@ -69,7 +69,7 @@ int run_verb(const RunCommand& command) {
                      : command.precision == "f16-mixed" ? DType::F16
                                                         : DType::F32;
   Program p =
-      load(command.common, {.in = command.in, .direction = command.direction, .run = &options});
+      load(command.common, {.in = command.in, .direction = command.direction, .runs = true});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 
@@ -91,14 +91,15 @@ int run_verb(const RunCommand& command) {
     if (std::string why = not_watchable(m, id); !why.empty()) return usage_error(why);
   }
   options.watch = command.watch;
+  core::Inputs inputs;
+  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
+  if (auto status = dump_native(m, inputs, options, command.common)) return *status;
   if (!command.emit.empty()) {
-    auto text = emit(m, options, command.emit);
+    auto text = emit(m, inputs, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) return runtime_error(*e, command.common);
     put(std::get<std::string>(text));
     return kFine;
   }
-  core::Inputs inputs;
-  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
   std::string note;
   std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);

@@ -215,7 +215,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.word(processor_text(options.processor));
   d.number(static_cast<uint64_t>(own.overflow));
   d.number(static_cast<uint64_t>(own.operands));
-  d.number(static_cast<uint64_t>(options.opt_level));
+  d.number(options.opt_level > 0);  // the levels above 0 are one
   d.number(options.check_bounds);
   d.number(own.rows);
   for (const Tunable& t : tunables()) d.number(static_cast<uint64_t>(own.tuning.*t.field));

@@ -167,6 +167,10 @@ struct Emitter {
   void flush_stores();
   // emit_shared.cc
   void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  // What another function needs from this one: the values of variables now, and such values packed
+  // on the stack.
+  std::vector<llvm::Value*> values_now(const std::vector<loops::VarId>& vars);
+  llvm::AllocaInst* closure_of(const std::vector<llvm::Value*>& fields);
   void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);
   llvm::Function* chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
                            llvm::StructType* closure);

@@ -65,21 +65,10 @@ void Emitter::block_in_parts(const loops::Block& body) {
 
 void Emitter::call_part(const loops::Block& part, const std::vector<loops::VarId>& reads) {
   auto& c = mod.getContext();
-  std::vector<Value*> fields;
-  for (loops::VarId v : reads) {
-    auto cell = cells.find(v);
-    fields.push_back(cell == cells.end()
-                         ? values.at(v).v
-                         : b.CreateLoad(cell->second.at->getAllocatedType(), cell->second.at));
-  }
+  std::vector<Value*> fields = values_now(reads);
   if (table) fields.push_back(table);
-  std::vector<llvm::Type*> types;
-  for (Value* f : fields) types.push_back(f->getType());
-  auto* closure_type = llvm::StructType::get(c, types);
-  Value* closure = entry.CreateAlloca(closure_type);
-  for (unsigned i = 0; i < fields.size(); ++i) {
-    b.CreateStore(fields[i], b.CreateStructGEP(closure_type, closure, i));
-  }
+  llvm::AllocaInst* closure = closure_of(fields);
+  llvm::Type* closure_type = closure->getAllocatedType();
 
   Emitter sub(p, mod, first_dim);
   sub.target = target;
@@ -100,7 +89,7 @@ void Emitter::call_part(const loops::Block& part, const std::vector<loops::VarId
   sub.b.setFastMathFlags(b.getFastMathFlags());
   auto field = [&](unsigned i) {
     Value* at = sub.entry.CreateStructGEP(closure_type, sub.fn->getArg(1), i);
-    return sub.entry.CreateLoad(types[i], at);
+    return sub.entry.CreateLoad(fields[i]->getType(), at);
   };
   for (unsigned i = 0; i < reads.size(); ++i) sub.values[reads[i]] = uniform(field(i));
   if (table) {

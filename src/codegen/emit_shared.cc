@@ -61,6 +61,28 @@ void Emitter::shared_loop(const loops::Loop& s, Value* lo, Value* hi) {
   b.SetInsertPoint(after);
 }
 
+std::vector<Value*> Emitter::values_now(const std::vector<loops::VarId>& vars) {
+  std::vector<Value*> out;
+  for (loops::VarId v : vars) {
+    auto cell = cells.find(v);
+    out.push_back(cell == cells.end()
+                      ? values.at(v).v
+                      : b.CreateLoad(cell->second.at->getAllocatedType(), cell->second.at));
+  }
+  return out;
+}
+
+llvm::AllocaInst* Emitter::closure_of(const std::vector<Value*>& fields) {
+  std::vector<llvm::Type*> types;
+  for (Value* f : fields) types.push_back(f->getType());
+  auto* type = llvm::StructType::get(mod.getContext(), types);
+  llvm::AllocaInst* closure = entry.CreateAlloca(type);
+  for (unsigned i = 0; i < fields.size(); ++i) {
+    b.CreateStore(fields[i], b.CreateStructGEP(type, closure, i));
+  }
+  return closure;
+}
+
 void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grain) {
   auto& c = mod.getContext();
   if (!s.folds.empty()) {  // few enough partial results for the stack
@@ -70,13 +92,7 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
     grain = b.CreateSelect(b.CreateICmpSGT(grain, least), grain, least);
   }
   std::vector<loops::VarId> captured = captures(p, s);
-  std::vector<Value*> fields;
-  for (loops::VarId v : captured) {
-    auto cell = cells.find(v);
-    fields.push_back(cell == cells.end()
-                         ? values.at(v).v
-                         : b.CreateLoad(cell->second.at->getAllocatedType(), cell->second.at));
-  }
+  std::vector<Value*> fields = values_now(captured);
   std::vector<llvm::AllocaInst*> parts;
   for (loops::VarId v : s.folds) {
     auto* type = llvm::ArrayType::get(memory_type_of(p.vars[v].type), kMaxChunks + 1);
@@ -84,14 +100,9 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
     fields.push_back(parts.back());
   }
   if (table) fields.push_back(table);
-  std::vector<llvm::Type*> types;
-  for (Value* f : fields) types.push_back(f->getType());
-  auto* closure_type = llvm::StructType::get(c, types);
-  Value* closure = entry.CreateAlloca(closure_type);
-  for (unsigned i = 0; i < fields.size(); ++i) {
-    b.CreateStore(fields[i], b.CreateStructGEP(closure_type, closure, i));
-  }
-  llvm::Function* body = chunk_of(s, captured, closure_type);
+  llvm::AllocaInst* closure = closure_of(fields);
+  llvm::Function* body =
+      chunk_of(s, captured, llvm::cast<llvm::StructType>(closure->getAllocatedType()));
   Value* status = call(NativeFn::Parallel, {context, body, closure, lo, hi, grain}, b.getInt32Ty());
   BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);

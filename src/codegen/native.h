@@ -48,13 +48,7 @@ struct NativeOptions {
   Trace* trace = nullptr;  // of the passes
 };
 
-// Runs the passes (driver/compile.cc). Reports what cannot be compiled natively (strings) instead
-// of guessing.
-std::variant<std::shared_ptr<Native>, std::string> compile_native(
-    const core::Module& m, const std::vector<core::FamilyId>& wanted,
-    const NativeOptions& options = {});
-
-// ---- its parts, without the passes
+// ---- compiling: what compile_native (driver/compile.h) does besides running passes
 
 // The name that a program is cached under, where there is a cache and it may be used;
 // and what is there.

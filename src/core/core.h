@@ -27,7 +27,8 @@
 //   equal ids mean equal meaning. Spans are those of the first occurrence.
 // - A Call evaluates its arguments and then the function's body; more than kMaxRecursion nested
 //   calls are a run-time error.
-// - f32 arithmetic is f32 arithmetic. Nothing reassociates floats except what `simplify` documents.
+// - f32 arithmetic is f32 arithmetic. In Core only `simplify` reassociates floats, as it documents;
+//   on the way to native code, sums and products may be taken in another order (optimise/).
 #pragma once
 
 #include <bit>
@@ -76,36 +77,60 @@ const char* name_of(ReduceOp op);
 
 // The value rounded to the node's float type, and the number as it was written. Only `widen` uses
 // `written`; it is not part of equality.
-struct FloatLit { double value, written; };
-struct IntLit { int64_t value; };      // of the node's integer type
-struct BoolLit { bool value; };
+struct FloatLit {
+  double value, written;
+};
+struct IntLit {
+  int64_t value;
+};  // of the node's integer type
+struct BoolLit {
+  bool value;
+};
 
-struct Slot { uint32_t n; };           // i64: an index
-struct ParamRef { ParamId param; };    // i64: a symbolic extent, never negative
+struct Slot {
+  uint32_t n;
+};  // i64: an index
+struct ParamRef {
+  ParamId param;
+};  // i64: a symbolic extent, never negative
 
 // constant + Σ coef·atom, i64. At least one term; atoms are non-Affine, non-literal i64 nodes sorted
 // by id; no zero coefficients; never just 1·atom + 0 (that is the atom itself).
 struct Affine {
-  struct Term { ExprId atom; int64_t coef; };
+  struct Term {
+    ExprId atom;
+    int64_t coef;
+  };
   std::vector<Term> terms;
   int64_t constant = 0;
 };
 
-struct Apply { Op op; std::vector<ExprId> args; };
+struct Apply {
+  Op op;
+  std::vector<ExprId> args;
+};
 
-struct Access { FamilyId family; std::vector<ExprId> at; };  // one i64 expression per coordinate
+struct Access {
+  FamilyId family;
+  std::vector<ExprId> at;
+};  // one i64 expression per coordinate
 
-struct Range { ExprId lo, hi; };  // lo..hi, exclusive
+struct Range {
+  ExprId lo, hi;
+};  // lo..hi, exclusive
 
-struct Route { uint32_t slot; ExprId to; };  // slot: a coordinate of the family
+struct Route {
+  uint32_t slot;
+  ExprId to;
+};  // slot: a coordinate of the family
 
 struct Reduce {
   ReduceOp op;
-  uint32_t first = 0;          // slot of the first binder
-  std::vector<Range> over;     // one range per binder
-  std::vector<Symbol> names;   // one per binder; not part of equality
-  ExprId gate;                 // bool; invalid means true
-  std::vector<Route> routes;   // only for Sum
+  uint32_t first = 0;         // slot of the first binder
+  std::vector<Range> over;    // one range per binder
+  std::vector<Symbol> names;  // one per binder; not part of equality
+  ExprId gate;                // bool; invalid means true
+  std::vector<Route> routes;  // only for Sum
   ExprId body;
 };
 
@@ -120,16 +145,22 @@ struct Request {
 };
 
 // A call of a scalar function. Calls of functions that are more than that are expanded by sema.
-struct Call { FunctionId function; std::vector<ExprId> args; };
-struct Arg { uint32_t n; };            // only in the body of a function
+struct Call {
+  FunctionId function;
+  std::vector<ExprId> args;
+};
+struct Arg {
+  uint32_t n;
+};  // only in the body of a function
 
-using Node = std::variant<FloatLit, IntLit, BoolLit, Slot, ParamRef, Affine, Apply, Access, Reduce, Request, Call, Arg>;
+using Node = std::variant<FloatLit, IntLit, BoolLit, Slot, ParamRef, Affine, Apply, Access, Reduce,
+                          Request, Call, Arg>;
 
 struct Expr {
   Node node;
   DType type;
   Span span;
-  uint64_t free = 0;  // bit n: slot n occurs free
+  uint64_t free = 0;      // bit n: slot n occurs free
   int32_t level() const;  // the highest free slot, −1 when closed
 };
 inline int32_t Expr::level() const { return 63 - std::countl_zero(free); }
@@ -168,10 +199,10 @@ struct Family {
   Kind kind = Kind::Defined;
   DType dtype = DType::F32;
   std::vector<Coord> coords;
-  std::vector<Clause> clauses;  // Kind::Defined
-  std::vector<ExprId> cells;    // Kind::Table
+  std::vector<Clause> clauses;             // Kind::Defined
+  std::vector<ExprId> cells;               // Kind::Table
   std::shared_ptr<const LoadedFile> file;  // Kind::Input
-  bool generated = false;       // made by the compiler, not a name the user wrote
+  bool generated = false;                  // made by the compiler, not a name the user wrote
   // `#[checkpoint(n)]`: derivatives recompute its steps, n at a time, instead of keeping them all.
   // 0: not asked for; −1: the compiler chooses n.
   int64_t checkpoint = 0;
@@ -194,12 +225,15 @@ struct Family {
 // themselves stand for an expression with a name; `expand-calls` puts that back on the way to
 // native code.
 struct Function {
-  struct Parameter { Symbol name; DType type; };
+  struct Parameter {
+    Symbol name;
+    DType type;
+  };
   Symbol name;  // unique among the functions of the module
   std::vector<Parameter> params;
   DType result = DType::F32;
-  ExprId body;  // of literals, Arg, Affine, Apply and Call
-  bool recursive = false;  // calls itself, directly or through others
+  ExprId body;                       // of literals, Arg, Affine, Apply and Call
+  bool recursive = false;            // calls itself, directly or through others
   std::vector<FunctionId> partials;  // by parameter: the derivative, where autodiff has made it
   // For two or more parameters that vary, by position: the derivative along their tangents, which
   // are further parameters.
@@ -260,9 +294,9 @@ class Constraints {
   std::vector<Constraint> list_;
 };
 
-struct Piece {  // a piece of a text, or a value to save
-  std::string text;  // Save: the name it has in the file
-  FamilyId value;  // invalid for text
+struct Piece {         // a piece of a text, or a value to save
+  std::string text;    // Save: the name it has in the file
+  FamilyId value;      // invalid for text
   std::string format;  // `@`: the differential of the value, as source; text after autodiff
   // The pieces from an Open to its Close are written once for each true cell of `value`, a bool
   // family. Its last `rank` coordinates are new here; values up to the Close have all of its
@@ -273,16 +307,20 @@ struct Piece {  // a piece of a text, or a value to save
 
 struct Effect {
   enum class Kind : uint8_t { Print, Assert, Save, Write } kind = Kind::Print;
-  FamilyId cond;              // Assert: a bool family of rank 0 (or any rank: all cells)
-  std::vector<Piece> pieces;  // Print: the line; Assert: the message; Save: the values; Write: the text
-  std::string path;           // Save, Write
+  FamilyId cond;  // Assert: a bool family of rank 0 (or any rank: all cells)
+  std::vector<Piece>
+      pieces;        // Print: the line; Assert: the message; Save: the values; Write: the text
+  std::string path;  // Save, Write
   Span span;
 };
 
 // Families that run along one coordinate in step although no read demands it, so that one need not
 // keep all its steps for another. A hint about order, not part of the meaning.
 struct Lockstep {
-  struct Member { FamilyId family; uint32_t position; };
+  struct Member {
+    FamilyId family;
+    uint32_t position;
+  };
   std::vector<Member> members;
   bool downward = false;
 };

@@ -1,4 +1,4 @@
-// Solves gates in Core, after sema and after autodiff, so that no gated reduction costs more than
+// Solves gates in Core, after sema and for what autodiff and `simplify` make, so that no gated reduction costs more than
 // the cells that pass its gate:
 //
 //   sum[oh, kh](g[oh] * w[kh] where oh + kh == ih)

@@ -20,7 +20,7 @@ using optimise::Program;
 // Every pass, in order. Each gives what stands beside it and may assume all that stands above it.
 struct Pass {
   const char *name, *gives;
-  bool native = true;  // only on the way to machine code
+  bool native = true;  // on the way to running; those before are all that `ein check` needs
 };
 constexpr Pass kPasses[] = {
     {"parse", "the syntax tree of the program and its modules; names are not resolved yet", false},
@@ -31,6 +31,7 @@ constexpr Pass kPasses[] = {
     {"solve-gates", "equalities in `where` conditions have become indices or routes where possible",
      false},
     {"autodiff", "every requested derivative has become arrays of its own", false},
+    {"checkpoint", "recurrences that must save memory run in segments, whose steps are repeated"},
     {"expand-calls", "only functions that call themselves are called"},
     {"isolate-routes", "every routed sum is a clause of its own"},
     {"read-extents", "inputs that are extents are read as extents"},
@@ -163,6 +164,21 @@ core::Module derive(core::Module m) {
   Trace trace;
   Pipeline run(trace, &ignored);
   return differentiate(run, std::move(m), {}, ignored);
+}
+
+optimise::Checkpointed checkpoint_of(const core::Module& m,
+                                     const std::vector<core::FamilyId>& wanted,
+                                     const std::vector<int64_t>& params,
+                                     std::optional<uint64_t> memory, Trace* trace) {
+  Trace own;
+  Pipeline run(trace ? *trace : own);
+  optimise::Checkpointed out;
+  out.module = run.pass("checkpoint", &m, [&](const core::Module* in) {
+    optimise::Checkpointed cut = optimise::checkpoint(*in, wanted, params, memory);
+    out.plans = std::move(cut.plans);
+    return out.plans.empty() ? *in : std::move(cut.module);
+  });
+  return out;
 }
 
 plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wanted,

@@ -16,6 +16,7 @@
 #include "core/core.h"
 #include "driver/library.h"
 #include "loops/loops.h"
+#include "optimise/checkpoint.h"
 #include "plan/plan.h"
 #include "sema/file_lookup.h"
 #include "sema/modules.h"
@@ -67,10 +68,21 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
 // Runs autodiff alone on a program that `compile` has seen (Compiled::asked).
 core::Module derive(core::Module m);
 
+// The pass between `compile` and the back ends, which both of them need: it depends on the extents
+// of this run.
+optimise::Checkpointed checkpoint_of(const core::Module& m,
+                                     const std::vector<core::FamilyId>& wanted,
+                                     const std::vector<int64_t>& params,
+                                     std::optional<uint64_t> memory, Trace* trace = nullptr);
+
 // The passes up to the plan, and from there to loops. Compiling natively is these two, an image and
-// object code; `compile_native` is declared with what it makes (codegen/native.h).
+// object code.
 plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wanted,
                    const plan::Choices& choices = {}, Trace* trace = nullptr);
 loops::Program loops_of(plan::Plan& plan, Trace* trace = nullptr);
+// Says what cannot be compiled natively (strings) instead of guessing.
+std::variant<std::shared_ptr<Native>, std::string> compile_native(
+    const core::Module& m, const std::vector<core::FamilyId>& wanted,
+    const NativeOptions& options = {});
 
 }  // namespace ein

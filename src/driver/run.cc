@@ -9,6 +9,7 @@
 #include "codegen/native.h"
 #include "core/groups.h"
 #include "core/rewrite.h"
+#include "driver/compile.h"
 #include "driver/files.h"
 #include "optimise/precision.h"
 #include "runtime/native_abi.h"
@@ -139,12 +140,13 @@ std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<Family
                                              const RunOptions& options) {
   Prepared out{std::move(wanted), inputs, {}, {}};
   if (auto error = read_loaded(m, out.wanted, out.inputs)) return *error;
-  if (!segments_wanted(m, options)) return out;
+  bool cut = segments_wanted(m, options);
+  if (!cut && !(options.trace && options.trace->dump_after == "checkpoint")) return out;
   auto params =
       core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
   if (auto* e = std::get_if<RuntimeError>(&params)) return *e;
-  optimise::Checkpointed planned = optimise::checkpoint(
-      m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory);
+  optimise::Checkpointed planned = checkpoint_of(
+      m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory, options.trace);
   out.checkpoints = std::move(planned.plans);
   if (!out.checkpoints.empty()) out.cut = std::move(planned.module);
   return out;
@@ -241,22 +243,43 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   return out;
 }
 
-std::string native_dump(const core::Module& m, const std::string& pass, RunOptions options) {
-  Trace trace{pass};
-  options.trace = &trace;
-  options.cache = nullptr;  // what is kept there took its passes before
+namespace {
+
+// The machine code that `run` would make, from the same passes.
+std::variant<std::shared_ptr<Native>, RuntimeError> compile_prepared(core::Module& m,
+                                                                     const core::Inputs& inputs,
+                                                                     const RunOptions& options) {
   std::vector<FamilyId> wanted = wanted_families(m, options);
   if (wanted.empty()) wanted = unread_families(m);
-  if (!wanted.empty()) compile_native(m, wanted, native_options(options));
+  bool early = options.trace && options.trace->dump_after == "checkpoint";
+  std::optional<core::Module> cut;
+  if (early || segments_wanted(m, options)) {
+    auto ready = prepare(m, wanted, inputs, options);
+    if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
+    cut = std::move(std::get<Prepared>(ready).cut);
+  }
+  auto compiled = compile_native(cut ? *cut : m, wanted, native_options(options));
+  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
+  return std::get<std::shared_ptr<Native>>(compiled);
+}
+
+}  // namespace
+
+std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core::Inputs& inputs,
+                                                    const std::string& pass, RunOptions options) {
+  Trace trace{pass};
+  options.trace = &trace;
+  options.cache = nullptr;  // a cached program skips the passes, so there would be nothing to print
+  auto compiled = compile_prepared(m, inputs, options);
+  if (auto* e = std::get_if<RuntimeError>(&compiled)) return *e;
   return trace.dump;
 }
 
-std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
-                                             const std::string& stage) {
-  RunOptions without_cache = options;  // a cached program has no stages to show
-  without_cache.cache = nullptr;
-  auto compiled = compile_native(m, wanted_families(m, options), native_options(without_cache));
-  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
+std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs& inputs,
+                                             RunOptions options, const std::string& stage) {
+  options.cache = nullptr;  // a cached program has no stages to show
+  auto compiled = compile_prepared(m, inputs, options);
+  if (auto* e = std::get_if<RuntimeError>(&compiled)) return *e;
   Emit what = stage == "plan"    ? Emit::Plan
               : stage == "loops" ? Emit::Loops
               : stage == "llvm"  ? Emit::Llvm

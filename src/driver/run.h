@@ -89,13 +89,15 @@ std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOpti
 std::vector<core::FamilyId> unread_families(const core::Module& m);
 
 // What a native pass (driver/compile.h) gives for what `run` would compute, as text; if that is
-// nothing, for the values that nothing else reads.
-std::string native_dump(const core::Module& m, const std::string& pass, RunOptions options = {});
+// nothing, for the values that nothing else reads. Inputs matter only where recurrences are cut
+// into segments, which depends on extents.
+std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core::Inputs& inputs,
+                                                    const std::string& pass,
+                                                    RunOptions options = {});
 
-// A stage of the native compilation of what `run` would compute, as text: `plan`, `loops`, `llvm`
-// or `asm`; or why there is none.
-std::variant<std::string, RuntimeError> emit(core::Module& m, const RunOptions& options,
-                                             const std::string& stage);
+// A stage of the native compilation of the same, as text: `plan`, `loops`, `llvm` or `asm`.
+std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs& inputs,
+                                             RunOptions options, const std::string& stage);
 
 // What would be decided about recurrences that derivatives run over, as far as extents are known
 // without inputs; nothing where they are not.

@@ -2,6 +2,7 @@
 // accumulators and Updates stand only where their axis allows it.
 #include <fmt/format.h>
 
+#include <bit>
 #include <optional>
 #include <set>
 
@@ -173,6 +174,7 @@ struct Verifier {
     bool was_vector = vector, was_ordered = ordered, was_shared = shared;
     shared |= n.grain.valid();
     auto was_frozen = frozen;
+    if (!std::has_single_bit(n.axis.width)) error("a number of lanes that is not a power of two");
     bool lanes = n.axis.width > 1 && !vector;
     if (lanes) {
       vector = true;

@@ -427,11 +427,10 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     scatter(id, number, std::get<core::Reduce>(m[c.body].node), free);
   } else if (!how.contraction) {
     cells();
-  } else if (!in_sequence) {
+  } else if (!how.small_contraction) {
     contract(id, c, *how.contraction);
   } else {
-    // This runs at every step: if the contraction is small, the call would cost more than the work.
-    Value small = small_contraction(id, c, *how.contraction);
+    Value small = is_small(id, c, *how.contraction, *how.small_contraction);
     loops::If out{small.expr, {}, {}};
     push(Scope::Kind::Branch);
     cells();
@@ -509,8 +508,9 @@ void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
     if (!slots[k].expr) open.push_back(k);
   }
   std::vector<loops::Axis> parallel(open.size(), {loops::Axis::Kind::Parallel, 1});
-  if (!open.empty()) parallel.back() = {loops::Axis::Kind::Vector, plan.scatter_lanes()};
-  if (!open.empty() && open.back() + 1 != m[id].rank()) parallel.back() = {};
+  uint32_t lanes = plan.families.at(id).clauses[number].clear_width;
+  bool contiguous = !open.empty() && open.back() + 1 == m[id].rank();
+  if (contiguous && lanes > 1) parallel.back() = {loops::Axis::Kind::Vector, lanes};
   loops_over(id, c, open, parallel, [&] { store(id, zero(m[id].dtype)); });
 
   core::Reduce r = original;

@@ -1,5 +1,5 @@
-// Core + Plan → Loops. Mechanical: every choice was made by the plan, and every family of the
-// plan's schedule becomes loops over its clauses' boxes, in the schedule's order.
+// Core + Plan → Loops. Every family of the plan's schedule becomes loops over its clauses' boxes,
+// in the schedule's order, along the axes and in the lanes that the plan says.
 //
 // Where a value is computed. Lowering keeps a stack of scopes, one for each open loop or branch,
 // and puts every value into the outermost scope in which it is known: the innermost of those that

@@ -86,8 +86,8 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   }
 }
 
-Value Lowering::small_contraction(core::FamilyId id, const core::Clause& c,
-                                  const plan::Contraction& x) {
+Value Lowering::is_small(core::FamilyId id, const core::Clause& c, const plan::Contraction& x,
+                         int64_t most) {
   const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
   ExprId work = core::int_lit(m, 1);
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
@@ -96,8 +96,7 @@ Value Lowering::small_contraction(core::FamilyId id, const core::Clause& c,
       work = core::mul(m, work, core::sub(m, range.hi, range.lo));
     }
   }
-  return bind(
-      lower(core::apply(m, core::Op::Le, {work, core::int_lit(m, plan.tuning.small_contraction)})));
+  return bind(lower(core::apply(m, core::Op::Le, {work, core::int_lit(m, most)})));
 }
 
 }  // namespace ein::lower

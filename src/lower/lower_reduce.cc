@@ -95,14 +95,13 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   bool half = type == DType::F16 || type == DType::BF16;
   bool longer = half && (r.op == ReduceOp::Sum || r.op == ReduceOp::Prod);
   DType kept = longer ? DType::F32 : type;
-  // Which addition overflows depends on their order, so it is that of the reference.
   bool adds = r.op == ReduceOp::Sum || r.op == ReduceOp::Prod;
   bool checked = plan.overflow == core::Overflow::Stops && adds && is_int(type);
   return at_scope(home(e), [&] {
     // all and any stop at the cell that decides, which matters when a later one could not be read.
     bool stops = logical && !core::total(m, e, scopes.back()->facts, plan.overflow);
     auto width = plan.reduce_widths.find(e);
-    uint32_t lanes = width == plan.reduce_widths.end() || stops || checked ? 1 : width->second;
+    uint32_t lanes = width == plan.reduce_widths.end() || stops ? 1 : width->second;
     loops::VarId acc = variable(core::name_of(r.op), kept), where;
     ExprId start = arg ? core::number(m, 0, type) : core::identity(m, r.op, type);
     ExprId first = longer ? core::identity(m, r.op, kept) : start;

@@ -160,7 +160,9 @@ struct Lowering {
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
-  Value small_contraction(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
+  // Whether a contraction takes at most this many products.
+  Value is_small(core::FamilyId id, const core::Clause& c, const plan::Contraction& x,
+                 int64_t most);
 };
 
 std::vector<loops::ExprId> exprs_of(const std::vector<Value>& values);

@@ -40,9 +40,6 @@ struct Candidate {
   size_t nodes = 0;  // in its bodies
 };
 
-// Limits of a group. The optimiser takes more than proportionally longer over a long function, and
-// forming a group looks at all its members for each one that joins.
-
 struct Level {
   Plan& plan;
   const Choices& choices;

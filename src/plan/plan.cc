@@ -92,21 +92,23 @@ struct Planner {
   const Choices& choices;
   std::set<FamilyId> wanted = {plan.wanted.begin(), plan.wanted.end()};
 
-  void steps(const std::vector<core::Step>& list, const std::map<FamilyId, uint64_t>& fixed) {
+  // `fixed`: the coordinates that sequences around run; `repeated`: there is one around.
+  void steps(const std::vector<core::Step>& list, const std::map<FamilyId, uint64_t>& fixed,
+             bool repeated) {
     for (const core::Step& s : list) {
       if (const auto* c = std::get_if<Compute>(&s)) {
         auto it = fixed.find(c->family);
-        family(c->family, it == fixed.end() ? 0 : it->second);
+        family(c->family, it == fixed.end() ? 0 : it->second, repeated);
       } else {
         const auto& q = std::get<Sequence>(s);
         std::map<FamilyId, uint64_t> inner = fixed;
         for (const auto& member : q.members) inner[member.family] |= bit(member.position);
-        steps(q.body, inner);
+        steps(q.body, inner, true);
       }
     }
   }
 
-  void family(FamilyId id, uint64_t fixed) {
+  void family(FamilyId id, uint64_t fixed, bool repeated) {
     Module& m = plan.module;
     const Family f = m[id];
     FamilyPlan out;
@@ -114,6 +116,8 @@ struct Planner {
     uint64_t coords = f.rank() >= 64 ? ~0ull : bit(f.rank()) - 1;
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       out.clauses.push_back(clause(id, c, f, coords & ~fixed));
+      ClausePlan& made = out.clauses.back();
+      if (repeated && made.contraction) made.small_contraction = plan.tuning.small_contraction;
       reductions(f.clauses[c]);
     }
     for (ExprId cell : f.cells) reductions(Clause{{}, cell, {}});
@@ -134,7 +138,9 @@ struct Planner {
       uint64_t unrouted = free;
       for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
       uint32_t last = f.rank() - 1;
-      const uint32_t lanes = plan.scatter_lanes();
+      // Vectors have a power of two of lanes.
+      uint32_t lanes = std::bit_floor(static_cast<uint32_t>(plan.tuning.scatter_lanes));
+      if (free & bit(last)) out.clear_width = lanes;
       if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], lanes)) return out;
       out.axes[last] = AxisKind::Vector;
       out.width = lanes;
@@ -155,6 +161,9 @@ struct Planner {
     for_each_node(m, c.body, [&](ExprId e) {
       const auto* r = get_if<Reduce>(m, e);
       if (!r || !optimise::lanes_legal(m, e)) return;
+      // Which addition overflows depends on their order, so it is that of the reference.
+      bool adds = r->op == ReduceOp::Sum || r->op == ReduceOp::Prod;
+      if (plan.overflow == Overflow::Stops && adds && is_int(m[r->body].type)) return;
       uint32_t last = r->first + static_cast<uint32_t>(r->over.size()) - 1;
       uint32_t lanes = lanes_for(m[r->body].type);
       auto wish = choices.reduce_width ? choices.reduce_width(e) : std::nullopt;
@@ -204,7 +213,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
-  Planner{plan, choices}.steps(plan.schedule.steps, {});
+  Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);
   if (free_order && choices.diagonals) {

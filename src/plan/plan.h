@@ -1,6 +1,8 @@
-// The plan: every decision about how a module is computed, in one printed table. Lowering
-// translates it and decides nothing, so any legal plan gives the same values (floating-point sums
-// within tolerance), and a test may draw plans at random through Choices.
+// The plan: how a module is computed, in one printed table. Lowering translates it; what is left
+// to lowering is where a loop-invariant value stands and whether a condition is a branch or a
+// selection, because both follow from what is known in each scope (lower/lower.h). Any legal plan
+// gives the same values (floating-point sums within tolerance), and a test may draw plans at random
+// through Choices.
 //
 // What is decided, family by family:
 // - inline or materialise. An inlined family has no buffer: each access becomes the body of the
@@ -13,8 +15,9 @@
 //   that is not seq; in clauses that scatter only on one that is not routed (a routed sum adds to
 //   addresses that may collide).
 // - for every reduction, how many lanes run its innermost binder. Legal: any number, except for
-//   argmax and argmin, whose result would depend on the order of equal candidates. (Of two zeros
-//   with different signs, a max in lanes may keep the other one.)
+//   argmax and argmin, whose result would depend on the order of equal candidates, and for checked
+//   integers. (Of two zeros with different signs, a max in lanes may keep the other one. An `all`
+//   or `any` that must stop at the cell that decides runs in one lane whatever the plan says.)
 // - the contraction class of a clause whose body is a sum of products of two accesses: which
 //   indices are batch (in both operands and the result), m (first and result), n (second and
 //   result) and k (both, summed). It is read off the coordinate sets, whatever the operation is
@@ -27,7 +30,6 @@
 //   own: a register, or the scratch of one iteration.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -55,7 +57,11 @@ struct ClausePlan {
   std::vector<AxisKind> axes;  // one per coordinate
   uint32_t width = 1;          // lanes of the vector axis
   bool scatters = false;       // a routed sum, run as one pass over the binders
+  uint32_t clear_width = 1;    // lanes of the loop that sets its cells to zero first
   std::optional<Contraction> contraction;
+  // Up to this much work the contraction is written as loops: it runs at every step of a sequence,
+  // where a call costs more than it saves.
+  std::optional<int64_t> small_contraction;
 };
 
 // Where the cells of a family are.
@@ -96,11 +102,6 @@ struct Plan {
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
-
-  // Vectors have a power of two of lanes.
-  uint32_t scatter_lanes() const {
-    return std::bit_floor(static_cast<uint32_t>(tuning.scatter_lanes));
-  }
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner.
@@ -125,8 +126,6 @@ struct Choices {
 
 Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);
-
-// ---- the parts, one file each -------------------------------------------------------------------
 
 // Forms groups and puts their members next to each other in the schedule (group.cc).
 void form_groups(Plan& plan, const Choices& choices);

@@ -56,6 +56,10 @@ struct Printer {
                          cp.scatters ? ", scatters" : "");
       bool rounds = false;
       for_each_node(plan.module, f.clauses[c].body, [&](ExprId e) {
+        if (auto lanes = plan.reduce_widths.find(e); lanes != plan.reduce_widths.end()) {
+          const auto& r = std::get<Reduce>(plan.module[e].node);
+          out += fmt::format("{}    {} in {} lanes\n", indent, name_of(r.op), lanes->second);
+        }
         rounds |=
             plan.operands != DType::F32 && optimise::is_rounded(plan.module, e, plan.operands);
       });
@@ -66,6 +70,9 @@ struct Printer {
         const Contraction& x = *cp.contraction;
         out += fmt::format("{}    contract batch {} m {} n {} k {}\n", indent, set(f, x.batch),
                            set(f, x.m), set(f, x.n), set(f, x.k));
+        if (cp.small_contraction) {
+          out += fmt::format("{}    as loops up to {} products\n", indent, *cp.small_contraction);
+        }
       }
     }
   }

@@ -19,7 +19,8 @@ InFile::InFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
   // Does not wait for a writer if the path is a pipe, which is refused below.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) throw Malformed{errno == ENOENT ? "there is no such file" : std::strerror(errno)};
+  if (fd_ < 0 && errno == ENOENT) throw Malformed{"there is no such file", true};
+  if (fd_ < 0) throw Malformed{std::strerror(errno)};
   struct stat info {};
   bool regular = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
   if (!regular) {

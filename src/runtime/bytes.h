@@ -13,6 +13,7 @@ namespace ein {
 
 struct Malformed {
   std::string why;
+  bool missing = false;  // there is no such file
 };
 
 // A regular file, open for reading at any offset.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <new>
 
 #include "runtime/formats.h"
@@ -212,18 +214,40 @@ void check_name(const std::string& path) {
 // Runs `body`; what it throws becomes a message that names the file.
 template <class T, class F>
 std::variant<T, RuntimeError> named(const char* doing, const std::string& path, const F& body) {
-  auto fail = [&](const std::string& why) {
-    return RuntimeError{Code::E0808,
-                        fmt::format("cannot {} `{}`: {}", doing, path, printable(why))};
+  auto fail = [&](const std::string& why, bool missing = false) {
+    std::string message = fmt::format("cannot {} `{}`: {}", doing, path, printable(why));
+    return RuntimeError{.code = Code::E0808, .message = message, .missing_file = missing};
   };
   try {
     return body();
-  } catch (const Malformed& m) { return fail(m.why); } catch (const std::bad_alloc&) {
+  } catch (const Malformed& m) { return fail(m.why, m.missing); } catch (const std::bad_alloc&) {
     return fail("out of memory");
   }
 }
 
 }  // namespace
+
+std::optional<Tensor> read_scalar(const std::string& text, DType dtype) {
+  Tensor t(dtype, {});
+  if (dtype == DType::Bool) {
+    if (text != "true" && text != "false") return std::nullopt;
+    t.set_int(0, text == "true");
+    return t;
+  }
+  const char* end = text.data() + text.size();
+  double real = 0;
+  int64_t whole = 0;
+  auto [stop, error] = is_float(dtype) ? std::from_chars(text.data(), end, real)
+                                       : std::from_chars(text.data(), end, whole);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  if (is_float(dtype)) {
+    t.set_float(0, real);
+    if (std::isfinite(real) && !std::isfinite(t.get_float(0))) return std::nullopt;
+    return t;
+  }
+  t.set_int(0, whole);
+  return t.get_int(0) == whole ? std::optional(t) : std::nullopt;
+}
 
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
                                                     const std::string& member) {

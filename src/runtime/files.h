@@ -39,6 +39,10 @@ std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
 std::variant<Tensor, RuntimeError> read_tensor(const std::string& path, const std::string& member,
                                                std::optional<Wanted> wanted = std::nullopt);
 
+// A value as it is written on a command line; nothing when it is not one of that type. A finite
+// number stays finite, as in a program.
+std::optional<Tensor> read_scalar(const std::string& text, DType dtype);
+
 struct NamedTensor {
   std::string name;
   const Tensor* tensor = nullptr;

@@ -13,6 +13,9 @@ namespace ein {
 
 // The bytes of a tensor with these extents; Malformed when they or their number do not fit 63 bits.
 uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape);
+// Malformed unless the rest of the source is exactly such a tensor: bytes that nobody reads are a
+// sign that the extents are wrong.
+void check_rest(const Source& in, DType dtype, const std::vector<int64_t>& shape);
 void swap_bytes(Tensor& t);  // of every element
 
 // npy.cc: NumPy's .npy, versions 1 to 3.

@@ -43,14 +43,7 @@ IdxHeader read_idx_header(Source& in) {
     in.read(n, sizeof n);
     h.shape.push_back(int64_t{n[0]} << 24 | int64_t{n[1]} << 16 | int64_t{n[2]} << 8 | n[3]);
   }
-  // Nothing else in the file says whether its extents are right, so every byte has to be accounted
-  // for.
-  uint64_t wanted = byte_count(h.dtype, h.shape);
-  if (wanted != in.left()) {
-    throw Malformed{fmt::format("{}: {} bytes of data where its header needs {}",
-                                wanted > in.left() ? "it is truncated" : "it is damaged", in.left(),
-                                wanted)};
-  }
+  check_rest(in, h.dtype, h.shape);
   return h;
 }
 

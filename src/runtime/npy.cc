@@ -173,6 +173,14 @@ uint64_t byte_count(DType dtype, const std::vector<int64_t>& shape) {
   return wanted;
 }
 
+void check_rest(const Source& in, DType dtype, const std::vector<int64_t>& shape) {
+  uint64_t wanted = byte_count(dtype, shape);
+  if (wanted == in.left()) return;
+  throw Malformed{fmt::format("{}: {} bytes of data where its header needs {}",
+                              wanted > in.left() ? "it is truncated" : "it is damaged", in.left(),
+                              wanted)};
+}
+
 void swap_bytes(Tensor& t) {
   size_t n = size_of(t.dtype());
   auto* p = t.as<std::byte>();
@@ -198,13 +206,7 @@ NpyHeader read_npy_header(Source& in) {
   std::string dict(length, ' ');
   in.read(dict.data(), length);
   NpyHeader h = HeaderParser(dict).parse();
-  uint64_t wanted = byte_count(h.dtype, h.shape);
-  // Neither too few nor too many: bytes that nobody reads are a sign that the extents are wrong.
-  if (wanted != in.left()) {
-    throw Malformed{fmt::format("{}: {} bytes of data where its header needs {}",
-                                wanted > in.left() ? "it is truncated" : "it is damaged", in.left(),
-                                wanted)};
-  }
+  check_rest(in, h.dtype, h.shape);
   return h;
 }
 

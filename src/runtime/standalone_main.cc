@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <new>
 
 #include "runtime/files.h"
@@ -50,34 +48,11 @@ int usage(const Image& image, const char* name, const std::string& problem) {
   return problem.empty() ? kFine : kUsage;
 }
 
-std::optional<Tensor> scalar_of(const std::string& text, DType dtype) {
-  Tensor t(dtype, {});
-  if (dtype == DType::Bool) {
-    if (text != "true" && text != "false") return std::nullopt;
-    t.set_int(0, text == "true");
-    return t;
-  }
-  const char* end = text.data() + text.size();
-  double real = 0;
-  int64_t whole = 0;
-  auto [stop, error] = is_float(dtype) ? std::from_chars(text.data(), end, real)
-                                       : std::from_chars(text.data(), end, whole);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  if (is_float(dtype)) {
-    t.set_float(0, real);
-    // A finite number stays finite.
-    if (std::isfinite(real) && !std::isfinite(t.get_float(0))) return std::nullopt;
-    return t;
-  }
-  t.set_int(0, whole);
-  return t.get_int(0) == whole ? std::optional(t) : std::nullopt;
-}
-
 // Reads `NAME=VALUE` or `NAME=FILE` as a value of that input into `out`; otherwise the exit status.
 int read_given(const Image& image, const Image::Input& input, const std::string& value,
                const char* program, Tensor& out) {
   if (input.coords.empty()) {
-    auto scalar = scalar_of(value, input.dtype);
+    auto scalar = read_scalar(value, input.dtype);
     if (!scalar) {
       return usage(image, program,
                    fmt::format("`{}` is not a value of type {}", value, name_of(input.dtype)));

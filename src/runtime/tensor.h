@@ -55,6 +55,7 @@ struct RuntimeError {
   Span at = {};         // what failed, when that is known
   Span statement = {};  // the clause that was being computed, where `at` is an expression: equal
                         // expressions are one node and have the place of the first
+  bool missing_file = false;
 };
 
 }  // namespace ein

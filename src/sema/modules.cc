@@ -46,9 +46,7 @@ class Reader {
       const auto* request = std::get_if<ast::Request>(&e.node);
       out_.derives |= request && request->den;
       const auto* call = std::get_if<ast::Call>(&e.node);  // `print(@y)`
-      const auto* callee = call ? std::get_if<ast::Path>(&out_.ast[call->callee].node) : nullptr;
-      if (!callee || callee->parts.size() != 1 || text(callee->parts[0].symbol) != "print")
-        continue;
+      if (!call || !spells(out_.ast, *call, Builtin::Id::Print)) continue;
       for (ast::ExprId arg : call->args) {
         out_.derives |= std::holds_alternative<ast::Request>(out_.ast[arg].node);
       }

@@ -22,10 +22,9 @@ BELOW = {
 }
 BELOW["driver"] = set(BELOW)
 BELOW["cli"] = set(BELOW)
-BELOW["lsp"] = set(BELOW) - {"cli"}
-BELOW["capi"] = set(BELOW) - {"cli", "lsp"}
+BELOW["capi"] = set(BELOW) - {"cli"}
 MAX_LLVM_FILES = 12
-WITH_IO = {"runtime", "driver", "cli", "capi", "lsp"}
+WITH_IO = {"runtime", "driver", "cli", "capi"}
 IO_HEADERS = {"cstdio", "stdio.h", "fstream", "iostream", "fcntl.h", "unistd.h"}
 # What core/eval*.{cc,h} and core/bind.cc may include of core: nodes, walks over them, and scalar arithmetic.
 EVALUATOR = {"core", "build", "rewrite", "scalar"}

@@ -154,7 +154,7 @@ bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
 // The gate that waits for this call, elaborated over the coordinates of the arguments.
 bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
                 const std::vector<PendingGate*>& taken, const std::map<Symbol, Symbol>& renamed,
-                CallGate& out) {
+                GatedCall& out) {
   std::vector<core::Coord> coordinates;
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
@@ -265,7 +265,9 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     args.push_back(elaborate_lifted(s, inside, e, names, lifted));
     if (args.back().poison()) return {};
   }
-  CallGate gate;
+  GatedCall gate;
+  gate.outer = env.gated;
+  gate.fn = &fn;
   std::map<Symbol, Symbol> renamed;
   if (!own_names(s, inside, fn, home, args, brackets, lifted, gates, span, renamed)) return {};
   std::erase_if(gates,
@@ -313,23 +315,20 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
                          "calls with `where` that read the index of an enclosing reduction",
                          "give the call's value a name with `let`");
     }
-    gate.sources.push_back({family, s.m[family].coords.size() - args[i].coords.size()});
+    gate_argument(s, gate, family, s.m[family].coords.size() - args[i].coords.size());
   }
-  GatedCall restricted{env.gated, {}, gate.span};
   for (const Value& a : args) {
     for (const core::Coord& c : a.coords) {
-      if (gate.names.count(c.name)) restricted.extents.push_back(c.extent);
+      if (gate.names.count(c.name)) gate.extents.push_back(c.extent);
     }
   }
-  if (!restricted.extents.empty()) {
-    inside.gated = &s.calls.gated.emplace_back(std::move(restricted));
-  }
-  auto first = static_cast<uint32_t>(s.m.families.size());
+  // Kept, because the scopes of the body remember it.
+  if (!gate.extents.empty()) inside.gated = &s.calls.gated.emplace_back(std::move(gate));
   inside.effects = env.effects;
   Value v = call_function(s, inside, fn, stmt, home, std::move(args), span, &brackets);
   if (v.poison()) return v;
-  if (!gates.empty()) {
-    v = gate_call(s, inside, gate, first, std::move(v), fn);
+  if (inside.gated != env.gated) {
+    v = gate_result(s, inside, *inside.gated, std::move(v));
     if (v.poison()) return v;
   }
   v.span = span;

@@ -82,19 +82,12 @@ bool check_result_coords(Sema& s, const ast::Fn& fn, ast::TypeId written, Value&
 
 // ---- gate_calls.cc -----------------------------------------------------------------------------
 
-struct CallGate {
-  Value gate;              // bool, over some of the coordinates, by the caller's names
-  std::set<Symbol> names;  // the gated coordinates, by the caller's names
-  struct Source {
-    FamilyId family;  // of an argument, its coordinates by the caller's names
-    size_t prefix;    // coordinates of the enclosing clause before them
-  };
-  std::vector<Source> sources;
-  Span span;
-};
-// Applies the gate to everything the call made: the families from number `first` on, and the
-// result, whose coordinates have the caller's names (decisions.md, 17). Poison after an error.
-Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
-                const ast::Fn& fn);
+// What the body of a gated call defines is gated as soon as it is complete
+// (`gate_family`, on_demand.h); the result, whose coordinates have the caller's names, at the end
+// (decisions.md, 17). Poison after an error.
+Value gate_result(Sema& s, Env& env, GatedCall& call, Value result);
+// The call reads an argument through this family, whose coordinates from `prefix` on have the
+// caller's names.
+void gate_argument(Sema& s, GatedCall& call, FamilyId family, size_t prefix);
 
 }  // namespace ein::sema

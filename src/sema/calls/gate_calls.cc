@@ -1,16 +1,18 @@
-// A gate over a coordinate call restricts that coordinate inside the callee (decisions.md, 17). The
-// gate is applied when the body has been elaborated, because only then is it known which slots
-// address the gated coordinate: those that are alone on it in an access to an argument (which is a
-// family of this call alone), and those alone on a coordinate of a local that such a slot became.
-// In a recurrence the second kind is found by iteration. Every reduction over such a slot gets the
-// gate, and every family over it is zero where the gate fails. Any other use of the coordinate is
-// an error.
+// A gate over a coordinate call restricts that coordinate inside the callee (decisions.md, 17).
+// Which slots of the body address the gated coordinate is learnt as the body is elaborated: those
+// that are alone on it in an access to an argument (which is a family of this call alone), and
+// those alone on a coordinate of a local that such a slot became. As soon as a definition of the
+// body is complete, every reduction in it over such a slot gets the gate, and the family is zero
+// where the gate fails. A recurrence is gated when all of it is there, because it reads itself: its
+// slots are found by iteration. Any other use of the coordinate is an error.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sema/calls/coords.h"
 #include "sema/expressions/expressions.h"
+#include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
@@ -23,25 +25,23 @@ using Roles = std::vector<int>;  // per coordinate: which coordinate of the gate
 
 struct Gating {
   Sema& s;
-  const CallGate& gate;
-  const ast::Fn& fn;
-  std::map<FamilyId, Roles> roles;
-  bool bad = false;
+  GatedCall& call;
+  std::map<FamilyId, Roles>& roles = call.roles;
 
   bool gated(int role) const {
-    return gate.names.count(gate.gate.coords[static_cast<size_t>(role)].name) > 0;
+    return call.names.count(call.gate.coords[static_cast<size_t>(role)].name) > 0;
   }
 
   void fail(const std::string& why) {
-    if (!bad) {
+    if (!call.bad) {
       s.diags
           .error(Code::E0316, fmt::format("this `where` cannot be applied inside {}: {}",
-                                          quoted(fn.name.symbol), why))
-          .primary(gate.span, "")
-          .label(fn.name.span, "the function")
+                                          quoted(call.fn->name.symbol), why))
+          .primary(call.span, "")
+          .label(call.fn->name.span, "the function")
           .help("put the `where` on the argument before the call, or on the result after it");
     }
-    bad = true;
+    call.bad = true;
   }
 
   // Learns the roles of a body's own coordinates, its first `rank` slots, from the accesses in it.
@@ -79,7 +79,7 @@ struct Gating {
       fail("it does not use all coordinates of the condition together");
       return {};
     }
-    return cell(s.m, gate.gate, addresses, depth);
+    return cell(s.m, call.gate, addresses, depth);
   }
 
   // The gate at the addresses that a reduction reads; invalid when it does not run over the
@@ -90,14 +90,14 @@ struct Gating {
       uint32_t slot = core::slot_of(s.m, e);
       return slot != ~0u && slot >= r.first && slot < r.first + n;
     };
-    std::vector<CoreId> addresses(gate.gate.coords.size());
+    std::vector<CoreId> addresses(call.gate.coords.size());
     bool over = false;
     auto look = [&](CoreId root) {
       if (!root) return;
       core::for_each_node(s.m, root, [&](CoreId e) {
         const auto* a = core::get_if<core::Access>(s.m, e);
         auto it = a ? roles.find(a->family) : roles.end();
-        if (it == roles.end() || bad) return;
+        if (it == roles.end() || call.bad) return;
         bool here = false;
         for (size_t p = 0; p < a->at.size(); ++p) {
           int role = it->second[p];
@@ -124,7 +124,7 @@ struct Gating {
     };
     look(r.body);
     look(r.gate);
-    if (!over || bad) return {};
+    if (!over || call.bad) return {};
     return at(addresses, r.first + n);
   }
 
@@ -159,72 +159,90 @@ struct Gating {
   CoreId apply(CoreId body, const Roles& own, uint32_t rank, DType type) {
     std::unordered_map<CoreId, CoreId> memo;
     body = rewrite(body, memo);
-    std::vector<CoreId> addresses(gate.gate.coords.size());
+    std::vector<CoreId> addresses(call.gate.coords.size());
     bool over = false;
     for (uint32_t n = 0; n < own.size(); ++n) {
       if (own[n] == kNone) continue;
       over |= gated(own[n]);
       addresses[static_cast<size_t>(own[n])] = core::slot(s.m, n);
     }
-    if (!over || bad) return body;
+    if (!over || call.bad) return body;
     CoreId cond = at(addresses, rank);
     if (!cond) return body;
     return core::apply(s.m, core::Op::Select, {cond, body, zero(s.m, type)});
+  }
+
+  // The families of one definition, or of a recurrence: learns, then applies.
+  void define(const std::vector<FamilyId>& made) {
+    for (FamilyId id : made) roles[id] = Roles(s.m[id].coords.size(), kNone);
+    for (bool changed = true; changed && !call.bad;) {
+      changed = false;
+      for (FamilyId id : made) {
+        Roles own = roles[id];
+        for (const core::Clause& c : s.m[id].clauses) changed |= learn(c.body, s.m[id].rank(), own);
+        roles[id] = own;
+      }
+    }
+    if (call.bad) return;
+    for (FamilyId id : made) {
+      core::Family& f = s.m.families[id];
+      for (core::Clause& c : f.clauses) c.body = apply(c.body, roles[id], f.rank(), f.dtype);
+    }
   }
 };
 
 }  // namespace
 
-Value gate_call(Sema& s, Env& env, const CallGate& gate, uint32_t first, Value result,
-                const ast::Fn& fn) {
-  Gating g{s, gate, fn, {}, false};
-  for (const CallGate::Source& source : gate.sources) {
-    const core::Family& f = s.m[source.family];
-    Roles own(f.coords.size(), kNone);
-    for (size_t p = source.prefix; p < own.size(); ++p) {
-      for (size_t c = 0; c < gate.gate.coords.size(); ++c) {
-        if (gate.gate.coords[c].name == f.coords[p].name) own[p] = static_cast<int>(c);
-      }
-    }
-    g.roles[source.family] = std::move(own);
-  }
-  std::vector<FamilyId> made;
-  for (uint32_t i = first; i < s.m.families.size(); ++i) {
-    if (s.m[FamilyId(i)].kind != core::Family::Kind::Defined) continue;
-    made.push_back(FamilyId(i));
-    g.roles[FamilyId(i)] = Roles(s.m[FamilyId(i)].coords.size(), kNone);
-  }
-  for (bool changed = true; changed && !g.bad;) {
-    changed = false;
-    for (FamilyId id : made) {
-      Roles own = g.roles[id];
-      for (const core::Clause& c : s.m[id].clauses) changed |= g.learn(c.body, s.m[id].rank(), own);
-      g.roles[id] = own;
+void gate_argument(Sema& s, GatedCall& call, FamilyId family, size_t prefix) {
+  const core::Family& f = s.m[family];
+  Roles own(f.coords.size(), kNone);
+  for (size_t p = prefix; p < own.size(); ++p) {
+    for (size_t c = 0; c < call.gate.coords.size(); ++c) {
+      if (call.gate.coords[c].name == f.coords[p].name) own[p] = static_cast<int>(c);
     }
   }
+  call.roles[family] = std::move(own);
+}
+
+void gate_family(Sema& s, const Env& env, FamilyId family) {
+  if (s.m[family].kind != core::Family::Kind::Defined) return;
+  for (GatedCall* call = env.gated; call; call = call->outer) {
+    if (call->recurrences > 0) {
+      call->waiting.push_back(family);
+    } else {
+      Gating{s, *call}.define({family});
+    }
+  }
+}
+
+void begin_gated_recurrence(const Env& env) {
+  for (GatedCall* call = env.gated; call; call = call->outer) ++call->recurrences;
+}
+
+void end_gated_recurrence(Sema& s, const Env& env) {
+  for (GatedCall* call = env.gated; call; call = call->outer) {
+    if (--call->recurrences == 0) Gating{s, *call}.define(std::exchange(call->waiting, {}));
+  }
+}
+
+Value gate_result(Sema& s, Env& env, GatedCall& call, Value result) {
+  Gating gating{s, call};
   std::vector<Value*> parts;
   if (result.kind == Value::Kind::Tuple) {
     for (Value& item : result.items) parts.push_back(&item);
   } else {
     parts.push_back(&result);
   }
-  std::vector<Roles> owns;
-  for (Value*& v : parts) {
+  for (Value* v : parts) {
     *v = moved(s.m, as_data(s, env, std::move(*v)), env.depth);
     if (v->poison()) return {};
     auto rank = env.depth + static_cast<uint32_t>(v->coords.size());
-    g.learn(v->body, rank, owns.emplace_back(rank, kNone));
+    Roles own(rank, kNone);
+    gating.learn(v->body, rank, own);
+    if (!call.bad) v->body = gating.apply(v->body, own, rank, v->type);
+    if (call.bad) return {};
   }
-  if (g.bad) return {};
-  for (FamilyId id : made) {
-    core::Family& f = s.m.families[id];
-    for (core::Clause& c : f.clauses) c.body = g.apply(c.body, g.roles[id], f.rank(), f.dtype);
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    auto rank = static_cast<uint32_t>(owns[i].size());
-    parts[i]->body = g.apply(parts[i]->body, owns[i], rank, parts[i]->type);
-  }
-  return g.bad ? Value{} : result;
+  return result;
 }
 
 }  // namespace ein::sema

@@ -168,11 +168,13 @@ void define(Sema& s, Definition& d) {
   for (Definition* other : s.names.groups[static_cast<size_t>(d.group)]) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
+  begin_gated_recurrence(d.scope->env);
   for (Definition* member : members) begin(s, *member);
   // Members without a first clause take ranges from what they read, so that is completed first.
   std::set<Definition*> visited;
   for (Definition* member : members) complete_after_reads(s, *member, visited);
   for (Definition* member : members) complete(s, *member);
+  end_gated_recurrence(s, d.scope->env);
 }
 
 Value read_definition(Sema& s, Env& env, Definition& d, Span span) {

@@ -11,6 +11,7 @@
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/definition_state.h"
+#include "sema/state/on_demand.h"
 #include "sema/state/range_state.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -418,6 +419,7 @@ bool finish_family(Sema& s, Definition& d) {
   } else {
     s.m.families[d.family].clauses = std::move(clauses);
   }
+  gate_family(s, d.scope->env, d.family);
   if (untyped.typing != Typing::Fixed) d.inlined = untyped;
   return true;
 }

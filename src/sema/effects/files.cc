@@ -94,7 +94,7 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
     auto& d = s.diags.error(refused ? Code::E0811 : Code::E0220, error->message);
     bool member_wrong = call.args.size() == 2 && (has_members(*path) || is_csv(*path));
     d.primary(member_wrong && !refused ? span : s[call.args[0]].span, "");
-    if (error->message.ends_with("no such file"))
+    if (error->missing_file)
       d.help(
           "the file must exist when the program is compiled; a value that is supplied only when "
           "the program runs is an input: `let x: [f32; n];` and `--in x=FILE`");

@@ -128,7 +128,7 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
       .error(Code::E0316,
              "this `where` cannot be applied inside the call: the function uses the extent of the "
              "coordinate")
-      .primary(call->gate, "leaves out cells, so the extent is no longer the number of cells")
+      .primary(call->span, "leaves out cells, so the extent is no longer the number of cells")
       .label(span, "used here")
       .help("put the `where` on the argument before the call, or on the result after it");
   return {};

@@ -19,6 +19,11 @@ Value elaborate_base(Sema& s, Env& env, TreeId base);  // of an access: never an
 // calls
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span);
 Value elaborate_tangent(Sema& s, Env& env, const ast::Request& request, Span span);
+// The gates of the calls around apply to a family that was just defined.
+void gate_family(Sema& s, const Env& env, FamilyId family);
+// A recurrence among the definitions of a body: its families are gated together.
+void begin_gated_recurrence(const Env& env);
+void end_gated_recurrence(Sema& s, const Env& env);
 
 // definitions
 void define(Sema& s, Definition& d);

@@ -37,11 +37,20 @@ struct Frame {
 };
 
 // A call whose gate restricts coordinates of the callee (decisions.md, 17), while its body is
-// elaborated.
+// elaborated (calls/gate_calls.cc).
 struct GatedCall {
-  const GatedCall* outer = nullptr;
+  GatedCall* outer = nullptr;
+  const ast::Fn* fn = nullptr;
+  Value gate;                   // bool, over some of the coordinates, by the caller's names
+  std::set<Symbol> names;       // the gated coordinates, by the caller's names
   std::vector<CoreId> extents;  // of those coordinates
-  Span gate;
+  Span span;
+  // Of the arguments and of what the body has defined so far: for each coordinate of the family,
+  // which coordinate of the gate it is.
+  std::map<FamilyId, std::vector<int>> roles;
+  std::vector<FamilyId> waiting;  // made, but part of a recurrence that is not complete
+  size_t recurrences = 0;         // that are being defined now
+  bool bad = false;
 };
 
 struct Env {
@@ -51,9 +60,9 @@ struct Env {
   // The slots above the site's: reduced indices, and coordinates that a call maps over. Shorter
   // than `depth` says when one of them has no range of its own.
   std::vector<SiteSlot> binders;
-  std::vector<CoreId> conds;         // what holds here: gates and `if` conditions around
-  std::vector<PendingGate*> gates;   // outside gates looking for their reduction
-  const GatedCall* gated = nullptr;  // the calls around whose gates apply here
+  std::vector<CoreId> conds;        // what holds here: gates and `if` conditions around
+  std::vector<PendingGate*> gates;  // outside gates looking for their reduction
+  GatedCall* gated = nullptr;       // the calls around whose gates apply here
   bool shadow_ok = false;  // in an index slot or a comparison: may hide a value (decisions.md, 2)
   bool in_slot = false;
   bool effects = false;  // a call made as a statement of the top level: its body may print

@@ -3,6 +3,7 @@
 #include "sema/names/names.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/definition_state.h"
+#include "sema/state/on_demand.h"
 #include "sema/state/values.h"
 #include "sema/types/types.h"
 
@@ -70,6 +71,7 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
     clause.box.resize(prefix);
     s.definitions.lifted.push_back({id, clause.box});
   }
+  gate_family(s, env, id);
   return id;
 }
 
@@ -139,6 +141,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
     clause.box.resize(carried);
     s.definitions.lifted.push_back({id, clause.box});
   }
+  gate_family(s, env, id);
   return read_family(s.m, env, id, carries, v.span);
 }
 
