@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/match.h"
+#include "sema/builtins.h"
 #include "sema/names/names.h"
 #include "syntax/parser.h"
 

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "codegen/native.h"
 #include "core/build.h"
 #include "core/scalar.h"
+#include "driver/compile.h"
 
 namespace ein {
 namespace {
