@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/cli.h"
 #include "runtime/files.h"
 
@@ -24,6 +26,10 @@ std::vector<std::string> parts_of(const core::Module& m, const std::string& name
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem) {
   core::FamilyId id = m.find(intern(name));
   if (id) return id;
+  // In the source that `ein grad` prints, the part `net.w` of a record is an array `net_w`.
+  std::string flat = name;
+  std::replace(flat.begin(), flat.end(), '.', '_');
+  if (core::FamilyId part = m.find(intern(flat))) return part;
   std::vector<std::string> known;
   for (const core::Family& f : m.families) {
     if (!f.generated) known.push_back(f.path.empty() ? text(f.name) : f.path);

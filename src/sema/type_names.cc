@@ -83,25 +83,31 @@ class Resolver {
     }
   }
 
-  // Replaces names in a type, innermost first. `open` are the names that are being replaced.
+  // Replaces names in a type, innermost first.
   void resolve(const TypeNames& names, ast::TypeId id) {
+    if (open_.count(id)) return part_of_itself(names, id);
     if (!done_.insert(id).second) return;
+    open_.insert(id);
+    replace(names, id);
+    open_.erase(id);
+  }
+
+  void part_of_itself(const TypeNames& names, ast::TypeId id) {
+    const auto* named = std::get_if<ast::NamedType>(&p_.ast[id].node);
+    if (!named) return;  // reported at the name that leads here
+    diags_.error(Code::E0203, fmt::format("type {} is part of itself", quoted(named->name.symbol)))
+        .primary(p_.ast[id].span, "used here")
+        .label(names.at(named->name.symbol).span, "defined here");
+    broken_.insert(id);
+  }
+
+  void replace(const TypeNames& names, ast::TypeId id) {
     const ast::Type type = p_.ast[id];  // a copy: types are added below
     if (const auto* named = std::get_if<ast::NamedType>(&type.node)) {
       auto it = names.find(named->name.symbol);
       if (it == names.end()) return;
-      if (!open_.insert(named->name.symbol).second) {
-        diags_
-            .error(Code::E0203,
-                   fmt::format("type {} is part of itself", quoted(named->name.symbol)))
-            .primary(type.span, "used here")
-            .label(it->second.span, "defined here");
-        p_.ast.types[id].node = ast::ErrorType{};
-        return;
-      }
       resolve(names, it->second.type);
-      open_.erase(named->name.symbol);
-      p_.ast.types[id].node = p_.ast[it->second.type].node;
+      p_.ast.types[id].node = broken_.count(id) ? ast::ErrorType{} : p_.ast[it->second.type].node;
     } else if (const auto* tuple = std::get_if<ast::TupleType>(&type.node)) {
       for (ast::TypeId item : tuple->items) resolve(names, item);
       std::map<Symbol, Span> seen;
@@ -140,8 +146,7 @@ class Resolver {
   Program& p_;
   Diagnostics& diags_;
   std::vector<TypeNames> names_;  // by module
-  std::set<ast::TypeId> done_;
-  std::set<Symbol> open_;
+  std::set<ast::TypeId> done_, open_, broken_;  // resolved, being resolved, part of themselves
 };
 
 }  // namespace

@@ -42,10 +42,7 @@ Value call_for(Sema& s, Env& env, const Value& f, std::vector<Value> args, const
                Span span) {
   size_t before = s.diags.all().size();
   Value v = call_value(s, env, f, std::move(args), span);
-  if (path.empty()) return v;
-  for (size_t i = before; i < s.diags.all().size(); ++i) {
-    s.diags.at(i).note(fmt::format("for the part `{}`", path.substr(1)));
-  }
+  note_part(s, before, path);
   return v;
 }
 
@@ -95,7 +92,7 @@ Value elaborate_each(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   if (!f) return {};
   for (size_t i = 1; i < args.size(); ++i) {
     auto aligned = in_order_of(args[0], args[i]);
-    if (!aligned) return different_fields(s, "the arguments of `each`", args[0], args[i], span);
+    if (!aligned) return different_fields(s, "the arguments of `each` must be", args[0], args[i], span);
     args[i] = std::move(*aligned);
   }
   return each_part(s, env, args, *f, {}, span);

@@ -251,7 +251,9 @@ bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, Clause
   return true;
 }
 
-void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out);
+// `written`: the type on the left, if there is one.
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::TypeId written, Gated g,
+                 ClauseOut& out);
 
 // What is defined together has ranges in common.
 void add_siblings(const std::vector<ClauseOut*>& outs) {
@@ -280,7 +282,7 @@ void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g,
   if (g.otherwise) {
     auto aligned = in_order_of(g.body, *g.otherwise);
     if (!aligned) {
-      different_fields(s, "both sides of `else`", g.body, *g.otherwise, out.span);
+      different_fields(s, "both sides of `else` need", g.body, *g.otherwise, out.span);
       return;
     }
     otherwise = leaves_of(*aligned);
@@ -292,7 +294,8 @@ void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g,
   for (size_t i = 0; i < leaves.size(); ++i) {
     Gated one{leaves[i], g.gate, {}};
     if (g.otherwise) one.otherwise = otherwise[i];
-    close_value(s, env, d, value, std::move(one), parts[i]);
+    ast::TypeId type = leaf_type(s.ast, type_of(s.ast, d), i);
+    close_value(s, env, d, value, type, std::move(one), parts[i]);
     ok &= !parts[i].bad;
     all.push_back(&parts[i]);
   }
@@ -302,7 +305,8 @@ void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g,
   out.bad = !ok;
 }
 
-void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::TypeId written, Gated g,
+                 ClauseOut& out) {
   if (g.body.record() && !out.left.empty()) return close_record(s, env, d, value, std::move(g), out);
   // A plain array literal keeps its cells: the definition becomes the table.
   if (g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate) {
@@ -330,7 +334,6 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
   }
   if (g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed) {
     // Literals take the type that is written on the left.
-    ast::TypeId written = type_of(s.ast, d);
     if (auto type = written ? element_type(s, written) : std::nullopt)
       g.body = adapt(s, env, g.body, *type);
   }
@@ -396,7 +399,7 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
   std::vector<ClauseOut> outs;
   for (const Value& item : g.body.items) {
     ClauseOut& out = outs.emplace_back(left);
-    close_value(s, env, d, value, {item, g.gate, {}}, out);
+    close_value(s, env, d, value, type_of(s.ast, d), {item, g.gate, {}}, out);
   }
   std::vector<ClauseOut*> all;
   for (ClauseOut& out : outs) {
@@ -465,7 +468,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
     return tuple_clause(s, env, d, stmt, *l, value, std::move(g), std::move(out));
   }
-  close_value(s, env, d, value, std::move(g), out);
+  close_value(s, env, d, value, type_of(s.ast, d), std::move(g), out);
   return out;
 }
 

@@ -78,14 +78,14 @@ ClauseOut leaf_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (!out) {
     out = bad;  // so that an error comes once, and not for every leaf
     out = elaborate_clause(s, whole, stmt);
-    if (!out->bad && out->leaves.empty()) {
-      s.diags
-          .error(Code::E0403, fmt::format("{} is an array of records, but this clause is {}",
-                                          quoted(whole.name.symbol), show_value(s, out->body)))
-          .primary(out->body.span, "this is " + show_value(s, out->body))
-          .label(whole.name.span, "defined as " + show_value(s, whole.shape));
-      out->bad = true;
-    }
+  }
+  if (!out->bad && out->leaves.empty()) {
+    s.diags
+        .error(Code::E0403, fmt::format("{} is an array of records, but this clause is {}",
+                                        quoted(whole.name.symbol), show_value(s, out->body)))
+        .primary(out->body.span, "this is " + show_value(s, out->body))
+        .label(whole.name.span, "defined as " + show_value(s, whole.shape));
+    out->bad = true;
   }
   return out->bad || d.leaf >= out->leaves.size() ? bad : out->leaves[d.leaf];
 }

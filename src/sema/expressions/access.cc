@@ -167,8 +167,12 @@ Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
 
 Value access_value(Sema& s, Env& env, const Value& base, const ast::Index& index, Span span) {
   if (base.kind == Value::Kind::Tuple) {
-    return map_leaves(base, [&](const Value& leaf, const std::string&) {
-      return leaf.one() ? access_value(s, env, as_data(s, env, leaf), index, span) : leaf;
+    return map_leaves(base, [&](const Value& leaf, const std::string& path) {
+      if (!leaf.one()) return leaf;
+      size_t before = s.diags.all().size();
+      Value v = access_value(s, env, as_data(s, env, leaf), index, span);
+      note_part(s, before, path);
+      return v;
     });
   }
   std::vector<CoreId> at;

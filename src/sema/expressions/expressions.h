@@ -43,7 +43,7 @@ Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value&
                     Span op_span);
 Value select_records(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
                      Span span);
-// Reports that `what` need records with the same fields; poison.
+// Reports that `what`, as in "the arms need", records with the same fields; poison.
 Value different_fields(Sema& s, const std::string& what, const Value& a, const Value& b, Span span);
 
 // ---- text.cc -----------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ void no_fields(Sema& s, const Value& v, const ast::Name& name, Span span) {
 }  // namespace
 
 Value different_fields(Sema& s, const std::string& what, const Value& a, const Value& b, Span span) {
-  auto& d = s.diags.error(Code::E0502, what + " need records with the same fields");
+  auto& d = s.diags.error(Code::E0502, what + " records with the same fields");
   d.primary(span, "");
   d.label(a.span, "this is " + show_value(s, a));
   d.label(b.span, "this is " + show_value(s, b));
@@ -167,7 +167,7 @@ Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value&
   }
   const Value& like = a.record() ? a : b;
   std::optional<Value> other = in_order_of(like, b);
-  if (a.record() && b.record() && !other) return different_fields(s, spelling, a, b, span);
+  if (a.record() && b.record() && !other) return different_fields(s, spelling + " needs", a, b, span);
   for (const Value* v : {&a, &b}) {
     if (v->record() || (v->one() && v->scalar())) continue;
     s.diags
@@ -190,7 +190,7 @@ Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value&
 Value select_records(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
                      Span span) {
   auto other = in_order_of(yes, no);
-  if (!other) return different_fields(s, "the arms", yes, no, span);
+  if (!other) return different_fields(s, "the arms need", yes, no, span);
   Value out = yes;
   for (size_t i = 0; i < out.items.size(); ++i) {
     out.items[i] = select(s, env, cond, yes.items[i], other->items[i], span);

@@ -103,6 +103,13 @@ std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
       out.leaves.push_back({});
       continue;
     }
+    if (!family && v.one() && v.typing == Typing::Fixed && !is_float(v.type)) {
+      s.diags
+          .error(Code::E0602,
+                 fmt::format("{} of a derivative is `{}`, not a float", role, name_of(v.type)))
+          .primary(s[e].span, fmt::format("this is `{}`", name_of(v.type)));
+      return std::nullopt;
+    }
     auto leaf = family ? operand(s, env, family, v, e) : not_named(s, e, role);
     if (!leaf) return std::nullopt;
     out.leaves.push_back(std::move(*leaf));

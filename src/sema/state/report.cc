@@ -102,6 +102,13 @@ std::string show(const Sema& s, CoreId extent) {
   return out;
 }
 
+void note_part(Sema& s, size_t before, const std::string& path) {
+  if (path.empty()) return;
+  for (size_t i = before; i < s.diags.all().size(); ++i) {
+    s.diags.at(i).note(fmt::format("for the part `{}`", path.substr(1)));
+  }
+}
+
 std::string show_fields(const std::vector<Symbol>& fields) {
   std::string names;
   for (Symbol f : fields) names += (names.empty() ? "" : ", ") + text(f);
