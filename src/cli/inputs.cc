@@ -32,7 +32,7 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
   if (core::FamilyId part = m.find(intern(flat))) return part;
   std::vector<std::string> known;
   for (const core::Family& f : m.families) {
-    if (!f.generated) known.push_back(f.path.empty() ? text(f.name) : f.path);
+    if (!f.generated) known.push_back(f.spelled());
   }
   std::string near = did_you_mean(name, known);
   problem = fmt::format("the program defines no value `{}`{}", name,

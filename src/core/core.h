@@ -220,6 +220,7 @@ struct Family {
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
+  const std::string& spelled() const { return path.empty() ? text(name) : path; }
 };
 
 // A scalar function: its body reads its parameters (Arg) and nothing else. Those that do not call
