@@ -122,7 +122,7 @@ def read_test(path):
 def read_directive(test, text, number):
     if text == "layout: as written":  # for tests/meta/formatted.py
         return
-    if m := re.fullmatch(r"in (\w+) = (.*) : (\w+)(?:\[([\d, ]*)\])?", text):
+    if m := re.fullmatch(r"in ([\w.]+) = (.*) : (\w+)(?:\[([\d, ]*)\])?", text):
         name, cells, dtype, shape = m.groups()
         if dtype not in DTYPES:
             raise BadTest(f"line {number}: unknown dtype {dtype}")

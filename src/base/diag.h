@@ -79,6 +79,7 @@ class Diagnostics {
   bool has_errors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }
   const std::deque<Diagnostic>& all() const { return items_; }
+  Diagnostic& at(size_t i) { return items_[i]; }  // in the order in which they were added
   std::vector<const Diagnostic*> sorted() const;  // by file and position, stable
 
  private:

@@ -227,6 +227,8 @@ struct Pair {
 };
 // A value of the program; invalid, and what to say about it, when there is none.
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem);
+// The paths of the parts of a record; empty when there is no record of that name.
+std::vector<std::string> parts_of(const core::Module& m, const std::string& name);
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
+
 #include "cli/cli.h"
 #include "core/print.h"
 #include "core/rewrite.h"
@@ -9,22 +12,32 @@
 namespace ein::cli {
 namespace {
 
-// The values of `m` that a derivative was asked for in the definition of.
+// The values of `m` that a derivative was asked for in the definition of. One that is gone, because it
+// was put into its readers, stands for those.
 std::vector<core::FamilyId> derivatives(const core::Module& asked, const core::Module& m) {
-  std::set<Symbol> names;
+  std::map<core::FamilyId, std::vector<core::FamilyId>> readers;
+  std::vector<core::FamilyId> todo;
   for (uint32_t i = 0; i < asked.families.size(); ++i) {
     core::FamilyId id(i);
     core::for_each_body(asked, id, [&](core::ExprId body) {
       core::for_each_node(asked, body, [&](core::ExprId e) {
-        if (core::get_if<core::Request>(asked, e)) names.insert(asked[id].name);
+        if (core::get_if<core::Request>(asked, e)) todo.push_back(id);
+        if (const auto* a = core::get_if<core::Access>(asked, e)) readers[a->family].push_back(id);
       });
     });
   }
-  std::vector<core::FamilyId> out;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    if (names.count(m[core::FamilyId(i)].name)) out.push_back(core::FamilyId(i));
+  std::set<core::FamilyId> seen, out;
+  while (!todo.empty()) {
+    core::FamilyId id = todo.back();
+    todo.pop_back();
+    if (!seen.insert(id).second) continue;
+    if (core::FamilyId kept = m.find(asked[id].name)) {
+      out.insert(kept);
+    } else {
+      todo.insert(todo.end(), readers[id].begin(), readers[id].end());
+    }
   }
-  return out;
+  return {out.begin(), out.end()};
 }
 
 std::string laid_out(const std::string& printed) {

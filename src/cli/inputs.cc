@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/cli.h"
 #include "runtime/files.h"
 
@@ -13,18 +15,53 @@ std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Fam
 
 }  // namespace
 
+std::vector<std::string> parts_of(const core::Module& m, const std::string& name) {
+  std::vector<std::string> out;
+  for (const core::Family& f : m.families) {
+    if (f.path.compare(0, name.size() + 1, name + ".") == 0) out.push_back(f.path);
+  }
+  return out;
+}
+
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem) {
   core::FamilyId id = m.find(intern(name));
   if (id) return id;
+  // In the source that `ein grad` prints, the part `net.w` of a record is an array `net_w`.
+  std::string flat = name;
+  std::replace(flat.begin(), flat.end(), '.', '_');
+  if (core::FamilyId part = m.find(intern(flat))) return part;
   std::vector<std::string> known;
   for (const core::Family& f : m.families) {
-    if (!f.generated) known.push_back(text(f.name));
+    if (!f.generated) known.push_back(f.spelled());
   }
   std::string near = did_you_mean(name, known);
   problem = fmt::format("the program defines no value `{}`{}", name,
                         near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
   return {};
 }
+
+namespace {
+
+// `--in net=model.npz`: the arrays of the file are the parts of the record, by their paths.
+std::optional<int> read_record(const Pair& given, const std::vector<std::string>& parts,
+                               const core::Module& m, core::Inputs& inputs,
+                               const CommonOptions& common) {
+  for (const std::string& path : parts) {
+    const core::Family& f = m[m.find(intern(path))];
+    if (f.kind != core::Family::Kind::Input || f.file) {
+      return usage_error(fmt::format("`{0}` has a definition; only inputs (`let {0}: type;`) can be "
+                                     "supplied",
+                                     given.name));
+    }
+    auto read = read_tensor(given.value, path.substr(given.name.size() + 1),
+                            Wanted{f.dtype, f.coords.size()});
+    if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
+    inputs[text(f.name)] = std::get<Tensor>(read);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
@@ -36,6 +73,10 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       if (!pair)
         return usage_error(
             fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
+      if (std::vector<std::string> parts = parts_of(m, pair->name); from_file && !parts.empty()) {
+        if (auto status = read_record(*pair, parts, m, inputs, common)) return status;
+        continue;
+      }
       std::string problem;
       core::FamilyId id = find_value(m, pair->name, problem);
       if (!id) return usage_error(problem);
@@ -54,7 +95,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       if (from_file) {
         auto read = read_input(*pair, f, common);
         if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
-        inputs[pair->name] = std::get<Tensor>(read);
+        inputs[text(f.name)] = std::get<Tensor>(read);
         continue;
       }
       if (!f.coords.empty())
@@ -64,7 +105,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
       if (!value)
         return usage_error(
             fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
-      inputs[pair->name] = *value;
+      inputs[text(f.name)] = *value;
     }
   }
   return std::nullopt;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/cli.h"
@@ -50,6 +51,29 @@ std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pa
   return std::nullopt;
 }
 
+struct ShownPart {
+  std::string path;  // `net.enc.w`
+  std::string json;
+};
+
+// One object, in which the parts of a record are an object of their own.
+std::string nested_json(const std::vector<ShownPart>& parts) {
+  std::vector<std::pair<std::string, std::vector<ShownPart>>> heads;
+  for (const ShownPart& part : parts) {
+    size_t dot = part.path.find('.');
+    std::string head = part.path.substr(0, dot);
+    auto it = std::find_if(heads.begin(), heads.end(), [&](const auto& h) { return h.first == head; });
+    if (it == heads.end()) it = heads.insert(heads.end(), {head, {}});
+    it->second.push_back({dot == std::string::npos ? "" : part.path.substr(dot + 1), part.json});
+  }
+  std::vector<std::string> items;
+  for (const auto& [head, inside] : heads) {
+    bool leaf = inside[0].path.empty();
+    items.push_back(fmt::format("\"{}\": {}", head, leaf ? inside[0].json : nested_json(inside)));
+  }
+  return fmt::format("{{{}}}", fmt::join(items, ", "));
+}
+
 }  // namespace
 
 int run_verb(const RunCommand& command) {
@@ -74,7 +98,12 @@ int run_verb(const RunCommand& command) {
   core::Module& m = p.compiled.module;
 
   options.access = p.access.get();
-  options.show = command.show;
+  for (const std::string& name : command.show) {  // a record is shown part by part
+    std::vector<std::string> parts = parts_of(m, name);
+    if (parts.empty()) parts = {name};
+    options.show.insert(options.show.end(), parts.begin(), parts.end());
+  }
+  const std::vector<std::string> shown = options.show;
   options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   std::vector<Pair> outputs;
@@ -141,18 +170,20 @@ int run_verb(const RunCommand& command) {
   if (result.stopped) print_error("interrupted: {}\n", stop_text(*result.stopped));
   if (auto status = write_outputs(command, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
-  if (command.show.empty()) return kFine;
-  std::vector<std::string> items;
-  for (const std::string& name : command.show) {
-    const Tensor& t = result.values.at(name);
-    std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
-    if (command.format == "json") {
-      items.push_back(fmt::format("\"{}\": {}", name, show_json(t, coords)));
-    } else {
-      print_out("{} = {}\n", name, show(t, coords));
+  if (shown.empty()) return kFine;
+  if (command.format == "json") {
+    std::vector<ShownPart> parts;
+    for (const std::string& name : shown) {
+      std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
+      parts.push_back({name, show_json(result.values.at(name), coords)});
     }
+    print_out("{}\n", nested_json(parts));
+    return kFine;
   }
-  if (command.format == "json") print_out("{{{}}}\n", fmt::join(items, ", "));
+  for (const std::string& name : shown) {
+    std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
+    print_out("{} = {}\n", name, show(result.values.at(name), coords));
+  }
   return kFine;
 }
 

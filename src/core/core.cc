@@ -286,6 +286,9 @@ FamilyId Module::find(Symbol name) const {
   for (uint32_t i = 0; i < families.size(); ++i) {
     if (families[FamilyId(i)].name == name) return FamilyId(i);
   }
+  for (uint32_t i = 0; i < families.size(); ++i) {
+    if (families[FamilyId(i)].path == text(name)) return FamilyId(i);
+  }
   return {};
 }
 

@@ -196,6 +196,7 @@ struct Family {
     Table,    // an array literal: `cells`, row-major, closed scalar expressions
   };
   Symbol name;  // unique in the module
+  std::string path;  // how the program spells it, if that is not its name: `net.w`, a part of a record
   Kind kind = Kind::Defined;
   DType dtype = DType::F32;
   std::vector<Coord> coords;
@@ -219,6 +220,7 @@ struct Family {
   Span span;
 
   uint32_t rank() const { return static_cast<uint32_t>(coords.size()); }
+  const std::string& spelled() const { return path.empty() ? text(name) : path; }
 };
 
 // A scalar function: its body reads its parameters (Arg) and nothing else. Those that do not call
@@ -367,7 +369,7 @@ struct Module {
 
   const Expr& operator[](ExprId id) const { return (*arena)[id]; }
   const Family& operator[](FamilyId id) const { return families[id]; }
-  FamilyId find(Symbol name) const;  // invalid when there is none
+  FamilyId find(Symbol name) const;  // by name or by path; invalid when there is none
 };
 
 template <class T>

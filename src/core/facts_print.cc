@@ -41,7 +41,7 @@ std::string clause_text(const Module& m, FamilyId family, const Clause& clause) 
 std::string broadcast_text(const Module& m, FamilyId reader, const Broadcast& b) {
   std::vector<std::string> omits;
   for (uint32_t p : b.omits) omits.push_back(coordinate(m[reader], p));
-  return fmt::format("{} over {}", text(m[b.operand].name), fmt::join(omits, ", "));
+  return fmt::format("{} over {}", m[b.operand].spelled(), fmt::join(omits, ", "));
 }
 
 const char* kind_text(const Family& f) {
@@ -85,7 +85,7 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
     for (uint32_t p = 0; p < f.rank(); ++p) {
       coords.push_back(coordinate(f, p) + ": " + extent_text(m, r.family, f.coords[p].extent));
     }
-    out += fmt::format("{}: {}{}{}\n", text(f.name), name_of(f.dtype),
+    out += fmt::format("{}: {}{}{}\n", f.spelled(), name_of(f.dtype),
                        coords.empty() ? "" : fmt::format(" [{}]", fmt::join(coords, ", ")),
                        f.file                          ? ", loaded"
                        : f.kind == Family::Kind::Input ? ", input"
@@ -110,7 +110,7 @@ std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports
   Json families = Json::array();
   for (const FamilyReport& r : reports) {
     const Family& f = m[r.family];
-    Json j{{"name", text(f.name)}, {"kind", kind_text(f)}, {"dtype", name_of(f.dtype)}};
+    Json j{{"name", f.spelled()}, {"kind", kind_text(f)}, {"dtype", name_of(f.dtype)}};
     j["coords"] = Json::array();
     for (const Coord& c : f.coords) {
       Json name = c.name ? Json(text(c.name)) : Json();
@@ -126,7 +126,7 @@ std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports
     for (const Broadcast& b : r.broadcasts) {
       Json omits = Json::array();
       for (uint32_t p : b.omits) omits.push_back(coordinate(f, p));
-      j["broadcasts"].push_back({{"operand", text(m[b.operand].name)}, {"omits", omits}});
+      j["broadcasts"].push_back({{"operand", m[b.operand].spelled()}, {"omits", omits}});
     }
     j["recurrence"] = r.sequence ? sequence_json(f, *r.sequence) : Json();
     families.push_back(std::move(j));

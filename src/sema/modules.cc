@@ -8,6 +8,7 @@
 #include "base/match.h"
 #include "sema/builtins.h"
 #include "sema/names/names.h"
+#include "sema/type_names.h"
 #include "syntax/parser.h"
 
 namespace ein::sema {
@@ -41,8 +42,8 @@ class Reader {
     }
     out_.ast.file = root;
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
-    std::vector<ast::StmtId> items = parse_module(name, root, {});
-    out_.ast.items = items;
+    ModuleTree tree = parse_module(name, root, {});
+    out_.ast.items = tree.items;
     for (const ast::Expr& e : out_.ast.exprs) {
       const auto* request = std::get_if<ast::Request>(&e.node);
       out_.derives |= request && request->den;
@@ -52,7 +53,8 @@ class Reader {
         out_.derives |= std::holds_alternative<ast::Request>(out_.ast[arg].node);
       }
     }
-    out_.modules.push_back({name, root, std::move(items)});
+    out_.modules.push_back(std::move(tree));
+    resolve_type_names(out_, diags_);
     return std::move(out_);
   }
 
@@ -62,9 +64,11 @@ class Reader {
     Span from;  // the `use` that led to it
   };
 
-  std::vector<ast::StmtId> parse_module(const std::string& name, FileId file, Span from) {
+  ModuleTree parse_module(const std::string& name, FileId file, Span from) {
     size_t stmts = out_.ast.stmts.size(), exprs = out_.ast.exprs.size();
-    std::vector<ast::StmtId> items = ast::parse_into(out_.ast, file, sources_, diags_);
+    ModuleTree tree{name, file, {}, out_.ast.types.size()};
+    tree.items = ast::parse_into(out_.ast, file, sources_, diags_);
+    tree.end_type = out_.ast.types.size();
     size_t stmts_end = out_.ast.stmts.size(), exprs_end = out_.ast.exprs.size();
     open_.push_back({name, from});
     for (size_t i = stmts; i < stmts_end; ++i) statement(ast::StmtId(static_cast<uint32_t>(i)));
@@ -73,7 +77,7 @@ class Reader {
       if (path && path->parts.size() > 1) full_path(path->parts);
     }
     open_.pop_back();
-    return items;
+    return tree;
   }
 
   void statement(ast::StmtId id) {
@@ -130,8 +134,8 @@ class Reader {
     }
     if (!fresh) return std::nullopt;  // part of a cycle: reported
     FileId file = sources_.add(found.name, found.text);
-    std::vector<ast::StmtId> items = parse_module(found.name, file, from);
-    out_.modules.push_back({found.name, file, std::move(items)});
+    ModuleTree tree = parse_module(found.name, file, from);
+    out_.modules.push_back(std::move(tree));
     return known_[found.name] = out_.modules.size() - 1;
   }
 
@@ -169,8 +173,10 @@ Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Di
 Program lone_program(ast::Ast ast) {
   Program out;
   out.derives = true;
-  out.modules.push_back({"", ast.file, ast.items});
+  out.modules.push_back({"", ast.file, ast.items, 0, ast.types.size()});
   out.ast = std::move(ast);
+  Diagnostics ignored;  // mistakes in types are found where they are used
+  resolve_type_names(out, ignored);
   return out;
 }
 

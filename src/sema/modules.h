@@ -33,6 +33,7 @@ struct ModuleTree {
   std::string name;
   FileId file;
   std::vector<ast::StmtId> items;
+  size_t first_type = 0, end_type = 0;  // its types in the tree
 };
 
 // What a `use` or `mod` leads to.

@@ -77,7 +77,10 @@ struct If { ExprId cond, then_block, else_block; };           // blocks, or an I
 struct Block { std::vector<StmtId> stmts; ExprId value; };    // value may be invalid
 struct Tuple { std::vector<ExprId> items; };
 struct Array { std::vector<ExprId> items; };                  // [1.0, 2.0]
-struct Field { ExprId base; uint32_t index; };                // t.0
+struct Field { ExprId base; uint32_t index; Name name; };     // t.0, or p.w with a name
+// { a: x, b: y }, { ..p, a: x }. A field without a value, as in { a, b }, has a path of its name.
+struct RecordField { Name name; ExprId value; };
+struct Record { ExprId base; std::vector<RecordField> fields; };
 struct LambdaParam { Name name; TypeId type; };
 struct Lambda { std::vector<LambdaParam> params; ExprId body; };
 
@@ -103,8 +106,8 @@ struct Request { ExprId num, den; };
 struct Error {};
 
 using ExprNode = std::variant<IntLit, FloatLit, BoolLit, StrLit, Path, PackRef, Index, Call, Unary,
-                              Binary, Cast, Range, If, Block, Tuple, Array, Field, Lambda, Match,
-                              Where, Request, Error>;
+                              Binary, Cast, Range, If, Block, Tuple, Array, Field, Record, Lambda,
+                              Match, Where, Request, Error>;
 struct Expr {
   ExprNode node;
   Span span;
@@ -120,7 +123,11 @@ struct Dim {
   Span span;
 };
 struct TensorType { TypeId elem; std::vector<Dim> dims; };
-struct TupleType { std::vector<TypeId> items; };
+// (f32, [f32; n]), or { a: f32, b: [f32; n] }: then every item has a name.
+struct TupleType {
+  std::vector<TypeId> items;
+  std::vector<Name> names;  // empty for a plain tuple
+};
 struct FnType { std::vector<TypeId> params; TypeId result; };
 struct ErrorType {};
 
@@ -140,10 +147,11 @@ struct Slot {
   Span span;
 };
 
-// let x = …, let C[i, j]: T = …, let (a, b) = …, let (W, m)[s in 1..S] = …, let x: T;
+// let x = …, let C[i, j]: T = …, let (a, b) = …, let (W, m)[s in 1..S] = …, let { a, b } = …, let x: T;
 struct Let {
-  std::vector<Name> names;  // one, or the names of a tuple pattern (`_` allowed)
+  std::vector<Name> names;  // one, or the names of a tuple pattern (`_` allowed) or a record pattern
   bool tuple = false;
+  bool record = false;  // the pattern is { a, b }: `tuple` is set too, and items are found by name
   bool has_slots = false;
   std::vector<Slot> slots;
   TypeId type;   // invalid when absent
@@ -172,6 +180,7 @@ struct Use {
   std::optional<Name> alias;
 };
 struct Mod { Name name; };
+struct TypeDef { Name name; TypeId type; bool pub = false; };  // type Net = { w: [f32; n] };
 struct ExprStmt { ExprId value; };
 struct Test { std::string name; ExprId body; };
 struct ErrorStmt {};
@@ -179,7 +188,7 @@ struct ErrorStmt {};
 struct Attribute { Name name; std::vector<ExprId> args; Span span; };  // #[checkpoint(4)]
 
 struct Stmt {
-  std::variant<Let, Const, Fn, Use, Mod, ExprStmt, Test, ErrorStmt> node;
+  std::variant<Let, Const, Fn, Use, Mod, TypeDef, ExprStmt, Test, ErrorStmt> node;
   Span span;
   std::vector<Attribute> attributes;
   std::string doc;  // the text of the `///` lines before it

@@ -127,7 +127,24 @@ struct Dumper {
           all(n.items);
           put(")");
         },
-        [&](const Field& n) { put(fmt::format(" {})", n.index)); },
+        [&](const Field& n) {
+          put(n.name.symbol ? " " + ein::text(n.name.symbol) + ")" : fmt::format(" {})", n.index));
+        },
+        [&](const Record& n) {
+          put("(record");
+          if (n.base.valid()) {
+            put(" (..");
+            optional(n.base);
+            put(")");
+          }
+          for (const RecordField& f : n.fields) {
+            put(" (");
+            put(f.name);
+            optional(f.value);
+            put(")");
+          }
+          put(")");
+        },
         [&](const Lambda& n) { lambda(n); }, [&](const Match& n) { match_arms(n); },
         [&](const Where& n) { where(n); },
         [&](const Request& n) {
@@ -275,10 +292,12 @@ struct Dumper {
           put(")");
         },
         [&](const TupleType& t) {
-          put("(tuple");
-          for (TypeId item : t.items) {
+          put(t.names.empty() ? "(tuple" : "(record");
+          for (size_t i = 0; i < t.items.size(); ++i) {
             put(" ");
-            type(item);
+            if (!t.names.empty()) put("(" + ein::text(t.names[i].symbol) + " ");
+            type(t.items[i]);
+            if (!t.names.empty()) put(")");
           }
           put(")");
         },
@@ -329,6 +348,13 @@ struct Dumper {
           put(n.name);
           put(")");
         },
+        [&](const TypeDef& n) {
+          put(n.pub ? "(pub-type " : "(type ");
+          put(n.name);
+          put(" ");
+          type(n.type);
+          put(")");
+        },
         [&](const ExprStmt& n) {
           put("(do");
           optional(n.value);
@@ -344,12 +370,12 @@ struct Dumper {
 
   void let(const Let& n) {
     put(n.value.valid() ? "(let " : "(input ");
-    if (n.tuple) put("(");
+    if (n.tuple) put(n.record ? "{" : "(");
     for (size_t i = 0; i < n.names.size(); ++i) {
       if (i > 0) put(" ");
       put(n.names[i]);
     }
-    if (n.tuple) put(")");
+    if (n.tuple) put(n.record ? "}" : ")");
     if (n.has_slots) {
       put(" [");
       for (size_t i = 0; i < n.slots.size(); ++i) {

@@ -91,11 +91,11 @@ DocId Formatter::names(const std::vector<Name>& parts, const char* between) {
 }
 
 DocId Formatter::list(const std::string& open, const std::vector<Item>& items,
-                      const std::string& close, uint32_t end, bool filled) {
+                      const std::string& close, uint32_t end, bool filled, bool spaced) {
   if (pending(end)) filled = false;  // a comment ends its line
   std::vector<DocId> inner;
   DocId opening = items.empty() ? out.cat({}) : trailing_comments(items[0].span.begin);
-  if (!items.empty()) inner.push_back(out.soft());
+  if (!items.empty()) inner.push_back(spaced ? out.line() : out.soft());
   for (size_t i = 0; i < items.size(); ++i) {
     DocId before = comments_before(items[i].span.begin);
     DocId item = items[i].write();
@@ -111,7 +111,8 @@ DocId Formatter::list(const std::string& open, const std::vector<Item>& items,
     inner.push_back(take_comment());
   }
   DocId body = out.indent(out.cat(std::move(inner)));
-  return out.group(out.cat({out.text(open), opening, body, out.soft(), out.text(close)}));
+  DocId closing = spaced ? out.line() : out.soft();
+  return out.group(out.cat({out.text(open), opening, body, closing, out.text(close)}));
 }
 
 DocId Formatter::file() {
@@ -187,6 +188,10 @@ DocId Formatter::stmt_node(const Stmt& s) {
       [&](const Fn& n) { return fn(n, s.span); },
       [&](const Use& n) { return ended(use(n, s.span)); },
       [&](const Mod& n) { return out.text("mod " + text(n.name.symbol) + ";"); },
+      [&](const TypeDef& n) {
+        return ended(out.cat({out.text(n.pub ? "pub type " : "type "), name(n.name),
+                              out.text(" = "), type(n.type)}));
+      },
       [&](const ExprStmt& n) {
         // `if … { }` needs no `;`, but one that is there may keep it from being a block's value.
         const ExprNode& node = ast[n.value].node;
@@ -208,8 +213,9 @@ DocId Formatter::stmt_node(const Stmt& s) {
 }
 
 DocId Formatter::let(const Let& n) {
-  std::vector<DocId> parts{out.text(n.tuple ? "let (" : "let "), names(n.names, ", ")};
-  if (n.tuple) parts.push_back(out.text(")"));
+  std::vector<DocId> parts{
+      out.text(n.record ? "let { " : n.tuple ? "let (" : "let "), names(n.names, ", ")};
+  if (n.tuple) parts.push_back(out.text(n.record ? " }" : ")"));
   if (n.has_slots) {
     std::vector<Item> items;
     for (const Slot& slot : n.slots) {

@@ -67,6 +67,7 @@ DocId Formatter::bare(ExprId id) {
       [&](const Block&) { return out.group(block(id)); },
       [&](const Tuple& n) { return args(n.items, "(", n.items.size() == 1 ? ",)" : ")", end); },
       [&](const Array& n) { return args(n.items, "[", "]", end); },
+      [&](const Record& n) { return record(n, e.span); },
       [&](const Lambda& n) {
         std::vector<DocId> parts{out.text("|")};
         for (size_t i = 0; i < n.params.size(); ++i) {
@@ -100,7 +101,8 @@ DocId Formatter::args(const std::vector<ExprId>& ids, const char* open, const ch
   if (ids.size() == 1 && !ast.parenthesised.count(ids[0]) && !pending(end)) {
     const ExprNode& node = ast[ids[0]].node;
     hug = std::holds_alternative<Block>(node) || std::holds_alternative<Array>(node) ||
-          std::holds_alternative<Tuple>(node) || std::holds_alternative<Match>(node);
+          std::holds_alternative<Tuple>(node) || std::holds_alternative<Match>(node) ||
+          std::holds_alternative<Record>(node);
   }
   if (hug) return out.cat({out.text(open), items[0].write(), out.text(close)});
   return list(open, items, close, end, numbers);
@@ -125,7 +127,8 @@ DocId Formatter::postfix(ExprId id) {
     if (const auto* n = std::get_if<Index>(&e.node))
       parts.push_back(args(n->at, "[", "]", e.span.end));
     if (const auto* n = std::get_if<Field>(&e.node))
-      parts.push_back(out.text("." + std::to_string(n->index)));
+      parts.push_back(
+          out.text("." + (n->name.symbol ? text(n->name.symbol) : std::to_string(n->index))));
     if (const auto* n = std::get_if<Cast>(&e.node)) {
       parts.push_back(out.text(" as "));
       parts.push_back(type(n->type));
@@ -137,6 +140,25 @@ DocId Formatter::postfix(ExprId id) {
     }
   }
   return out.cat(std::move(parts));
+}
+
+// { ..p, a: x, b }: a field whose value is its own name is written once.
+DocId Formatter::record(const Record& n, Span span) {
+  std::vector<Item> items;
+  if (n.base.valid()) {
+    items.push_back({ast[n.base].span, [this, &n] {
+                       return out.cat({out.text(".."), expr(n.base)});
+                     }});
+  }
+  for (const RecordField& f : n.fields) {
+    bool shorthand = ast[f.value].span == f.name.span;
+    Span at = shorthand ? f.name.span : join(f.name.span, ast[f.value].span);
+    items.push_back({at, [this, &f, shorthand] {
+                       if (shorthand) return name(f.name);
+                       return out.cat({name(f.name), out.text(": "), expr(f.value)});
+                     }});
+  }
+  return list("{", items, "}", span.end, false, true);
 }
 
 DocId Formatter::brackets(const std::vector<Bracket>& items, uint32_t end) {
@@ -284,6 +306,9 @@ DocId Formatter::block(ExprId id) {
   const Expr& e = ast[id];
   const auto& n = std::get<Block>(e.node);
   DocId before = comments_before(e.span.begin);
+  if (n.stmts.empty() && n.value.valid() && ast[n.value].span == e.span) {
+    return out.cat({before, bare(n.value)});  // a record, in the braces of its block
+  }
   uint32_t begin = next_token(e.span.begin + 1);
   if (n.stmts.empty() && !pending(e.span.end)) {
     if (!n.value.valid()) return out.cat({before, out.text("{}")});
@@ -332,7 +357,14 @@ DocId Formatter::type(TypeId id) {
         return out.cat(std::move(parts));
       },
       [&](const TupleType& t) {
-        return out.cat({out.text("("), joined(t.items), out.text(")")});
+        if (t.names.empty()) return out.cat({out.text("("), joined(t.items), out.text(")")});
+        std::vector<Item> fields;
+        for (size_t i = 0; i < t.items.size(); ++i) {
+          fields.push_back({join(t.names[i].span, ast[t.items[i]].span), [this, &t, i] {
+                              return out.cat({name(t.names[i]), out.text(": "), type(t.items[i])});
+                            }});
+        }
+        return list("{", fields, "}", ast[id].span.end, false, true);
       },
       [&](const FnType& t) {
         std::vector<DocId> parts{out.text("fn(")};

@@ -37,9 +37,9 @@ struct Formatter {
   bool one_line(Span span) const;
   DocId name(const Name& n) { return out.text(text(n.symbol)); }
   DocId names(const std::vector<Name>& parts, const char* between);
-  // open item, item, … close; breaks into one item per line.
+  // open item, item, … close; breaks into one item per line. `spaced`: `{ a, b }`, not `{a, b}`.
   DocId list(const std::string& open, const std::vector<Item>& items, const std::string& close,
-             uint32_t end, bool filled = false);
+             uint32_t end, bool filled = false, bool spaced = false);
 
   // -- statements (format.cc)
   DocId file();
@@ -62,6 +62,7 @@ struct Formatter {
   DocId match_expr(ExprId id);
   DocId block(ExprId id);  // not a group: its lines belong to the one around it
   DocId args(const std::vector<ExprId>& ids, const char* open, const char* close, uint32_t end);
+  DocId record(const Record& n, Span span);
   DocId brackets(const std::vector<Bracket>& items, uint32_t end);
   DocId ranged(const Name& n, bool pack, ExprId range);
   DocId type(TypeId id);

@@ -257,27 +257,15 @@ ExprId Parser::field(ExprId base, size_t begin) {
     std::string digits(text(number));
     if (digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string::npos) {
       take();
-      return make(Field{base, static_cast<uint32_t>(std::stoul(digits))}, begin);
+      return make(Field{base, static_cast<uint32_t>(std::stoul(digits)), {}}, begin);
     }
   }
-  Diagnostic& d = fail(Code::E0101, fmt::format("expected a number after `.`, found {}", found()));
-  d.primary(join(dot.span, peek().span), "not a field of a tuple");
   if (is(Tok::Name)) {
-    std::string_view method = text(peek());
-    bool reduces = method == "sum" || method == "prod" || method == "max" || method == "min" ||
-                   method == "mean" || method == "all" || method == "any" || method == "argmax" ||
-                   method == "argmin";
-    if (reduces) {
-      d.help(fmt::format("there are no methods: write `{}[i](x[i])`", method));
-    } else if (method == "T" || method == "transpose") {
-      d.help("there are no methods: write `let B[j, i] = A[i, j];`");
-    } else {
-      d.help(
-          fmt::format("there are no methods: write `{0}(…)`, or `module::{0}(…)` for a function "
-                      "of a module",
-                      method));
-    }
+    Name field = name_of(take());
+    return make(Field{base, 0, field}, begin);
   }
+  fail(Code::E0101, fmt::format("expected the name or number of a field after `.`, found {}", found()))
+      .primary(join(dot.span, peek().span), "not a field");
   return make(Error{}, begin);
 }
 

@@ -1,4 +1,4 @@
-// Definitions other than `let`: `const`, `fn`, `@fn`, `use`, `mod`, `test`.
+// Definitions other than `let`: `const`, `fn`, `@fn`, `use`, `mod`, `type`, `test`.
 #include <fmt/format.h>
 
 #include "syntax/parser_impl.h"
@@ -82,6 +82,17 @@ decltype(Stmt::node) Parser::mod() {
   take();
   Mod node{name_of(take())};
   end_statement(false);
+  return node;
+}
+
+// type Name = T;
+decltype(Stmt::node) Parser::type_def(bool pub) {
+  take();
+  TypeDef node{name_of(take()), {}, pub};
+  take();
+  node.type = type();
+  if (panic) return ErrorStmt{};
+  end_statement(std::holds_alternative<TupleType>(ast[node.type].node));
   return node;
 }
 

@@ -23,7 +23,7 @@ ExprId Parser::primary() {
     }
     case Tok::LParen: return parens();
     case Tok::LBracket: return array();
-    case Tok::LBrace: return block();
+    case Tok::LBrace: return begins_record() ? record() : block();
     case Tok::At: return request();
     case Tok::Pipe:
     case Tok::PipePipe: return lambda();
@@ -115,7 +115,8 @@ ExprId Parser::request() {
   return make(node, begin);
 }
 
-// NAME index? | '(' expr ')'. More than that is read as the author meant it, after the message.
+// NAME with indices and fields, or '(' expr ')'. More than that is read as the author meant it,
+// after the message.
 ExprId Parser::request_atom() {
   size_t begin = at;
   if (!is(Tok::Name) && !is(Tok::LParen)) {
@@ -126,15 +127,16 @@ ExprId Parser::request_atom() {
   }
   ExprId id = postfix();
   if (panic) return id;
-  auto is_name = [&](ExprId e) {
-    auto* p = std::get_if<Path>(&ast[e].node);
-    return p != nullptr && p->parts.size() == 1;
-  };
-  auto* access = std::get_if<Index>(&ast[id].node);
-  bool legal =
-      is_name(id) || ast.parenthesised.count(id) ||
-      (access != nullptr && is_name(access->base) && !ast.parenthesised.count(access->base));
-  if (legal) return id;
+  ExprId base = id;
+  while (!ast.parenthesised.count(base)) {
+    const auto* access = std::get_if<Index>(&ast[base].node);
+    const auto* field = std::get_if<Field>(&ast[base].node);
+    if (access == nullptr && field == nullptr) break;
+    base = access != nullptr ? access->base : field->base;
+  }
+  const auto* path = std::get_if<Path>(&ast[base].node);
+  bool named = path != nullptr && path->parts.size() == 1 && !ast.parenthesised.count(base);
+  if (named || ast.parenthesised.count(id)) return id;
   Span span = span_from(begin);
   fail(Code::E0110, fmt::format("`@{}` needs parentheses", sources.text(span)))
       .primary(span, "`@` takes a name, a name with indices, or an expression in parentheses")
@@ -263,6 +265,36 @@ ExprId Parser::pattern() {
   return error_expr();
 }
 
+// `{ a: x }`, `{ a, b }` and `{ ..p, … }` are records; `{ a }` is a block.
+bool Parser::begins_record() const {
+  return is(Tok::DotDot, 1) || (is(Tok::Name, 1) && (is(Tok::Colon, 2) || is(Tok::Comma, 2)));
+}
+
+ExprId Parser::record() {
+  size_t begin = at;
+  Record node;
+  list([&] {
+    if (is(Tok::DotDot)) {
+      const Token dots = take();
+      ExprId base = expr(WhereItems::One);
+      if (panic) return;
+      if (node.base.valid() || !node.fields.empty()) {
+        fail(Code::E0101, "`..` must come first in a record, and once")
+            .primary(dots.span, "not expected here")
+            .help("write `{ ..p, a: x }`: the fields after it replace those of `p`");
+        return;
+      }
+      node.base = base;
+      return;
+    }
+    RecordField field{name("the name of a field"), {}};
+    if (panic) return;
+    field.value = accept(Tok::Colon) ? expr(WhereItems::One) : add(Path{{field.name}}, field.name.span);
+    node.fields.push_back(field);
+  });
+  return make(std::move(node), begin);
+}
+
 ExprId Parser::block() {
   size_t begin = at;
   if (panic || !is(Tok::LBrace)) {
@@ -271,6 +303,10 @@ ExprId Parser::block() {
   }
   Nested nested(*this);
   if (!nested.ok) return error_expr();
+  if (begins_record()) {  // a body that is a record needs no braces of its own
+    ExprId value = record();
+    return make(Block{{}, value}, begin);
+  }
   const Token open = take();
   size_t outer = std::exchange(limit, open.close);
   Block node;

@@ -51,9 +51,9 @@ Stmt Parser::statement(bool& is_value) {
   bool pub = false;
   if (is(Tok::Pub)) {
     const Token word = take();
-    pub = is(Tok::Fn) || is(Tok::Const);
+    pub = is(Tok::Fn) || is(Tok::Const) || begins_type_def();
     if (!pub) {
-      fail(Code::E0114, "`pub` is only allowed before `fn` or `const`")
+      fail(Code::E0114, "`pub` is only allowed before `fn`, `const` or `type`")
           .primary(word.span, "cannot be exported")
           .fix({"remove `pub`", {{{file, word.span.begin, peek().span.begin}, ""}}, false});
       panic = false;  // what follows stands on its own
@@ -70,6 +70,8 @@ Stmt Parser::statement(bool& is_value) {
     stmt.node = use();
   } else if (is_word("mod") && is(Tok::Name, 1) && same_line(1)) {
     stmt.node = mod();
+  } else if (begins_type_def()) {
+    stmt.node = type_def(pub);
   } else if (is_word("test") && is(Tok::Str, 1) && same_line(1)) {
     stmt.node = test();
   } else {
@@ -88,6 +90,11 @@ Stmt Parser::statement(bool& is_value) {
   return stmt;
 }
 
+bool Parser::begins_type_def(size_t ahead) const {
+  return is_word("type", ahead) && is(Tok::Name, ahead + 1) && same_line(ahead + 1) &&
+         is(Tok::Eq, ahead + 2);
+}
+
 // Tokens that only a statement begins with: the one before them needs no `;`.
 bool Parser::begins_item(size_t ahead) const {
   switch (peek(ahead).kind) {
@@ -100,7 +107,8 @@ bool Parser::begins_item(size_t ahead) const {
     case Tok::At: return is(Tok::Fn, ahead + 1);
     case Tok::Name:
       return (is_word("mod", ahead) && is(Tok::Name, ahead + 1) && same_line(ahead + 1)) ||
-             (is_word("test", ahead) && is(Tok::Str, ahead + 1) && same_line(ahead + 1));
+             (is_word("test", ahead) && is(Tok::Str, ahead + 1) && same_line(ahead + 1)) ||
+             begins_type_def(ahead);
     default: return false;
   }
 }
@@ -150,12 +158,13 @@ void Parser::end_statement(bool block_like) {
   }
 }
 
-// let x: T = e; let C[i, j] = e; let (a, b)[t in 1..T] = e; let x: T;
+// let x: T = e; let C[i, j] = e; let (a, b)[t in 1..T] = e; let { a, b } = e; let x: T;
 decltype(Stmt::node) Parser::let() {
   const Token word = take();
   Let node;
-  if (is(Tok::LParen)) {
+  if (is(Tok::LParen) || is(Tok::LBrace)) {
     node.tuple = true;
+    node.record = is(Tok::LBrace);
     list([&] { node.names.push_back(name("a name")); });
   } else if (is(Tok::Name) && !(is_word("mut") && is(Tok::Name, 1))) {
     node.names.push_back(name_of(take()));

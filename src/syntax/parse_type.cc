@@ -1,4 +1,4 @@
-// Names and types: `f32`, `[f32; ..left, j, ?, *]`, `(f32, [f32; n])`, `fn(f32) -> f32`.
+// Names and types: `f32`, `[f32; ..left, j, ?, *]`, `(f32, [f32; n])`, `{ a: f32 }`, `fn(f32) -> f32`.
 #include <fmt/format.h>
 
 #include "syntax/parser_impl.h"
@@ -30,6 +30,18 @@ TypeId Parser::type_rule() {
     bool comma = tokens[at - 1].kind == Tok::RParen && at >= 2 && tokens[at - 2].kind == Tok::Comma;
     if (tuple.items.size() == 1 && !comma) return tuple.items[0];
     return make_type(std::move(tuple), begin);
+  }
+  if (is(Tok::LBrace)) {
+    TupleType record;
+    list([&] {
+      Name field = name("the name of a field");
+      if (!panic && expect(Tok::Colon, "and the type of the field")) {
+        record.names.push_back(field);
+        record.items.push_back(type());
+      }
+    });
+    if (panic) return make_type(ErrorType{}, begin);
+    return make_type(std::move(record), begin);
   }
   if (accept(Tok::Fn)) {
     FnType fn;

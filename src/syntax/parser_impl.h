@@ -124,6 +124,8 @@ struct Parser {
   MatchArm match_arm();
   ExprId pattern();
   ExprId block();
+  bool begins_record() const;
+  ExprId record();
   ExprId string();
   std::vector<StrPiece> string_pieces(const Token& token);
   ExprId placeholder(uint32_t begin, uint32_t end, std::string& format);
@@ -140,11 +142,13 @@ struct Parser {
   decltype(Stmt::node) fn(bool pub, bool rule);
   decltype(Stmt::node) use();
   decltype(Stmt::node) mod();
+  decltype(Stmt::node) type_def(bool pub);
   decltype(Stmt::node) test();
   bool ends_statement();  // takes a `;`, or sees that none is needed
   void end_statement(bool block_like);
   void warn_comment();
   bool begins_item(size_t ahead = 0) const;
+  bool begins_type_def(size_t ahead = 0) const;
   std::vector<Attribute> attributes();
   std::string doc();
 };

@@ -157,6 +157,24 @@ TEST(Parse, IndexAndCall) {
   EXPECT_EQ(expr("(g)[i](x)"), "(call (index g i) x)");
 }
 
+TEST(Parse, Records) {
+  EXPECT_EQ(expr("{ a: 1, b: x + 1 }"), "(record (a 1) (b (+ x 1)))");
+  EXPECT_EQ(expr("{ a, b }"), "(record (a a) (b b))");
+  EXPECT_EQ(expr("{ a }"), "(block => a)");
+  EXPECT_EQ(expr("{ a, }"), "(record (a a))");
+  EXPECT_EQ(expr("{ ..p, a: 1 }"), "(record (.. p) (a 1))");
+  EXPECT_EQ(expr("{ ..p }"), "(record (.. p))");
+  EXPECT_EQ(expr("s[t - 1].p.w[i]"), "(index (field (field (index s (- t 1)) p) w) i)");
+  EXPECT_EQ(expr("if c { a: 1 } else { b }"), "(if c (block => (record (a 1))) (block => b))");
+  EXPECT_EQ(expr("|w| { a: w }"), "(lambda (w) (record (a w)))");
+  EXPECT_EQ(expr("@loss / @p.w[i]"), "(request loss (index (field p w) i))");
+  EXPECT_EQ(type("{ a: f32, b: { c: [f32; n] } }"),
+            "(record (a f32) (b (record (c (tensor f32 n)))))");
+  EXPECT_EQ(tree("let { a, b } = p;"), "(let {a b} p)");
+  EXPECT_EQ(tree("pub type P = { a: f32 };\ntype Q = P"), "(pub-type P (record (a f32)))\n(type Q P)");
+  EXPECT_EQ(tree("let type = 1; print(type);"), "(let type 1)\n(do (call print type))");
+}
+
 TEST(Parse, BracketCalls) {
   EXPECT_EQ(expr("sum[in](x[b, in] * W[out, in])"),
             "(call sum [in] (* (index x b in) (index W out in)))");

@@ -20,6 +20,12 @@ Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Spa
 std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
 Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span);
 
+// ---- each.cc -----------------------------------------------------------------------------------
+
+struct Builtin;
+Value elaborate_each(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+
 // ---- rules.cc: `@fn` ---------------------------------------------------------------------------
 
 void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared

@@ -332,14 +332,9 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (v.poison()) return v;
   }
   v.span = span;
-  if (v.kind == Value::Kind::Tuple) {
-    for (Value& item : v.items) {
-      item = close_lifted(s, env, std::move(item), lifted, names);
-      if (item.poison()) return {};
-    }
-    return v;
-  }
-  return close_lifted(s, env, std::move(v), lifted, names);
+  return map_leaves(v, [&](const Value& leaf, const std::string&) {
+    return close_lifted(s, env, leaf, lifted, names);
+  });
 }
 
 }  // namespace ein::sema

@@ -10,6 +10,7 @@
 #include "sema/names/trees.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
+#include "sema/state/values.h"
 #include "sema/types/types.h"
 
 namespace ein::sema {
@@ -33,7 +34,7 @@ bool fit_part(Sema& s, Env& env, Value& v, ast::TypeId type, const std::string& 
     return !v.poison();
   }
   const ast::TupleType* tuple = tuple_type(s.ast, type);
-  bool shaped = v.kind == Value::Kind::Tuple && tuple && tuple->items.size() == v.items.size();
+  bool shaped = tuple && fit_fields(*tuple, v);
   for (size_t i = 0; shaped && i < v.items.size(); ++i) {
     if (!fit_part(s, env, v.items[i], tuple->items[i], what)) return false;
   }

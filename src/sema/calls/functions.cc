@@ -65,6 +65,16 @@ std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
   return fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
 }
 
+std::string record_text(const ast::TupleType& type) {
+  std::vector<Symbol> fields;
+  for (const ast::Name& n : type.names) fields.push_back(n.symbol);
+  return "a record with " + show_fields(fields);
+}
+
+std::string field_name(const Value& v, size_t i) {
+  return v.record() ? "field " + quoted(v.fields[i]) : fmt::format("field {}", i);
+}
+
 // One value, an argument or the result, at the element type that is written for it.
 bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Span declared,
                Value& v) {
@@ -77,9 +87,9 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
     return !v.poison();
   }
   const ast::TupleType* tuple = tuple_type(s.ast, type);
-  if (tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size()) {
+  if (tuple && fit_fields(*tuple, v)) {
     for (size_t i = 0; i < v.items.size(); ++i) {
-      std::string item = fmt::format("field {} of {}", i, what);
+      std::string item = field_name(v, i) + " of " + what;
       if (!fit_value(s, env, item, tuple->items[i], declared, v.items[i])) return false;
       if (!v.items[i].one() || v.items[i].scalar() || dims_of(s.ast, tuple->items[i])) continue;
       s.diags.error(Code::E0405, item + " must be a scalar, as its type says")
@@ -91,9 +101,10 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
   }
   bool text_type = is_text_type(s.ast, type);
   if (text_type && v.kind == Value::Kind::Text) return true;
-  std::string wanted = tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
-                       : text_type ? "a string"
-                                   : "";
+  std::string wanted = tuple && !tuple->names.empty() ? record_text(*tuple)
+                       : tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type   ? "a string"
+                                     : "";
   if (wanted.empty()) {
     auto element = element_type(s, type);
     if (!element) return false;
@@ -115,8 +126,7 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
   const ast::TupleType* tuple = tuple_type(s.ast, type);
   for (size_t i = 0; i < arg.items.size(); ++i) {
     ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
-    if (!bind_shape(s, env, scope, fmt::format("field {} of {}", i, what), item, arg.items[i],
-                    names)) {
+    if (!bind_shape(s, env, scope, field_name(arg, i) + " of " + what, item, arg.items[i], names)) {
       return false;
     }
   }
@@ -234,8 +244,7 @@ bool check_result(Sema& s, Env& env, Scope& scope, const Signature& sig, Value& 
     // A tuple that meets another kind of value is reported by with_rule.
     const ast::TupleType* tuple = tuple_type(s.ast, fn.result);
     bool parts = v.kind == Value::Kind::Tuple;
-    if (parts != (tuple != nullptr) || (tuple && tuple->items.size() != v.items.size()))
-      return true;
+    if (parts != (tuple != nullptr) || (tuple && !fit_fields(*tuple, v))) return true;
     return check_shape(s, env, scope, sig, fn.result, v, coords);
   }
   if (!fit_value(s, env, what, fn.result, declared, v)) return false;
@@ -384,10 +393,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
       if (bound) return unsupported(s, span, "derivatives in functions called inside a reduction");
-      arg = settle(s, env, std::move(arg));
       std::string base =
           (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
-      arg = bound_to_family(s, env, arg, base);
+      arg = map_leaves(arg, [&](const Value& leaf, const std::string& path) {
+        if (!leaf.one()) return leaf;
+        Value one = settle(s, env, leaf);
+        return one.poison() ? one : bound_to_family(s, env, one, base + as_suffix(path));
+      });
       if (arg.poison()) return {};
     }
     scope.frame.values.push_back({param.name, std::move(arg)});

@@ -227,22 +227,15 @@ void end_gated_recurrence(Sema& s, const Env& env) {
 
 Value gate_result(Sema& s, Env& env, GatedCall& call, Value result) {
   Gating gating{s, call};
-  std::vector<Value*> parts;
-  if (result.kind == Value::Kind::Tuple) {
-    for (Value& item : result.items) parts.push_back(&item);
-  } else {
-    parts.push_back(&result);
-  }
-  for (Value* v : parts) {
-    *v = moved(s.m, as_data(s, env, std::move(*v)), env.depth);
-    if (v->poison()) return {};
-    auto rank = env.depth + static_cast<uint32_t>(v->coords.size());
+  return map_leaves(result, [&](const Value& leaf, const std::string&) {
+    Value v = moved(s.m, as_data(s, env, leaf), env.depth);
+    if (v.poison()) return v;
+    auto rank = env.depth + static_cast<uint32_t>(v.coords.size());
     Roles own(rank, kNone);
-    gating.learn(v->body, rank, own);
-    if (!call.bad) v->body = gating.apply(v->body, own, rank, v->type);
-    if (call.bad) return {};
-  }
-  return result;
+    gating.learn(v.body, rank, own);
+    if (!call.bad) v.body = gating.apply(v.body, own, rank, v.type);
+    return call.bad ? Value{} : v;
+  });
 }
 
 }  // namespace ein::sema

@@ -110,6 +110,10 @@ struct Finder {
         },
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
         [&](const ast::Array& n) { each(n.items); }, [&](const ast::Field& n) { go(n.base); },
+        [&](const ast::Record& n) {
+          go(n.base);
+          for (const ast::RecordField& f : n.fields) go(f.value);
+        },
         [](const ast::Lambda&) {},
         [&](const ast::Match& n) {
           go(n.subject);

@@ -241,12 +241,11 @@ bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value&
 Value with_rule(Sema& s, Env& env, const Function& rule, Value value, Value tangent, Span span) {
   if (tangent.poison()) return {};
   if (value.kind == Value::Kind::Tuple || tangent.kind == Value::Kind::Tuple) {
-    bool fits = value.kind == tangent.kind && value.items.size() == tangent.items.size();
+    if (auto aligned = in_order_of(value, tangent)) tangent = std::move(*aligned);
+    bool fits = value.kind == tangent.kind && value.items.size() == tangent.items.size() &&
+                value.fields == tangent.fields;
     if (!fits) {
-      auto called = [&](const Value& v) {
-        return v.kind == Value::Kind::Tuple ? fmt::format("a tuple of {} values", v.items.size())
-                                            : show_value(s, v);
-      };
+      auto called = [&](const Value& v) { return show_value(s, v); };
       mismatch(s, *rule.fn,
                fmt::format("the rule of {} returns {}, but its function returns {}",
                            quoted(rule.fn->name.symbol), called(tangent), called(value)))

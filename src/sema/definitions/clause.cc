@@ -122,7 +122,8 @@ bool one_access_call_or_block(const Sema& s, TreeId e) {
   const ast::ExprNode& n = s[e].node;
   return std::holds_alternative<ast::Index>(n) || std::holds_alternative<ast::Call>(n) ||
          std::holds_alternative<ast::Block>(n) || std::holds_alternative<ast::Path>(n) ||
-         std::holds_alternative<ast::Request>(n);
+         std::holds_alternative<ast::Request>(n) || std::holds_alternative<ast::Record>(n) ||
+         std::holds_alternative<ast::Field>(n);
 }
 
 // `@loss / @W` without indices: the name in the denominator.
@@ -250,7 +251,63 @@ bool close(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, Clause
   return true;
 }
 
-void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+// `written`: the type on the left, if there is one.
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::TypeId written, Gated g,
+                 ClauseOut& out);
+
+// What is defined together has ranges in common.
+void add_siblings(const std::vector<ClauseOut*>& outs) {
+  for (ClauseOut* out : outs) {
+    for (const ClauseOut* other : outs) {
+      if (out == other || other->bad || other->body.kind != Value::Kind::Data) continue;
+      out->siblings.push_back({other->box, other->body.body, other->span});
+    }
+  }
+}
+
+// A clause of an array of records: one clause for every leaf.
+void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, ClauseOut& out) {
+  if (d.shape.record()) {
+    auto aligned = in_order_of(d.shape, g.body);
+    if (!aligned) {
+      s.diags
+          .error(Code::E0403, fmt::format("clauses of {} have different fields", quoted(d.name.symbol)))
+          .primary(g.body.span, "this is " + show_value(s, g.body))
+          .label(d.name.span, "defined as " + show_value(s, d.shape));
+      return;
+    }
+    g.body = std::move(*aligned);
+  }
+  std::vector<Value> otherwise;
+  if (g.otherwise) {
+    auto aligned = in_order_of(g.body, *g.otherwise);
+    if (!aligned) {
+      different_fields(s, "both sides of `else` need", g.body, *g.otherwise, out.span);
+      return;
+    }
+    otherwise = leaves_of(*aligned);
+  }
+  std::vector<Value> leaves = leaves_of(g.body);
+  std::vector<ClauseOut> parts(leaves.size(), out);
+  std::vector<ClauseOut*> all;
+  bool ok = true;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Gated one{leaves[i], g.gate, {}};
+    if (g.otherwise) one.otherwise = otherwise[i];
+    ast::TypeId type = leaf_type(s.ast, type_of(s.ast, d), i);
+    close_value(s, env, d, value, type, std::move(one), parts[i]);
+    ok &= !parts[i].bad;
+    all.push_back(&parts[i]);
+  }
+  add_siblings(all);
+  out.leaves = std::move(parts);
+  out.body = std::move(g.body);
+  out.bad = !ok;
+}
+
+void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::TypeId written, Gated g,
+                 ClauseOut& out) {
+  if (g.body.record() && !out.left.empty()) return close_record(s, env, d, value, std::move(g), out);
   // A plain array literal keeps its cells: the definition becomes the table.
   if (g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate) {
     out.body = g.body;
@@ -277,7 +334,6 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, Gated g, 
   }
   if (g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed) {
     // Literals take the type that is written on the left.
-    ast::TypeId written = type_of(s.ast, d);
     if (auto type = written ? element_type(s, written) : std::nullopt)
       g.body = adapt(s, env, g.body, *type);
   }
@@ -298,9 +354,37 @@ size_t place_in(const ast::Let& let, const Definition& d) {
   return 0;
 }
 
+// `let { w, b } = p`: the fields that the pattern names, in its order. False after an error.
+bool pick_fields(Sema& s, const ast::Let& let, Value& v) {
+  if (!v.record()) {
+    s.diags
+        .error(Code::E0502,
+               fmt::format("a pattern in braces takes a record apart, not {}", show_value(s, v)))
+        .primary(v.span, "this is " + show_value(s, v))
+        .label(let.names[0].span, "the pattern starts here");
+    return false;
+  }
+  Value out = v;
+  out.items.clear();
+  out.fields.clear();
+  for (const ast::Name& name : let.names) {
+    auto at = std::find(v.fields.begin(), v.fields.end(), name.symbol);
+    if (at == v.fields.end()) {
+      s.diags.error(Code::E0502, "there is no field " + quoted(name.symbol))
+          .primary(name.span, "")
+          .label(v.span, "this is " + show_value(s, v));
+      return false;
+    }
+    out.items.push_back(v.items[static_cast<size_t>(at - v.fields.begin())]);
+  }
+  v = std::move(out);
+  return true;
+}
+
 // `let (W, m)[s in 1..S] = step(…)`: the right side is elaborated once, each name takes its item.
 ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
                        const ast::Let& let, TreeId value, Gated g, ClauseOut left) {
+  if (let.record && !pick_fields(s, let, g.body)) return left;
   bool fits = g.body.kind == Value::Kind::Tuple && g.body.items.size() == let.names.size();
   if (!fits || g.otherwise) {
     auto& e = s.diags.error(
@@ -315,15 +399,14 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
   std::vector<ClauseOut> outs;
   for (const Value& item : g.body.items) {
     ClauseOut& out = outs.emplace_back(left);
-    close_value(s, env, d, value, {item, g.gate, {}}, out);
+    close_value(s, env, d, value, type_of(s.ast, d), {item, g.gate, {}}, out);
   }
-  for (size_t i = 0; i < outs.size(); ++i) {
-    for (size_t j = 0; j < outs.size(); ++j) {
-      const ClauseOut& other = outs[j];
-      if (i == j || other.bad || other.body.kind != Value::Kind::Data) continue;
-      outs[i].siblings.push_back({other.box, other.body.body, other.span});
-    }
+  std::vector<ClauseOut*> all;
+  for (ClauseOut& out : outs) {
+    all.push_back(&out);
+    for (ClauseOut& leaf : out.leaves) all.push_back(&leaf);
   }
+  add_siblings(all);
   d.scope->tuples[stmt] = outs;
   return outs[place_in(let, d)];
 }
@@ -331,6 +414,7 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
 }  // namespace
 
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
+  if (d.whole) return leaf_clause(s, d, stmt);
   if (auto it = d.scope->tuples.find(stmt); it != d.scope->tuples.end()) {
     return it->second[place_in(std::get<ast::Let>(s.ast[stmt].node), d)];
   }
@@ -384,7 +468,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
     return tuple_clause(s, env, d, stmt, *l, value, std::move(g), std::move(out));
   }
-  close_value(s, env, d, value, std::move(g), out);
+  close_value(s, env, d, value, type_of(s.ast, d), std::move(g), out);
   return out;
 }
 

@@ -36,7 +36,7 @@ std::vector<CoreId> fallbacks(Sema& s, Definition& d) {
 
 void elaborate_one(Sema& s, Definition& d, size_t i) {
   ClauseOut out = elaborate_clause(s, d, d.clauses[i]);
-  infer_ranges(s, out, [&] { return fallbacks(s, d); });
+  if (out.leaves.empty()) infer_ranges(s, out, [&] { return fallbacks(s, d); });
   d.outs[i] = std::move(out);
 }
 
@@ -70,6 +70,12 @@ void begin(Sema& s, Definition& d) {
       elaborate_one(s, d, i);
     }
   }
+  if (!any_bad(d)) make_leaves(s, d);
+  if (!d.leaves.empty()) {
+    for (Definition* leaf : d.leaves) begin(s, *leaf);
+    d.state = Definition::State::Header;
+    return;
+  }
   if (!remain) return;
   if (any_bad(d)) {
     d.state = Definition::State::Bad;
@@ -91,7 +97,13 @@ void begin(Sema& s, Definition& d) {
                                         "is not known",
                                         quoted(d.name.symbol)));
     e.primary(d.name.span, "");
-    e.help("add a first clause, or a type: `" + typed_left(s, d) + " = …`");
+    const ast::Let* l = let_of(s.ast, d.clauses[0]);
+    if (l && l->value && std::holds_alternative<ast::Record>(s[l->value].node)) {
+      e.help(fmt::format("add a first clause, as in `let {}[0] = {{ … }};`, or the type of the record",
+                         text(d.name.symbol)));
+    } else {
+      e.help("add a first clause, or a type: `" + typed_left(s, d) + " = …`");
+    }
     d.state = Definition::State::Bad;
     return;
   }
@@ -114,7 +126,24 @@ void begin(Sema& s, Definition& d) {
   d.state = Definition::State::Header;
 }
 
+// What is left to do for a definition whose clauses are elaborated.
+bool finish(Sema& s, Definition& d) {
+  bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
+  d.state = ok ? Definition::State::Done : Definition::State::Bad;
+  if (ok) check_checkpoint(s, d);
+  return ok;
+}
+
 void complete(Sema& s, Definition& d) {
+  if (!d.leaves.empty()) {
+    bool ok = d.state != Definition::State::Bad;
+    for (Definition* leaf : d.leaves) {
+      complete(s, *leaf);
+      ok &= leaf->state != Definition::State::Bad;
+    }
+    if (!ok) d.state = Definition::State::Bad;
+    return;
+  }
   // An input belongs to a group when its extents depend on a value computed from it. That is
   // reported where the value is read.
   if (d.state == Definition::State::Bad || d.state == Definition::State::Done || d.finishing ||
@@ -126,10 +155,8 @@ void complete(Sema& s, Definition& d) {
   for (size_t i = 0; i < d.clauses.size(); ++i) {
     if (!d.outs[i]) elaborate_one(s, d, i);
   }
-  bool ok = d.state != Definition::State::Bad && !any_bad(d) && finish_family(s, d);
+  finish(s, d);
   s.definitions.busy.pop_back();
-  d.state = ok ? Definition::State::Done : Definition::State::Bad;
-  if (ok) check_checkpoint(s, d);
 }
 
 bool any_known(const Definition& d) {
@@ -158,10 +185,11 @@ void define(Sema& s, Definition& d) {
     d.state = Definition::State::Busy;
     s.definitions.busy.push_back(&d);
     begin(s, d);
-    bool ok = !any_bad(d) && finish_family(s, d);
+    bool ok = true;
+    for (Definition* leaf : d.leaves) ok &= finish(s, *leaf);
+    if (d.leaves.empty()) finish(s, d);
+    if (!ok) d.state = Definition::State::Bad;
     s.definitions.busy.pop_back();
-    d.state = ok ? Definition::State::Done : Definition::State::Bad;
-    if (ok) check_checkpoint(s, d);
     return;
   }
   std::vector<Definition*> members;
@@ -201,6 +229,7 @@ Value read_definition(Sema& s, Env& env, Definition& d, Span span) {
     return {};
   }
   if (d.state == Definition::State::Bad) return {};
+  if (!d.leaves.empty()) return read_leaves(s, env, d, span);
   if (d.input && !std::all_of(s.m[d.family].coords.begin(), s.m[d.family].coords.end(),
                               [](const core::Coord& c) { return c.extent.valid(); })) {
     s.diags

@@ -1,9 +1,10 @@
-// Definitions: a name with its clauses becomes a family, or stays a value. `define` and
+// Definitions: a name with its clauses becomes a family, or a record of families, or stays a value. `define` and
 // `read_definition`, which everything else asks for, are in state/on_demand.h.
 //
 // define.cc keeps the order, clause.cc elaborates one clause, header.cc finds type, names and
 // extents from the clauses, family.cc makes the family, locals.cc does it for the statements of a
-// block, inputs.cc for inputs of the program, loads.cc for `let W = load(…)`.
+// block, leaves.cc for arrays of records, inputs.cc for inputs of the program, loads.cc for
+// `let W = load(…)`.
 #pragma once
 
 #include "sema/state/state.h"
@@ -36,6 +37,17 @@ std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d);
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
                  std::vector<uint32_t> carries);
 bool finish_family(Sema& s, Definition& d);  // false after an error
+
+// ---- leaves.cc: an array of records is a record of arrays --------------------------------------
+
+// A definition for every leaf of the records that `d` is an array of, if it is one by its type or by
+// the clauses that are elaborated.
+void make_leaves(Sema& s, Definition& d);
+// The clause of one leaf, from the clause of the whole.
+ClauseOut leaf_clause(Sema& s, Definition& d, ast::StmtId stmt);
+Value read_leaves(Sema& s, Env& env, Definition& d, Span span);
+// The type of the leaf with this number in the type of a record.
+ast::TypeId leaf_type(const ast::Ast& ast, ast::TypeId type, size_t leaf);
 
 // `let W = load(…)` names the loaded family itself: W is its binding, not a copy of it.
 FamilyId loaded_family(const Sema& s, const Definition& d);  // invalid when `d` is not that

@@ -195,6 +195,18 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
   s.definitions.lifted.push_back({d.family, ranges});
 }
 
+// `let p = { w: … };` at the top level: the user names the families of its parts, as `p.w`.
+void name_parts(Sema& s, const Definition& d) {
+  map_leaves(*d.inlined, [&](const Value& leaf, const std::string& path) {
+    FamilyId family = whole_family(s.m, leaf);
+    if (family && s.m[family].generated) {
+      s.m.families[family].generated = false;
+      s.m.families[family].path = text(d.name.symbol) + path;
+    }
+    return leaf;
+  });
+}
+
 }  // namespace
 
 namespace {
@@ -274,14 +286,16 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   core::Family f;
   const Site* outer = d.scope->env.site;
   d.carries = std::move(carries);
+  std::string base = as_suffix(text(d.name.symbol));  // `s.a` is a leaf: a family `s_a`
   if (outer) {
-    f.name = fresh_family_name(s.names, outer->name + "_" + text(d.name.symbol));
+    f.name = fresh_family_name(s.names, outer->name + "_" + base);
     f.generated = true;
   } else if (!d.scope->root) {  // of a function, a block or another module
-    f.name = fresh_family_name(s.names, text(d.name.symbol));
+    f.name = fresh_family_name(s.names, base);
     f.generated = true;
   } else {
-    f.name = d.name.symbol;
+    f.name = d.whole ? fresh_family_name(s.names, base) : d.name.symbol;
+    if (d.whole) f.path = text(d.name.symbol);
   }
   f.dtype = type;
   f.checkpoint = checkpoint_wish(s, d);
@@ -302,6 +316,7 @@ bool finish_family(Sema& s, Definition& d) {
     Env env = d.scope->env;
     d.inlined =
         hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope, text(d.name.symbol));
+    if (d.inlined && d.inlined->record() && d.scope->root) name_parts(s, d);
     return d.inlined.has_value();
   }
   std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
@@ -340,7 +355,16 @@ bool finish_family(Sema& s, Definition& d) {
     if (!decide_extent(s, d, p, false, coords[p].extent)) return false;
     if (!coords[p].extent) return false;
   }
-  if (ast::TypeId written = type_of(s.ast, d)) {
+  if (ast::TypeId written = type_of(s.ast, d); written && d.whole) {
+    // The type of an array of records is that of one of its cells.
+    Env env = d.scope->env;
+    auto cell = static_cast<ptrdiff_t>(spelled_slots(s, d));
+    std::vector<core::Coord> rest(coords.begin() + std::min(cell, std::ssize(coords)), coords.end());
+    if (!annotate(s, env, *d.scope, rest, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
+      return false;
+    }
+    std::copy(rest.begin(), rest.end(), coords.end() - std::ssize(rest));
+  } else if (written) {
     Env env = d.scope->env;
     bool element_only = !dims_of(s.ast, written) && spelled_slots(s, d) > 0;
     if (!element_only &&

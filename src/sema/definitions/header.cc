@@ -17,12 +17,16 @@ const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id) {
 }
 
 ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
+  if (d.whole) return leaf_type(ast, type_of(ast, *d.whole), d.leaf);
   for (ast::StmtId id : d.clauses) {
     const ast::Let* l = let_of(ast, id);
     if (l && l->type && l->tuple) {
       const ast::TupleType* t = tuple_type(ast, l->type);
       for (size_t i = 0; t && i < l->names.size() && i < t->items.size(); ++i) {
-        if (l->names[i].symbol == d.name.symbol) return t->items[i];
+        if (!l->record && l->names[i].symbol == d.name.symbol) return t->items[i];
+      }
+      for (size_t i = 0; l->record && t && i < t->names.size(); ++i) {
+        if (t->names[i].symbol == d.name.symbol) return t->items[i];
       }
       continue;  // reported when it was declared
     }

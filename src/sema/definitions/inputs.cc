@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "sema/definitions/definitions.h"
+#include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/state/definition_state.h"
 #include "sema/state/name_state.h"
 #include "sema/state/range_state.h"
 #include "sema/state/report.h"
+#include "sema/state/values.h"
 #include "sema/types/types.h"
 
 namespace ein::sema {
@@ -116,11 +118,19 @@ bool constant_in_scope(Sema& s, Scope& scope, Symbol name) {
 void declare_inputs(Sema& s, Scope& scope) {
   Packs packs;
   std::map<const Definition*, std::vector<Axis>> expanded;
+  // The parts of a record are inputs of their own; they are added at the end.
+  for (size_t i = 0; i < scope.definitions.size(); ++i) {
+    Definition& d = scope.definitions[i];
+    if (!d.input || d.state != Definition::State::Todo || d.whole) continue;
+    make_leaves(s, d);
+    if (!d.leaves.empty()) d.state = Definition::State::Done;
+  }
   // Names alone in a dimension first, so that arithmetic on them is known afterwards.
   for (Definition& d : scope.definitions) {
     if (!d.input || d.state != Definition::State::Todo) continue;
     const auto& let = std::get<ast::Let>(s.ast[d.clauses[0]].node);
-    auto type = element_type(s, let.type);
+    ast::TypeId written = type_of(s.ast, d);
+    auto type = element_type(s, written);
     d.state = Definition::State::Bad;
     if (let.has_slots) {
       s.diags.error(Code::E0405, "an input cannot have an index on the left")
@@ -129,10 +139,14 @@ void declare_inputs(Sema& s, Scope& scope) {
       continue;
     }
     if (!type) continue;
-    auto axes = expand(s, scope, d, let.type, packs);
-    if (!axes || too_many_indices(s, axes->size(), s.ast[let.type].span)) continue;
+    auto axes = expand(s, scope, d, written, packs);
+    if (!axes || too_many_indices(s, axes->size(), s.ast[written].span)) continue;
     core::Family f;
     f.name = d.name.symbol;
+    if (d.whole) {
+      f.path = text(d.name.symbol);
+      f.name = fresh_family_name(s.names, as_suffix(f.path));
+    }
     f.kind = core::Family::Kind::Input;
     f.dtype = *type;
     f.span = d.name.span;

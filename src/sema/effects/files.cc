@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "sema/builtins.h"
 #include "sema/effects/effects.h"
@@ -70,29 +71,22 @@ void save_text(Sema& s, Env& env, const ast::Call& call, const std::string& path
   if (add_value(s, env, values[0], {}, effect.pieces)) s.m.effects.push_back(std::move(effect));
 }
 
-}  // namespace
+// What `save` writes: an argument, or a part of one that is a record.
+struct Saved {
+  TreeId tree;
+  Value value;
+  std::string member;  // of a part: its name in the file
+  size_t argument;
+};
 
-Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
-  if (!b.takes(call.args.size())) {
-    s.diags
-        .error(Code::E0205,
-               fmt::format(
-                   "`load` takes a file name and optionally the name of a member, not {} arguments",
-                   call.args.size()))
-        .primary(span, "")
-        .help("write `load(\"w.npy\")` or `load(\"weights.npz\", \"W\")`");
-    return {};
-  }
-  auto path = plain_string(s, call.args[0], "the file to load");
-  auto member = call.args.size() == 2 ? plain_string(s, call.args[1], "the member to load")
-                                      : std::optional<std::string>("");
-  if (!path || !member) return {};
-  if (!s.files) return unsupported(s, span, "`load`", "files are not available here");
-  auto found = s.files(span.file, *path, *member);
+// One array of a file, as a family.
+Value load_member(Sema& s, Env& env, const ast::Call& call, const std::string& path,
+                  const std::string& member, Span span) {
+  auto found = s.files(span.file, path, member);
   if (const auto* error = std::get_if<RuntimeError>(&found)) {
     bool refused = error->code == Code::E0811;
     auto& d = s.diags.error(refused ? Code::E0811 : Code::E0220, error->message);
-    bool member_wrong = call.args.size() == 2 && (has_members(*path) || is_csv(*path));
+    bool member_wrong = call.args.size() == 2 && (has_members(path) || is_csv(path));
     d.primary(member_wrong && !refused ? span : s[call.args[0]].span, "");
     if (error->missing_file)
       d.help(
@@ -110,9 +104,56 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   f.span = span;
   for (int64_t n : file.header.shape) f.coords.push_back({{}, core::int_lit(s.m, n)});
   f.file =
-      std::make_shared<core::LoadedFile>(core::LoadedFile{*path, *member, file.path, file.header});
+      std::make_shared<core::LoadedFile>(core::LoadedFile{path, member, file.path, file.header});
   FamilyId id = s.m.families.add(std::move(f));
   return read_family(s.m, env, id, {}, span);
+}
+
+}  // namespace
+
+Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& call, Span span) {
+  auto path = call.args.size() == 1 ? plain_string(s, call.args[0], "the file to load")
+                                    : std::optional<std::string>();
+  if (!path) return {};
+  std::function<Value(ast::TypeId, const std::string&)> part = [&](ast::TypeId type,
+                                                                   const std::string& member) {
+    const ast::TupleType* record = tuple_type(s.ast, type);
+    if (!record) {
+      Value v = load_member(s, env, call, *path, member, span);
+      return v.poison() ? v : convert(s, env, std::move(v), type, {}, span);
+    }
+    Value out;
+    out.kind = Value::Kind::Tuple;
+    out.depth = env.depth;
+    out.span = span;
+    for (size_t i = 0; i < record->items.size(); ++i) {
+      const std::string& name = text(record->names[i].symbol);
+      out.fields.push_back(record->names[i].symbol);
+      out.items.push_back(part(record->items[i], member.empty() ? name : member + "." + name));
+      if (out.items.back().poison()) return Value{};
+    }
+    return out;
+  };
+  return part(cast.type, "");
+}
+
+Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
+    s.diags
+        .error(Code::E0205,
+               fmt::format(
+                   "`load` takes a file name and optionally the name of a member, not {} arguments",
+                   call.args.size()))
+        .primary(span, "")
+        .help("write `load(\"w.npy\")` or `load(\"weights.npz\", \"W\")`");
+    return {};
+  }
+  auto path = plain_string(s, call.args[0], "the file to load");
+  auto member = call.args.size() == 2 ? plain_string(s, call.args[1], "the member to load")
+                                      : std::optional<std::string>("");
+  if (!path || !member) return {};
+  if (!s.files) return unsupported(s, span, "`load`", "files are not available here");
+  return load_member(s, env, call, *path, *member, span);
 }
 
 Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
@@ -139,7 +180,19 @@ Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& cal
     save_text(s, env, call, *path, values, span);
     return {};
   }
-  if (std::string why = check_target(*path, call.args.size() - 1); !why.empty()) {
+  std::vector<Saved> saved;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    // The only value of a file that is a record gives its parts their own names, as `load` wants.
+    bool alone = call.args.size() == 2;
+    Symbol name = path_name(s.ast, call.args[i]);
+    std::string prefix = alone ? "" : name ? text(name) : fmt::format("arr_{}", i - 1);
+    Value parts = map_leaves(values[i - 1], [&](const Value& leaf, const std::string& part) {
+      std::string member = prefix + (prefix.empty() && !part.empty() ? part.substr(1) : part);
+      saved.push_back({call.args[i], leaf, part.empty() ? "" : member, i - 1});
+      return leaf;
+    });
+  }
+  if (std::string why = check_target(*path, saved.size()); !why.empty()) {
     s.diags.error(Code::E0220, fmt::format("cannot save `{}`: {}", *path, why))
         .primary(s[call.args[0]].span, "");
     return {};
@@ -149,19 +202,21 @@ Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& cal
   effect.span = span;
   effect.path = *path;
   std::set<std::string> names;
-  for (size_t i = 1; i < call.args.size(); ++i) {
-    TreeId e = call.args[i];
-    Value v = settle(s, env, std::move(values[i - 1]));
+  for (const Saved& one : saved) {
+    TreeId e = one.tree;
+    Value v = settle(s, env, one.value);
     if (v.poison()) return {};
     // A value that has no name of its own is called what NumPy calls it.
-    std::string member = fmt::format("arr_{}", i - 1);
+    std::string member = fmt::format("arr_{}", one.argument);
     FamilyId family = whole_family(s.m, v);
-    if (family && !s.m[family].generated) {
+    if (!one.member.empty()) {
+      member = one.member;
+    } else if (family && !s.m[family].generated) {
       member = text(s.m[family].name);
     } else if (path_name(s.ast, e)) {
       member = text(path_name(s.ast, e));
     }
-    if (!family) family = family_of(s, env, v, member);
+    if (!family) family = family_of(s, env, v, as_suffix(member));
     if (!family) return {};
     std::string called = member.starts_with("arr_") ? "x" : member;
     std::string why = check_value(*path, called, s.m[family].dtype, s.m[family].coords.size());

@@ -29,7 +29,7 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
   }
   env.shadow_ok = shadow;
   env.in_slot = slot;
-  return as_data(s, env, std::move(v));
+  return v.record() ? v : as_data(s, env, std::move(v));
 }
 
 namespace {
@@ -162,6 +162,19 @@ void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& a
 
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
   Value base = elaborate_base(s, env, index.base);
+  return base.poison() ? Value{} : access_value(s, env, base, index, span);
+}
+
+Value access_value(Sema& s, Env& env, const Value& base, const ast::Index& index, Span span) {
+  if (base.kind == Value::Kind::Tuple) {
+    return map_leaves(base, [&](const Value& leaf, const std::string& path) {
+      if (!leaf.one()) return leaf;
+      size_t before = s.diags.all().size();
+      Value v = access_value(s, env, as_data(s, env, leaf), index, span);
+      note_part(s, before, path);
+      return v;
+    });
+  }
   std::vector<CoreId> at;
   bool ok = !base.poison();
   std::vector<IndexItem> items;

@@ -172,6 +172,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Tuple& n) { return elaborate_tuple(s, env, n, span); },
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
       [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
+      [&](const ast::Record& n) { return elaborate_record(s, env, n, span); },
       [&](const ast::Lambda& n) { return lambda_value(s, env, n, span); },
       [&](const ast::Match& n) { return elaborate_match(s, env, n, span); },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },

@@ -19,18 +19,32 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
 Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span);
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
+// `v as type`, part by part for a tuple; `tree` is `v` as written, if it is one expression.
+Value convert(Sema& s, Env& env, Value v, ast::TypeId type, TreeId tree, Span span);
 Value zero_like(Sema& s, const Env& env, const Value& v);
 
 // ---- tables.cc, tuples.cc, match.cc ------------------------------------------------------------
 
 Value elaborate_array(Sema& s, Env& env, TreeId e);
 Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
-Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
 // The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
-// Invalid after an error.
+// `own`: floats always get a family of their own, so that a derivative by the part is a derivative
+// by this binding (decisions.md, 23). Invalid after an error.
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                                const std::string& name);
+                                const std::string& name, bool own = false);
 Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
+
+// ---- records.cc --------------------------------------------------------------------------------
+
+Value elaborate_record(Sema& s, Env& env, const ast::Record& record, Span span);
+Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span);
+// Two operands of which at least one is a record.
+Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value& b, Span span,
+                    Span op_span);
+Value select_records(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
+                     Span span);
+// Reports that `what`, as in "the arms need", records with the same fields; poison.
+Value different_fields(Sema& s, const std::string& what, const Value& a, const Value& b, Span span);
 
 // ---- text.cc -----------------------------------------------------------------------------------
 
@@ -67,6 +81,8 @@ Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string&
 // ---- access.cc ---------------------------------------------------------------------------------
 
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span);
+// `base` with the indices of an access; of a record, every part of it.
+Value access_value(Sema& s, Env& env, const Value& base, const ast::Index& index, Span span);
 // `extent`, `len` and `shape`.
 Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& at,

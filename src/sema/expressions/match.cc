@@ -87,7 +87,8 @@ struct PatternReader {
   }
 
   bool tuple(const ast::Tuple& t, const Value& subject, Span span, Pattern& out) {
-    bool fits = subject.kind == Value::Kind::Tuple && subject.items.size() == t.items.size();
+    bool fits = subject.kind == Value::Kind::Tuple && !subject.record() &&
+                subject.items.size() == t.items.size();
     if (!fits) {
       s.diags
           .error(Code::E0502, fmt::format("a pattern for {} values cannot match {}", t.items.size(),
@@ -107,8 +108,9 @@ struct PatternReader {
     if (subject.kind == Value::Kind::Tuple) {
       s.diags.error(Code::E0502, "a literal pattern cannot match " + show_value(s, subject))
           .primary(s[e].span, "this pattern")
-          .label(subject.span, fmt::format("a tuple of {} values", subject.items.size()))
-          .help("write a tuple of patterns, as in `(0, _)`");
+          .label(subject.span, show_value(s, subject))
+          .help(subject.record() ? "match one of its fields, as in `match p.a { … }`"
+                                 : "write a tuple of patterns, as in `(0, _)`");
       return false;
     }
     Value lit = elaborate(s, env, e);

@@ -127,6 +127,11 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
 }
 
 Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span) {
+  if (a.record() && op == core::Op::Neg) {
+    return map_leaves(a, [&](const Value& leaf, const std::string&) {
+      return apply_unary(s, env, op, leaf, span);
+    });
+  }
   if (a.poison() || reject_non_data(s, a)) return {};
   if (op != core::Op::Not) return apply_pointwise(s, env, op, {std::move(a)}, span);
   if (a.typing != Typing::Fixed || a.type != DType::Bool) return wrong_operand(s, op, a, "`bool`");
@@ -145,7 +150,9 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
         .help("compare the values themselves");
     return {};
   }
-  if (a.poison() || b.poison() || reject_non_data(s, a) || reject_non_data(s, b)) return {};
+  if (a.poison() || b.poison()) return {};
+  if (a.record() || b.record()) return record_binary(s, env, op, a, b, span, op_span);
+  if (reject_non_data(s, a) || reject_non_data(s, b)) return {};
   if (op == core::Op::Pow) {
     a = as_data(s, env, std::move(a));
     b = as_data(s, env, std::move(b));
@@ -184,6 +191,7 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
 
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span) {
   if (cond.poison() || yes.poison() || no.poison()) return {};
+  if (yes.record() && no.record()) return select_records(s, env, cond, yes, no, span);
   if (yes.kind == Value::Kind::Tuple && no.kind == Value::Kind::Tuple &&
       yes.items.size() == no.items.size()) {
     Value out = yes;
@@ -220,13 +228,29 @@ Value zero_like(Sema& s, const Env& env, const Value& v) {
 }
 
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
-  Value v = elaborate(s, env, cast.arg);
-  auto to = element_type(s, cast.type);
-  if (v.poison() || !to || reject_non_data(s, v)) return {};
+  const ast::TupleType* tuple = tuple_type(s.ast, cast.type);
+  const auto* call = std::get_if<ast::Call>(&s[cast.arg].node);
+  if (tuple && !tuple->names.empty() && call && spells(s.ast, *call, Builtin::Id::Load)) {
+    return load_record(s, env, cast, *call, span);
+  }
+  return convert(s, env, elaborate(s, env, cast.arg), cast.type, cast.arg, span);
+}
+
+Value convert(Sema& s, Env& env, Value v, ast::TypeId type, TreeId tree, Span span) {
+  if (v.poison()) return {};
+  if (const ast::TupleType* tuple = tuple_type(s.ast, type); tuple && fit_fields(*tuple, v)) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      v.items[i] = convert(s, env, std::move(v.items[i]), tuple->items[i], {}, span);
+      if (v.items[i].poison()) return {};
+    }
+    return v;
+  }
+  auto to = element_type(s, type);
+  if (!to || reject_non_data(s, v)) return {};
   if (fits(v, *to)) {
     // In `(i / 4) as f32` the division is visibly of integers; `(1 / 2) as f32` is one literal.
     bool literal = true;
-    for_each_tree(s.ast, cast.arg, [&](TreeId x) {
+    for_each_tree(s.ast, tree, [&](TreeId x) {
       literal &= !std::holds_alternative<ast::Path>(s[x].node) &&
                  !std::holds_alternative<ast::Call>(s[x].node);
     });
@@ -239,10 +263,10 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
     v.body = core::cast(s.m, v.body, *to, span);
     v.type = *to;
   }
-  if (!dims_of(s.ast, cast.type)) return v;  // a scalar type converts every cell
+  if (!dims_of(s.ast, type)) return v;  // a scalar type converts every cell
   const Frame* f = env.frame;
   while (!f->scope) f = f->up;
-  if (!annotate(s, env, *f->scope, v.coords, cast.type, v.span, "the value", true)) return {};
+  if (!annotate(s, env, *f->scope, v.coords, type, v.span, "the value", true)) return {};
   return v;
 }
 

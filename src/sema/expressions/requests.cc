@@ -1,6 +1,9 @@
 // Requests: `@num / @den` becomes one scalar derivative per cell of numerator and denominator.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
@@ -19,30 +22,29 @@ struct Operand {
   Span span;
 };
 
-// The binding that a name, with or without indices, refers to.
-std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const char* role) {
-  Env plain = env;
-  plain.shadow_ok = plain.in_slot = false;
-  const ast::Path* path = as_path(s.ast, name);
-  Found found = lookup(s, plain, path->parts[0], true);
-  if (found.kind == Found::Kind::None) {
-    report_unknown(s, plain, path->parts[0]);
-    return std::nullopt;
+// One operand of a request, or one for each leaf of a record.
+struct Operands {
+  Value value;  // as elaborated, for the shape of the result
+  std::vector<Operand> leaves;
+};
+
+// The family that a value reads, at any address of its first coordinates; invalid for other values.
+FamilyId read_part(const core::Module& m, const Value& v) {
+  if (v.kind != Value::Kind::Data || v.typing != Typing::Fixed) return {};
+  const auto* a = core::get_if<core::Access>(m, v.body);
+  if (!a || a->at.size() < v.coords.size()) return {};
+  size_t prefix = a->at.size() - v.coords.size();
+  for (size_t i = prefix; i < a->at.size(); ++i) {
+    if (core::slot_of(m, a->at[i]) != v.depth + (i - prefix)) return {};
   }
-  if (found.value.poison()) return std::nullopt;
-  FamilyId family = whole_family(s.m, found.value);
-  // A parameter was given a family of its own; a name bound by `where` is only an expression.
-  Definition* definition = find_definition(plain, path->parts[0].symbol);
-  if (family && !definition && !s.m[family].generated) family = {};
-  if (!family) {
-    s.diags.error(Code::E0603, fmt::format("{} of this derivative is not a named value", role))
-        .primary(s[e].span, "")
-        .help("give the value a name with `let` and use that");
-    return std::nullopt;
-  }
-  Operand out{family, {}, found.value.coords, s[e].span};
-  const auto* access = core::get_if<core::Access>(s.m, found.value.body);
-  size_t prefix = access->at.size() - found.value.coords.size();
+  return a->family;
+}
+
+// What is left of a value after the indices behind it.
+std::optional<Operand> operand(Sema& s, Env& env, FamilyId family, const Value& v, TreeId e) {
+  Operand out{family, {}, v.coords, s[e].span};
+  const auto* access = core::get_if<core::Access>(s.m, v.body);
+  size_t prefix = access->at.size() - v.coords.size();
   out.at.assign(access->at.begin(), access->at.begin() + static_cast<ptrdiff_t>(prefix));
   const auto* index = std::get_if<ast::Index>(&s[e].node);
   if (!index) return out;
@@ -50,9 +52,8 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
   if (!expand_indices(s, env, index->at, items)) return std::nullopt;
   if (items.size() > out.rest.size()) {
     s.diags
-        .error(Code::E0310,
-               fmt::format("{} has {} coordinates, not {}", quoted(path->parts[0].symbol),
-                           out.rest.size(), items.size()))
+        .error(Code::E0310, fmt::format("`{}` has {} coordinates, not {}",
+                                        text(s.m[family].name), out.rest.size(), items.size()))
         .primary(s[e].span, "");
     return std::nullopt;
   }
@@ -63,9 +64,56 @@ std::optional<Operand> binding(Sema& s, Env& env, TreeId e, TreeId name, const c
     trees.push_back(item.tree);
     if (!given.back()) return std::nullopt;
   }
-  note_use(s, env, found.value, trees, given, s[e].span);
+  note_use(s, env, v, trees, given, s[e].span);
   out.at.insert(out.at.end(), given.begin(), given.end());
   out.rest.erase(out.rest.begin(), out.rest.begin() + static_cast<ptrdiff_t>(items.size()));
+  return out;
+}
+
+std::optional<Operand> not_named(Sema& s, TreeId e, const char* role) {
+  s.diags.error(Code::E0603, fmt::format("{} of this derivative is not a named value", role))
+      .primary(s[e].span, "")
+      .help("give the value a name with `let` and use that");
+  return std::nullopt;
+}
+
+// The binding that a name, with or without indices, refers to; of a record, every part of it.
+std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
+  Env plain = env;
+  plain.shadow_ok = plain.in_slot = false;
+  const auto* index = std::get_if<ast::Index>(&s[e].node);
+  TreeId base = index ? index->base : e;
+  const ast::Path* path = as_path(s.ast, base);
+  Operands out;
+  if (path) {
+    Found found = lookup(s, plain, path->parts[0], true);
+    if (found.kind == Found::Kind::None) report_unknown(s, plain, path->parts[0]);
+    out.value = std::move(found.value);
+  } else {
+    out.value = elaborate(s, plain, base);  // `p.w`, `s[t - 1].p.w`
+  }
+  if (out.value.poison()) return std::nullopt;
+  // A parameter was given a family of its own; a name bound by `where` is only an expression.
+  bool bound = !path || find_definition(plain, path->parts[0].symbol);
+  for (const Value& v : leaves_of(out.value)) {
+    FamilyId family = path ? whole_family(s.m, v) : read_part(s.m, v);
+    if (family && !bound && !s.m[family].generated) family = {};
+    // Integers of a record are held.
+    if (out.value.record() && !(v.one() && v.typing == Typing::Fixed && is_float(v.type))) {
+      out.leaves.push_back({});
+      continue;
+    }
+    if (!family && v.one() && v.typing == Typing::Fixed && !is_float(v.type)) {
+      s.diags
+          .error(Code::E0602,
+                 fmt::format("{} of a derivative is `{}`, not a float", role, name_of(v.type)))
+          .primary(s[e].span, fmt::format("this is `{}`", name_of(v.type)));
+      return std::nullopt;
+    }
+    auto leaf = family ? operand(s, env, family, v, e) : not_named(s, e, role);
+    if (!leaf) return std::nullopt;
+    out.leaves.push_back(std::move(*leaf));
+  }
   return out;
 }
 
@@ -100,7 +148,7 @@ bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
 }
 
 // An anonymous numerator gets a family of its own.
-std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
+std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
   if (TreeId name = named_base(s.ast, e)) {
     Symbol symbol = path_name(s.ast, name);
     if (find_definition(env, symbol) || value_exists(env, symbol)) {
@@ -110,8 +158,9 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
       if (v.poison()) return std::nullopt;
       bool bound = find_definition(probe, symbol) != nullptr;
       if (FamilyId f = whole_family(s.m, v); f && (bound || s.m[f].generated)) {
-        return binding(s, env, e, name, "numerator");
+        return binding(s, env, e, "numerator");
       }
+      if (v.record()) return binding(s, env, e, "numerator");
     }
   }
   Env plain = outside_reductions(s, env);
@@ -121,18 +170,23 @@ std::optional<Operand> numerator(Sema& s, Env& env, TreeId e) {
     return std::nullopt;
   }
   plain.shadow_ok = plain.in_slot = false;
-  Value v = settle(s, plain, elaborate(s, plain, e));
-  if (v.poison()) return std::nullopt;
+  Operands out;
+  out.value = elaborate(s, plain, e);
+  if (out.value.poison()) return std::nullopt;
   std::string base = env.site ? env.site->name + "_of" : "of";
-  FamilyId family = whole_family(s.m, v);
-  size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : plain.depth;
-  if (!family || prefix != plain.depth) {
-    family = family_of(s, plain, v, base);
-    if (!family) return std::nullopt;
-    prefix = plain.depth;
+  for (const Value& leaf : leaves_of(out.value)) {
+    Value v = settle(s, plain, leaf);
+    if (v.poison()) return std::nullopt;
+    FamilyId family = whole_family(s.m, v);
+    size_t prefix = family ? s.m[family].coords.size() - v.coords.size() : plain.depth;
+    if (!family || prefix != plain.depth) {
+      family = family_of(s, plain, v, base);
+      if (!family) return std::nullopt;
+      prefix = plain.depth;
+    }
+    Operand& one = out.leaves.emplace_back(Operand{family, {}, v.coords, s[e].span});
+    for (uint32_t i = 0; i < prefix; ++i) one.at.push_back(core::slot(s.m, i));
   }
-  Operand out{family, {}, v.coords, s[e].span};
-  for (uint32_t i = 0; i < prefix; ++i) out.at.push_back(core::slot(s.m, i));
   return out;
 }
 
@@ -146,45 +200,84 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
   return false;
 }
 
-}  // namespace
-
-Value elaborate_request(Sema& s, Env& env, const ast::Request& request, Span span) {
-  if (!request.den) return elaborate_tangent(s, env, request, span);
-  TreeId name = named_base(s.ast, request.den);
-  if (!name) {
-    s.diags.error(Code::E0603, "the denominator of a derivative must be a name")
-        .primary(s[request.den].span, "")
-        .help("give the value a name with `let` and use that");
-    return {};
-  }
-  auto num = numerator(s, env, request.num);
-  auto den = binding(s, env, request.den, name, "denominator");
-  if (!num || !den) return {};
-  if (!check_float(s, *num, "numerator") || !check_float(s, *den, "denominator")) return {};
-  if (s.m[num->family].dtype != s.m[den->family].dtype) {
+// One derivative: a scalar for each cell of numerator and denominator.
+Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span span) {
+  if (!check_float(s, num, "numerator") || !check_float(s, den, "denominator")) return {};
+  if (s.m[num.family].dtype != s.m[den.family].dtype) {
     s.diags.error(Code::E0501, "numerator and denominator of a derivative have different types")
-        .primary(num->span, fmt::format("`{}`", name_of(s.m[num->family].dtype)))
-        .label(den->span, fmt::format("`{}`", name_of(s.m[den->family].dtype)));
+        .primary(num.span, fmt::format("`{}`", name_of(s.m[num.family].dtype)))
+        .label(den.span, fmt::format("`{}`", name_of(s.m[den.family].dtype)));
     return {};
   }
-  Value out = data(env, s.m[num->family].dtype, {}, span);
-  out.coords = num->rest;
-  for (core::Coord c : den->rest) {
-    for (const core::Coord& taken : num->rest) {
+  Value out = data(env, s.m[num.family].dtype, {}, span);
+  out.coords = num.rest;
+  for (core::Coord c : den.rest) {
+    for (const core::Coord& taken : num.rest) {
       if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
     }
     out.coords.push_back(c);
   }
-  core::Request r{num->family, num->at, den->family, den->at};
+  core::Request r{num.family, num.at, den.family, den.at};
   uint32_t hole = env.depth;
   auto inside = env.depth + static_cast<uint32_t>(out.coords.size());
   for (auto* list : {&r.num_at, &r.den_at}) {
     for (CoreId& e : *list) e = core::substitute(s.m, e, std::vector<CoreId>(env.depth), inside);
   }
-  for (size_t i = 0; i < num->rest.size(); ++i) r.num_at.push_back(core::slot(s.m, hole++));
-  for (size_t i = 0; i < den->rest.size(); ++i) r.den_at.push_back(core::slot(s.m, hole++));
+  for (size_t i = 0; i < num.rest.size(); ++i) r.num_at.push_back(core::slot(s.m, hole++));
+  for (size_t i = 0; i < den.rest.size(); ++i) r.den_at.push_back(core::slot(s.m, hole++));
   out.body = core::request(s.m, std::move(r), span);
   return out;
+}
+
+// The shape of `like` with one value for each of its leaves, in order; leaves without an operand are
+// left out, and records that have no others.
+Value shaped(const Value& like, const std::vector<Operand>& leaves, size_t& next,
+             const std::function<Value(const Operand&)>& f) {
+  if (like.kind != Value::Kind::Tuple) return f(leaves[next++]);
+  Value out = like;
+  out.items.clear();
+  out.fields.clear();
+  for (size_t i = 0; i < like.items.size(); ++i) {
+    bool held = like.items[i].kind != Value::Kind::Tuple && !leaves[next].family;
+    if (held) {
+      ++next;
+      continue;
+    }
+    Value item = shaped(like.items[i], leaves, next, f);
+    if (item.poison()) return {};
+    if (item.kind == Value::Kind::Tuple && item.items.empty()) continue;
+    out.items.push_back(std::move(item));
+    if (like.record()) out.fields.push_back(like.fields[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+Value elaborate_request(Sema& s, Env& env, const ast::Request& request_tree, Span span) {
+  if (!request_tree.den) return elaborate_tangent(s, env, request_tree, span);
+  if (!rooted_name(s.ast, request_tree.den)) {
+    s.diags.error(Code::E0603, "the denominator of a derivative must be a name")
+        .primary(s[request_tree.den].span, "")
+        .help("give the value a name with `let` and use that");
+    return {};
+  }
+  auto num = numerator(s, env, request_tree.num);
+  auto den = binding(s, env, request_tree.den, "denominator");
+  if (!num || !den) return {};
+  bool any = std::any_of(den->leaves.begin(), den->leaves.end(),
+                         [](const Operand& o) { return o.family.valid(); });
+  if (!any) {
+    s.diags.error(Code::E0602, "the denominator of a derivative has no floats")
+        .primary(s[request_tree.den].span, "this is " + show_value(s, den->value));
+    return {};
+  }
+  size_t outer = 0;
+  return shaped(num->value, num->leaves, outer, [&](const Operand& of) {
+    size_t inner = 0;
+    return shaped(den->value, den->leaves, inner,
+                  [&](const Operand& by) { return request(s, env, of, by, span); });
+  });
 }
 
 }  // namespace ein::sema

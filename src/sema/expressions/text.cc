@@ -6,6 +6,7 @@
 #include "sema/ranges/ranges.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
+#include "sema/state/values.h"
 #include "sema/types/types.h"
 
 namespace ein::sema {
@@ -22,10 +23,12 @@ Value plain_text(const Env& env, std::string text, Span span) {
 bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
   if (v.kind == Value::Kind::Tuple) {
     for (size_t i = 0; i < v.items.size(); ++i) {
-      out.parts.push_back({i == 0 ? "(" : ", ", {}, {}});
+      std::string before = i > 0 ? ", " : v.record() ? "{ " : "(";
+      if (v.record()) before += text(v.fields[i]) + ": ";
+      out.parts.push_back({std::move(before), {}, {}});
       if (!add_text(s, v.items[i], format, out)) return false;
     }
-    out.parts.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
+    out.parts.push_back({v.record() ? " }" : v.items.size() == 1 ? ",)" : ")", {}, {}});
     return true;
   }
   if (v.kind != Value::Kind::Text) {
@@ -74,7 +77,12 @@ std::string type_text(const Sema& s, const Value& v) {
     case Value::Kind::Text: return "str";
     case Value::Kind::Tuple: {
       std::string out;
-      for (const Value& item : v.items) out += (out.empty() ? "" : ", ") + type_text(s, item);
+      for (size_t i = 0; i < v.items.size(); ++i) {
+        if (i > 0) out += ", ";
+        if (v.record()) out += text(v.fields[i]) + ": ";
+        out += type_text(s, v.items[i]);
+      }
+      if (v.record()) return "{ " + out + " }";
       return "(" + out + (v.items.size() == 1 ? ",)" : ")");
     }
     case Value::Kind::Data:
@@ -97,7 +105,10 @@ Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
   }
   Value v = elaborate(s, env, call.args[0]);
   if (v.poison()) return {};
-  for (core::Coord& c : v.coords) c.extent = resolve(s, c.extent);
+  v = map_leaves(v, [&](Value leaf, const std::string&) {
+    for (core::Coord& c : leaf.coords) c.extent = resolve(s, c.extent);
+    return leaf;
+  });
   return plain_text(env, type_text(s, v), span);
 }
 

@@ -31,7 +31,7 @@ std::optional<Value> disagrees(Sema& s, const Value& v, ast::TypeId type, const 
 }
 
 std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                               const std::string& name) {
+                               const std::string& name, bool own) {
   if (type) {
     auto element = element_type(s, type);
     if (!element) return std::nullopt;
@@ -41,7 +41,8 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
   v = settle(s, env, std::move(v));
   if (v.poison()) return std::nullopt;
   if (type && !annotate(s, env, scope, v.coords, type, v.span, quoted(name))) return std::nullopt;
-  if (constant(s, env, v) || whole_family(s.m, v)) return v;
+  bool fixed = constant(s, env, v) || whole_family(s.m, v);
+  if (fixed && !(own && is_float(v.type) && !under_binder(env))) return v;
   if (under_binder(env)) {
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);
@@ -65,36 +66,22 @@ Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span) {
   return ok ? out : Value{};
 }
 
-Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span) {
-  Value v = elaborate(s, env, field.base);
-  if (v.poison()) return v;
-  if (v.kind != Value::Kind::Tuple || field.index >= v.items.size()) {
-    s.diags
-        .error(Code::E0502,
-               fmt::format("there is no field {} in {}", field.index, show_value(s, v)))
-        .primary(span, v.kind == Value::Kind::Tuple
-                           ? fmt::format("the fields are 0 to {}", v.items.size() - 1)
-                           : "this is " + show_value(s, v));
-    return {};
-  }
-  return v.items[field.index];
-}
-
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                                const std::string& name) {
+                                const std::string& name, bool own) {
   if (v.poison()) return std::nullopt;
-  if (v.one()) return hold_data(s, env, std::move(v), type, scope, name);
+  if (v.one()) return hold_data(s, env, std::move(v), type, scope, name, own);
   if (v.kind == Value::Kind::Function) {
     if (type) v = fit_function(s, v, type, quoted(name));
     return v.poison() ? std::nullopt : std::optional(v);
   }
   const ast::TupleType* tuple = tuple_type(s.ast, type);
   bool texts = v.kind == Value::Kind::Text && is_text_type(s.ast, type);
-  bool fits = tuple && v.kind == Value::Kind::Tuple && tuple->items.size() == v.items.size();
+  bool fits = tuple && fit_fields(*tuple, v);
   if (type && !texts && !fits) return disagrees(s, v, type, name);
   for (size_t i = 0; i < v.items.size(); ++i) {
+    std::string part = v.record() ? text(v.fields[i]) : std::to_string(i);
     auto item = hold_value(s, env, std::move(v.items[i]), fits ? tuple->items[i] : ast::TypeId{},
-                           scope, fmt::format("{}_{}", name, i));
+                           scope, fmt::format("{}_{}", name, part), v.record());
     if (!item) return std::nullopt;
     v.items[i] = std::move(*item);
   }

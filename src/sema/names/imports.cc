@@ -90,6 +90,7 @@ void import_item(Sema& s, Scope& scope, Scope& from, const ast::Name& name, cons
     if (defined != scope.functions.end()) defined_twice(s, as, defined->second.fn->name.span);
     return;
   }
+  if (!f && !v && from.types.count(name.symbol)) return;  // replaced already (type_names.h)
   if (!f && !v) {
     scope.missing.insert(as.symbol);
     return report_not_exported(s, from, name);

@@ -87,6 +87,13 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
                   .help("declare each input separately, with its type");
             }
             const ast::TupleType* type = tuple_type(s.ast, l.type);
+            if (l.record && type) {
+              for (const ast::Name& n : l.names) {
+                declare_value(s, scope, n, id, l.has_slots, false);
+                declare_extent_names(s, scope, l.type, scope.values[n.symbol]);
+              }
+              return;
+            }
             if (l.type && (!type || type->items.size() != l.names.size())) {
               s.diags
                   .error(Code::E0405,
@@ -127,7 +134,14 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
                 .label(it->second.fn->name.span, "first defined here");
           }
         },
-        [](const ast::Use&) {}, [](const ast::Mod&) {}, [](const ast::ExprStmt&) {},
+        [](const ast::Use&) {}, [](const ast::Mod&) {},
+        [&](const ast::TypeDef& t) {  // type_names.cc has replaced its uses
+          if (t.pub) scope.types.insert(t.name.symbol);
+          if (scope.module) return;
+          s.diags.error(Code::E0210, "a type is defined at the top level of a file")
+              .primary(t.name.span, "not in a block");
+        },
+        [](const ast::ExprStmt&) {},
         [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   for (ast::StmtId id : stmts) import(s, scope, id);

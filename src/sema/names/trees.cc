@@ -46,7 +46,8 @@ struct Walker {
         ast[id].node, [&](const ast::Let& l) { let(l, bound); },
         [&](const ast::Const& c) { expr(c.value, bound); },
         [&](const ast::Fn& f) { function(f, bound); }, [](const ast::Use&) {},
-        [](const ast::Mod&) {}, [&](const ast::ExprStmt& e) { expr(e.value, bound); },
+        [](const ast::Mod&) {}, [&](const ast::TypeDef& t) { type(t.type, bound); },
+        [&](const ast::ExprStmt& e) { expr(e.value, bound); },
         [&](const ast::Test& t) { expr(t.body, bound); }, [](const ast::ErrorStmt&) {});
   }
 
@@ -140,6 +141,10 @@ struct Walker {
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
         [&](const ast::Array& n) { each(n.items); },
         [&](const ast::Field& n) { expr(n.base, bound); },
+        [&](const ast::Record& n) {
+          expr(n.base, bound);
+          for (const ast::RecordField& f : n.fields) expr(f.value, bound);
+        },
         [&](const ast::Lambda& n) {
           std::set<Symbol> inside = bound;
           for (const ast::LambdaParam& p : n.params) inside.insert(p.name.symbol);
@@ -248,7 +253,12 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
         go(n.value);
       },
       [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
-      [&](const ast::Field& n) { go(n.base); }, [&](const ast::Lambda& n) { go(n.body); },
+      [&](const ast::Field& n) { go(n.base); },
+      [&](const ast::Record& n) {
+        go(n.base);
+        for (const ast::RecordField& field : n.fields) go(field.value);
+      },
+      [&](const ast::Lambda& n) { go(n.body); },
       [&](const ast::Match& n) {
         go(n.subject);
         for (const ast::MatchArm& arm : n.arms) {
@@ -347,10 +357,7 @@ std::set<Symbol> requested_names(const ast::Ast& ast, TreeId e) {
     const auto* request = std::get_if<ast::Request>(&ast[x].node);
     if (!request || !request->den) return;  // `@x` alone is a tangent
     for (TreeId operand : {request->num, request->den}) {
-      if (const auto* index = std::get_if<ast::Index>(&ast[operand].node)) operand = index->base;
-      if (const auto* path = std::get_if<ast::Path>(&ast[operand].node)) {
-        if (path->parts.size() == 1) out.insert(path->parts[0].symbol);
-      }
+      if (Symbol name = rooted_name(ast, operand)) out.insert(name);
     }
   });
   return out;
@@ -382,6 +389,18 @@ Symbol path_name(const ast::Ast& ast, TreeId e) {
 TreeId named_base(const ast::Ast& ast, TreeId e) {
   if (const auto* index = std::get_if<ast::Index>(&ast[e].node)) e = index->base;
   return as_path(ast, e) ? e : TreeId{};
+}
+
+Symbol rooted_name(const ast::Ast& ast, TreeId e) {
+  for (;;) {
+    if (const auto* index = std::get_if<ast::Index>(&ast[e].node)) {
+      e = index->base;
+    } else if (const auto* field = std::get_if<ast::Field>(&ast[e].node)) {
+      e = field->base;
+    } else {
+      return path_name(ast, e);
+    }
+  }
 }
 
 const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {

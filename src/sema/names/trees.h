@@ -13,6 +13,8 @@ const ast::Path* as_path(const ast::Ast& ast, TreeId e);  // a single name, or n
 Symbol path_name(const ast::Ast& ast, TreeId e);          // invalid when `e` is not a single name
 // `x` of `x` and `x[i]`; invalid for anything else.
 TreeId named_base(const ast::Ast& ast, TreeId e);
+// The name at the root of `x`, `x[i]`, `p.w`, `s[t].p.w[i]`; invalid for anything else.
+Symbol rooted_name(const ast::Ast& ast, TreeId e);
 
 std::set<Symbol> free_names(const ast::Ast& ast, TreeId e);
 // Every identifier that the tree spells, in types and brackets too.

@@ -56,6 +56,8 @@ struct ClauseOut {
   Span span;
   Site* site = nullptr;
   std::vector<core::Clause> siblings;  // the other values of a tuple clause share its ranges
+  // Of a clause whose value is a record: one for each leaf. `body` is then the record.
+  std::vector<ClauseOut> leaves;
 };
 
 // Several clauses of one name in one scope.
@@ -76,6 +78,12 @@ struct Definition {
   bool exported = false;  // `pub const`
   bool finishing = false;
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
+  // An array of records is a record of arrays: one definition for each leaf, in `leaves`, which
+  // `shape` puts together. A leaf takes its clauses apart from those of `whole`.
+  Definition* whole = nullptr;
+  size_t leaf = 0;  // which one of `whole`
+  std::vector<Definition*> leaves;
+  Value shape;  // a record whose parts are empty values
 };
 
 // The left side of a clause with its packs expanded.

@@ -35,6 +35,8 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block);
 void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
 
 // effects
+// `load("model.npz") as Net`: every part of the record by its path.
+Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& call, Span span);
 void elaborate_statement(Sema& s, const Env& env, TreeId value);
 // Does what a statement does; false when that is nothing.
 bool perform(Sema& s, const Env& env, TreeId value);

@@ -102,7 +102,21 @@ std::string show(const Sema& s, CoreId extent) {
   return out;
 }
 
+void note_part(Sema& s, size_t before, const std::string& path) {
+  if (path.empty()) return;
+  for (size_t i = before; i < s.diags.all().size(); ++i) {
+    s.diags.at(i).note(fmt::format("for the part `{}`", path.substr(1)));
+  }
+}
+
+std::string show_fields(const std::vector<Symbol>& fields) {
+  std::string names;
+  for (Symbol f : fields) names += (names.empty() ? "" : ", ") + text(f);
+  return fmt::format("field{} `{}`", fields.size() == 1 ? "" : "s", names);
+}
+
 std::string show_value(const Sema& s, const Value& v) {
+  if (v.record()) return fmt::format("a record with {}", show_fields(v.fields));
   if (v.kind == Value::Kind::Tuple) return fmt::format("a tuple of {} values", v.items.size());
   if (v.kind == Value::Kind::Function) return "a function";
   if (v.kind == Value::Kind::Text) return "a string";

@@ -16,6 +16,9 @@ bool too_many_indices(Sema& s, size_t count, Span span);
 
 std::string show_coords(const Sema& s, const std::vector<core::Coord>& coords);
 std::string show(const Sema& s, CoreId extent);
+// Says in every message since `before` that it is about this part of a record, as in ".enc.w".
+void note_part(Sema& s, size_t before, const std::string& path);
+std::string show_fields(const std::vector<Symbol>& fields);  // "fields `a, b`"
 std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class]"
 
 }  // namespace ein::sema

@@ -48,7 +48,7 @@ struct Value {
     Poison,  // an error was reported; everything made from it is silent
     Data,
     Table,     // an array literal whose cells have not become a family yet
-    Tuple,     // several values; only patterns, fields, calls and `print` take it apart
+    Tuple,     // several values; a record when they have names (records.h)
     Function,  // a lambda, or a function by its name; only calls take it
     Text,      // a string: its text is known when compiling, the values it shows are not
   };
@@ -60,6 +60,7 @@ struct Value {
   uint32_t depth = 0;
   std::vector<CoreId> cells;    // Table: row-major
   std::vector<Value> items;     // Tuple; Text: the values it shows
+  std::vector<Symbol> fields;   // of a record: a name for each item
   std::vector<TextPart> parts;  // Text
   std::shared_ptr<const Closure> function;
   Span span;
@@ -68,6 +69,7 @@ struct Value {
   bool poison() const { return kind == Kind::Poison; }
   bool scalar() const { return coords.empty(); }
   bool one() const { return kind == Kind::Data || kind == Kind::Table; }  // cells of one type
+  bool record() const { return kind == Kind::Tuple && !fields.empty(); }
 };
 
 // A function as a value.

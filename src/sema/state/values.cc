@@ -1,5 +1,6 @@
 #include "sema/state/values.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/check.h"
@@ -55,6 +56,62 @@ Value moved(core::Module& m, const Value& v, uint32_t depth) {
   out.body = cell(m, v, slots_from(m, depth, n), depth + static_cast<uint32_t>(n));
   out.depth = depth;
   return out;
+}
+
+Value map_leaves(const Value& v,
+                 const std::function<Value(const Value& leaf, const std::string& path)>& f,
+                 const std::string& path) {
+  if (v.kind != Value::Kind::Tuple) return f(v, path);
+  Value out = v;
+  for (size_t i = 0; i < v.items.size(); ++i) {
+    std::string part = v.record() ? text(v.fields[i]) : std::to_string(i);
+    out.items[i] = map_leaves(v.items[i], f, path + "." + part);
+    if (out.items[i].poison()) return {};
+  }
+  return out;
+}
+
+std::string as_suffix(std::string path) {
+  std::replace(path.begin(), path.end(), '.', '_');
+  return path;
+}
+
+std::vector<Value> leaves_of(const Value& v) {
+  std::vector<Value> out;
+  map_leaves(v, [&](const Value& leaf, const std::string&) {
+    out.push_back(leaf);
+    return leaf;
+  });
+  return out;
+}
+
+std::optional<Value> in_order_of(const Value& like, const Value& v) {
+  if (!like.record()) return v.record() ? std::nullopt : std::optional(v);
+  if (!v.record() || v.items.size() != like.items.size()) return std::nullopt;
+  Value out = v;
+  out.fields = like.fields;
+  for (size_t i = 0; i < like.fields.size(); ++i) {
+    auto at = std::find(v.fields.begin(), v.fields.end(), like.fields[i]);
+    if (at == v.fields.end()) return std::nullopt;
+    auto item = in_order_of(like.items[i], v.items[static_cast<size_t>(at - v.fields.begin())]);
+    if (!item) return std::nullopt;
+    out.items[i] = std::move(*item);
+  }
+  return out;
+}
+
+bool fit_fields(const ast::TupleType& type, Value& v) {
+  if (v.kind != Value::Kind::Tuple || v.items.size() != type.items.size()) return false;
+  if (v.record() == type.names.empty()) return false;
+  for (size_t i = 0; i < type.names.size(); ++i) {
+    auto at = std::find(v.fields.begin() + static_cast<ptrdiff_t>(i), v.fields.end(),
+                        type.names[i].symbol);
+    if (at == v.fields.end()) return false;
+    size_t from = static_cast<size_t>(at - v.fields.begin());
+    std::swap(v.fields[i], v.fields[from]);
+    std::swap(v.items[i], v.items[from]);
+  }
+  return true;
 }
 
 std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<Value>& values,

@@ -2,6 +2,8 @@
 // a name or infers a range.
 #pragma once
 
+#include <functional>
+
 #include "core/core.h"
 #include "sema/state/scope.h"
 
@@ -21,6 +23,20 @@ std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<V
                             size_t rank);
 CoreId zero(core::Module& m, DType type);      // false for bool
 bool closed(const core::Module& m, CoreId e);  // made of literals and extents alone
+
+// A value with every part that is no tuple replaced; poison as soon as one becomes poison. `path`
+// says where the part is, as in ".enc.w"; it is empty for a value that has no parts.
+Value map_leaves(const Value& v,
+                 const std::function<Value(const Value& leaf, const std::string& path)>& f,
+                 const std::string& path = {});
+std::string as_suffix(std::string path);  // ".enc.w" as part of a name: "_enc_w"
+std::vector<Value> leaves_of(const Value& v);
+// A record in the order of another one's fields, nested ones too; none if their fields differ. Other
+// values stay as they are.
+std::optional<Value> in_order_of(const Value& like, const Value& v);
+
+// Whether a tuple has the items that its type says; a record is brought into the type's order.
+bool fit_fields(const ast::TupleType& type, Value& v);
 
 // The conditions around this place as one; invalid when there are none. Binders of reductions in
 // them are renumbered from the depth where a condition was made to this one.
