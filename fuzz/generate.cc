@@ -331,7 +331,7 @@ class Generator {
   }
 
   void statement() {
-    switch (pick(0, 13)) {
+    switch (pick(0, 14)) {
       case 0:
       case 1:
       case 2: return pointwise();
@@ -345,6 +345,7 @@ class Generator {
       case 10: return coordinates();
       case 11: return filter();
       case 12: return layer();
+      case 13: return record();
       default: return selection();
     }
   }
@@ -437,6 +438,33 @@ class Generator {
     std::vector<Extent> coords{new_extent(steps)};
     for (const Index& i : rest) coords.push_back(i.extent);
     add({h, coords});
+  }
+
+  // Parts of a record, or of the records that are the steps of a recurrence.
+  void record() {
+    std::string r = fresh("q");
+    if (chance(40)) {
+      std::vector<Index> scope = left_side(1, 1);
+      std::string w = fresh("v");
+      line(fmt::format("let {}{}: f64 = {};", w, slots(scope), expr(scope, 2)));
+      line(fmt::format("let {}: {{ a: f64, b: {{ c: [f64; {}] }} }} = {{ b: {{ c: {} }}, a: {} }};",
+                       r, scope[0].name, w, expr({}, 2)));
+      add({r + ".a", {}});
+      add({r + ".b.c", extents(scope)});
+      return;
+    }
+    int steps = pick(2, 5);
+    line(fmt::format("let {}[0]: {{ a: f64, b: f64 }} = {{ a: {}, b: {} }};", r, expr({}, 1),
+                     expr({}, 1)));
+    std::string step =
+        chance(40)
+            ? fmt::format("each({}[t - 1], |w| tanh(w * {} + {}))", r, literal(), expr({}, 1))
+            : fmt::format("{{ let p = {}[t - 1]; {{ b: 0.8 * p.b + {} * p.a, a: tanh(p.b + {}) }} }}",
+                          r, literal(), expr({}, 1));
+    line(fmt::format("let {}[t in 1..{}] = {};", r, steps, step));
+    Extent e = new_extent(steps);
+    add({r + ".a", {e}});
+    add({r + ".b", {e}});
   }
 
   void coupled() {

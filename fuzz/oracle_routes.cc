@@ -43,7 +43,9 @@ core::Inputs inputs_of(const oracle::Program& p) {
         t.set_int(i, static_cast<int64_t>(x));
       }
     }
-    out[d.name] = t;
+    std::string name = d.name;  // the part `given.x` of a record is a family `given_x`
+    std::replace(name.begin(), name.end(), '.', '_');
+    out[name] = t;
   }
   return out;
 }

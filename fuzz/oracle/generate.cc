@@ -157,11 +157,14 @@ void Generator::inputs() {
     named_.push_back(k);
   }
   auto any_datum = [&] { return datum(); };
+  bool in_record = chance(15) && allowed("record input");
+  if (in_record) drew("record input");
   for (int k = 0; k < extents + 1; ++k) {
     std::vector<int> over;
     if (k < extents) over.push_back(named_[static_cast<size_t>(k)]);
     if (k < extents ? chance(25) : chance(40)) over.push_back(some_extent());
-    int id = input("x" + std::to_string(k), Type::Float, over, any_datum);
+    std::string name = "x" + std::to_string(k);
+    int id = input(in_record ? "given." + name : name, Type::Float, over, any_datum);
     add_value(id, over);
     by_.push_back(id);
   }

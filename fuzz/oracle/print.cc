@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tree.h"
 
@@ -79,9 +80,15 @@ class Printer {
           "{4}, n - 1); {5} }} }}\n",
           f.name, p_.dtype, text(f.base), text(f.first), text(f.second), text(f.step));
     }
+    std::string record = record_input(closed);
     for (int id : p_.order) {
       const Definition& d = p_.defs[static_cast<size_t>(id)];
-      if (!d.dropped) out += definition(d, closed, "\n");
+      if (d.dropped) continue;
+      if (is_part(d)) {  // all parts stand where the first one would
+        out += std::exchange(record, "");
+        continue;
+      }
+      out += definition(d, closed, "\n");
     }
     return out;
   }
@@ -105,18 +112,38 @@ class Printer {
     return fmt::format("[{}]", fmt::join(parts, ", "));
   }
 
+  std::string type_of(const Definition& d) {
+    if (d.extents.empty()) return type_name(d.type);
+    std::vector<std::string> dims;
+    for (const Node& e : d.extents) dims.push_back(bound(e));
+    return fmt::format("[{}; {}]", type_name(d.type), fmt::join(dims, ", "));
+  }
+
+  // An input called `given.x` is a part of the record `given`, which is declared as a whole.
+  static bool is_part(const Definition& d) {
+    return d.input && d.name.find('.') != std::string::npos;
+  }
+
+  std::string record_input(bool closed) {
+    std::vector<std::string> types, values;
+    for (const Definition& d : p_.defs) {
+      if (d.dropped || !is_part(d)) continue;
+      std::string field = d.name.substr(d.name.find('.') + 1);
+      size_t at = 0;
+      types.push_back(fmt::format("{}: {}", field, type_of(d)));
+      values.push_back(fmt::format("{}: {}", field, array(d, 0, at)));
+    }
+    if (types.empty()) return "";
+    std::string value = closed ? fmt::format(" = {{ {} }}", fmt::join(values, ", ")) : "";
+    return fmt::format("let given: {{ {} }}{};\n", fmt::join(types, ", "), value);
+  }
+
   std::string definition(const Definition& d, bool closed, const char* end) {
     std::string out = d.attribute.empty() ? "" : d.attribute + end;
     if (d.input) {
-      std::string type = type_name(d.type);
-      if (!d.extents.empty()) {
-        std::vector<std::string> dims;
-        for (const Node& e : d.extents) dims.push_back(bound(e));
-        type = fmt::format("[{}; {}]", type, fmt::join(dims, ", "));
-      }
       size_t at = 0;
-      return fmt::format("let {}: {}{};{}", d.name, type, closed ? " = " + array(d, 0, at) : "",
-                         end);
+      return fmt::format("let {}: {}{};{}", d.name, type_of(d),
+                         closed ? " = " + array(d, 0, at) : "", end);
     }
     for (const Clause& c : d.clauses) {
       std::vector<std::string> slots;
