@@ -24,6 +24,7 @@ Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Spa
 
 struct Builtin;
 Value elaborate_each(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_names(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 // ---- rules.cc: `@fn` ---------------------------------------------------------------------------

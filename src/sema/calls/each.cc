@@ -1,5 +1,5 @@
 // `each(p, |w| …)` and `fold(p, 0.0, |acc, w| …)`: a function applied to every part of a record, nested
-// ones too, when the program is compiled.
+// ones too, when the program is compiled; `names(p)`: what the parts are called.
 #include <fmt/format.h>
 
 #include "sema/builtins.h"
@@ -109,6 +109,14 @@ Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
     return folded;
   });
   return all.poison() ? Value{} : folded;
+}
+
+// names(p): the same record with the path of every part, as in "enc.w", for functions that choose by it.
+Value elaborate_names(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) return wrong_count(s, b.spelling, 1, call.args.size(), span);
+  return map_leaves(elaborate(s, env, call.args[0]), [&](const Value& leaf, const std::string& path) {
+    return leaf.poison() ? leaf : plain_text(env, path.empty() ? "" : path.substr(1), span);
+  });
 }
 
 }  // namespace ein::sema
