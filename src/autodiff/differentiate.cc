@@ -215,9 +215,10 @@ class Differentiator {
       if (is_float(m_[f].dtype) || has_rule(m_, f)) continue;
       const auto* r = m_[f].clauses.empty() ? nullptr : get_if<Reduce>(m_, m_[f].clauses[0].body);
       bool selects = r && (r->op == ReduceOp::ArgMax || r->op == ReduceOp::ArgMin);
-      std::string what = selects ? fmt::format("gradient of `{}` is not defined", name_of(r->op))
-                                 : fmt::format("gradient of the {} value `{}` is not defined",
-                                               name_of(m_[f].dtype), text(m_[f].name));
+      std::string what = selects
+                             ? fmt::format("the derivative of `{}` is not defined", name_of(r->op))
+                             : fmt::format("the derivative of the {} value `{}` is not defined",
+                                           name_of(m_[f].dtype), text(m_[f].name));
       auto& d = diags_.error(Code::E0601, what).primary(together[0]->span, "requested here");
       Span culprit = selects ? m_[m_[f].clauses[0].body].span : m_[f].span;
       if (culprit.valid()) d.label(culprit, "this has no derivative");
@@ -319,9 +320,9 @@ class Differentiator {
 
   void report(const Problem& p, const Asked& asked) {
     Code code = p.what.limitation ? Code::E0701 : Code::E0601;
-    std::string message = p.what.limitation
-                              ? fmt::format("the gradient of {} is not supported yet", p.what.what)
-                              : fmt::format("gradient of {} is not defined", p.what.what);
+    std::string message =
+        p.what.limitation ? fmt::format("the derivative of {} is not supported yet", p.what.what)
+                          : fmt::format("the derivative of {} is not defined", p.what.what);
     auto& d = diags_.error(code, message).primary(asked.span, "requested here");
     Span culprit = p.what.span.valid() ? p.what.span : m_[p.family].span;
     if (culprit.valid())

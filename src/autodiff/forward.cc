@@ -103,13 +103,7 @@ class Forward {
     f.generated = f.tangent = true;
     f.span = m_[id].span;
     f.coords = m_[id].coords;
-    std::set<Symbol> taken;
-    for (const Coord& c : f.coords) taken.insert(c.name);
-    for (Coord c : extra_) {
-      if (c.name && taken.contains(c.name)) c.name = intern("d_" + text(c.name));
-      taken.insert(c.name);
-      f.coords.push_back(c);
-    }
+    add_coords(f.coords, extra_);
     return m_.families.add(std::move(f));
   }
 

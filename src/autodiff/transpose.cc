@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "autodiff/custom.h"
 #include "base/check.h"
@@ -104,28 +105,13 @@ class Transposer {
     if (ExprId gate = support(m_, adjoint, support_, out_.family)) support_[id] = gate;
   }
 
-  // What `in` adds to the adjoint of `id`. `as_seed`: the reader's adjoint is not a family but the
-  // numerator's own seed (one where the addresses agree).
-  Contribution contribution(FamilyId id, const Incoming& in, bool as_seed) {
-    const Family& reader = m_[in.reader];  // not a copy: it may be a long table
+  // Where `in` adds to the adjoint of `id`: at the address that it reads, under its own conditions
+  // and those of the reader's adjoint. `over` and `put` are those of `contribution`.
+  ExprId gate_of(FamilyId id, const Incoming& in, bool as_seed, const std::vector<Range>& over,
+                 const std::function<ExprId(ExprId)>& put) {
     auto front = static_cast<uint32_t>(carried_.size());
-    uint32_t first = front + m_[id].rank();
+    uint32_t first = front + m_[id].rank(), rank = m_[in.reader].rank();
     auto inner = static_cast<uint32_t>(in.term.over.size());
-    std::vector<ExprId> with;
-    for (uint32_t k = 0; k < reader.rank() + inner; ++k) with.push_back(slot(m_, first + k));
-    auto put = [&](ExprId e) {
-      return e ? substitute(m_, e, with, first + reader.rank() + inner) : e;
-    };
-
-    Reduce r{ReduceOp::Sum, first, {}, {}, {}, {}, {}};
-    for (uint32_t k = 0; k < reader.rank(); ++k) {
-      r.over.push_back(in.box[k]);
-      r.names.push_back(reader.coords[k].name);
-    }
-    for (uint32_t k = 0; k < inner; ++k) {
-      r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
-      r.names.push_back(in.term.names[k]);
-    }
     std::vector<ExprId> gates, read;  // `read`: those that may fail outside the term's gate
     for (size_t k = 0; k < in.term.at.size(); ++k) {
       ExprId here = slot(m_, front + static_cast<uint32_t>(k)), there = put(in.term.at[k]);
@@ -142,8 +128,8 @@ class Transposer {
     std::vector<ExprId> own, support;
     conjuncts(m_, put(in.term.gate), own);
     if (auto it = support_.find(in.reader); !as_seed && it != support_.end()) {
-      std::vector<ExprId> at = reader_address(front, first, reader.rank());
-      conjuncts(m_, substitute(m_, it->second, at, first + reader.rank() + inner), support);
+      std::vector<ExprId> at = reader_address(front, first, rank);
+      conjuncts(m_, substitute(m_, it->second, at, first + rank + inner), support);
     }
     auto add_new = [&](const std::vector<ExprId>& conditions, const std::vector<ExprId>& but) {
       for (ExprId c : conditions) {
@@ -167,7 +153,7 @@ class Transposer {
     ranges.entry = entry_facts(m_);
     for (const Coord& c : m_[out_.family.at(id)].coords)
       ranges.slots.push_back({int_lit(m_, 0), c.extent});
-    ranges.slots.insert(ranges.slots.end(), r.over.begin(), r.over.end());
+    ranges.slots.insert(ranges.slots.end(), over.begin(), over.end());
     auto fails = [&](ExprId c) {
       return std::find(known.begin(), known.end(), c) == known.end() && may_fail(m_, c) &&
              !total(m_, c, ranges, Overflow::Wraps);
@@ -182,7 +168,32 @@ class Transposer {
       add_new(own, known);
     }
     add_new(read, {});
-    r.gate = all_of(m_, gates);
+    return all_of(m_, gates);
+  }
+
+  // What `in` adds to the adjoint of `id`. `as_seed`: the reader's adjoint is not a family but the
+  // numerator's own seed (one where the addresses agree).
+  Contribution contribution(FamilyId id, const Incoming& in, bool as_seed) {
+    const Family& reader = m_[in.reader];  // not a copy: it may be a long table
+    auto front = static_cast<uint32_t>(carried_.size());
+    uint32_t first = front + m_[id].rank();
+    auto inner = static_cast<uint32_t>(in.term.over.size());
+    std::vector<ExprId> with;
+    for (uint32_t k = 0; k < reader.rank() + inner; ++k) with.push_back(slot(m_, first + k));
+    auto put = [&](ExprId e) {
+      return e ? substitute(m_, e, with, first + reader.rank() + inner) : e;
+    };
+
+    Reduce r{ReduceOp::Sum, first, {}, {}, {}, {}, {}};
+    for (uint32_t k = 0; k < reader.rank(); ++k) {
+      r.over.push_back(in.box[k]);
+      r.names.push_back(reader.coords[k].name);
+    }
+    for (uint32_t k = 0; k < inner; ++k) {
+      r.over.push_back({put(in.term.over[k].lo), put(in.term.over[k].hi)});
+      r.names.push_back(in.term.names[k]);
+    }
+    r.gate = gate_of(id, in, as_seed, r.over, put);
 
     Coef coef = in.term.coef;
     coef.num = put(coef.num);

@@ -496,6 +496,15 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
   return 0;
 }
 
+void add_coords(std::vector<Coord>& coords, const std::vector<Coord>& more) {
+  for (Coord c : more) {
+    for (const Coord& taken : coords) {
+      if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
+    }
+    coords.push_back(c);
+  }
+}
+
 Symbol fresh_name(const Module& m, const std::string& base) {
   Module::Names& taken = m.names;
   for (; taken.families < m.families.size(); ++taken.families) {

@@ -59,6 +59,9 @@ inline uint32_t slot_of(const Module& m, ExprId e) {  // ~0u when e is not a bar
   return s ? s->n : ~0u;
 }
 
+// Adds coordinates, each under a name that is not among them yet: `d_i` where `i` is taken.
+void add_coords(std::vector<Coord>& coords, const std::vector<Coord>& more);
+
 // A name not yet taken in the module: `base`, `base_1`, `base_2`, …
 Symbol fresh_name(const Module& m, const std::string& base);
 

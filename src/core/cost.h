@@ -5,9 +5,9 @@
 
 namespace ein::core {
 
-// Roughly how many simple operations one takes: an addition is one.
+// Roughly how many additions the operation costs.
 uint64_t cost(core::Op op);
-// Roughly how many simple operations one evaluation takes; a reduction counts as very many.
+// Roughly how many additions one evaluation costs; a reduction counts as very many.
 uint64_t cost(const core::Module& m, core::ExprId e);
 
 }  // namespace ein::core

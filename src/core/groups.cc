@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/components.h"
 #include "base/match.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
@@ -64,54 +65,11 @@ std::vector<std::vector<FamilyId>> components(const std::vector<FamilyId>& famil
     uint32_t from = number_of(reader), to = number_of(read);
     if (from != kNew && to != kNew) next[from].push_back(to);
   }
-  std::vector<uint32_t> index(families.size(), kNew), low(families.size()), stack;
-  std::vector<bool> on_stack(families.size());
   std::vector<std::vector<FamilyId>> out;
-  // Tarjan with an explicit stack: a chain of definitions may be as long as the program.
-  struct Frame {
-    uint32_t family;
-    size_t edge;
-  };
-  uint32_t count = 0;
-  std::vector<Frame> frames;
-  auto open = [&](uint32_t f) {
-    index[f] = low[f] = count++;
-    stack.push_back(f);
-    on_stack[f] = true;
-    frames.push_back({f, 0});
-  };
-  for (uint32_t root = 0; root < families.size(); ++root) {
-    if (index[root] != kNew) continue;
-    open(root);
-    while (!frames.empty()) {
-      uint32_t f = frames.back().family;
-      if (frames.back().edge < next[f].size()) {
-        uint32_t to = next[f][frames.back().edge++];
-        if (index[to] == kNew) {
-          open(to);
-        } else if (on_stack[to]) {
-          low[f] = std::min(low[f], index[to]);
-        }
-        continue;
-      }
-      if (low[f] == index[f]) {
-        std::vector<FamilyId> component;
-        for (bool more = true; more;) {
-          uint32_t top = stack.back();
-          stack.pop_back();
-          on_stack[top] = false;
-          component.push_back(families[top]);
-          more = top != f;
-        }
-        std::sort(component.begin(), component.end());
-        out.push_back(std::move(component));
-      }
-      frames.pop_back();
-      if (!frames.empty()) {
-        uint32_t parent = frames.back().family;
-        low[parent] = std::min(low[parent], low[f]);
-      }
-    }
+  for (const std::vector<uint32_t>& component : ein::components(next)) {
+    std::vector<FamilyId>& members = out.emplace_back();
+    for (uint32_t n : component) members.push_back(families[n]);
+    std::sort(members.begin(), members.end());
   }
   return out;
 }

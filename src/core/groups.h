@@ -22,10 +22,7 @@ struct Compute {
 // Run one coordinate of several families in step: for t = 0, 1, … (or downward) run `body` with
 // coordinate `position` of each member fixed at t. A member whose extent is ≤ t skips the step.
 struct Sequence {
-  struct Member {
-    FamilyId family;
-    uint32_t position;
-  };
+  using Member = Lockstep::Member;
   std::vector<Member> members;
   bool downward = false;
   std::vector<std::variant<Compute, Sequence>> body;

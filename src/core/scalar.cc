@@ -143,16 +143,6 @@ double round_to(DType type, double value) {
   return cell.get_float(0);
 }
 
-int64_t wrap_to(DType type, int64_t value) {
-  switch (type) {
-    case DType::I8: return static_cast<int8_t>(value);
-    case DType::I16: return static_cast<int16_t>(value);
-    case DType::I32: return static_cast<int32_t>(value);
-    case DType::U8: return static_cast<uint8_t>(value);
-    default: return value;
-  }
-}
-
 bool overflows(Op op, DType type, int64_t a, int64_t b) {
   int64_t exact = 0;
   bool wide = false;  // does not even fit in i64

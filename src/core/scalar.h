@@ -24,7 +24,6 @@ bool overflows(Op op, DType type, int64_t a, int64_t b);
 // "2147483647 + 1 does not fit in i32", for messages.
 std::string overflow_text(Op op, DType type, int64_t a, int64_t b);
 
-double round_to(DType type, double value);   // to the nearest value of a float type
-int64_t wrap_to(DType type, int64_t value);  // to an integer type, modulo its width
+double round_to(DType type, double value);  // to the nearest value of a float type
 
 }  // namespace ein::core

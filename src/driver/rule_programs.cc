@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sema/names/attributes.h"
+
 namespace ein {
 namespace {
 
@@ -152,10 +154,7 @@ std::vector<RuleProgram> rule_programs(const sema::Program& program, const Sourc
       r.function = text(fn->name.symbol);
       r.span = rule->name.span;
       r.file = sources.name(module.file);
-      const std::vector<ast::Attribute>& marks = ast[id].attributes;
-      r.surrogate = std::any_of(marks.begin(), marks.end(), [](const ast::Attribute& a) {
-        return text(a.name.symbol) == "surrogate";
-      });
+      r.surrogate = sema::find_attribute(ast[id], sema::Attribute::Surrogate) != nullptr;
       std::string prefix = "gradcheck_" + r.function;
       bool untyped = false;
       std::vector<bool> fields = fields_of(ast, sources, *fn);

@@ -13,17 +13,6 @@ struct Value {
   Wrong wrong = Wrong::No;
 };
 
-int64_t wrap(int64_t v, DType to) {
-  switch (to) {
-    case DType::I8: return static_cast<int8_t>(v);
-    case DType::I16: return static_cast<int16_t>(v);
-    case DType::I32: return static_cast<int32_t>(v);
-    case DType::U8: return static_cast<uint8_t>(v);
-    case DType::Bool: return v != 0;
-    default: return v;
-  }
-}
-
 Value binary(Formula::Op op, Value x, Value y) {
   using Op = Formula::Op;
   int64_t a = x.v, b = y.v, out = 0;
@@ -88,7 +77,7 @@ int64_t general(const Formula& f, const int64_t* params) {
         if (part.op == Op::Abs) a.v = a.v < 0 ? negated : a.v;
         if (part.op == Op::Sign) a.v = a.v > 0 ? 1 : a.v < 0 ? -1 : 0;
         if (part.op == Op::Not) a.v = a.v == 0;
-        if (part.op == Op::Wrap) a.v = wrap(a.v, static_cast<DType>(part.value));
+        if (part.op == Op::Wrap) a.v = wrap_to(static_cast<DType>(part.value), a.v);
         push(a);
         break;
       }

@@ -5,18 +5,45 @@
 #include <cmath>
 #include <functional>
 
+#include "base/number_format.h"
+
 namespace ein {
 namespace {
 
 constexpr int64_t kShownWhole = 1000;  // elements
 constexpr int64_t kEnds = 3;           // shown at each end of a summarised coordinate
 
-std::string float_text(double v, DType type) {
+std::string float_text(double v, DType type, const NumberFormat& f) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  switch (f.kind) {
+    case 'f': return fmt::format("{:.{}f}", v, f.digits.value_or(6));
+    case 'e': return fmt::format("{:.{}e}", v, f.digits.value_or(6));
+    case 'g': return fmt::format("{:.{}g}", v, f.digits.value_or(6));
+    default: break;
+  }
+  if (f.digits) return fmt::format("{:.{}}", v, *f.digits);
   std::string s =
       type == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
+}
+
+std::string int_text(int64_t v, char kind) {
+  if (kind == 'x') return fmt::format("{:x}", v);
+  return kind == 'b' ? fmt::format("{:b}", v) : fmt::format("{}", v);
+}
+
+// `text` with the sign, zeros and spaces that the format asks for.
+std::string filled(std::string text, const NumberFormat& f) {
+  if (f.plus && text[0] != '-') text = "+" + text;
+  if (text.size() >= static_cast<size_t>(f.width)) return text;
+  size_t missing = static_cast<size_t>(f.width) - text.size();
+  if (f.zeros && !f.align) {
+    bool sign = text[0] == '-' || text[0] == '+';
+    return text.insert(sign ? 1 : 0, missing, '0');
+  }
+  size_t left = f.align == '<' ? 0 : f.align == '^' ? missing / 2 : missing;
+  return std::string(left, ' ') + text + std::string(missing - left, ' ');
 }
 
 struct Nest {
@@ -49,26 +76,30 @@ struct Nest {
 }  // namespace
 
 std::string check_format(const std::string& format, DType dtype) {
-  if (format.empty()) return "";
-  size_t i = 0;
-  if (format[i] == '.') {
-    size_t digits = ++i;
-    while (i < format.size() && format[i] >= '0' && format[i] <= '9') ++i;
-    if (i == digits || i - digits > 2) return "a precision is one or two digits after the point";
+  auto f = parse_number_format(format);
+  if (!f) return fmt::format("`{}` is no format", format);
+  bool integer_kind = NumberFormat::kIntegerKinds.find(f->kind) != std::string_view::npos;
+  if (is_float(dtype)) {
+    if (!integer_kind) return "";
+    return fmt::format("`{}` is for integers", f->kind);
   }
-  if (i + 1 < format.size()) return "a specifier is a precision and one letter, as in `.4f`";
-  char kind = i < format.size() ? format[i] : 'g';
-  if (kind == 'd') return is_float(dtype) || i > 0 ? "`d` is for integers" : "";
-  if (kind != 'f' && kind != 'e' && kind != 'g') return "the letter is one of f, e, g, d";
-  return is_float(dtype) ? "" : "a precision is for floats";
+  if (f->digits) return "digits after a point are for floats";
+  if (f->kind && !integer_kind) return fmt::format("`{}` is for floats", f->kind);
+  if (dtype != DType::Bool) return "";
+  if (f->kind) return fmt::format("`{}` is for integers", f->kind);
+  return f->plus || f->zeros ? "signs and zeros are for numbers" : "";
 }
 
 std::string show_scalar(const Tensor& t, int64_t i, const std::string& format) {
-  if (t.dtype() == DType::Bool) return t.get_int(i) ? "true" : "false";
-  if (!is_float(t.dtype())) return std::to_string(t.get_int(i));
+  NumberFormat f = parse_number_format(format).value_or(NumberFormat{});
+  if (t.dtype() == DType::Bool) {
+    if (!f.align) f.align = '<';
+    return filled(t.get_int(i) ? "true" : "false", f);
+  }
+  if (!is_float(t.dtype())) return filled(int_text(t.get_int(i), f.kind), f);
   double v = t.get_float(i);
-  if (format.empty() || !std::isfinite(v)) return float_text(v, t.dtype());
-  return fmt::format(fmt::runtime("{:" + format + "}"), v);
+  if (!std::isfinite(v)) f.zeros = false;
+  return filled(float_text(v, t.dtype(), f), f);
 }
 
 std::string show(const Tensor& t, const std::vector<std::string>& coords,

@@ -8,11 +8,12 @@
 
 namespace ein {
 
-// One element. `format` is the specifier of `"{x:.4f}"`: [.precision][f|e|g|d], empty for the
-// default (the shortest text that reads back as the same value, always with a point or exponent for
-// floats).
+// One element. `format` is that of `"{x:.4f}"` (base/number_format.h) and fits the element type.
+// Empty, or without digits and kind: the shortest text that reads back as the same value, always
+// with a point or exponent for floats.
 std::string show_scalar(const Tensor& t, int64_t i, const std::string& format = {});
-// Empty when the specifier is fine, else what is wrong with it.
+
+// Why a format does not fit an element type: "`d` is for integers"; empty when it does.
 std::string check_format(const std::string& format, DType dtype);
 
 // A scalar alone; a tensor after its coordinates and extents: `[i: 3] [1.0, 2.0, 3.0]`, rows below

@@ -49,6 +49,17 @@ bool is_int(DType t) {
   return t == DType::I8 || t == DType::I16 || t == DType::I32 || t == DType::I64 || t == DType::U8;
 }
 
+int64_t wrap_to(DType t, int64_t v) {
+  switch (t) {
+    case DType::I8: return static_cast<int8_t>(v);
+    case DType::I16: return static_cast<int16_t>(v);
+    case DType::I32: return static_cast<int32_t>(v);
+    case DType::U8: return static_cast<uint8_t>(v);
+    case DType::Bool: return v != 0;
+    default: return v;
+  }
+}
+
 const char* name_of(DType t) {
   switch (t) {
     case DType::Bool: return "bool";

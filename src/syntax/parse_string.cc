@@ -2,6 +2,7 @@
 // lexed and parsed in place, so that messages about it point into the string.
 #include <fmt/format.h>
 
+#include "base/number_format.h"
 #include "syntax/parser_impl.h"
 
 namespace ein::ast {
@@ -51,26 +52,6 @@ size_t unescape(std::string_view text, std::string& out) {
     return 0;
   append_utf8(out, value);
   return i + 1;
-}
-
-// [<>^] [+] [0] [width] [.digits] [letter or %], each part optional.
-bool is_format(std::string_view f) {
-  auto skip = [&f](std::string_view set, size_t most) {
-    for (; most > 0 && !f.empty() && set.find(f[0]) != std::string_view::npos; --most)
-      f.remove_prefix(1);
-  };
-  constexpr std::string_view kDigits = "0123456789";
-  skip("<>^", 1);
-  skip("+", 1);
-  skip(kDigits, 4);
-  if (!f.empty() && f[0] == '.') {
-    f.remove_prefix(1);
-    size_t before = f.size();
-    skip(kDigits, 3);
-    if (f.size() == before) return false;
-  }
-  skip("dfegxbs%", 1);
-  return f.empty();
 }
 
 }  // namespace
@@ -151,10 +132,11 @@ ExprId Parser::placeholder(uint32_t begin, uint32_t end, std::string& format) {
   }
   if (colon < end) {
     format = source.substr(colon + 1, end - colon - 1);
-    if (!is_format(format)) {
+    if (!parse_number_format(format)) {
       diags.error(Code::E0106, fmt::format("unknown format `{}`", format))
           .primary({file, colon + 1, end})
-          .help("a format is `.4f`, `8.3f`, `.3e`, `d`: alignment, width, digits, kind");
+          .help("a format is `.4f`, `8.3f`, `.3e`, `5d`: alignment, width, digits, kind");
+      format.clear();
     }
   }
   Span inside{file, begin, colon};

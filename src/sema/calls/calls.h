@@ -1,5 +1,5 @@
-// Calls: a function is inlined where it is called, but for scalar ones; `@fn` rules; conditions
-// on a call. `elaborate_call` itself is in state/on_demand.h, what calls with coordinates share in
+// Calls: functions are inlined at every call, except scalar functions, which stay functions of Core;
+// `@fn` rules; conditions on a call. `elaborate_call` itself is in state/on_demand.h, what calls with coordinates share in
 // coords.h.
 #pragma once
 
@@ -32,8 +32,8 @@ Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
 void check_rules(Sema& s, Scope& scope);  // against their functions, when the scope is declared
 // The rule of a function, if it has one and derivatives are asked for; null inside the rule itself.
 const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, const Frame* home);
-// A rule that is constant along coordinates of its function's result, which the function's body
-// is not: reported, and false.
+// Reports, and returns false for, a rule that does not vary along a coordinate along which its
+// function does.
 bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value& tangent,
                   const std::vector<Symbol>& unspelled, Span span);
 // The value of a call together with what its rule says.

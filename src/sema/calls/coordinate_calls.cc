@@ -298,7 +298,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     if (gate.gate.poison()) return {};
     if (s.m[gate.gate.body].free & ((uint64_t{1} << env.depth) - 1)) {
       return unsupported(s, gate.span,
-                         "`where` conditions on calls that read other indices of the statement",
+                         "conditions on a call that use an index which none of its arguments has",
                          "give the argument those indices, as in `f[c](x[b, c]) where ok[b, c]`");
     }
   }

@@ -142,9 +142,7 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
                                         what, dims->size(), dims->size() == 1 ? "" : "s"))
         .primary(arg.span, "this is a single cell")
         .label(s.ast[type].span, "declared here")
-        .help(
-            "an ordinary call receives a single cell: leave out the index, as in `f(x[r])` for a "
-            "row of `x`");
+        .help("to pass a whole row, leave out its index: `f(x[r])` instead of `f(x[r, k])`");
     return false;
   }
   std::vector<core::Coord> coords = arg.coords;

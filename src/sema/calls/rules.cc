@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sema/calls/calls.h"
+#include "sema/names/attributes.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/call_state.h"
@@ -55,9 +56,7 @@ bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
 }
 
 bool is_surrogate(const Sema& s, const Function& rule) {
-  const std::vector<ast::Attribute>& given = s.ast[rule.stmt].attributes;
-  return std::any_of(given.begin(), given.end(),
-                     [](const ast::Attribute& a) { return text(a.name.symbol) == "surrogate"; });
+  return find_attribute(s.ast[rule.stmt], Attribute::Surrogate) != nullptr;
 }
 
 // Warns about parameters whose tangent the body does not use: their derivative is zero.

@@ -75,8 +75,9 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
   if (c.name && bound.caller && c.name != bound.caller) {
     s.diags
         .error(Code::E0314,
-               fmt::format("{} of {} is {} and {}", quoted(inside), quoted(sig.fn.name.symbol),
-                           quoted(bound.caller), quoted(c.name)))
+               fmt::format("coordinate {} of {} is {} in one argument and {} in another",
+                           quoted(inside), quoted(sig.fn.name.symbol), quoted(bound.caller),
+                           quoted(c.name)))
         .primary(arg.span, "coordinates " + show_coords(s, arg.coords))
         .label(bound.span, "here it is " + quoted(bound.caller))
         .help("coordinates in a call are matched by name");

@@ -72,7 +72,7 @@ bool fit_clause(Sema& s, Definition& d, ClauseOut& out, const std::vector<core::
   return true;
 }
 
-// Slots below the clauses' own that their bodies and the conditions around them read.
+// The slots of enclosing clauses that the bodies, or the conditions around them, read.
 uint64_t slots_read(Sema& s, const Definition& d) {
   uint64_t free = 0;
   auto add = [&](CoreId e) {
@@ -382,7 +382,7 @@ bool finish_family(Sema& s, Definition& d) {
   uint64_t carried_slots = 0;
   for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
   if (header && (slots_read(s, d) & ~carried_slots) != 0) {
-    unsupported(s, d.name.span, "a recurrence that reads an index through a function value",
+    unsupported(s, d.name.span, "recurrences that read an index through a function value",
                 "define it outside the function, with the index as a coordinate");
     return false;
   }

@@ -13,8 +13,6 @@
 #include "sema/types/types.h"
 
 namespace ein::sema {
-namespace {}  // namespace
-
 // A name in front of brackets is never an index.
 Value elaborate_base(Sema& s, Env& env, TreeId base) {
   bool shadow = env.shadow_ok, slot = env.in_slot;
@@ -199,9 +197,7 @@ Value access_value(Sema& s, Env& env, const Value& base, const ast::Index& index
                  fmt::format("{} is indexed, but the call passes a scalar for it", name))
           .primary(parameter->span, "this is a single cell")
           .label(span, fmt::format("{} {} here", at.size(), at.size() == 1 ? "index" : "indices"))
-          .help(
-              "an ordinary call receives a single cell: to pass a vector, leave out its index, as "
-              "in `f(x[b])`");
+          .help("to pass a whole row, leave out its index: `f(x[r])` instead of `f(x[r, k])`");
       return {};
     }
     auto& d = s.diags.error(

@@ -103,8 +103,8 @@ Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
 
 // ---- mean.cc -----------------------------------------------------------------------------------
 
-// `mean` from its sum over `cells`: divided by how many cells that visits. `written`: which of the
-// ranges were.
+// `mean` from its sum over `cells`: divided by how many cells that visits. `written[k]`: the range of
+// binder k is written, not inferred.
 CoreId mean_of(Sema& s, const Env& env, CoreId sum, const core::Reduce& cells,
                const std::vector<bool>& written, Span span);
 // A mean that counts its cells, which is what mean_of makes under a gated call; null for any other

@@ -199,6 +199,84 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
   env.site->lifted.push_back({FamilyId{}, std::move(clause)});
 }
 
+// The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate of
+// the body each binder runs over; none: it is an index of the body.
+Value make_reduction(Sema& s, const Env& outer, Env& env, const Builtin& b, const Parts& parts,
+                     const std::vector<size_t>& coord, Span span) {
+  // Bring body and gate to one coordinate list at the inner depth.
+  std::vector<Value> both{parts.body};
+  if (parts.gate.whole) {
+    Value gate = *parts.gate.whole;
+    if (parts.gate.cond) {
+      gate = apply_binary(s, env, core::Op::And, data(env, DType::Bool, parts.gate.cond, span),
+                          gate, span, {});
+    }
+    both.push_back(gate);
+  } else if (parts.gate.cond) {
+    both.push_back(data(env, DType::Bool, parts.gate.cond, span));
+  }
+  std::vector<Value*> list;
+  for (Value& v : both) {
+    if (v.poison()) return {};
+    list.push_back(&v);
+  }
+  std::vector<core::Coord> carried;
+  if (!same_coords(s, env, list, span, carried)) return {};
+  std::vector<CoreId> cells = aligned(s.m, env, both, carried.size());
+
+  // Slots: the result's remaining coordinates first, then the binders in bracket order.
+  auto reduced = [&](size_t c) { return std::find(coord.begin(), coord.end(), c) != coord.end(); };
+  Value out = data(outer, parts.body.type, {}, span);
+  out.typing = parts.body.typing;
+  for (size_t c = 0; c < carried.size(); ++c) {
+    if (!reduced(c)) out.coords.push_back(carried[c]);
+  }
+  auto first = outer.depth + static_cast<uint32_t>(out.coords.size());
+  auto n = static_cast<uint32_t>(parts.binders.size());
+  std::vector<CoreId> with(env.depth + carried.size());
+  for (uint32_t i = 0; i < n; ++i) with[outer.depth + i] = core::slot(s.m, first + i);
+  uint32_t hole = outer.depth;
+  for (size_t c = 0; c < carried.size(); ++c) {
+    auto at = std::find(coord.begin(), coord.end(), c);
+    with[env.depth + c] = at == coord.end()
+                              ? core::slot(s.m, hole++)
+                              : core::slot(s.m, first + static_cast<uint32_t>(at - coord.begin()));
+  }
+  core::Reduce r;
+  r.op = b.op;
+  r.first = first;
+  std::vector<bool> written;  // by binder: its range
+  for (uint32_t i = 0; i < n; ++i) {
+    const Index& index = *parts.binders[i];
+    bool whole = coord[i] != static_cast<size_t>(-1);
+    core::Range range = index.range;
+    if (whole && index.inferred) {
+      // Families that carry the binder (recurrences in the body) learn its range here.
+      core::Range found{core::int_lit(s.m, 0), carried[coord[i]].extent};
+      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.lo)->param] = found.lo;
+      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.hi)->param] = found.hi;
+      range = found;
+    }
+    std::vector<CoreId> outside(with.begin(), with.begin() + outer.depth + i);
+    range.lo = core::substitute(s.m, range.lo, outside, first + i);
+    range.hi = core::substitute(s.m, range.hi, outside, first + i);
+    r.over.push_back(range);
+    r.names.push_back(index.name);
+    written.push_back(!index.inferred);
+  }
+  r.body = core::substitute(s.m, cells[0], with, first + n);
+  if (cells.size() > 1) r.gate = core::substitute(s.m, cells[1], with, first + n);
+  core::Reduce copy = r;
+  out.body = core::reduce(s.m, std::move(r), span);
+  if (b.id == Builtin::Id::Mean) out.body = mean_of(s, outer, out.body, copy, written, span);
+  if (b.op == core::ReduceOp::ArgMax || b.op == core::ReduceOp::ArgMin) {
+    out.type = DType::I32;
+    out.typing = Typing::Fixed;
+  }
+  keep_ranges(s, outer, out);
+  return out;
+}
+
 }  // namespace
 
 Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
@@ -275,79 +353,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
     if (parts.body.poison()) return {};
     parts.body.typing = Typing::Float;
   }
-
-  // Bring body and gate to one coordinate list at the inner depth.
-  std::vector<Value> both{parts.body};
-  if (parts.gate.whole) {
-    Value gate = *parts.gate.whole;
-    if (parts.gate.cond) {
-      gate = apply_binary(s, env, core::Op::And, data(env, DType::Bool, parts.gate.cond, span),
-                          gate, span, {});
-    }
-    both.push_back(gate);
-  } else if (parts.gate.cond) {
-    both.push_back(data(env, DType::Bool, parts.gate.cond, span));
-  }
-  std::vector<Value*> list;
-  for (Value& v : both) {
-    if (v.poison()) return {};
-    list.push_back(&v);
-  }
-  std::vector<core::Coord> carried;
-  if (!same_coords(s, env, list, span, carried)) return {};
-  std::vector<CoreId> cells = aligned(s.m, env, both, carried.size());
-
-  // Slots: the result's remaining coordinates first, then the binders in bracket order.
-  auto reduced = [&](size_t c) { return std::find(coord.begin(), coord.end(), c) != coord.end(); };
-  Value out = data(outer, parts.body.type, {}, span);
-  out.typing = parts.body.typing;
-  for (size_t c = 0; c < carried.size(); ++c) {
-    if (!reduced(c)) out.coords.push_back(carried[c]);
-  }
-  auto first = outer.depth + static_cast<uint32_t>(out.coords.size());
-  auto n = static_cast<uint32_t>(parts.binders.size());
-  std::vector<CoreId> with(env.depth + carried.size());
-  for (uint32_t i = 0; i < n; ++i) with[outer.depth + i] = core::slot(s.m, first + i);
-  uint32_t hole = outer.depth;
-  for (size_t c = 0; c < carried.size(); ++c) {
-    auto at = std::find(coord.begin(), coord.end(), c);
-    with[env.depth + c] = at == coord.end()
-                              ? core::slot(s.m, hole++)
-                              : core::slot(s.m, first + static_cast<uint32_t>(at - coord.begin()));
-  }
-  core::Reduce r;
-  r.op = b.op;
-  r.first = first;
-  std::vector<bool> written;  // by binder: its range
-  for (uint32_t i = 0; i < n; ++i) {
-    const Index& index = *parts.binders[i];
-    bool whole = coord[i] != static_cast<size_t>(-1);
-    core::Range range = index.range;
-    if (whole && index.inferred) {
-      // Families that carry the binder (recurrences in the body) learn its range here.
-      core::Range found{core::int_lit(s.m, 0), carried[coord[i]].extent};
-      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.lo)->param] = found.lo;
-      s.ranges.solved[core::get_if<core::ParamRef>(s.m, range.hi)->param] = found.hi;
-      range = found;
-    }
-    std::vector<CoreId> outside(with.begin(), with.begin() + outer.depth + i);
-    range.lo = core::substitute(s.m, range.lo, outside, first + i);
-    range.hi = core::substitute(s.m, range.hi, outside, first + i);
-    r.over.push_back(range);
-    r.names.push_back(index.name);
-    written.push_back(!index.inferred);
-  }
-  r.body = core::substitute(s.m, cells[0], with, first + n);
-  if (cells.size() > 1) r.gate = core::substitute(s.m, cells[1], with, first + n);
-  core::Reduce copy = r;
-  out.body = core::reduce(s.m, std::move(r), span);
-  if (mean) out.body = mean_of(s, outer, out.body, copy, written, span);
-  if (selects) {
-    out.type = DType::I32;
-    out.typing = Typing::Fixed;
-  }
-  keep_ranges(s, outer, out);
-  return out;
+  return make_reduction(s, outer, env, b, parts, coord, span);
 }
 
 }  // namespace ein::sema

@@ -1,6 +1,7 @@
 // Strings: the text is known when compiling, the values shown in it are not.
 #include <fmt/format.h>
 
+#include "runtime/show.h"
 #include "sema/builtins.h"
 #include "sema/expressions/expressions.h"
 #include "sema/ranges/ranges.h"
@@ -20,6 +21,24 @@ Value plain_text(const Env& env, std::string text, Span span) {
   return v;
 }
 
+namespace {
+
+bool format_fits(Sema& s, const Value& v, const std::string& format) {
+  if (format.empty() || (v.kind != Value::Kind::Data && v.kind != Value::Kind::Table)) return true;
+  DType type = default_type(v);
+  std::string why = check_format(format, type);
+  if (why.empty()) return true;
+  s.diags.error(Code::E0106, fmt::format("the format `{}` does not fit: {}", format, why))
+      .primary(v.span, fmt::format("this is {}", name_of(type)))
+      .help(is_float(type)        ? "floats have `.4f`, `8.3f`, `.3e`, `.6g`"
+            : type == DType::Bool ? "true and false have a width only: `6`, `>6`"
+                                  : "integers have `5`, `05d`, `x`, `b`; to show decimals convert "
+                                    "the value: `{n as f32:.2f}`");
+  return false;
+}
+
+}  // namespace
+
 bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
   if (v.kind == Value::Kind::Tuple) {
     for (size_t i = 0; i < v.items.size(); ++i) {
@@ -32,6 +51,7 @@ bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
     return true;
   }
   if (v.kind != Value::Kind::Text) {
+    if (!format_fits(s, v, format)) return false;
     out.parts.push_back({{}, out.items.size(), format});
     out.items.push_back(v);
     return true;

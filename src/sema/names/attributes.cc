@@ -14,20 +14,27 @@ namespace {
 enum class On : uint8_t { Let, Rule, Nothing, Anything };
 
 struct Known {
+  Attribute attribute;
   const char* name;
   On on;
   const char* where;
   const char* means;
 };
 constexpr Known kKnown[] = {
-    {"allow", On::Anything, "a statement",
+    {Attribute::Allow, "allow", On::Anything, "a statement",
      "`#[allow(W0301)]` before a statement turns this warning off for that statement"},
-    {"checkpoint", On::Let, "a `let`",
+    {Attribute::Checkpoint, "checkpoint", On::Let, "a `let`",
      "`#[checkpoint]` marks a recurrence whose steps a derivative recomputes instead of "
      "keeping them; `#[checkpoint(k)]` does so k steps at a time"},
-    {"surrogate", On::Rule, "an `@fn`",
+    {Attribute::Surrogate, "surrogate", On::Rule, "an `@fn`",
      "`#[surrogate]` marks a rule that is deliberately not the derivative of its function"},
 };
+
+const Known* known_as(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                   [&](const Known& k) { return name == k.name; });
+  return found == std::end(kKnown) ? nullptr : found;
+}
 
 On kind_of(const ast::Stmt& stmt) {
   if (std::holds_alternative<ast::Let>(stmt.node)) return On::Let;
@@ -72,9 +79,7 @@ void allow_warnings(Sema& s, const ast::Stmt& stmt, const ast::Attribute& a, con
 
 const ast::Attribute* checkpoint_of(const Sema& s, const Definition& d) {
   for (ast::StmtId id : d.clauses) {
-    for (const ast::Attribute& a : s.ast[id].attributes) {
-      if (text(a.name.symbol) == "checkpoint") return &a;
-    }
+    if (const auto* a = find_attribute(s.ast[id], Attribute::Checkpoint)) return a;
   }
   return nullptr;
 }
@@ -112,30 +117,36 @@ const Definition* runs_in_steps_of(const Sema& s, const Definition& d) {
 
 }  // namespace
 
+const ast::Attribute* find_attribute(const ast::Stmt& stmt, Attribute which) {
+  for (const ast::Attribute& a : stmt.attributes) {
+    const Known* known = known_as(text(a.name.symbol));
+    if (known && known->attribute == which) return &a;
+  }
+  return nullptr;
+}
+
 void check_attributes(Sema& s, const ast::Stmt& stmt) {
   for (const ast::Attribute& a : stmt.attributes) {
     const std::string& name = text(a.name.symbol);
-    const Known* known = nullptr;
-    std::vector<std::string> names;
-    for (const Known& k : kKnown) {
-      names.push_back(k.name);
-      if (name == k.name) known = &k;
-    }
+    const Known* known = known_as(name);
     if (!known) {
+      std::vector<std::string> names;
+      for (const Known& k : kKnown) names.push_back(k.name);
       auto& d = s.diags.error(Code::E0114, fmt::format("there is no attribute `{}`", name))
                     .primary(a.span, "unknown");
       suggest(d, did_you_mean(name, names), a.name.span);
-    } else if (name == "allow") {
+    } else if (known->attribute == Attribute::Allow) {
       allow_warnings(s, stmt, a, known->means);
     } else if (known->on != kind_of(stmt)) {
       s.diags.error(Code::E0114, fmt::format("`{}` goes before {}", name, known->where))
           .primary(a.span, "not here")
           .help(known->means);
-    } else if (name == "checkpoint" ? segment_length(s, a) == 0 : !a.args.empty()) {
-      s.diags
-          .error(Code::E0114, name == "checkpoint"
-                                  ? "`checkpoint` takes a number of steps, or nothing"
-                                  : fmt::format("`{}` takes no arguments", name))
+    } else if (known->attribute == Attribute::Checkpoint && segment_length(s, a) == 0) {
+      s.diags.error(Code::E0114, "`checkpoint` takes a number of steps, or nothing")
+          .primary(a.span, "")
+          .help(known->means);
+    } else if (known->attribute == Attribute::Surrogate && !a.args.empty()) {
+      s.diags.error(Code::E0114, fmt::format("`{}` takes no arguments", name))
           .primary(a.span, "")
           .help(known->means);
     }
@@ -170,10 +181,9 @@ void check_checkpoint(Sema& s, const Definition& d) {
                            quoted(d.name.symbol), quoted(outer->name.symbol)))
       .primary(a->span, fmt::format("all steps of {} are kept", quoted(d.name.symbol)))
       .label(outer->name.span, "the other recurrence")
-      .help(
-          "only an outermost recurrence is cut into segments: move it out of the "
-          "steps, or put `#[checkpoint]` before the outer one if a derivative runs back through "
-          "that");
+      .help(fmt::format("only the outermost recurrence is cut into segments: put `#[checkpoint]` "
+                        "before {}, or move this one out of its steps",
+                        quoted(outer->name.symbol)));
 }
 
 }  // namespace ein::sema

@@ -1,9 +1,14 @@
-// Attributes of statements: `#[checkpoint]`, `#[surrogate]`.
+// Attributes of statements: `#[allow(…)]`, `#[checkpoint]`, `#[surrogate]`.
 #pragma once
 
 #include "sema/state/state.h"
 
 namespace ein::sema {
+
+enum class Attribute : uint8_t { Allow, Checkpoint, Surrogate };
+
+// The attribute as it is written before the statement; null where there is none.
+const ast::Attribute* find_attribute(const ast::Stmt& stmt, Attribute which);
 
 // Reports attributes that do not exist, or not on this kind of statement (E0114).
 void check_attributes(Sema& s, const ast::Stmt& stmt);
