@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "sema/definitions/definitions.h"
 #include "sema/effects/effects.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"

@@ -16,7 +16,6 @@
 #include "sema/state/values.h"
 
 namespace ein::sema {
-namespace {
 
 bool reads_group(Sema& s, const Definition& d, ast::StmtId id) {
   if (!d.recurrent) return false;
@@ -26,6 +25,8 @@ bool reads_group(Sema& s, const Definition& d, ast::StmtId id) {
   }
   return false;
 }
+
+namespace {
 
 // Which left slots of the remaining clauses may fall back on an extent known from earlier ones.
 std::vector<CoreId> fallbacks(Sema& s, Definition& d) {
@@ -157,6 +158,7 @@ void define(Sema& s, Definition& d) {
     d.finishing = true;
     d.state = Definition::State::Busy;
     s.definitions.busy.push_back(&d);
+    reject_until(s, d);
     begin(s, d);
     bool ok = !any_bad(d) && finish_family(s, d);
     s.definitions.busy.pop_back();
@@ -169,7 +171,9 @@ void define(Sema& s, Definition& d) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   begin_gated_recurrence(d.scope->env);
+  find_ending(s, members);
   for (Definition* member : members) begin(s, *member);
+  if (d.ending) make_flag(s, *d.ending);
   // Members without a first clause take ranges from what they read, so that is completed first.
   std::set<Definition*> visited;
   for (Definition* member : members) complete_after_reads(s, *member, visited);
