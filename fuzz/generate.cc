@@ -429,12 +429,18 @@ class Generator {
     std::string range = down ? fmt::format("0..{}", steps - 1) : fmt::format("1..{}", steps);
     std::string step = fmt::format("tanh({} * {}[t {} 1{}] + {})", literal(), h, down ? "+" : "-",
                                    read_tail, expr(rest, 2));
+    std::string seen = fmt::format("{}[t{}]", h, rest.empty() ? "" : ", " + rest[0].name);
     if (chance(35)) {
       // A block with a local in the step.
       std::string u = fresh("u");
       step = fmt::format("{{ let {} = {}; sin({}) + 0.3 * {} }}", u, step, u, u);
+      if (chance(50)) seen = u;
     }
-    line(fmt::format("let {}[t in {}{}] = {};", h, range, tail, step));
+    if (!rest.empty() && chance(50)) {  // one end for all cells
+      seen = fmt::format("max[k in 0..{}]({}[t, k])", extent_text(rest[0].extent), h);
+    }
+    std::string until = chance(40) ? fmt::format(" until {} > {}", seen, literal()) : "";
+    line(fmt::format("let {}[t in {}{}] = {}{};", h, range, tail, step, until));
     std::vector<Extent> coords{new_extent(steps)};
     for (const Index& i : rest) coords.push_back(i.extent);
     add({h, coords});
@@ -472,10 +478,13 @@ class Generator {
     int steps = pick(2, 5);
     line(fmt::format("let {}[0]: f64 = {};", a, expr({}, 1)));
     line(fmt::format("let {}[0]: f64 = {};", b, expr({}, 1)));
-    line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {});", a, steps,
-                     literal(), a, b, expr({}, 1)));
-    line(fmt::format("let {}[t in 1..{}] = 0.8 * {}[t - 1] + {} * {};", b, steps, b,
-                     chance(50) ? a + "[t]" : a + "[t - 1]", expr({}, 1)));
+    // One of them may end both.
+    std::string until = fmt::format(" until {}[t] > {}", chance(50) ? a : b, literal());
+    int ends = chance(40) ? pick(0, 1) : -1;
+    line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {}){};", a, steps,
+                     literal(), a, b, expr({}, 1), ends == 0 ? until : ""));
+    line(fmt::format("let {}[t in 1..{}] = 0.8 * {}[t - 1] + {} * {}{};", b, steps, b,
+                     chance(50) ? a + "[t]" : a + "[t - 1]", expr({}, 1), ends == 1 ? until : ""));
     Extent e = new_extent(steps);
     add({a, {e}});
     add({b, {e}});

@@ -32,6 +32,7 @@ MODULES = ("letters.ein",)  # used by programs
 OUTSIDE = "worked out by examples_outside.py"
 FIGURES = {
     "checkpoint.ein": ("loss", OUTSIDE, 0.0001),
+    "conjugate_gradients.ein": ("middle", OUTSIDE, 0.001),
     "digits/cnn.ein": ("accuracy", 0.8175, 0.02, 60),
     "digits/generate.ein": ("ink", 0.196, 0.001),
     "digits/layer.ein": ("loss", OUTSIDE, 0.0001),
@@ -52,6 +53,7 @@ FIGURES = {
     "newton.ein": ("value", OUTSIDE, 0.06e-20),
     "newton_cg.ein": ("norm", OUTSIDE, 0.2e-11),
     "planning.ein": ("divergence", 0.0098, 0.001),
+    "power_iteration.ein": ("eigenvalue", OUTSIDE, 0.000002),
     "routing.ein": ("border", 0.387, 0.01),
     "train.ein": ("loss", 0.0005, 0.0002),
     "transformer.ein": ("loss", 1.475, 0.03, 100),

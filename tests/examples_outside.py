@@ -156,11 +156,19 @@ def value_iteration():
     reward[4, 4] = 1.0
     reward[2, :4] = -1.0
     value = np.zeros((n, n))
-    for _ in range(59):
+    for _ in range(1000):
         padded = np.pad(value, 1, mode="edge")
         moved = [padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]]
         value = reward + 0.9 * np.max([0.8 * m + 0.2 * value for m in moved], 0)
     return value[0, 0]
+
+
+def conjugate_gradients():
+    return 0.5 * 101 * 100  # the differences of a parabola are exact
+
+
+def power_iteration():
+    return 0.25 / math.sin(math.pi / (4 * 40 + 2)) ** 2
 
 
 def layer():
@@ -182,6 +190,7 @@ def lorenz():
 
 FIGURES = {
     "checkpoint.ein": checkpoint,
+    "conjugate_gradients.ein": conjugate_gradients,
     "digits/layer.ein": layer,
     "gaussian_mixture.ein": gaussian_mixture,
     "kalman.ein": kalman,
@@ -190,6 +199,7 @@ FIGURES = {
     "lorenz.ein": lorenz,
     "newton.ein": newton,
     "newton_cg.ein": newton_cg,
+    "power_iteration.ein": power_iteration,
     "value_iteration.ein": value_iteration,
 }
 

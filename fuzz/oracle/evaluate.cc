@@ -92,6 +92,7 @@ class Evaluator {
       reads_of(c.gate, out);
       reads_of(c.otherwise, out);
       reads_of(c.body, out);
+      reads_of(c.until, out);
     }
   }
   void find_dependences() {
@@ -249,13 +250,30 @@ class Evaluator {
     return nullptr;
   }
 
+  static Address before(const Clause& clause, Address at) {
+    at[0] += clause.down ? 1 : -1;
+    return at;
+  }
+  // Whether the condition of `until` has held at an earlier step: this one repeats the step before.
+  bool repeats(const Clause& clause, const Address& at, Context& c) {
+    if (clause.until.kind == Kind::None) return false;
+    Address earlier = before(clause, at);
+    if (!in_box(clause, earlier, c)) return false;
+    if (repeats(clause, earlier, c)) return true;
+    bind(clause, earlier);
+    return holds(clause.until, c);
+  }
+
   Num from_clauses(const Definition& d, const Address& at, Context& c) {
     std::vector<int64_t> saved = env_;
     const Clause* boxed = nullptr;
     const Clause* clause = clause_of(d, at, c, &boxed);
     if (!clause && !boxed) throw Wrong("a hole in " + d.name);
     Num out;
-    if (clause) {
+    if (clause && repeats(*clause, at, c)) {
+      out = float_cell(static_cast<int>(&d - p_.defs.data()), before(*clause, at), c);
+    } else if (clause) {
+      bind(*clause, at);
       out = number(clause->body, c);
     } else if (boxed->otherwise.kind != Kind::None) {
       bind(*boxed, at);

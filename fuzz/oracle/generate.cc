@@ -40,6 +40,7 @@ const std::vector<std::string>& class_names() {
                                                  "two coordinates",
                                                  "mutual group",
                                                  "checkpoint",
+                                                 "until",
                                                  "symbolic steps",
                                                  "training loop",
                                                  "meta step",

@@ -162,6 +162,7 @@ class Printer {
                          c.typed ? ": " + type_name(d.type) : "", plain(c.body));
       if (c.gate.kind != Kind::None) out += " where " + plain(c.gate);
       if (c.otherwise.kind != Kind::None) out += " else " + text(c.otherwise);
+      if (c.until.kind != Kind::None) out += " until " + plain(c.until);
       out += fmt::format(";{}", end);
     }
     return out;

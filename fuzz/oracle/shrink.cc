@@ -33,6 +33,7 @@ std::vector<bool> needed(const Program& p) {
       reads_of(p, c.body, own);
       reads_of(p, c.gate, own);
       reads_of(p, c.otherwise, own);
+      reads_of(p, c.until, own);
       for (const Slot& s : c.slots) {
         reads_of(p, s.low, own);
         reads_of(p, s.high, own);
@@ -66,6 +67,7 @@ std::vector<Node*> places(Program& p) {
       collect(p, c.body, out);
       collect(p, c.gate, out);
       collect(p, c.otherwise, out);
+      collect(p, c.until, out);
     }
   }
   for (Recursive& f : p.functions) {
@@ -171,6 +173,11 @@ Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
         if (p.defs[id].clauses[c].gate.kind != Kind::None) {
           Program q = p;
           q.defs[id].clauses[c].gate = q.defs[id].clauses[c].otherwise = Node();
+          changed |= accept(q);
+        }
+        if (p.defs[id].clauses[c].until.kind != Kind::None) {
+          Program q = p;
+          q.defs[id].clauses[c].until = Node();
           changed |= accept(q);
         }
       }

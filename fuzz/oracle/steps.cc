@@ -63,6 +63,19 @@ void Generator::recurrence() {
                                : ranged(t.var, integer(back), extent_node(extent))};
   for (const Index& i : rest) slots.push_back(slot(i));
   clause(id, slots, body);
+  if (chance(30) && allowed("until")) {
+    // For each cell on its own, or for all of them.
+    Node seen = state(0);
+    if (!rest.empty() && chance(50)) {
+      Index k = new_index("k", rest[0].extent);
+      seen = reduce(Reduction::Max, {{k.var, integer(0), extent_node(k.extent)}},
+                    oracle::read(id, {variable(t.var), variable(k.var)}));
+    }
+    Clause& last = p_.defs[static_cast<size_t>(id)].clauses.back();
+    last.until = compare(chance(50) ? Kind::Greater : Kind::Less, Type::Float, seen, constant());
+    last.down = down;
+    drew("until");
+  }
   if (chance(30) && allowed("checkpoint")) {
     p_.defs[static_cast<size_t>(id)].attribute =
         chance(50) ? "#[checkpoint]" : "#[checkpoint(" + std::to_string(pick(1, 2)) + ")]";

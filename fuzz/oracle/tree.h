@@ -86,6 +86,8 @@ struct Clause {
   std::vector<Slot> slots;
   int trailing = 0;  // how many of the last slots come from the value and are not written
   Node gate, otherwise, body;
+  Node until;          // ends the steps, which run along the first slot
+  bool down = false;   // they run towards lower addresses
   bool typed = false;  // the element type is written
 };
 

@@ -175,7 +175,7 @@ struct Emitter {
   llvm::Function* chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
                            llvm::StructType* closure);
   void counted(llvm::Value* lo, llvm::Value* hi, int64_t step, const char* name,
-               const std::function<void(llvm::Value*)>& body);
+               const std::function<void(llvm::Value*)>& body, loops::ExprId leave = {});
 
   // emit_expr.cc
   Val expr(loops::ExprId id);

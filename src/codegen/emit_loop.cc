@@ -50,7 +50,7 @@ void Emitter::loop(const loops::Loop& s) {
 
 // for (i = lo; i < hi; i += step)
 void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
-                      const std::function<void(Value*)>& body) {
+                      const std::function<void(Value*)>& body, loops::ExprId leave) {
   auto& c = mod.getContext();
   flush_stores();
   std::vector<Iteration> around = std::exchange(path, {});  // stores do not wait across the loop
@@ -63,8 +63,13 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
   i->addIncoming(lo, before);
   body(i);
   Value* next = b.CreateAdd(i, i64(step), "", false, true);
+  Value* more = b.CreateICmpSLT(next, hi);
+  if (leave) {
+    flush_stores();
+    more = b.CreateAnd(more, b.CreateNot(scalar(leave)));
+  }
   i->addIncoming(next, b.GetInsertBlock());
-  b.CreateCondBr(b.CreateICmpSLT(next, hi), head, after);
+  b.CreateCondBr(more, head, after);
   b.SetInsertPoint(after);
   path = std::move(around);
 }
@@ -76,12 +81,17 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   bool around = in_sequence;
   bool in_pieces = s.poll && p.sites[s.poll].kind == loops::Site::Kind::Rows;  // few long ones
   in_sequence |= s.axis.kind == loops::Axis::Kind::Seq && !in_pieces;
-  counted_sums(float_sums(s), lo, hi, 1, "loop", [&](Value* i) {
+  auto body = [&](Value* i) {
     values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
     Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
     if (s.poll) poll(s.poll, values[s.var].v, steps);
     block_in_parts(s.body);
-  });
+  };
+  if (s.leave) {
+    counted(lo, hi, 1, "loop", body, s.leave);
+  } else {
+    counted_sums(float_sums(s), lo, hi, 1, "loop", body);
+  }
   in_sequence = around;
 }
 
@@ -169,7 +179,7 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
 // Inside lanes, with bounds that differ: runs while any lane has iterations left. Where all lanes
 // start together the index stays uniform, and so do the addresses made from it.
 void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
-  EIN_CHECK(!s.downward, "a downward loop inside lanes");
+  EIN_CHECK(!s.downward && !s.leave, "a downward loop inside lanes, or one that is left");
   flush_stores();
   std::vector<Iteration> around = std::exchange(path, {});
   auto& c = mod.getContext();

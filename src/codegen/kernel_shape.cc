@@ -106,6 +106,7 @@ struct Writer {
           site(n.poll);
           put(n.grain.valid());
           put(n.steps.valid());
+          put(n.leave.valid());
         },
         [&](const loops::Check& n) { site(n.site); },
         [&](const loops::Contract& n) { contract(n); },

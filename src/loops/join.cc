@@ -75,7 +75,7 @@ struct Joining {
 
   static const Loop* recurrence(const Program& p, const Stmt& s) {
     const auto* n = std::get_if<Loop>(&s.node);
-    bool polls = n && n->axis.kind == Axis::Kind::Seq && n->poll.valid();
+    bool polls = n && n->axis.kind == Axis::Kind::Seq && n->poll.valid() && !n->leave;
     return polls && p.sites[n->poll].kind == Site::Kind::Step ? n : nullptr;
   }
   const Loop* recurrence(const Stmt& s) const { return recurrence(p, s); }

@@ -142,6 +142,9 @@ struct Loop {
   // the chunks' order.
   ExprId grain = {};
   ExprId steps = {};  // of the recurrence that this loop is a part of; invalid: its own
+  // Seq only, a Get: a variable declared outside. Once it is true after a step, no further step
+  // runs. Invalid: all of them do.
+  ExprId leave = {};
 };
 
 struct Check {

@@ -78,6 +78,7 @@ struct Printer {
     if (s.axis.width > 1) axis += fmt::format("({})", s.axis.width);
     std::string folds;
     for (VarId v : s.folds) folds += " folds " + var(v);
+    if (s.leave) folds += fmt::format(" until {}", expr(s.leave));
     if (s.grain) folds += fmt::format(" shared by {}", expr(s.grain));
     line(fmt::format("{} {} in {}..{}{}{} {{", axis, var(s.var), expr(s.lo), expr(s.hi),
                      s.downward ? " downward" : "", folds));

@@ -85,7 +85,8 @@ struct Splitter {
     Block out;
     for (Stmt& s : block) {
       auto* loop = std::get_if<Loop>(&s.node);
-      if (loop && loop->axis.kind == Axis::Kind::Seq && does_little(p, loop->body)) {
+      if (loop && loop->axis.kind == Axis::Kind::Seq && !loop->leave &&
+          does_little(p, loop->body)) {
         Cuts cuts;
         for_each_stmt(loop->body, [&](const Stmt& inner) {
           for_each_expr(inner, [&](ExprId e) { look(e, *loop, cuts); });

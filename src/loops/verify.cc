@@ -163,6 +163,11 @@ struct Verifier {
   void loop(const Loop& n) {
     use(n.lo, DType::I64);
     use(n.hi, DType::I64);
+    if (n.leave) {
+      use(n.leave, DType::Bool);
+      if (n.axis.kind != Axis::Kind::Seq) error("a loop is left that is not seq");
+      if (vector) error("a loop inside lanes is left");
+    }
     if (n.downward && n.axis.kind != Axis::Kind::Seq) error("a downward loop that is not seq");
     if (!n.folds.empty() && n.axis.kind != Axis::Kind::Reduce) error("folds on a plain loop");
     for (VarId v : n.folds) changes(v);

@@ -42,6 +42,7 @@ void for_each_expr(S& s, F&& f) {
           some(n.hi);
           some(n.grain);
           some(n.steps);
+          some(n.leave);
         }
         if constexpr (std::is_same_v<N, Check>) {
           some(n.ok);

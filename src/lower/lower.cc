@@ -295,6 +295,15 @@ void Lowering::rows(const core::Sequence& q) {
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   ExprId count = count_of(q);
   Value lo = integer(0), hi = lower(count);
+  auto found = plan.ends.find({q.members[0].family, q.members[0].position});
+  const plan::End* end = found == plan.ends.end() ? nullptr : &found->second;
+  Ended ended;
+  if (end) {
+    ended = {variable("stop", DType::Bool), variable("last", DType::I64)};
+    Value all = q.downward ? lo : op(Op::Sub, {hi, integer(1)}, DType::I64);
+    emit(top(), {loops::Declare{ended.stop, integer(0, DType::Bool).expr}});
+    emit(top(), {loops::Declare{ended.last, bind(all).expr}});
+  }
   const core::Coord& named = m[q.members[0].family].coords[q.members[0].position];
   loops::VarId t = variable(named.name ? text(named.name) : "t", DType::I64);
   Scope& s = push(Scope::Kind::Loop);
@@ -311,9 +320,11 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   bool outermost_one = !in_sequence;
   in_sequence = true;
   steps(q.body, inner);
+  if (end) note_end(*end, inner, get(t, top()), ended);
   for (FamilyId id : core::families_of(q.body)) staged.erase(id);
   in_sequence = !outermost_one;
   loops::Loop loop{t, lo.expr, hi.expr, {}, q.downward, {}, {}, {}};
+  if (end) loop.leave = make(loops::Get{ended.stop}, DType::Bool);
   if (outermost_one) {
     loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
                      q.members[0].position};
@@ -323,6 +334,7 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   running = std::move(was_running);
   loop.body = std::move(pop()->block);
   emit(top(), {std::move(loop)});
+  if (end) fill_end(*end, q, fixed, ended);
 }
 
 void Lowering::compute(FamilyId id, const Fixed& fixed) {

@@ -1,6 +1,7 @@
 // Private to src/lower: the state of one lowering, and its functions across files. Scopes and
 // placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in lower_reduce.cc,
-// clauses and sequences in lower.cc, contractions in lower_contract.cc.
+// clauses and sequences in lower.cc, the end of sequences in lower_end.cc, contractions in
+// lower_contract.cc.
 #pragma once
 
 #include <functional>
@@ -141,6 +142,13 @@ struct Lowering {
   using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
   void sequence(const core::Sequence& q, const Fixed& fixed);
+  // Variables of a Sequence that ends (lower_end.cc): whether it has, and its last step.
+  struct Ended {
+    loops::VarId stop, last;
+  };
+  void note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended);
+  void fill_end(const plan::End& end, const core::Sequence& q, const Fixed& fixed,
+                const Ended& ended);
   core::ExprId count_of(const core::Sequence& q);
   void diagonals(const core::Sequence& q);
   void rows(const core::Sequence& q);

@@ -176,12 +176,39 @@ struct Planner {
   }
 };
 
+std::pair<FamilyId, uint32_t> key(const Sequence& q) {
+  return {q.members[0].family, q.members[0].position};
+}
+bool ends(const Plan& plan, const Sequence& q) { return plan.ends.contains(key(q)); }
+
+void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& outer) {
+  for (const core::Step& s : steps) {
+    const auto* q = std::get_if<Sequence>(&s);
+    if (!q) continue;
+    std::vector<FamilyId> inside = families_of(q->body);
+    std::set<FamilyId> own(inside.begin(), inside.end());
+    std::set<FamilyId> later(plan.wanted.begin(), plan.wanted.end());
+    for (FamilyId reader : families_of(plan.schedule.steps)) {
+      if (own.contains(reader)) continue;
+      for_each_body(plan.module, reader, [&](ExprId body) {
+        for_each_node(plan.module, body, [&](ExprId e) {
+          if (const auto* a = get_if<Access>(plan.module, e)) later.insert(a->family);
+        });
+      });
+    }
+    if (auto end = find_end(plan.module, *q, outer, later)) plan.ends[key(*q)] = std::move(*end);
+    Outer inner = outer;
+    for (const auto& member : q->members) inner[member.family].push_back(member.position);
+    find_ends(plan, q->body, inner);
+  }
+}
+
 // Only where all steps are kept: then nobody watches the steps of one row, and memory bounds how
 // long a row can run.
 void find_rows(Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     const auto* q = std::get_if<Sequence>(&s);
-    if (!q || !runs_by_rows(plan.module, *q)) continue;
+    if (!q || ends(plan, *q) || !runs_by_rows(plan.module, *q)) continue;
     bool plain = std::none_of(q->members.begin(), q->members.end(), [&](const auto& member) {
       return plan.rings.contains(member.family) || plan.group_of.contains(member.family) ||
              plan.by_diagonals.contains(member.family);
@@ -216,10 +243,12 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);
+  if (choices.ends) find_ends(plan, plan.schedule.steps, {});
   if (free_order && choices.diagonals) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
-      if (!q || !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells)) continue;
+      if (!q || ends(plan, *q) || !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells))
+        continue;
       uint32_t lanes = ~0u;
       for (const auto& member : q->members) {
         lanes = std::min(lanes, lanes_for(plan.module[member.family].dtype));

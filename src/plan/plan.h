@@ -24,7 +24,7 @@
 //   called in the source.
 // - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along the
 //   diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row (rows.h;
-//   where all steps are stored).
+//   where all steps are stored), or is left when its further steps only repeat (ends.h).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -32,6 +32,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,6 +46,7 @@
 #include "core/total.h"
 #include "optimise/classify.h"
 #include "optimise/passes.h"
+#include "plan/ends.h"
 
 namespace ein::plan {
 
@@ -97,7 +99,9 @@ struct Plan {
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::set<core::FamilyId> by_rows;  // recurrences that run some rows at a time (rows.h)
-  Tuning tuning;                     // every decision that a number makes (base/tuning.def)
+  // How Sequences end early (ends.h), by their first member and its coordinate.
+  std::map<std::pair<core::FamilyId, uint32_t>, End> ends;
+  Tuning tuning;  // every decision that a number makes (base/tuning.def)
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
@@ -120,6 +124,7 @@ struct Choices {
   bool rings = true;         // keep only the steps of a recurrence that are still read
   bool diagonals = true;     // run tables diagonal by diagonal
   bool rows = true;          // run recurrences along the last coordinate row by row
+  bool ends = true;          // leave recurrences whose further steps only repeat
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
 };

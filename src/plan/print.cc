@@ -117,6 +117,12 @@ struct Printer {
                             : rows    ? " by rows"
                                       : "",
                             members);
+            auto end = plan.ends.find({q.members[0].family, q.members[0].position});
+            if (end != plan.ends.end()) {
+              out += fmt::format("{}ends with {}\n",
+                                 std::string(static_cast<size_t>(2 * depth + 2), ' '),
+                                 text(plan.module[end->second.flag].name));
+            }
             steps(q.body, depth + 1);
           });
     }

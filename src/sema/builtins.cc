@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "sema/calls/calls.h"
+#include "sema/definitions/definitions.h"
 #include "sema/effects/effects.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "core/diagonal.h"
 #include "core/groups.h"
@@ -97,6 +99,22 @@ bool cannot_hold(Sema& s, CoreId cond) {
   return core::refutes(s.m, core::rewrite(s.m, cond, number), {});
 }
 
+// Whether all that holds at a place is that the steps of a recurrence with `until` have not ended:
+// that keeps no address in bounds.
+bool only_until(const Sema& s, const core::Facts& facts) {
+  auto is_flag = [&](FamilyId id) {
+    return std::any_of(s.definitions.endings.begin(), s.definitions.endings.end(),
+                       [&](const Ending& e) { return e.flag && e.flag->family == id; });
+  };
+  return !facts.holds.empty() &&
+         std::all_of(facts.holds.begin(), facts.holds.end(), [&](CoreId cond) {
+           const auto* no = core::get_if<core::Apply>(s.m, cond);
+           if (no && no->op == core::Op::Not) cond = no->args[0];
+           const auto* read = core::get_if<core::Access>(s.m, cond);
+           return read && is_flag(read->family);
+         });
+}
+
 void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,
                 CoreId e, CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
@@ -105,7 +123,7 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   CoreId zero = core::int_lit(s.m, 0);
   std::string why;
   bool below = false;
-  if (facts.guarded) {
+  if (facts.guarded && !only_until(s, facts)) {
     // Under a condition a read is an error only if it is out of bounds for all addresses. Where a
     // division (`t / 2 >= 1`) or a range whose ends are data decides whether it is reached at all,
     // proofs say nothing, so there is no error.

@@ -148,6 +148,7 @@ struct Slot {
 };
 
 // let x = …, let C[i, j]: T = …, let (a, b) = …, let (W, m)[s in 1..S] = …, let { a, b } = …, let x: T;
+// let x[t in 1..T] = … until …;
 struct Let {
   std::vector<Name> names;  // one, or the names of a tuple pattern (`_` allowed) or a record pattern
   bool tuple = false;
@@ -156,6 +157,7 @@ struct Let {
   std::vector<Slot> slots;
   TypeId type;   // invalid when absent
   ExprId value;  // invalid for a program input
+  ExprId until;  // the condition that ends a recurrence; invalid when absent
 };
 
 struct Const { Name name; TypeId type; ExprId value; bool pub = false; };

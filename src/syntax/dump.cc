@@ -391,6 +391,11 @@ struct Dumper {
     }
     typed(n.type);
     optional(n.value);
+    if (n.until.valid()) {
+      put(" (until");
+      optional(n.until);
+      put(")");
+    }
     put(")");
   }
 

@@ -230,6 +230,13 @@ DocId Formatter::let(const Let& n) {
   }
   parts.push_back(typed(n.type));
   if (n.value.valid()) parts.push_back(value(n.value));
+  if (n.until.valid()) {
+    // After a block the condition stays on the line of the `}`.
+    bool block = std::holds_alternative<Block>(ast[n.value].node);
+    DocId word = out.cat({out.text("until "), out.group(expr(n.until))});
+    parts.push_back(block ? out.cat({out.text(" "), word})
+                          : out.indent(out.cat({out.line(), word})));
+  }
   return out.group(out.cat(std::move(parts)));
 }
 

@@ -203,7 +203,11 @@ decltype(Stmt::node) Parser::let() {
   }
   take();
   node.value = expr(WhereItems::Many);
-  end_statement(is_block_like(ast, node.value));
+  if (!panic && is_word("until") && at < limit) {
+    take();
+    node.until = expr(WhereItems::One);
+  }
+  end_statement(!node.until && is_block_like(ast, node.value));
   return node;
 }
 

@@ -304,6 +304,9 @@ TEST(Parse, Lets) {
   EXPECT_EQ(tree("let h[T - 1] = 0;"), "(let h [(- T 1)] 0)");
   EXPECT_EQ(tree("let y[..batch, i,] = 0;"), "(let y [..batch i] 0)");
   EXPECT_EQ(tree("let (a, _) = f();"), "(let (a _) (call f))");
+  EXPECT_EQ(tree("let x[t in 1..9] = x[t - 1] until x[t] < 1;"),
+            "(let x [(in t (.. 1 9))] (index x (- t 1)) (until (< (index x t) 1)))");
+  EXPECT_EQ(tree("let until = until;"), "(let until until)");
   EXPECT_EQ(tree("let (W, m)[s in 1..S] = step(W[s-1], m[s-1]);"),
             "(let (W m) [(in s (.. 1 S))] (call step (index W (- s 1)) (index m (- s 1))))");
 }

@@ -83,6 +83,7 @@ struct Finder {
       std::set<Symbol> local = inside;
       for (const ast::Slot& slot : l->slots) local.insert(slot.name.symbol);
       expr(l->value, local);
+      expr(l->until, local);
     }
     expr(n.value, inside);
   }

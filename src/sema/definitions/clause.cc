@@ -19,6 +19,11 @@
 namespace ein::sema {
 namespace {
 
+TreeId until_of(const Sema& s, ast::StmtId stmt) {
+  const ast::Let* l = let_of(s.ast, stmt);
+  return l ? l->until : TreeId{};
+}
+
 TreeId value_of(const Sema& s, ast::StmtId stmt) {
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node)) return l->value;
   return std::get<ast::Const>(s.ast[stmt].node).value;
@@ -462,9 +467,19 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   env.frame = &frame;
   env.depth += static_cast<uint32_t>(out.box.size());
 
-  Gated g = split_gate(s, env, value);
+  note_end(s, env, d, stmt, left, out);
+  TreeId until = until_of(s, stmt);
+  const auto* block = until ? std::get_if<ast::Block>(&s[value].node) : nullptr;
+  Env after = env;
+  Gated g;
+  if (block) {
+    g.body = elaborate_block(s, env, *block, s[value].span, until, &after);
+  } else {
+    g = split_gate(s, env, value);
+  }
   if (g.body.poison()) return out;
   warn_axes(s, site, out.left);
+  if (until && !elaborate_until(s, after, d, until, out)) return out;
   if (const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node); l && l->tuple) {
     return tuple_clause(s, env, d, stmt, *l, value, std::move(g), std::move(out));
   }

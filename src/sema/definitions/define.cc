@@ -16,7 +16,6 @@
 #include "sema/state/values.h"
 
 namespace ein::sema {
-namespace {
 
 bool reads_group(Sema& s, const Definition& d, ast::StmtId id) {
   if (!d.recurrent) return false;
@@ -26,6 +25,8 @@ bool reads_group(Sema& s, const Definition& d, ast::StmtId id) {
   }
   return false;
 }
+
+namespace {
 
 // Which left slots of the remaining clauses may fall back on an extent known from earlier ones.
 std::vector<CoreId> fallbacks(Sema& s, Definition& d) {
@@ -136,12 +137,13 @@ bool finish(Sema& s, Definition& d) {
 
 void complete(Sema& s, Definition& d) {
   if (!d.leaves.empty()) {
-    bool ok = d.state != Definition::State::Bad;
+    bool bad = d.state == Definition::State::Bad, done = !bad;
     for (Definition* leaf : d.leaves) {
       complete(s, *leaf);
-      ok &= leaf->state != Definition::State::Bad;
+      bad |= leaf->state == Definition::State::Bad;
+      done &= leaf->state == Definition::State::Done;
     }
-    if (!ok) d.state = Definition::State::Bad;
+    if (bad || done) d.state = bad ? Definition::State::Bad : Definition::State::Done;
     return;
   }
   // An input belongs to a group when its extents depend on a value computed from it. That is
@@ -184,11 +186,15 @@ void define(Sema& s, Definition& d) {
     d.finishing = true;
     d.state = Definition::State::Busy;
     s.definitions.busy.push_back(&d);
+    reject_until(s, d);
     begin(s, d);
     bool ok = true;
     for (Definition* leaf : d.leaves) ok &= finish(s, *leaf);
-    if (d.leaves.empty()) finish(s, d);
-    if (!ok) d.state = Definition::State::Bad;
+    if (d.leaves.empty()) {
+      finish(s, d);
+    } else {
+      d.state = ok ? Definition::State::Done : Definition::State::Bad;
+    }
     s.definitions.busy.pop_back();
     return;
   }
@@ -197,7 +203,9 @@ void define(Sema& s, Definition& d) {
     if (other->state == Definition::State::Todo && other->outs.empty()) members.push_back(other);
   }
   begin_gated_recurrence(d.scope->env);
+  find_ending(s, members);
   for (Definition* member : members) begin(s, *member);
+  if (d.ending) make_flag(s, *d.ending);
   // Members without a first clause take ranges from what they read, so that is completed first.
   std::set<Definition*> visited;
   for (Definition* member : members) complete_after_reads(s, *member, visited);

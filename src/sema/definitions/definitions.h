@@ -3,13 +3,15 @@
 //
 // define.cc keeps the order, clause.cc elaborates one clause, header.cc finds type, names and
 // extents from the clauses, family.cc makes the family, locals.cc does it for the statements of a
-// block, leaves.cc for arrays of records, inputs.cc for inputs of the program, loads.cc for
-// `let W = load(…)`.
+// block, leaves.cc for arrays of records, until.cc for the end of a recurrence, inputs.cc for inputs
+// of the program, loads.cc for `let W = load(…)`.
 #pragma once
 
 #include "sema/state/state.h"
 
 namespace ein::sema {
+
+struct Builtin;
 
 void declare_inputs(Sema& s, Scope& scope);
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
@@ -37,6 +39,26 @@ std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d);
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
                  std::vector<uint32_t> carries);
 bool finish_family(Sema& s, Definition& d);  // false after an error
+// Gives a family its clauses, in the slots of the scope around it.
+void place_clauses(Sema& s, Definition& d, std::vector<core::Clause> clauses, DType type);
+
+// ---- until.cc ----------------------------------------------------------------------------------
+
+// Finds the `until` of a group of definitions that read each other, and notes it in each of them.
+void find_ending(Sema& s, const std::vector<Definition*>& group);
+void reject_until(Sema& s, const Definition& d);  // `d` is no recurrence: `until` is an error
+// Makes the family that says whether the steps have ended, once the headers are known.
+void make_flag(Sema& s, Ending& ending);
+// In a clause that runs the steps: what it computes is computed only while they have not ended.
+void note_end(Sema& s, Env& env, const Definition& d, ast::StmtId stmt, const LeftSide& left,
+              ClauseOut& out);
+bool elaborate_until(Sema& s, Env& env, const Definition& d, TreeId until, ClauseOut& out);
+void repeat_when_ended(Sema& s, const Definition& d, ClauseOut& out);
+bool finish_flag(Sema& s, const Definition& d, const std::vector<core::Coord>& coords);
+bool reads_group(Sema& s, const Definition& d, ast::StmtId clause);  // define.cc
+
+Value elaborate_ran(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_last(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 // ---- leaves.cc: an array of records is a record of arrays --------------------------------------
 

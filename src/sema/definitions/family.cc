@@ -281,6 +281,15 @@ bool carries_binders(Sema& s, const Definition& d) {
   });
 }
 
+void place_clauses(Sema& s, Definition& d, std::vector<core::Clause> clauses, DType type) {
+  if (d.scope->env.depth > 0) {
+    lift(s, d, std::move(clauses), conditions(s.m, d.scope->env), type);
+  } else {
+    s.m.families[d.family].clauses = std::move(clauses);
+  }
+  gate_family(s, d.scope->env, d.family);
+}
+
 void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType type,
                  std::vector<uint32_t> carries) {
   core::Family f;
@@ -378,7 +387,6 @@ bool finish_family(Sema& s, Definition& d) {
     adopt_load(s, d, loaded, coords);
     return true;
   }
-  CoreId cond = conditions(s.m, d.scope->env);
   uint64_t carried_slots = 0;
   for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
   if (header && (slots_read(s, d) & ~carried_slots) != 0) {
@@ -435,15 +443,12 @@ bool finish_family(Sema& s, Definition& d) {
   Value untyped = literal ? first.body : Value{};
   for (auto& out : d.outs) {
     if (!fit_clause(s, d, *out, coords, *type)) return false;
+    repeat_when_ended(s, d, *out);
   }
+  if (!finish_flag(s, d, coords)) return false;
   std::vector<core::Clause> clauses = disjoint(s, d, coords, *type);
   for (const auto& out : d.outs) s.definitions.made_at[d.family].push_back(out->site);
-  if (d.scope->env.depth > 0) {
-    lift(s, d, std::move(clauses), cond, *type);
-  } else {
-    s.m.families[d.family].clauses = std::move(clauses);
-  }
-  gate_family(s, d.scope->env, d.family);
+  place_clauses(s, d, std::move(clauses), *type);
   if (untyped.typing != Typing::Fixed) d.inlined = untyped;
   return true;
 }

@@ -58,6 +58,7 @@ void make_leaves(Sema& s, Definition& d) {
     leaf.group = d.group;
     leaf.recurrent = d.recurrent;
     leaf.input = d.input;
+    leaf.ending = d.ending;
     leaf.extents = d.extents;
     leaf.whole = &d;
     leaf.leaf = d.leaves.size();

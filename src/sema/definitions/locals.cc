@@ -66,7 +66,7 @@ void check_gate_names(Sema& s, Scope& scope) {
 
 }  // namespace
 
-Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
+Scope& open_block(Sema& s, Env& env, const ast::Block& block, TreeId until) {
   Scope& scope = s.names.scopes.emplace_back();
   scope.frame.up = env.frame;
   scope.frame.scope = &scope;
@@ -81,8 +81,9 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block) {
     scope.stepped.merge(stepped_names(s.ast, e));
   };
   note(block.value);
+  note(until);
   for (ast::StmtId id : block.stmts) {
-    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) note(l->value);
+    if (const auto* l = std::get_if<ast::Let>(&s.ast[id].node)) note(l->value), note(l->until);
   }
   declare(s, scope, block.stmts);
   check_rules(s, scope);
@@ -120,12 +121,15 @@ void elaborate_procedure(Sema& s, Env& env, const ast::Block& block) {
   if (block.value) perform(s, scope.env, block.value);
 }
 
-Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span) {
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span, TreeId until,
+                      Env* after) {
+  if (after) *after = env;
   if (block.stmts.empty()) {
     if (block.value) return elaborate(s, env, block.value);
   }
-  Scope& scope = open_block(s, env, block);
+  Scope& scope = open_block(s, env, block, until);
   Env inside = scope.env;
+  if (after) *after = inside;
   bool broken = std::any_of(block.stmts.begin(), block.stmts.end(), [&](ast::StmtId id) {
     return std::holds_alternative<ast::ErrorStmt>(s.ast[id].node);
   });

@@ -31,7 +31,10 @@ struct Walker {
 
   void let(const ast::Let& l, const std::set<Symbol>& bound) {
     type(l.type, bound);
-    if (l.slots.empty()) return expr(l.value, bound);  // a block may bind thousands of names
+    if (l.slots.empty()) {  // a block may bind thousands of names
+      expr(l.value, bound);
+      return expr(l.until, bound);
+    }
     std::set<Symbol> inside = bound;
     for (const ast::Slot& slot : l.slots) {
       expr(slot.range, bound);
@@ -39,6 +42,17 @@ struct Walker {
       if (slot.kind == ast::Slot::Kind::Index) inside.insert(slot.name.symbol);
     }
     expr(l.value, inside);
+    if (!l.until) return;
+    // The condition sees the locals of the block that it follows.
+    if (const auto* b = std::get_if<ast::Block>(&ast[l.value].node)) {
+      for (ast::StmtId id : b->stmts) {
+        const auto* local = std::get_if<ast::Let>(&ast[id].node);
+        for (size_t i = 0; local && i < local->names.size(); ++i) {
+          inside.insert(local->names[i].symbol);
+        }
+      }
+    }
+    expr(l.until, inside);
   }
 
   void stmt(ast::StmtId id, const std::set<Symbol>& bound) {
@@ -247,7 +261,7 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
       },
       [&](const ast::Block& n) {
         for (ast::StmtId id : n.stmts) {
-          if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) go(l->value);
+          if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) go(l->value), go(l->until);
           if (const auto* x = std::get_if<ast::ExprStmt>(&ast[id].node)) go(x->value);
         }
         go(n.value);

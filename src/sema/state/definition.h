@@ -8,6 +8,7 @@
 namespace ein::sema {
 
 struct Definition;
+struct Ending;
 struct Scope;
 struct Site;
 
@@ -58,6 +59,25 @@ struct ClauseOut {
   std::vector<core::Clause> siblings;  // the other values of a tuple clause share its ranges
   // Of a clause whose value is a record: one for each leaf. `body` is then the record.
   std::vector<ClauseOut> leaves;
+  // A clause of a recurrence with `until`: whether the steps have ended before this one, and the
+  // left slot that runs the steps. Made at depth `ended_depth`.
+  CoreId ended;
+  uint32_t ended_depth = 0;
+  size_t step = 0;
+  CoreId until;  // the condition itself, in the clause that has it
+};
+
+// The `until` of a recurrence (definitions/until.cc). All definitions of the group share it.
+struct Ending {
+  Definition* owner = nullptr;  // one of its clauses has the condition
+  ast::StmtId clause;
+  size_t step = 0;  // which left slot of that clause runs the steps
+  Symbol name;      // of its index
+  bool downward = false;
+  std::vector<size_t> named;      // further left slots that the condition depends on
+  std::vector<core::Range> box;   // what that clause covers: the steps, then the named slots
+  Definition* flag = nullptr;     // bool: has the condition held by this step?
+  Definition* counter = nullptr;  // i32: how many steps ran by this one; made for `ran`
 };
 
 // Several clauses of one name in one scope.
@@ -77,6 +97,7 @@ struct Definition {
   bool input = false;
   bool exported = false;  // `pub const`
   bool finishing = false;
+  Ending* ending = nullptr;  // of its recurrence group; null: no clause has `until`
   std::vector<std::optional<ClauseOut>> outs;  // elaborated clauses, in source order
   // An array of records is a record of arrays: one definition for each leaf, in `leaves`, which
   // `shape` puts together. A leaf takes its clauses apart from those of `whole`.

@@ -22,6 +22,7 @@ struct Definitions {
   // Where a family's clauses were elaborated.
   std::unordered_map<FamilyId, std::vector<const Site*>> made_at;
   std::vector<Lifted> lifted;
+  std::deque<Ending> endings;
 };
 
 }  // namespace ein::sema

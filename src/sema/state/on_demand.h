@@ -28,9 +28,12 @@ void end_gated_recurrence(Sema& s, const Env& env);
 // definitions
 void define(Sema& s, Definition& d);
 Value read_definition(Sema& s, Env& env, Definition& d, Span span);
-Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span);
-// The scope of a block with its statements defined.
-Scope& open_block(Sema& s, Env& env, const ast::Block& block);
+// `until` sees the locals of the block before it: it is elaborated in `inside`, which is set to the
+// place after the statements.
+Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span, TreeId until = {},
+                      Env* inside = nullptr);
+// The scope of a block with its statements defined; `until` is what reads them besides its value.
+Scope& open_block(Sema& s, Env& env, const ast::Block& block, TreeId until = {});
 // The body of a function called as a statement: its statements in order, its value too.
 void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
 

@@ -1,0 +1,186 @@
+#include "plan/ends.h"
+
+#include <algorithm>
+
+#include "core/build.h"
+#include "core/prove.h"
+#include "core/rewrite.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+struct Finder {
+  Module& m;
+  const Sequence& q;
+  const Outer& outer;
+  std::map<FamilyId, uint32_t> position = {};  // of the steps, by member
+  FamilyId flag = {};
+  uint32_t flag_position = 0;
+  ExprId first = {};  // the first step at which the flag may be true (downward: the end of that)
+
+  ExprId step_before(uint32_t p) {
+    ExprId one = int_lit(m, 1);
+    return q.downward ? add(m, slot(m, p), one) : sub(m, slot(m, p), one);
+  }
+
+  const std::vector<uint32_t>& around(FamilyId id) const {
+    static const std::vector<uint32_t> none;
+    auto it = outer.find(id);
+    return it == outer.end() ? none : it->second;
+  }
+
+  // The flag, read by `reader` at the step before, and at the same steps of the Sequences around.
+  bool reads_flag(FamilyId reader, const Access& a) {
+    if (a.family != flag || a.at[flag_position] != step_before(position.at(reader))) return false;
+    const auto &mine = around(reader), &theirs = around(flag);
+    for (size_t d = 0; d < theirs.size(); ++d) {
+      if (d >= mine.size() || slot_of(m, a.at[theirs[d]]) != mine[d]) return false;
+    }
+    return true;
+  }
+
+  // The body at a step after the one that set all cells of the flag.
+  ExprId when_set(FamilyId reader, const Clause& c) {
+    uint32_t p = position.at(reader);
+    Facts facts = clause_facts(m, c);
+    ExprId one = int_lit(m, 1);
+    if (q.downward) {
+      facts.slots[p].hi = sub(m, first, one);
+    } else {
+      facts.slots[p].lo = add(m, first, one);
+    }
+    return rewrite(m, c.body, [&](ExprId e) {
+      if (m[e].type != DType::Bool) return e;
+      if (const auto* a = get_if<Access>(m, e)) {
+        return reads_flag(reader, *a) ? bool_lit(m, true) : e;
+      }
+      if (const auto* r = get_if<Reduce>(m, e); r && r->op == ReduceOp::All) {
+        const auto* body = get_if<BoolLit>(m, r->body);
+        return body && body->value ? bool_lit(m, true) : e;
+      }
+      const auto* a = get_if<Apply>(m, e);
+      bool asks = a && info(a->op).cls == OpClass::Compare && m[a->args[0]].type == DType::I64 &&
+                  m[e].free == uint64_t{1} << p;
+      if (!asks) return e;
+      if (proves(m, e, facts)) return bool_lit(m, true);
+      return refutes(m, e, facts) ? bool_lit(m, false) : e;
+    });
+  }
+
+  bool is_true(ExprId e) const {
+    const auto* b = get_if<BoolLit>(m, e);
+    return b && b->value;
+  }
+
+  // The side of a box where the steps begin, and the one where they end.
+  ExprId begin(const Clause& c, uint32_t p) const { return q.downward ? c.box[p].hi : c.box[p].lo; }
+  bool runs_to_the_end(const Clause& c, uint32_t p, FamilyId id) const {
+    return q.downward ? const_int(m, c.box[p].lo) == 0 : c.box[p].hi == m[id].coords[p].extent;
+  }
+  // All of the clause's steps come before step `at`.
+  bool before(const Clause& c, uint32_t p, ExprId at) {
+    Facts facts;
+    facts.entry = entry_facts(m);
+    return q.downward ? proves_le(m, at, c.box[p].lo, facts) : proves_le(m, c.box[p].hi, at, facts);
+  }
+
+  // Does the flag stay true? Notes where it begins.
+  bool stays_set() {
+    const Family f = m[flag];
+    if (f.kind != Family::Kind::Defined) return false;
+    position.try_emplace(flag, flag_position);
+    std::vector<const Clause*> others;
+    first = {};
+    for (const Clause& c : f.clauses) {
+      ExprId known = std::exchange(first, begin(c, flag_position));
+      bool stays = runs_to_the_end(c, flag_position, flag) && is_true(when_set(flag, c)) &&
+                   (!known || known == first);
+      if (stays) continue;
+      first = known;
+      others.push_back(&c);
+    }
+    return first && std::all_of(others.begin(), others.end(),
+                                [&](const Clause* c) { return before(*c, flag_position, first); });
+  }
+
+  bool repeats(FamilyId id, ExprId body) {
+    const auto* a = get_if<Access>(m, body);
+    if (!a || a->family != id) return false;
+    uint32_t p = position.at(id);
+    for (uint32_t k = 0; k < a->at.size(); ++k) {
+      if (k == p ? a->at[k] != step_before(p) : slot_of(m, a->at[k]) != k) return false;
+    }
+    return true;
+  }
+
+  bool is_constant(ExprId e) const {
+    return get_if<FloatLit>(m, e) || get_if<IntLit>(m, e) || get_if<BoolLit>(m, e);
+  }
+
+  std::optional<End> run(const std::vector<FamilyId>& inside,
+                         const std::set<FamilyId>& read_later) {
+    End out{flag, flag_position, {}};
+    if (!stays_set()) return std::nullopt;
+    ExprId one = int_lit(m, 1);
+    ExprId next = q.downward ? sub(m, first, one) : add(m, first, one);
+    for (FamilyId id : inside) {
+      if (!read_later.contains(id)) continue;
+      uint32_t p = position.at(id);
+      const Family f = m[id];
+      if (f.kind != Family::Kind::Defined) return std::nullopt;
+      if (f.coords[p].extent != m[flag].coords[flag_position].extent) return std::nullopt;
+      for (size_t i = 0; i < f.clauses.size(); ++i) {
+        const Clause& c = f.clauses[i];
+        if (before(c, p, next)) continue;
+        ExprId body = when_set(id, c);
+        bool constant = is_constant(body);
+        if (!constant && !repeats(id, body)) return std::nullopt;
+        if (!runs_to_the_end(c, p, id)) return std::nullopt;
+        out.fills.push_back({id, i, p, constant ? body : ExprId{}});
+      }
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+std::optional<End> find_end(Module& m, const Sequence& q, const Outer& outer,
+                            const std::set<FamilyId>& read_later) {
+  Finder finder{m, q, outer};
+  for (const auto& member : q.members) finder.position[member.family] = member.position;
+  const std::map<FamilyId, uint32_t> members = finder.position;
+  std::vector<FamilyId> inside = families_of(q.body);
+  bool nested = false;
+  for (FamilyId id : inside) {
+    if (!members.contains(id)) return std::nullopt;
+    nested |= !finder.around(id).empty();
+  }
+  std::set<std::pair<FamilyId, uint32_t>> flags;
+  for (FamilyId id : inside) {
+    ExprId before = finder.step_before(members.at(id));
+    for_each_body(m, id, [&](ExprId body) {
+      for_each_node(m, body, [&](ExprId e) {
+        const auto* a = get_if<Access>(m, e);
+        if (!a || m[e].type != DType::Bool) return;
+        auto member = members.find(a->family);
+        for (uint32_t k = 0; k < a->at.size(); ++k) {
+          bool step =
+              a->at[k] == before && (member == members.end() ? !nested : member->second == k);
+          if (step) flags.insert({a->family, k});
+        }
+      });
+    });
+  }
+  for (const auto& [flag, position] : flags) {
+    finder.position = members;
+    finder.flag = flag;
+    finder.flag_position = position;
+    if (auto end = finder.run(inside, read_later)) return end;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ein::plan
