@@ -183,6 +183,7 @@ class Generator {
         return fmt::format("({}({}, {}) as f64)", chance(50) ? "uniform" : "normal", pick(0, 9),
                            any(scope).name);
       }
+      if (!scope.empty() && chance(5)) return bits(scope);
       return r.empty() || chance(12) ? literal() : r;
     }
     auto sub = [&] { return expr(scope, depth - 1); };
@@ -226,6 +227,18 @@ class Generator {
       case 19: return recurrence_inside(scope, depth - 1);
       default: return fmt::format("log(({}) ** 2.0 + 1.0)", sub());
     }
+  }
+
+  // An integer made of the bits of an index or of data; small, because it enters sums.
+  std::string bits(const std::vector<Index>& scope) {
+    std::string a = any(scope).name, b = std::to_string(pick(0, 7));
+    const Index* k = idx_.name.empty() ? nullptr : index_over(scope, idx_.coords[0]);
+    if (k && chance(50)) a = fmt::format("idx[{}]", k->name);
+    static const char* ops[] = {"&", "|", "^"};
+    std::string mixed = fmt::format("{} {} {}", a, ops[pick(0, 2)], b);
+    if (chance(30)) mixed = fmt::format("~({})", mixed);
+    if (chance(30)) mixed = fmt::format("{} {} {}", mixed, chance(50) ? "<<" : ">>", pick(0, 2));
+    return fmt::format("(0.1 * (({}) as f64))", mixed);
   }
 
   // A recurrence, or a local with two clauses, that depends on the reduced index.

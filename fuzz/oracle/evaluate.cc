@@ -497,6 +497,10 @@ class Evaluator {
         if (b == 0) throw Wrong("modulo zero");
         return a % b;
       }
+      case Kind::BitAnd: return integer(n.kids[0], c) & integer(n.kids[1], c);
+      case Kind::BitOr: return integer(n.kids[0], c) | integer(n.kids[1], c);
+      case Kind::BitXor: return integer(n.kids[0], c) ^ integer(n.kids[1], c);
+      case Kind::ShiftRight: return integer(n.kids[0], c) >> integer(n.kids[1], c);
       case Kind::Read: return int_cell(n.id, address(n, 0, c), c);
       case Kind::Reduce: return select(n, c);
       case Kind::Shown: return integer(n.kids[0], c);

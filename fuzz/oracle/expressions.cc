@@ -51,7 +51,15 @@ Node Generator::certain(const Scope& s) {
 }
 
 Node Generator::leaf(const Scope& s) {
-  if (!s.vars.empty() && chance(8)) return multiply(constant(), cast(variable(any(s.vars))));
+  if (!s.vars.empty() && chance(8)) {
+    Node number = variable(any(s.vars));
+    if (chance(30) && allowed("bits")) {
+      drew("bits");
+      static const Kind kinds[] = {Kind::BitAnd, Kind::BitOr, Kind::BitXor, Kind::ShiftRight};
+      number = node(kinds[pick(0, 3)], {number, integer(pick(0, 3))});
+    }
+    return multiply(constant(), cast(number));
+  }
   Node out;
   if (chance(10) || !read_some(s, out)) return constant();
   return out;

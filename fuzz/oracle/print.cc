@@ -51,6 +51,10 @@ const char* infix(Kind k) {
     case Kind::Times: return "*";
     case Kind::Divide: return "/";
     case Kind::Modulo: return "%";
+    case Kind::BitAnd: return "&";
+    case Kind::BitOr: return "|";
+    case Kind::BitXor: return "^";
+    case Kind::ShiftRight: return ">>";
     case Kind::Less: return "<";
     case Kind::LessEqual: return "<=";
     case Kind::Equal: return "==";

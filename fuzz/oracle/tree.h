@@ -44,6 +44,10 @@ enum class Kind {
   Minus,
   Times,
   Modulo,
+  BitAnd,
+  BitOr,
+  BitXor,
+  ShiftRight,
   // Read with type Int, and Reduce with an arg-reduction, are integers too
   // conditions
   Less,

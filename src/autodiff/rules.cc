@@ -130,6 +130,12 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Floor:
     case Op::Ceil:
     case Op::Round:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::BitNot:
+    case Op::Shl:
+    case Op::Shr:
     case Op::Philox:
     case Op::Uniform:
     case Op::Normal: return zero;

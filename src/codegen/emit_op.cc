@@ -222,6 +222,18 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     case Op::Min: return b.CreateSelect(beats(false, y, x, type), y, x);
     case Op::Max: return b.CreateSelect(beats(true, y, x, type), y, x);
     case Op::Stop: return x;
+    case Op::BitAnd: return b.CreateAnd(x, y);
+    case Op::BitOr: return b.CreateOr(x, y);
+    case Op::BitXor: return b.CreateXor(x, y);
+    case Op::BitNot: return b.CreateNot(x);
+    case Op::Shl:
+    case Op::Shr: {
+      // Checked before, but lanes that are switched off may hold any number.
+      unsigned bits = x->getType()->getScalarSizeInBits();
+      Value* by = b.CreateAnd(y, llvm::ConstantInt::get(y->getType(), bits - 1));
+      if (op == Op::Shl) return b.CreateShl(x, by);
+      return is_unsigned(type) ? b.CreateLShr(x, by) : b.CreateAShr(x, by);
+    }
     case Op::Abs:
       if (is_unsigned(type)) return x;
       return b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);
@@ -346,6 +358,7 @@ Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType 
   switch (core::info(op).cls) {
     case core::OpClass::Arith: return is_float(from) ? real(op, args, from) : whole(op, args, from);
     case core::OpClass::Real: return real(op, args, from);
+    case core::OpClass::Whole: return whole(op, args, from);
     case core::OpClass::Compare: return compare(op, args[0], args[1], from);
     case core::OpClass::Logic:
       if (op == Op::Not) return b.CreateNot(args[0]);

@@ -41,6 +41,12 @@ Op op_of(core::Op op) {
     case core::Op::Or: return Op::Or;
     case core::Op::Not: return Op::Not;
     case core::Op::Select: return Op::Select;
+    case core::Op::BitAnd: return Op::BitAnd;
+    case core::Op::BitOr: return Op::BitOr;
+    case core::Op::BitXor: return Op::BitXor;
+    case core::Op::BitNot: return Op::BitNot;
+    case core::Op::Shl: return Op::Shl;
+    case core::Op::Shr: return Op::Shr;
     default:
       throw Unsupported{fmt::format("an extent uses `{}`, which native code does not support",
                                     info(op).spelling)};
@@ -75,6 +81,10 @@ void append(const core::Module& m, core::ExprId e, std::vector<Formula::Part>& o
       case core::Op::Neg: out.insert(out.end(), {{Op::Const, -1}, {Op::Mul, 0}}); break;
       case core::Op::Sub:
         out.insert(out.end(), {{Op::Const, -1}, {Op::Mul, 0}, {Op::Add, 0}});
+        break;
+      case core::Op::Shl:
+      case core::Op::Shr:
+        out.push_back({op_of(n2->op), 8 * static_cast<int64_t>(size_of(x.type))});
         break;
       default: out.push_back({op_of(n2->op), 0});
     }
@@ -199,6 +209,10 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         }
         break;
       case loops::Site::Kind::DivideByZero: to.kind = Image::Site::Kind::DivideByZero; break;
+      case loops::Site::Kind::Shift:
+        to.kind = Image::Site::Kind::Shift;
+        to.type = s.type;
+        break;
       case loops::Site::Kind::Overflow:
         to.kind = Image::Site::Kind::Overflow;
         to.name = s.op == core::Op::Abs ? "abs" : info(s.op).spelling;

@@ -72,7 +72,11 @@ Scalar closed(const Module& m, ExprId e, const std::vector<int64_t>& params) {
   if (n->op == Op::Select) return closed(m, n->args[a.i ? 1 : 2], params);
   Scalar b = n->args.size() > 1 ? closed(m, n->args[1], params) : Scalar{.i = 0};
   auto v = apply_scalar(n->op, m[n->args[0]].type, x.type, a, b);
-  if (!v) throw RuntimeError{Code::E0806, "an extent divides by zero"};
+  if (!v) {
+    bool shifts = n->op == Op::Shl || n->op == Op::Shr;
+    throw RuntimeError{Code::E0806, shifts ? "an extent shifts by more than its width"
+                                           : "an extent divides by zero"};
+  }
   return *v;
 }
 

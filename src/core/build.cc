@@ -24,6 +24,17 @@ int64_t wrap_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+int64_t wrap_shl(int64_t a, int64_t by) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) << by);
+}
+
+// Sums of indices and extents.
+bool counts(const Module& m, const AffineForm& f) {
+  return std::all_of(f.terms.begin(), f.terms.end(), [&](const Affine::Term& t) {
+    return get_if<Slot>(m, t.atom) || get_if<ParamRef>(m, t.atom);
+  });
+}
+
 // a + scale·b, both in normal form.
 AffineForm combine(const AffineForm& a, const AffineForm& b, int64_t scale) {
   AffineForm out;
@@ -87,6 +98,18 @@ ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
       if (!d.terms.empty()) return {};
       return (d.constant <= 0) == (op == Op::Min) ? args[0] : args[1];
     }
+    // Not `~`: an untyped `~15` beside a u8 is 240.
+    case Op::BitAnd: return ca && cb ? int_lit(m, a.constant & b.constant) : ExprId{};
+    case Op::BitOr: return ca && cb ? int_lit(m, a.constant | b.constant) : ExprId{};
+    case Op::BitXor: return ca && cb ? int_lit(m, a.constant ^ b.constant) : ExprId{};
+    case Op::Shl:
+      if (!cb || !shifts_within(DType::I64, b.constant)) return {};
+      // Bits that fall off are no overflow, so only what counts cells becomes a product.
+      if (!ca && (b.constant > 12 || !counts(m, a))) return {};
+      return from_form(m, combine(zero, a, wrap_shl(1, b.constant)));
+    case Op::Shr:
+      if (!ca || !cb || !shifts_within(DType::I64, b.constant)) return {};
+      return int_lit(m, a.constant >> b.constant);
     default: return {};
   }
 }
@@ -111,6 +134,9 @@ ExprId fold_ints(Module& m, Op op, const std::vector<ExprId>& args) {
       if (b->value == 0) return {};
       v = a->value % b->value;
       break;
+    case Op::BitAnd: v = a->value & b->value; break;
+    case Op::BitOr: v = a->value | b->value; break;
+    case Op::BitXor: v = a->value ^ b->value; break;
     default: return {};
   }
   return v == static_cast<int32_t>(v) ? int_lit(m, v, type) : ExprId{};
@@ -189,6 +215,10 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       all_first();
       EIN_CHECK(is_float(first), std::string("operand type of ") + o.name);
       return;
+    case OpClass::Whole:
+      all_first();
+      EIN_CHECK(is_int(first), std::string("operand type of ") + o.name);
+      return;
     case OpClass::Compare: all_first(); return;
     case OpClass::Logic:
       all_first();
@@ -254,6 +284,9 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       if (!folded && is_int(first)) {
         folded = first == DType::I64 ? fold_i64(m, op, args) : fold_ints(m, op, args);
       }
+      break;
+    case OpClass::Whole:
+      folded = first == DType::I64 ? fold_i64(m, op, args) : fold_ints(m, op, args);
       break;
     case OpClass::Compare:
       type = DType::Bool;

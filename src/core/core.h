@@ -61,7 +61,7 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Compare, Logic, Select, Cast, Bits, Draw, Rule };
+enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule };
 struct OpInfo {
   const char* name;
   const char* spelling;

@@ -435,7 +435,7 @@ class Evaluator {
     if (type != DType::I64 && type != DType::Bool && n.op != Op::Cast) ++out_.operations;
     if (is_int(type)) check_overflow(n.op, type, a, b, x.span);
     auto v = apply_scalar(n.op, type, x.type, a, b);
-    if (!v) throw Fault{{Code::E0806, "integer division by zero", x.span, statement_}};
+    if (!v) throw Fault{{Code::E0806, failure_text(n.op, type, b.i), x.span, statement_}};
     return *v;
   }
 

@@ -85,7 +85,7 @@ Scalar Calls::arithmetic(Op op, DType type, DType to, Scalar a, Scalar b, Span a
     throw Fault{Code::E0809, overflow_text(op, type, a.i, b.i), at};
   }
   auto v = apply_scalar(op, type, to, a, b);
-  if (!v) throw Fault{Code::E0806, "integer division by zero", at};
+  if (!v) throw Fault{Code::E0806, failure_text(op, type, b.i), at};
   return *v;
 }
 

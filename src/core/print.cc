@@ -25,6 +25,10 @@ enum Strength {
   kAnd,
   kCompare,
   kRange,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kShift,
   kSum,
   kProduct,
   kUnary,
@@ -238,6 +242,12 @@ class Printer {
       case Op::Div:
       case Op::Mod: return binary(kProduct, kProduct, kUnary);
       case Op::Pow: return binary(kPower, kCast, kPower);
+      case Op::BitOr: return binary(kBitOr, kBitOr, kBitXor);
+      case Op::BitXor: return binary(kBitXor, kBitXor, kBitAnd);
+      case Op::BitAnd: return binary(kBitAnd, kBitAnd, kShift);
+      case Op::Shl:
+      case Op::Shr: return binary(kShift, kShift, kSum);
+      case Op::BitNot:
       case Op::Neg:
       case Op::Not: return {op + at_least(expr(n.args[0]), kUnary), kUnary};
       case Op::And: return binary(kAnd, kAnd, kCompare);

@@ -134,8 +134,20 @@ class Prover {
         if (nonnegative(x, effort - 1) || nonnegative(y, effort - 1)) return true;
         continue;  // another min or max may cancel against this one
       }
-      if (a->op != Op::Div && a->op != Op::Mod) continue;
+      if (a->op == Op::BitAnd) {  // between 0 and whichever operand is not negative
+        bool found = false;
+        for (ExprId x : a->args) {
+          AffineForm most = affine_form(m_, x);
+          if (!nonnegative(most, effort - 1)) continue;
+          AffineForm end = t.coef > 0 ? AffineForm{} : most;
+          found = found || nonnegative(replaced(form, t.atom, end), effort - 1);
+        }
+        if (found) return true;
+        continue;
+      }
+      if (a->op != Op::Div && a->op != Op::Mod && a->op != Op::Shr) continue;
       auto by = const_int(m_, a->args[1]);
+      if (a->op == Op::Shr && by) by = *by >= 0 && *by <= 20 ? int64_t{1} << *by : 0;
       if (!by || *by <= 0 || *by > 1 << 20) continue;
       AffineForm top = affine_form(m_, a->args[0]);
       if (!nonnegative(top, effort - 1)) continue;
@@ -163,6 +175,10 @@ class Prover {
       case Op::Min:
       case Op::Div: return arg(0) && arg(1);
       case Op::Max: return arg(0) || arg(1);
+      case Op::BitOr:
+      case Op::BitXor: return arg(0) && arg(1);
+      case Op::BitAnd: return arg(0) || arg(1);
+      case Op::Shr:
       case Op::Mod: return arg(0);
       default: return false;
     }
@@ -377,9 +393,9 @@ ExprId closed_end(Module& m, ExprId e, const Facts& facts, bool upper) {
     auto by = f.args.size() == 2 ? const_int(m, f.args[1]) : std::nullopt;
     if (by && *by > 0 && proves_nonnegative(m, affine_form(m, f.args[0]), facts)) {
       if (f.op == Op::Mod) return int_lit(m, upper ? *by - 1 : 0);
-      if (f.op == Op::Div) {
+      if (f.op == Op::Div || f.op == Op::Shr) {
         ExprId x = closed_end(m, f.args[0], facts, upper);
-        return x ? apply(m, Op::Div, {x, f.args[1]}) : ExprId{};
+        return x ? apply(m, f.op, {x, f.args[1]}) : ExprId{};
       }
     }
   }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/build.h"
+#include "core/total.h"
 
 namespace ein::core {
 namespace {
@@ -271,9 +272,11 @@ bool may_fail(const Module& m, ExprId e) {
     const auto* called = get_if<Call>(m, x);
     found |= (read && !read->at.empty()) || (called && m.functions[called->function].recursive);
     const auto* a = get_if<Apply>(m, x);
-    if (!a || (a->op != Op::Div && a->op != Op::Mod) || !is_int(m[x].type)) return;
-    auto by = const_int(m, a->args[1]);
-    found |= !by || *by == 0;
+    bool divides = a && (a->op == Op::Div || a->op == Op::Mod) && is_int(m[x].type);
+    bool shifts = a && (a->op == Op::Shl || a->op == Op::Shr);
+    if (!divides && !shifts) return;
+    auto by = shifts ? shift_amount(m, *a) : const_int(m, a->args[1]);
+    found |= !by || (divides ? *by == 0 : !shifts_within(m[x].type, *by));
   });
   return found;
 }

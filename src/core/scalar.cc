@@ -52,6 +52,12 @@ double apply_real(Op op, double a, double b) {
     case Op::Floor: return std::floor(a);
     case Op::Ceil: return std::ceil(a);
     case Op::Round: return std::nearbyint(a);
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::BitNot:
+    case Op::Shl:
+    case Op::Shr:
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
@@ -92,6 +98,16 @@ std::optional<int64_t> apply_whole(Op op, DType type, int64_t a, int64_t b) {
     case Op::Abs: return a < 0 ? s(0 - u(a)) : a;
     case Op::Sign: return a > 0 ? 1 : a < 0 ? -1 : 0;
     case Op::Stop: return a;
+    case Op::BitAnd: return a & b;
+    case Op::BitOr: return a | b;
+    case Op::BitXor: return a ^ b;
+    case Op::BitNot: return s(~u(a));
+    case Op::Shl:
+      if (!shifts_within(type, b)) return std::nullopt;
+      return s(u(a) << b);
+    case Op::Shr:
+      if (!shifts_within(type, b)) return std::nullopt;
+      return a >> b;  // a u8 is never negative here, so zeros come in
     default: EIN_UNREACHABLE("not an operation on integers");
   }
 }
@@ -172,6 +188,11 @@ std::string overflow_text(Op op, DType type, int64_t a, int64_t b) {
   return fmt::format("integer overflow: {} does not fit in {}", what, name_of(type));
 }
 
+std::string failure_text(Op op, DType type, int64_t b) {
+  bool shifts = op == Op::Shl || op == Op::Shr;
+  return shifts ? shift_text(type, b) : "integer division by zero";
+}
+
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b) {
   switch (info(op).cls) {
     case OpClass::Cast: return convert(type, to, a);
@@ -181,6 +202,9 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
     case OpClass::Real: return real(round_to(type, apply_real(op, a.f, b.f)));
     case OpClass::Arith:
       if (is_float(type)) return real(round_to(type, apply_real(op, a.f, b.f)));
+      if (auto v = apply_whole(op, type, a.i, b.i)) return whole(*v);
+      return std::nullopt;
+    case OpClass::Whole:
       if (auto v = apply_whole(op, type, a.i, b.i)) return whole(*v);
       return std::nullopt;
     case OpClass::Bits: return whole(philox(a.i, b.i));

@@ -16,8 +16,12 @@ union Scalar {
 };
 
 // Every op except Select, And and Or, which are lazy and belong to the evaluator. `type` is the
-// type of the arguments; for Cast, `to` is the type of the result. Empty: integer division by zero.
+// type of the arguments; for Cast, `to` is the type of the result. Empty: integer division by
+// zero, or a shift outside the width of the type.
 std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar b);
+
+// Why apply_scalar gave nothing.
+std::string failure_text(Op op, DType type, int64_t b);
 
 // Whether the exact result of an integer operation does not fit its type.
 bool overflows(Op op, DType type, int64_t a, int64_t b);

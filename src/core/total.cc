@@ -5,6 +5,7 @@
 #include "base/match.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "core/scalar.h"
 
 namespace ein::core {
 namespace {
@@ -59,7 +60,7 @@ struct TotalityWalk {
             if (!holds(n.args[i])) return false;
           }
           if (overflow == Overflow::Stops && may_overflow(m, n)) return false;
-          return divides(m, n, facts);
+          return succeeds(m, n, facts);
         },
         [&](const Access& n) {
           for (ExprId a : n.at) {
@@ -94,6 +95,13 @@ struct TotalityWalk {
     return body.holds(n.body);
   }
 };
+
+bool shifts(Module& m, const Apply& apply, const Facts& facts) {
+  DType type = m[apply.args[1]].type;
+  if (auto by = shift_amount(m, apply)) return shifts_within(type, *by);
+  if (type != DType::I64) return false;
+  return proves_in_bounds(m, apply.args[1], int_lit(m, 64), facts);
+}
 
 }  // namespace
 
@@ -138,7 +146,16 @@ bool in_bounds(Module& m, const Access& access, const Facts& facts) {
   return true;
 }
 
-bool divides(Module& m, const Apply& apply, const Facts& facts) {
+std::optional<int64_t> shift_amount(const Module& m, const Apply& shift) {
+  if (auto by = const_int(m, shift.args[1])) return by;
+  const auto* cast = get_if<Apply>(m, shift.args[1]);  // literals of narrow types are casts
+  if (!cast || cast->op != Op::Cast || !is_int(m[cast->args[0]].type)) return std::nullopt;
+  auto by = const_int(m, cast->args[0]);
+  return by ? std::optional(wrap_to(m[shift.args[1]].type, *by)) : std::nullopt;
+}
+
+bool succeeds(Module& m, const Apply& apply, const Facts& facts) {
+  if (apply.op == Op::Shl || apply.op == Op::Shr) return shifts(m, apply, facts);
   if (apply.op != Op::Div && apply.op != Op::Mod) return true;
   DType type = m[apply.args[1]].type;
   if (!is_int(type)) return true;

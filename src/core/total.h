@@ -6,6 +6,8 @@
 // arithmetic of integers is total only when it is seen to stay small.
 #pragma once
 
+#include <optional>
+
 #include "core/core.h"
 #include "core/prove.h"
 
@@ -23,8 +25,11 @@ bool may_overflow(const Module& m, const Affine& affine);
 // One access: every index within the extent of its coordinate.
 bool in_bounds(Module& m, const Access& access, const Facts& facts);
 
-// Division and % of integers: the divisor is proven not to be zero (true for every other
-// operation).
-bool divides(Module& m, const Apply& apply, const Facts& facts);
+// By how much a shift moves, where that is a literal, of any integer type.
+std::optional<int64_t> shift_amount(const Module& m, const Apply& shift);
+
+// The operation cannot fail: the divisor of integers is proven not to be zero, a shift to be within
+// the width of its type (true for every other operation).
+bool succeeds(Module& m, const Apply& apply, const Facts& facts);
 
 }  // namespace ein::core

@@ -54,12 +54,12 @@ std::string text_of(const Image& image, const Formula& f) {
       continue;
     }
     if (p.op == Op::Wrap) continue;
-    if (p.op == Op::Abs || p.op == Op::Sign || p.op == Op::Not) {
-      stack.back() = {fmt::format("{}({})",
-                                  p.op == Op::Abs    ? "abs"
-                                  : p.op == Op::Sign ? "sign"
-                                                     : "!",
-                                  stack.back().text)};
+    if (p.op == Op::Abs || p.op == Op::Sign || p.op == Op::Not || p.op == Op::BitNot) {
+      const char* name = p.op == Op::Abs    ? "abs"
+                         : p.op == Op::Sign ? "sign"
+                         : p.op == Op::Not  ? "!"
+                                            : "~";
+      stack.back() = {fmt::format("{}({})", name, stack.back().text)};
       continue;
     }
     Term b = pop(), a = pop();
@@ -97,6 +97,11 @@ std::string text_of(const Image& image, const Formula& f) {
       case Op::Ge: infix(">="); break;
       case Op::Eq: infix("=="); break;
       case Op::Ne: infix("!="); break;
+      case Op::BitAnd: infix("&"); break;
+      case Op::BitOr: infix("|"); break;
+      case Op::BitXor: infix("^"); break;
+      case Op::Shl: infix("<<"); break;
+      case Op::Shr: infix(">>"); break;
       case Op::And: infix("&&"); break;
       case Op::Or: infix("||"); break;
       case Op::Select: {
@@ -109,6 +114,7 @@ std::string text_of(const Image& image, const Formula& f) {
       case Op::Abs:
       case Op::Sign:
       case Op::Not:
+      case Op::BitNot:
       case Op::Wrap: break;
     }
   }

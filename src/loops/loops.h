@@ -210,6 +210,7 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent of `axis`
     DivideByZero,
+    Shift,     // values: how far; outside the width of `type`
     Overflow,  // values: the operands of `op`, in `type`
     TooDeep,   // calls of the function `name` are nested too deep
     Call,      // where a function that stopped was called from; never the reason itself

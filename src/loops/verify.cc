@@ -64,6 +64,7 @@ struct Verifier {
     switch (o.cls) {
       case core::OpClass::Arith:
       case core::OpClass::Real:
+      case core::OpClass::Whole:
       case core::OpClass::Logic:
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == type;
         break;

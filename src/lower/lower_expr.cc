@@ -156,7 +156,9 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
     case Op::Or: return choose(e, n, type);
     case Op::Div:
     case Op::Mod:
-      if (is_int(type)) return divide(e, n, type);
+    case Op::Shl:
+    case Op::Shr:
+      if (is_int(type)) return divide_or_shift(e, n, type);
       break;
     default: break;
   }
@@ -171,14 +173,23 @@ Value Lowering::apply(ExprId e, const core::Apply& n, DType type) {
   return out;
 }
 
-Value Lowering::divide(ExprId e, const core::Apply& n, DType type) {
+Value Lowering::divide_or_shift(ExprId e, const core::Apply& n, DType type) {
   Value a = lower(n.args[0]), b = lower(n.args[1]);
   uint32_t depth = std::max(a.depth, b.depth);
-  auto safe = outermost(depth, [&](const core::Facts& f) { return core::divides(m, n, f); });
+  auto safe = outermost(depth, [&](const core::Facts& f) { return core::succeeds(m, n, f); });
   if (!safe) {
     b = bind(b);
-    loops::Site site{loops::Site::Kind::DivideByZero, {}, 0, m[e].span};
-    safe = check(compare(Op::Ne, b, integer(0, type)), std::move(site), {});
+    if (n.op == Op::Shl || n.op == Op::Shr) {
+      loops::Site site{loops::Site::Kind::Shift, {}, 0, m[e].span};
+      site.type = type;
+      Value by = bind(type == DType::I64 ? b : op(Op::Cast, {b}, DType::I64));
+      Value low = compare(Op::Ge, by, integer(0));
+      Value high = compare(Op::Lt, by, integer(8 * static_cast<int64_t>(size_of(type))));
+      safe = check(op(Op::And, {low, high}, DType::Bool), std::move(site), {by});
+    } else {
+      loops::Site site{loops::Site::Kind::DivideByZero, {}, 0, m[e].span};
+      safe = check(compare(Op::Ne, b, integer(0, type)), std::move(site), {});
+    }
   }
   std::vector<Value> operands{bind(a), bind(b)};
   if (plan.overflow == core::Overflow::Stops && core::may_overflow(m, n)) {

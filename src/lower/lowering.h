@@ -113,7 +113,7 @@ struct Lowering {
   Value checked_affine(const core::Affine& n, Span at);
   uint32_t fits(core::Op o, DType type, std::vector<Value>& args, Span at);
   Value apply(core::ExprId e, const core::Apply& n, DType type);
-  Value divide(core::ExprId e, const core::Apply& n, DType type);
+  Value divide_or_shift(core::ExprId e, const core::Apply& n, DType type);
   std::optional<Value> only_side(const core::Apply& n);
   Value choose(core::ExprId e, const core::Apply& n, DType type);
   Value branch(core::ExprId cond, core::ExprId then, core::ExprId otherwise, DType type);

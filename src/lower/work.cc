@@ -87,6 +87,9 @@ struct Counter {
       case Op::Mul: return a * b;
       case Op::Div: return b == 0 ? NAN : std::trunc(a / b);
       case Op::Mod: return b == 0 ? NAN : std::fmod(a, b);
+      case Op::Shl: return std::ldexp(a, static_cast<int>(b));
+      case Op::Shr: return std::floor(std::ldexp(a, -static_cast<int>(b)));
+      case Op::BitAnd: return std::min(a, b);
       default: return NAN;
     }
   }
@@ -160,7 +163,8 @@ struct Counter {
     bool counts = std::holds_alternative<core::Call>(node.node);
     if (const auto* a = std::get_if<core::Apply>(&node.node)) {
       core::OpClass cls = core::info(a->op).cls;
-      counts = cls == core::OpClass::Arith || cls == core::OpClass::Real;
+      counts =
+          cls == core::OpClass::Arith || cls == core::OpClass::Real || cls == core::OpClass::Whole;
       if (a->op == Op::Neg || a->op == Op::Stop) counts = false;
     }
     if (counts && is_float(node.type)) operations += cells(node.free);

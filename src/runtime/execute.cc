@@ -118,6 +118,8 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
   switch (site.kind) {
     case Image::Site::Kind::DivideByZero:
       return {Code::E0806, "integer division by zero", site.span, site.statement};
+    case Image::Site::Kind::Shift:
+      return {Code::E0806, shift_text(site.type, failure.values[0]), site.span, site.statement};
     case Image::Site::Kind::Overflow: {
       std::string what = site.arity == 1 ? fmt::format("{}({})", site.name, failure.values[0])
                                          : fmt::format("{} {} {}", failure.values[0], site.name,

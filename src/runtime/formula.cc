@@ -7,13 +7,14 @@
 namespace ein {
 namespace {
 
-enum class Wrong : uint8_t { No, Overflow, DivideByZero };
+enum class Wrong : uint8_t { No, Overflow, DivideByZero, Shift };
 struct Value {
   int64_t v = 0;
   Wrong wrong = Wrong::No;
 };
 
-Value binary(Formula::Op op, Value x, Value y) {
+// `bits`: the width of the type, for shifts.
+Value binary(Formula::Op op, int64_t bits, Value x, Value y) {
   using Op = Formula::Op;
   int64_t a = x.v, b = y.v, out = 0;
   if (op == Op::And && x.wrong == Wrong::No) return a ? y : x;
@@ -40,6 +41,15 @@ Value binary(Formula::Op op, Value x, Value y) {
     case Op::Ge: return {a >= b};
     case Op::Eq: return {a == b};
     case Op::Ne: return {a != b};
+    case Op::BitAnd: return {a & b};
+    case Op::BitOr: return {a | b};
+    case Op::BitXor: return {a ^ b};
+    case Op::Shl:
+      if (b < 0 || b >= bits) return {0, Wrong::Shift};
+      return {static_cast<int64_t>(static_cast<uint64_t>(a) << b)};
+    case Op::Shr:
+      if (b < 0 || b >= bits) return {0, Wrong::Shift};
+      return {a >> b};
     case Op::Const:
     case Op::Param:
     case Op::Abs:
@@ -48,6 +58,7 @@ Value binary(Formula::Op op, Value x, Value y) {
     case Op::Or:
     case Op::Not:
     case Op::Select:
+    case Op::BitNot:
     case Op::Wrap: break;
   }
   EIN_UNREACHABLE("not an operation on two integers");
@@ -71,12 +82,14 @@ int64_t general(const Formula& f, const int64_t* params) {
       case Op::Abs:
       case Op::Sign:
       case Op::Not:
+      case Op::BitNot:
       case Op::Wrap: {
         Value a = pop();
         auto negated = static_cast<int64_t>(0 - static_cast<uint64_t>(a.v));
         if (part.op == Op::Abs) a.v = a.v < 0 ? negated : a.v;
         if (part.op == Op::Sign) a.v = a.v > 0 ? 1 : a.v < 0 ? -1 : 0;
         if (part.op == Op::Not) a.v = a.v == 0;
+        if (part.op == Op::BitNot) a.v = ~a.v;
         if (part.op == Op::Wrap) a.v = wrap_to(static_cast<DType>(part.value), a.v);
         push(a);
         break;
@@ -88,7 +101,7 @@ int64_t general(const Formula& f, const int64_t* params) {
       }
       default: {
         Value b = pop(), a = pop();
-        push(binary(part.op, a, b));
+        push(binary(part.op, part.value, a, b));
       }
     }
   }
@@ -98,6 +111,9 @@ int64_t general(const Formula& f, const int64_t* params) {
   }
   if (out.wrong == Wrong::DivideByZero) {
     throw RuntimeError{Code::E0806, "an extent divides by zero"};
+  }
+  if (out.wrong == Wrong::Shift) {
+    throw RuntimeError{Code::E0806, "an extent shifts by more than its width"};
   }
   return out.v;
 }

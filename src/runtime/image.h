@@ -21,12 +21,14 @@ namespace ein {
 
 // An integer or a condition, computed from the symbolic extents of a program: operations in postfix
 // order. Add and Mul may not overflow; the others are those of i64 in core.h. An operation that
-// fails (division by zero, overflow) fails the whole only if its value is used.
+// fails (division by zero, overflow, a shift) fails the whole only if its value is used.
 struct Formula {
   // clang-format off
   enum class Op : uint8_t {
     Const, Param,  // `value` is the number, or which param
     Add, Mul, Div, Mod, Pow, Min, Max, Abs, Sign, Lt, Le, Gt, Ge, Eq, Ne, And, Or, Not, Select,
+    BitAnd, BitOr, BitXor, BitNot,
+    Shl, Shr,  // in an integer of `value` bits
     Wrap,  // to the integer type in `value`
   };
   // clang-format on
@@ -76,13 +78,13 @@ struct Image {
     Span span;
   };
   struct Site {
-    enum class Kind : uint8_t { Bounds, DivideByZero, Overflow, TooDeep, Call, Step, Rows };
+    enum class Kind : uint8_t { Bounds, DivideByZero, Shift, Overflow, TooDeep, Call, Step, Rows };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
     uint32_t arity = 0;       // Overflow: of the operator
-    DType type = DType::I64;  // Overflow
+    DType type = DType::I64;  // Overflow, Shift
     // Step:
     struct Member {
       uint32_t buffer = 0, position = 0;

@@ -1,5 +1,7 @@
 #include "runtime/tensor.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <new>
@@ -92,6 +94,11 @@ size_t size_of(DType t) {
     case DType::Str: return 0;
   }
   EIN_UNREACHABLE("dtype");
+}
+
+std::string shift_text(DType t, int64_t by) {
+  return fmt::format("shift by {}: an `{}` can be shifted by 0 to {}", by, name_of(t),
+                     8 * size_of(t) - 1);
 }
 
 Tensor Tensor::uncleared(DType dtype, std::vector<int64_t> shape) {

@@ -82,7 +82,9 @@ bool divides(const Sema& s, CoreId e) {
   bool found = false;
   core::for_each_node(s.m, e, [&](CoreId x) {
     const auto* a = core::get_if<core::Apply>(s.m, x);
-    found |= a && (a->op == core::Op::Div || a->op == core::Op::Mod) && s.m[x].type == DType::I64;
+    bool divides = a && (a->op == core::Op::Div || a->op == core::Op::Mod ||
+                         core::info(a->op).cls == core::OpClass::Whole);
+    found |= divides && s.m[x].type == DType::I64;
   });
   return found;
 }
@@ -125,7 +127,7 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   bool below = false;
   if (facts.guarded && !only_until(s, facts)) {
     // Under a condition a read is an error only if it is out of bounds for all addresses. Where a
-    // division (`t / 2 >= 1`) or a range whose ends are data decides whether it is reached at all,
+    // division (`t / 2 >= 1`), bits (`t & 1 == 0`) or a range whose ends are data decides whether it is reached at all,
     // proofs say nothing, so there is no error.
     auto of_data = [&](const core::Range& r) {
       return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));

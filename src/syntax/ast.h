@@ -27,8 +27,12 @@ struct Name {  // a name with the place where it stands
 
 // ---- expressions -------------------------------------------------------------------------------
 
-enum class UnaryOp { Neg, Not };
-enum class BinaryOp { Add, Sub, Mul, Div, Mod, Pow, Lt, Le, Gt, Ge, Eq, Ne, And, Or };
+enum class UnaryOp { Neg, Not, BitNot };
+// clang-format off
+enum class BinaryOp {
+  Add, Sub, Mul, Div, Mod, Pow, BitAnd, BitOr, BitXor, Shl, Shr, Lt, Le, Gt, Ge, Eq, Ne, And, Or
+};
+// clang-format on
 
 struct IntLit { uint64_t value; };
 struct FloatLit { double value; };

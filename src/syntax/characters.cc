@@ -73,11 +73,8 @@ constexpr struct {
     {"“", "the quotation mark `“`", "\""},
     {"”", "the quotation mark `”`", "\""},
     {"\xC2\xA0", "the non-breaking space", " "},
-    {"&", "`&`", "&&"},
-    {"^", "`^`", "**"},
     {"'", "`'`", "\""},
     {"`", "a backtick", ""},
-    {"~", "`~`", ""},
     {"$", "`$`", ""},
     {"\\", "`\\`", ""},
 };

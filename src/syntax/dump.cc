@@ -99,7 +99,7 @@ struct Dumper {
           put(")");
         },
         [&](const Unary& n) {
-          put(n.op == UnaryOp::Neg ? "(neg " : "(not ");
+          put(n.op == UnaryOp::Neg ? "(neg " : n.op == UnaryOp::Not ? "(not " : "(bitnot ");
           expr(n.arg);
           put(")");
         },
@@ -484,6 +484,11 @@ const char* spelling(BinaryOp op) {
     case BinaryOp::Div: return "/";
     case BinaryOp::Mod: return "%";
     case BinaryOp::Pow: return "**";
+    case BinaryOp::BitAnd: return "&";
+    case BinaryOp::BitOr: return "|";
+    case BinaryOp::BitXor: return "^";
+    case BinaryOp::Shl: return "<<";
+    case BinaryOp::Shr: return ">>";
     case BinaryOp::Lt: return "<";
     case BinaryOp::Le: return "<=";
     case BinaryOp::Gt: return ">";
@@ -496,7 +501,9 @@ const char* spelling(BinaryOp op) {
   return "?";
 }
 
-const char* spelling(UnaryOp op) { return op == UnaryOp::Neg ? "-" : "!"; }
+const char* spelling(UnaryOp op) {
+  return op == UnaryOp::Neg ? "-" : op == UnaryOp::Not ? "!" : "~";
+}
 
 ExprId leading_operand(const ExprNode& node) {
   return match(

@@ -20,6 +20,11 @@ bool same_chain(BinaryOp a, BinaryOp b) {
       case BinaryOp::Mul:
       case BinaryOp::Div:
       case BinaryOp::Mod: return 4;
+      case BinaryOp::BitOr: return 5;
+      case BinaryOp::BitXor: return 6;
+      case BinaryOp::BitAnd: return 7;
+      case BinaryOp::Shl:
+      case BinaryOp::Shr: return 8;
       default: return 0;  // comparisons and powers do not chain to the left
     }
   };

@@ -29,17 +29,19 @@ struct Operator {
 
 // Longest first: the first that fits is taken.
 constexpr Operator kOperators[] = {
-    {"**=", Tok::AssignOp}, {"...", Tok::Ellipsis}, {"..=", Tok::DotDotEq}, {"::", Tok::ColonColon},
-    {"..", Tok::DotDot},    {"**", Tok::StarStar},  {"+=", Tok::AssignOp},  {"-=", Tok::AssignOp},
-    {"*=", Tok::AssignOp},  {"/=", Tok::AssignOp},  {"%=", Tok::AssignOp},  {"==", Tok::EqEq},
-    {"!=", Tok::BangEq},    {"<=", Tok::LtEq},      {">=", Tok::GtEq},      {"&&", Tok::AmpAmp},
-    {"||", Tok::PipePipe},  {"->", Tok::Arrow},     {"=>", Tok::FatArrow},  {"(", Tok::LParen},
-    {")", Tok::RParen},     {"[", Tok::LBracket},   {"]", Tok::RBracket},   {"{", Tok::LBrace},
-    {"}", Tok::RBrace},     {",", Tok::Comma},      {";", Tok::Semi},       {":", Tok::Colon},
-    {".", Tok::Dot},        {"+", Tok::Plus},       {"-", Tok::Minus},      {"*", Tok::Star},
-    {"/", Tok::Slash},      {"%", Tok::Percent},    {"=", Tok::Eq},         {"<", Tok::Lt},
-    {">", Tok::Gt},         {"!", Tok::Bang},       {"|", Tok::Pipe},       {"@", Tok::At},
-    {"#", Tok::Hash},       {"?", Tok::Question},
+    {"**=", Tok::AssignOp}, {"<<=", Tok::AssignOp},  {">>=", Tok::AssignOp}, {"...", Tok::Ellipsis},
+    {"..=", Tok::DotDotEq}, {"::", Tok::ColonColon}, {"..", Tok::DotDot},    {"**", Tok::StarStar},
+    {"<<", Tok::LtLt},      {">>", Tok::GtGt},       {"+=", Tok::AssignOp},  {"-=", Tok::AssignOp},
+    {"*=", Tok::AssignOp},  {"/=", Tok::AssignOp},   {"%=", Tok::AssignOp},  {"&=", Tok::AssignOp},
+    {"^=", Tok::AssignOp},  {"|=", Tok::AssignOp},   {"==", Tok::EqEq},      {"!=", Tok::BangEq},
+    {"<=", Tok::LtEq},      {">=", Tok::GtEq},       {"&&", Tok::AmpAmp},    {"||", Tok::PipePipe},
+    {"->", Tok::Arrow},     {"=>", Tok::FatArrow},   {"(", Tok::LParen},     {")", Tok::RParen},
+    {"[", Tok::LBracket},   {"]", Tok::RBracket},    {"{", Tok::LBrace},     {"}", Tok::RBrace},
+    {",", Tok::Comma},      {";", Tok::Semi},        {":", Tok::Colon},      {".", Tok::Dot},
+    {"+", Tok::Plus},       {"-", Tok::Minus},       {"*", Tok::Star},       {"/", Tok::Slash},
+    {"%", Tok::Percent},    {"=", Tok::Eq},          {"<", Tok::Lt},         {">", Tok::Gt},
+    {"!", Tok::Bang},       {"|", Tok::Pipe},        {"&", Tok::Amp},        {"^", Tok::Caret},
+    {"~", Tok::Tilde},      {"@", Tok::At},          {"#", Tok::Hash},       {"?", Tok::Question},
 };
 
 // The index of the first operator that begins with a character; the end when none does.

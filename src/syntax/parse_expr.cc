@@ -29,11 +29,16 @@ Level level_of(Tok kind) {
     case Tok::BangEq: return {kCompare, BinaryOp::Ne};
     case Tok::DotDot:
     case Tok::DotDotEq: return {kRange, BinaryOp::Add};  // a Range node, not a Binary
-    case Tok::Plus: return {5, BinaryOp::Add};
-    case Tok::Minus: return {5, BinaryOp::Sub};
-    case Tok::Star: return {6, BinaryOp::Mul};
-    case Tok::Slash: return {6, BinaryOp::Div};
-    case Tok::Percent: return {6, BinaryOp::Mod};
+    case Tok::Pipe: return {5, BinaryOp::BitOr};
+    case Tok::Caret: return {6, BinaryOp::BitXor};
+    case Tok::Amp: return {7, BinaryOp::BitAnd};
+    case Tok::LtLt: return {8, BinaryOp::Shl};
+    case Tok::GtGt: return {8, BinaryOp::Shr};
+    case Tok::Plus: return {9, BinaryOp::Add};
+    case Tok::Minus: return {9, BinaryOp::Sub};
+    case Tok::Star: return {10, BinaryOp::Mul};
+    case Tok::Slash: return {10, BinaryOp::Div};
+    case Tok::Percent: return {10, BinaryOp::Mod};
     default: return {0, BinaryOp::Add};
   }
 }
@@ -78,7 +83,7 @@ ExprId Parser::binary(int min_level) {
   ExprId lhs = unary();
   for (size_t links = 1; !panic; ++links) {
     auto [level, op] = level_of(peek().kind);
-    if (level == 0 || level < min_level) break;
+    if (level == 0 || level < min_level || begins_generator()) break;
     if (!chain(links, kMaxChain, "operators")) break;
     const Token op_token = take();
     ExprId rhs = binary(level + 1);
@@ -92,6 +97,11 @@ ExprId Parser::binary(int min_level) {
     }
   }
   return lhs;
+}
+
+// `[e | i in 0..n]`: the bar before a name and `in` separates, it combines no bits.
+bool Parser::begins_generator() const {
+  return is(Tok::Pipe) && is(Tok::Name, 1) && is_word("in", 2);
 }
 
 // `a < b < c`: one message for the whole chain, with the conjunction spelled out.
@@ -122,7 +132,7 @@ ExprId Parser::binary_chained(size_t begin, const Token& first_op) {
   return id;
 }
 
-// Signs, `!` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)). Each
+// Signs, `!`, `~` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)). Each
 // sign applies to the power that begins after it, so the chain folds from the right.
 ExprId Parser::unary() {
   struct Prefix {
@@ -139,8 +149,9 @@ ExprId Parser::unary() {
   size_t links = 0;  // each one nests the tree a level deeper
   do {
     Operand& o = operands.emplace_back();
-    while (is(Tok::Minus) || is(Tok::Bang)) {
-      o.prefixes.push_back({is(Tok::Minus) ? UnaryOp::Neg : UnaryOp::Not, at});
+    while (is(Tok::Minus) || is(Tok::Bang) || is(Tok::Tilde)) {
+      UnaryOp op = is(Tok::Minus) ? UnaryOp::Neg : is(Tok::Bang) ? UnaryOp::Not : UnaryOp::BitNot;
+      o.prefixes.push_back({op, at});
       take();
     }
     links += o.prefixes.size() + 1;

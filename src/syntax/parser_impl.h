@@ -102,6 +102,7 @@ struct Parser {
   ExprId where(ExprId body, size_t begin);
   WhereItem where_item();
   ExprId binary(int min_level = 1);
+  bool begins_generator() const;
   ExprId binary_chained(size_t begin, const Token& first_op);
   ExprId unary();
   ExprId cast();

@@ -42,6 +42,9 @@ std::vector<Tok> kinds(const std::string& text) {
 }
 
 TEST(Lexer, LongestOperatorWins) {
+  EXPECT_EQ(kinds("<< <<= <= & &= && >> ^ ~"),
+            (std::vector<Tok>{Tok::LtLt, Tok::AssignOp, Tok::LtEq, Tok::Amp, Tok::AssignOp,
+                              Tok::AmpAmp, Tok::GtGt, Tok::Caret, Tok::Tilde, Tok::End}));
   EXPECT_EQ(kinds("** * *= ..= .. . == = => -> - || |"),
             (std::vector<Tok>{Tok::StarStar, Tok::Star, Tok::AssignOp, Tok::DotDotEq, Tok::DotDot,
                               Tok::Dot, Tok::EqEq, Tok::Eq, Tok::FatArrow, Tok::Arrow, Tok::Minus,
@@ -126,6 +129,10 @@ TEST(Parse, Precedence) {
   EXPECT_EQ(expr("a + b * c"), "(+ a (* b c))");
   EXPECT_EQ(expr("a - b - c"), "(- (- a b) c)");
   EXPECT_EQ(expr("a / b % c"), "(% (/ a b) c)");
+  EXPECT_EQ(expr("a | b ^ c & d << e + f"), "(| a (^ b (& c (<< d (+ e f)))))");
+  EXPECT_EQ(expr("a << b >> c & d & e"), "(& (& (>> (<< a b) c) d) e)");
+  EXPECT_EQ(expr("a & 1 == 0 && ~b < c"), "(&& (== (& a 1) 0) (< (bitnot b) c))");
+  EXPECT_EQ(expr("|p, q| p | q"), "(lambda (p q) (| p q))");
   EXPECT_EQ(expr("-x ** 2.0"), "(neg (** x 2.0))");
   EXPECT_EQ(expr("a ** b ** c"), "(** a (** b c))");
   EXPECT_EQ(expr("2.0 ** -x ** 3"), "(** 2.0 (neg (** x 3)))");

@@ -22,6 +22,11 @@ core::Op op_of(ast::BinaryOp op) {
     case ast::BinaryOp::Div: return core::Op::Div;
     case ast::BinaryOp::Mod: return core::Op::Mod;
     case ast::BinaryOp::Pow: return core::Op::Pow;
+    case ast::BinaryOp::BitAnd: return core::Op::BitAnd;
+    case ast::BinaryOp::BitOr: return core::Op::BitOr;
+    case ast::BinaryOp::BitXor: return core::Op::BitXor;
+    case ast::BinaryOp::Shl: return core::Op::Shl;
+    case ast::BinaryOp::Shr: return core::Op::Shr;
     case ast::BinaryOp::Lt: return core::Op::Lt;
     case ast::BinaryOp::Le: return core::Op::Le;
     case ast::BinaryOp::Gt: return core::Op::Gt;
@@ -151,7 +156,9 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Index& n) { return elaborate_access(s, env, n, span); },
       [&](const ast::Call& n) { return elaborate_call(s, env, n, span); },
       [&](const ast::Unary& n) {
-        core::Op op = n.op == ast::UnaryOp::Neg ? core::Op::Neg : core::Op::Not;
+        core::Op op = n.op == ast::UnaryOp::Neg   ? core::Op::Neg
+                      : n.op == ast::UnaryOp::Not ? core::Op::Not
+                                                  : core::Op::BitNot;
         const auto* lit = std::get_if<ast::IntLit>(&s[n.arg].node);
         if (lit && op == core::Op::Neg && lit->value == uint64_t{1} << 63) {  // the least i64
           return untyped_int(env, core::int_lit(s.m, INT64_MIN), span);

@@ -101,6 +101,10 @@ Value elaborate_reduction(Sema& s, Env& env, const Builtin& b, const ast::Call& 
 // `uniform` and `normal`.
 Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
+// ---- reshape.cc --------------------------------------------------------------------------------
+
+Value elaborate_reshape(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+
 // ---- mean.cc -----------------------------------------------------------------------------------
 
 // `mean` from its sum over `cells`: divided by how many cells that visits. `written[k]`: the range of

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "core/total.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"
 #include "sema/state/on_demand.h"
@@ -20,10 +21,36 @@ bool literal_int(const Sema& s, const Value& v) {
 }
 
 Value wrong_operand(Sema& s, core::Op op, const Value& v, const char* wanted) {
-  s.diags
-      .error(Code::E0502, fmt::format("`{}` takes {}, not {}", core::info(op).spelling, wanted,
-                                      show_value(s, v)))
-      .primary(v.span, "this is " + show_value(s, v));
+  auto& d = s.diags.error(Code::E0502, fmt::format("`{}` takes {}, not {}", core::info(op).spelling,
+                                                   wanted, show_value(s, v)));
+  d.primary(v.span, "this is " + show_value(s, v));
+  bool condition = v.type == DType::Bool && v.typing == Typing::Fixed;
+  bool whole = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
+  switch (op) {
+    case core::Op::BitAnd:
+      if (condition) d.help("join conditions with `&&`");
+      break;
+    case core::Op::BitOr:
+      if (condition) d.help("join conditions with `||`");
+      break;
+    case core::Op::BitXor:
+      d.help(condition ? "that exactly one condition holds is written `a != b`"
+                       : "`^` combines bits; a power is written `**`");
+      break;
+    case core::Op::BitNot:
+      if (condition) d.help("`!` negates a condition");
+      break;
+    case core::Op::And:
+      if (whole) d.help("`&` combines the bits of integers");
+      break;
+    case core::Op::Or:
+      if (whole) d.help("`|` combines the bits of integers");
+      break;
+    case core::Op::Not:
+      if (whole) d.help("`~` flips the bits of an integer");
+      break;
+    default: break;
+  }
   return {};
 }
 
@@ -73,6 +100,15 @@ bool compare_as_index(Sema& s, const Env& env, Value& a, Value& b) {
   return true;
 }
 
+// A shift by a constant outside the width of the type is found here; others when they happen.
+bool shifts(Sema& s, core::Op op, const std::vector<Value>& args) {
+  if (op != core::Op::Shl && op != core::Op::Shr) return true;
+  auto by = core::shift_amount(s.m, {op, {args[0].body, args[1].body}});
+  if (!by || shifts_within(args[0].type, *by)) return true;
+  s.diags.error(Code::E0502, shift_text(args[0].type, *by)).primary(args[1].span, "");
+  return false;
+}
+
 Value power(Sema& s, Env& env, Value a, Value b, Span span) {
   // An integer exponent on a float base becomes a float of the base's type.
   bool float_base = a.typing == Typing::Float || (a.typing == Typing::Fixed && is_float(a.type));
@@ -111,6 +147,12 @@ Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, S
   }
   if (!as_operands(s, env, list, span)) return {};
   const Value& first = args[0];
+  if (cls == core::OpClass::Whole) {
+    if (first.typing == Typing::Float || !is_int(first.type)) {
+      return wrong_operand(s, op, first, "integers");
+    }
+    if (!shifts(s, op, args)) return {};
+  }
   if (first.type == DType::Bool) return wrong_operand(s, op, first, "numbers");
   if (cls == core::OpClass::Real) {
     if (first.typing == Typing::Int) {

@@ -150,6 +150,11 @@ struct Guesser {
         case ast::BinaryOp::Sub:
         case ast::BinaryOp::Mul:
         case ast::BinaryOp::Div:
+        case ast::BinaryOp::BitAnd:
+        case ast::BinaryOp::BitOr:
+        case ast::BinaryOp::BitXor:
+        case ast::BinaryOp::Shl:
+        case ast::BinaryOp::Shr:
         case ast::BinaryOp::Mod: return join(go(n->lhs), go(n->rhs));
         case ast::BinaryOp::Pow: return go(n->lhs);
         case ast::BinaryOp::Lt:

@@ -25,8 +25,16 @@ CoreId index_form(Sema& s, CoreId e) {
       case core::Op::Mod:
       case core::Op::Min:
       case core::Op::Max:
+      case core::Op::BitAnd:
+      case core::Op::BitOr:
+      case core::Op::BitXor:
+      case core::Op::Shl:
+      case core::Op::Shr:
         return core::apply(s.m, a->op, {index_form(s, a->args[0]), index_form(s, a->args[1])});
       case core::Op::Neg: return core::neg(s.m, index_form(s, a->args[0]));
+      case core::Op::BitNot:
+        if (x.type == DType::U8) break;  // more bits would be set
+        return core::apply(s.m, a->op, {index_form(s, a->args[0])});
       case core::Op::Cast:
         if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
         break;
@@ -85,7 +93,10 @@ CoreId as_extent(Sema& s, CoreId e) {
     return index && !core::has_reduce(s.m, index) ? as_extent(s, index) : e;
   }
   bool arithmetic = std::holds_alternative<core::Affine>(x.node);
-  if (applied) arithmetic = core::info(applied->op).cls == core::OpClass::Arith;
+  if (applied) {
+    core::OpClass cls = core::info(applied->op).cls;
+    arithmetic = cls == core::OpClass::Arith || cls == core::OpClass::Whole;
+  }
   if (!arithmetic) return e;
   return core::map_children(s.m, e, [&](CoreId child) { return as_extent(s, child); });
 }
