@@ -191,6 +191,8 @@ plan::Choices random_choices(uint64_t seed) {
     return 1u << power;
   };
   out.contractions = draw(4000, 2) == 0;
+  out.scatters = draw(4007, 4) != 0;
+  out.unused = draw(4008, 4) != 0;
   out.rings = draw(4001, 4) != 0;
   out.diagonals = draw(4005, 4) != 0;
   out.rows = draw(4006, 4) != 0;

@@ -1,7 +1,7 @@
 """What each pass does, on the smallest program in which it does something. Usage: ir.py EIN [-k FILTER] [--write]
 
 tests/ir/PASS.ein (or PASS_WHAT.ein) begins with a comment that says what to look at; PASS.txt beside it is what
-`ein run PASS.ein --dump-after PASS` prints. A line `//! args: …` gives more arguments. --write makes the dumps anew: read
+`ein run PASS.ein --dump-after PASS` prints. A line `//! args: …` gives more arguments, `//! verb: grad` another verb. --write makes the dumps anew: read
 the difference before you keep it.
 
 Besides the dump itself: it differs from the dump after the pass before, so a pass that is switched off fails its test;
@@ -31,7 +31,9 @@ def passes(ein):
 def dump(ein, path, name):
     args = [a for m in re.finditer(r"^//! args:(.*)$", path.read_text(), re.M) for a in shlex.split(m[1])]
     # Nothing up to the last pass that is looked at depends on the processor; these make sure of it.
-    done = subprocess.run([ein, "run", str(path), "--dump-after", name, "--cpu", "sse2", "--threads", "1", *args],
+    verb = re.search(r"^//! verb: (\w+)$", path.read_text(), re.M)
+    how = [] if verb else ["--cpu", "sse2", "--threads", "1"]
+    done = subprocess.run([ein, verb[1] if verb else "run", str(path), "--dump-after", name, *how, *args],
                           capture_output=True, text=True, timeout=60)
     return done.stdout, done.stderr
 
@@ -52,7 +54,7 @@ def check(ein, path, order, write=False):
     if write:
         golden.write_text(got)
     problems = []
-    if not re.match(r"(//! args:.*\n)?// \w", text) and not re.match(r"(//! args:.*\n)?// `", text):
+    if not re.match(r"(//! (args|verb):.*\n)*// [\w`]", text):
         problems.append("it does not begin with a comment that says what to look at")
     if got == dump(ein, path, order[order.index(name) - 1])[0]:
         problems.append(f"the pass changes nothing here: {order[order.index(name) - 1]} gives the same")

@@ -142,28 +142,26 @@ void call_evaluator(ein_program& p, const ein_tensor* inputs, const ein_tensor* 
 
 ein_status call(ein_program* p, const ein_tensor* inputs, size_t count, const ein_tensor* outputs,
                 ein_result* result, ein_error* error) {
-  try {
-    check_counts(*p, inputs, count);
-    if (p->native) {
-      call_native(*p, inputs, outputs, result);
-    } else {
-      call_evaluator(*p, inputs, outputs, result);
-    }
-    if (error) error->code[0] = error->message[0] = '\0';
-    return EIN_OK;
-  } catch (const Usage& u) {
-    report(error, "", u.why);
-    return EIN_USAGE;
-  } catch (const RuntimeError& e) {
-    report(error, info(e.code).name, error_text(*p, e));
-    return EIN_FAILED;
-  } catch (const std::bad_alloc&) {
-    report(error, "E0807", "out of memory");
-    return EIN_FAILED;
-  } catch (const std::exception& e) {
-    report(error, "", fmt::format("a bug in the compiler: {}", e.what()));
-    return EIN_INTERNAL;
-  }
+  return guarded(
+      [&] {
+        try {
+          check_counts(*p, inputs, count);
+          if (p->native) {
+            call_native(*p, inputs, outputs, result);
+          } else {
+            call_evaluator(*p, inputs, outputs, result);
+          }
+          if (error) error->code[0] = error->message[0] = '\0';
+          return EIN_OK;
+        } catch (const Usage& u) {
+          report(error, "", u.why);
+          return EIN_USAGE;
+        } catch (const RuntimeError& e) {
+          report(error, info(e.code).name, error_text(*p, e));
+          return EIN_FAILED;
+        }
+      },
+      error);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "driver/build.h"
 #include "driver/cache.h"
 #include "driver/files.h"
+#include "driver/findings.h"
 #include "driver/run.h"
 
 namespace ein::capi {
@@ -122,6 +123,11 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   }
   Diagnostics diags;
   Compiled compiled = compile(file, p.sources, compile_options, diags);
+  if (compiled.ok) {  // one program serves all extents
+    for (const Uncut& r : uncut_recurrences(compiled.module, "compiling")) {
+      diags.warning(Code::W0603, r.message).primary(r.span, "`#[checkpoint]` has no effect here");
+    }
+  }
   p.diagnostics = render(diags, p.sources, {.format = ErrorFormat::Human, .color = false});
   p.diagnostics_json = render(diags, p.sources, {.format = ErrorFormat::Json, .color = false});
   if (!compiled.ok) {
@@ -149,18 +155,6 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   }
   p.ok = true;
   return EIN_OK;
-}
-
-ein_status guarded(const std::function<ein_status()>& body, ein_error* error) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    report(error, "E0807", "out of memory");
-    return EIN_FAILED;
-  } catch (const std::exception& e) {
-    report(error, "", fmt::format("a bug in the compiler: {}", e.what()));
-    return EIN_INTERNAL;
-  }
 }
 
 ein_status compile_source(const std::function<std::optional<std::string>()>& source,

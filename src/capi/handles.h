@@ -3,8 +3,10 @@
 
 #include <einlang/einlang.h>
 
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -60,5 +62,19 @@ namespace ein::capi {
 
 void report(ein_error* to, const char* code, const std::string& message);
 std::string error_text(const ein_program& program, const RuntimeError& error);
+
+// No exception leaves the library: those of `body` become a status and a report.
+template <class F>
+ein_status guarded(const F& body, ein_error* error) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    report(error, "E0807", "out of memory");
+    return EIN_FAILED;
+  } catch (const std::exception& e) {
+    report(error, "", std::string("a bug in the compiler: ") + e.what());
+    return EIN_INTERNAL;
+  }
+}
 
 }  // namespace ein::capi

@@ -72,6 +72,7 @@ struct RunCommand {
   std::string direction = "auto";  // --grad-mode
   std::string grad_memory;         // a size; empty: no limit
   std::string emit;                // print a stage of the compilation instead of running
+  std::vector<std::string> tune;   // NAME=NUMBER, of base/tuning.def
   bool no_cache = false;
   bool cache_stats = false;
   bool time = false;  // where the time went, on standard error
@@ -208,7 +209,7 @@ struct LoadOptions {
   std::string direction = "auto";  // of derivatives: forward, reverse, or the cheaper one
   bool keep_asked = false;
   autodiff::Record* record = nullptr;
-  bool runs = false;  // the verb itself prints native passes, when it knows what it computes
+  bool runs = false;  // the verb runs the program, so it prints native passes itself
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 // Prints what `--dump-after` asks for if it is a native pass; a status after a failure.
@@ -237,6 +238,8 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
 std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets);
 // The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
+// `--tune NAME=NUMBER`
+std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& out);
 std::optional<Pair> split(const std::string& text);  // NAME=VALUE
 // The tensor to take from a file with several: the one named like the input; empty:
 // there is only one.

@@ -63,6 +63,35 @@ std::optional<uint64_t> parse_size(const std::string& text) {
 
 }  // namespace
 
+std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& out) {
+  for (const std::string& text : written) {
+    size_t equals = text.find('=');
+    std::string name = text.substr(0, equals);
+    std::vector<std::string> names;
+    const Tunable* found = nullptr;
+    for (const Tunable& t : tunables()) {
+      names.push_back(t.name);
+      if (name == t.name) found = &t;
+    }
+    if (!found) {
+      std::string near = did_you_mean(name, names);
+      return usage_error(fmt::format("--tune {}: there is no such number{}", name,
+                                     near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
+    int64_t value = 0;
+    const char* first = text.data() + std::min(equals + 1, text.size());
+    const char* last = text.data() + text.size();
+    auto [end, error] = std::from_chars(first, last, value);
+    if (error != std::errc{} || end != last || value < found->least || value > found->most) {
+      return usage_error(
+          fmt::format("--tune {}: expected a number from {} to {}, for example {}={}", text,
+                      found->least, found->most, name, found->most));
+    }
+    out.*found->field = value;
+  }
+  return std::nullopt;
+}
+
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes) {
   if (text.empty()) return std::nullopt;
   bytes = parse_size(text);

@@ -61,6 +61,11 @@ void add_grad_memory(CLI::App& app, std::string& size) {
       "recurrences instead of keeping them");
 }
 
+void add_tune(CLI::App& app, std::vector<std::string>& tune) {
+  app.add_option("--tune", tune, "NAME=NUMBER: change one of the planner's tuned numbers")
+      ->allow_extra_args(false);
+}
+
 // For inputs whose type leaves the rank open; nothing else is read from the files.
 void add_input_files(CLI::App& app, std::vector<std::string>& in) {
   app.add_option("--in", in,
@@ -141,6 +146,7 @@ int dispatch(int argc, char** argv) {
                    "print a stage of the compilation instead of running the program")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
   run_app->add_flag("--time", run.time, "report on standard error where the time went");
+  add_tune(*run_app, run.tune);
   add_no_cache(*run_app, run.no_cache);
   run_app->add_flag("--cache-stats", run.cache_stats)->group("");  // hidden: for the tests
 
@@ -188,9 +194,7 @@ int dispatch(int argc, char** argv) {
                    "number of runs to measure (default: as many as fit into a second)")
       ->check(CLI::Range(1, 1'000'000));
   bench_app->add_flag("--no-peaks", bench.no_peaks, "do not measure the machine's peak speed");
-  bench_app
-      ->add_option("--tune", bench.tune, "NAME=NUMBER: change one of the planner's tuned numbers")
-      ->allow_extra_args(false);
+  add_tune(*bench_app, bench.tune);
   bench_app->add_option("--format", bench.format, "format of the report")
       ->check(CLI::IsMember({"text", "json"}));
   bench_app->add_option("-O", bench.opt_level, "0: compile faster, run slower; 1 to 3: optimise")

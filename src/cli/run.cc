@@ -106,6 +106,7 @@ int run_verb(const RunCommand& command) {
   const std::vector<std::string> shown = options.show;
   options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
+  if (auto status = read_tuning(command.tune, options.tuning)) return *status;
   std::vector<Pair> outputs;
   if (auto status = read_outputs(command.out, outputs)) return *status;
   for (const Pair& o : outputs) options.show.push_back(o.name);

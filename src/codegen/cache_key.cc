@@ -166,7 +166,7 @@ struct Description {
     for (const core::Param& p : m.params) {
       symbol(p.name);
       id(p.source);
-      number(p.axis);
+      number(p.position);
     }
     number(m.functions.size());
     for (const core::Function& f : m.functions) {
@@ -203,10 +203,7 @@ std::optional<std::string> cache_key(const core::Module& m,
                                      const std::vector<core::FamilyId>& wanted,
                                      const NativeOptions& options) {
   const plan::Choices& own = options.choices;
-  if (own.inlines || own.expands || own.vector_axis || own.reduce_width || own.joins ||
-      !own.contractions || !own.scans || !own.rings || !own.diagonals) {
-    return std::nullopt;
-  }
+  if (own.drawn()) return std::nullopt;
   static const std::string build_id = find_build_id();
   if (build_id.empty()) return std::nullopt;
   Description d;

@@ -4,12 +4,10 @@
 #include <llvm/IR/Verifier.h>
 
 #include <cstddef>
-#include <deque>
 #include <optional>
 
 #include "base/check.h"
 #include "base/match.h"
-#include "codegen/kernel_parts.h"
 
 namespace ein::codegen {
 
@@ -78,17 +76,16 @@ void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
 }
 
 // The entry. A program may have thousands of kernels, and passes take more than proportionally long
-// over one long function, so no function makes more than kMostCalls calls.
-void emit_entry(llvm::Function* run, std::vector<Called> calls) {
-  constexpr size_t kMostCalls = 64;
-  while (calls.size() > kMostCalls) {
+// over one long function, so no function makes more than `most` calls.
+void emit_entry(llvm::Function* run, std::vector<Called> calls, size_t most) {
+  while (calls.size() > most) {
     std::vector<Called> parts;
-    for (size_t i = 0; i < calls.size(); i += kMostCalls) {
+    for (size_t i = 0; i < calls.size(); i += most) {
       auto* part = llvm::Function::Create(run->getFunctionType(), llvm::Function::InternalLinkage,
                                           "part", run->getParent());
       part->addFnAttr(llvm::Attribute::NoUnwind);
       part->addFnAttr(llvm::Attribute::NoInline);
-      emit_calls(part, calls.data() + i, calls.data() + std::min(i + kMostCalls, calls.size()));
+      emit_calls(part, calls.data() + i, calls.data() + std::min(i + most, calls.size()));
       parts.push_back({part});
     }
     calls = std::move(parts);
@@ -125,15 +122,16 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
   };
   std::unordered_map<std::string, Alike> alike;
   std::vector<std::string> shapes;
-  std::deque<loops::Kernel> cut;
-  const std::vector<KernelPart> parts = parts_of(p, cut);
-  std::vector<KernelNames> names(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    shapes.push_back(shape_of(p, *parts[i].code, names[i]));
+  std::vector<KernelNames> names(p.kernels.size());
+  for (size_t i = 0; i < p.kernels.size(); ++i) {
+    shapes.push_back(shape_of(p, p.kernels[i], names[i]));
     ++alike[shapes[i]].count;
   }
   std::vector<Called> calls;
-  for (size_t i = 0; i < parts.size(); ++i) {
+  uint64_t begun = 0;  // kernels, each with all that continue it
+  for (size_t i = 0; i < p.kernels.size(); ++i) {
+    const loops::Kernel& k = p.kernels[i];
+    if (!k.continues) ++begun;
     llvm::Function*& f = alike[shapes[i]].code;
     bool serves_many = alike[shapes[i]].count > 1;
     if (!f) {
@@ -141,12 +139,12 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
       e.functions = functions;
       e.target = target;
       if (serves_many) e.names = &names[i];
-      f = e.kernel(*parts[i].code, "k" + std::to_string(i) + "_" + parts[i].code->name);
+      f = e.kernel(k, "k" + std::to_string(i) + "_" + k.name);
     }
     llvm::Constant* table = serves_many ? table_of(mod, names[i], first_dim) : nullptr;
-    calls.push_back({f, table, parts[i].kernel});
+    calls.push_back({f, table, begun - 1});
   }
-  emit_entry(run, std::move(calls));
+  emit_entry(run, std::move(calls), static_cast<size_t>(p.tuning.entry_calls));
 }
 
 llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name) {

@@ -1,20 +1,15 @@
-// What loads and stores have to do with each other: different buffers are different memory, and a
+// Tells LLVM which loads and stores cannot meet: different buffers are different memory, and a
 // buffer that a kernel does not write stays as it is.
 #include "codegen/emit.h"
 #include "loops/effects.h"
 
 namespace ein::codegen {
-namespace {
 
-// Every access names all other buffers of its kernel: with more than this, that costs
-// more than it gains.
-constexpr size_t kMostBuffers = 32;
-
-}  // namespace
-
+// Every access names all other buffers of its kernel: with very many, that costs more than it
+// gains.
 void Emitter::note_aliases(const loops::Kernel& k) {
   written = loops::effects(p, k.body).stores;
-  if (written.size() < 2 || written.size() > kMostBuffers) return;
+  if (written.size() < 2 || written.size() > static_cast<size_t>(p.tuning.alias_buffers)) return;
   llvm::MDBuilder md(mod.getContext());
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::unordered_map<loops::BufferId, llvm::Metadata*> scopes;

@@ -152,10 +152,9 @@ Value* Emitter::extent_of(loops::BufferId id, size_t axis) {
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   // Addresses are loaded once, at the start. With thousands of buffers that would be one long block
   // whose values all have to be kept somewhere, so the rest are loaded where they are used.
-  constexpr size_t kMostKept = 512;
   if (auto it = memory.find(id); it != memory.end()) return it->second;
   Value* buffers = context_field(offsetof(NativeContext, buffers));
-  const bool kept = memory.size() < kMostKept;
+  const bool kept = memory.size() < static_cast<size_t>(p.tuning.kept_addresses);
   llvm::IRBuilder<>::InsertPointGuard guard(entry);
   if (!kept) entry.SetInsertPoint(b.GetInsertBlock(), b.GetInsertPoint());
   Memory& out = kept ? memory[id] : found_here = {};

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "codegen/emit.h"
 #include "core/build.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 
@@ -13,19 +14,10 @@ using llvm::Value;
 
 core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator) {
   std::optional<core::ReduceOp> op;
-  std::function<void(const loops::Block&)> find = [&](const loops::Block& body) {
-    for (const loops::Stmt& stmt : body) {
-      if (const auto* f = std::get_if<loops::Fold>(&stmt.node); f && f->acc == accumulator) {
-        op = f->op;
-      }
-      if (const auto* i = std::get_if<loops::If>(&stmt.node)) {
-        find(i->then);
-        find(i->otherwise);
-      }
-      if (const auto* l = std::get_if<loops::Loop>(&stmt.node)) find(l->body);
-    }
-  };
-  find(s.body);
+  loops::for_each_stmt(s.body, [&](const loops::Stmt& stmt) {
+    const auto* f = std::get_if<loops::Fold>(&stmt.node);
+    if (f && f->acc == accumulator) op = f->op;
+  });
   EIN_CHECK(op, "an accumulator that is never folded");
   return *op;
 }

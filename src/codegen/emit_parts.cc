@@ -1,9 +1,9 @@
-// Long loop bodies are cut like long kernels (kernel_parts.h): a large group of recurrences is one
+// Long loop bodies are cut like long kernels (loops/cut.h): a large group of recurrences is one
 // loop with a statement for every member. Each part is a function, called at every step.
 #include <set>
 
 #include "codegen/emit.h"
-#include "codegen/kernel_parts.h"
+#include "loops/cut.h"
 #include "loops/walk.h"
 
 namespace ein::codegen {
@@ -12,34 +12,19 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// What a part needs to know of its surroundings.
-struct Surroundings {
-  std::vector<loops::VarId> reads;
-  bool changes = false;  // it assigns a variable from outside
-};
-
-Surroundings surroundings(const loops::Program& p, const loops::Block& part) {
-  Surroundings out;
-  std::set<loops::VarId> bound, read;
-  auto sets = [&](loops::VarId v) { out.changes |= !bound.contains(v); };
+// Whether a part assigns a variable from outside.
+bool changes_outside(const loops::Block& part) {
+  bool out = false;
+  std::set<loops::VarId> bound;
+  auto sets = [&](loops::VarId v) { out |= !bound.contains(v); };
   loops::for_each_stmt(part, [&](const loops::Stmt& s) {
-    loops::for_each_expr(s, [&](loops::ExprId e) {
-      loops::for_each_node(p, e, [&](const loops::Node& n) {
-        const auto* get = std::get_if<loops::Get>(&n);
-        if (!get || bound.contains(get->var) || !read.insert(get->var).second) return;
-        out.reads.push_back(get->var);
-      });
-    });
-    if (const auto* n = std::get_if<loops::Let>(&s.node)) bound.insert(n->var);
     if (const auto* n = std::get_if<loops::Declare>(&s.node)) bound.insert(n->var);
-    if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bound.insert(n->var);
     if (const auto* n = std::get_if<loops::Assign>(&s.node)) sets(n->var);
     if (const auto* n = std::get_if<loops::Fold>(&s.node)) {
       sets(n->acc);
       if (n->arg) sets(n->arg);
     }
     if (const auto* n = std::get_if<loops::Loop>(&s.node)) {
-      bound.insert(n->var);
       for (loops::VarId v : n->folds) sets(v);
     }
   });
@@ -51,14 +36,13 @@ Surroundings surroundings(const loops::Program& p, const loops::Block& part) {
 void Emitter::block_in_parts(const loops::Block& body) {
   bool plain = width == 1 && !mask && path.empty() && waiting.empty() && !calls;
   if (!plain) return block(body);
-  std::vector<loops::Block> parts = independent_parts(p, body);
+  std::vector<loops::Block> parts = loops::independent_parts(p, body);
   if (parts.size() < 2) return block(body);
   for (const loops::Block& part : parts) {
-    Surroundings around = surroundings(p, part);
-    if (around.changes) {
+    if (changes_outside(part)) {
       block(part);
     } else {
-      call_part(part, around.reads);
+      call_part(part, loops::free_variables(p, part));
     }
   }
 }

@@ -14,26 +14,13 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kMaxChunks = 256;  // of a reduction
+constexpr int64_t kMaxChunks = 256;  // of a reduction; fixes the bits of sums: not in tuning.def
 
-// The variables that a loop's body reads and does not bind.
+// The variables that a loop's body reads from outside.
 std::vector<loops::VarId> captures(const loops::Program& p, const loops::Loop& loop) {
-  std::vector<loops::VarId> found;
   std::set<loops::VarId> bound(loop.folds.begin(), loop.folds.end());
   bound.insert(loop.var);
-  loops::for_each_stmt(loop.body, [&](const loops::Stmt& s) {
-    loops::for_each_expr(s, [&](loops::ExprId e) {
-      loops::for_each_node(p, e, [&](const loops::Node& n) {
-        const auto* get = std::get_if<loops::Get>(&n);
-        if (get && bound.insert(get->var).second) found.push_back(get->var);
-      });
-    });
-    if (const auto* n = std::get_if<loops::Let>(&s.node)) bound.insert(n->var);
-    if (const auto* n = std::get_if<loops::Declare>(&s.node)) bound.insert(n->var);
-    if (const auto* n = std::get_if<loops::Invoke>(&s.node)) bound.insert(n->var);
-    if (const auto* n = std::get_if<loops::Loop>(&s.node)) bound.insert(n->var);
-  });
-  return found;
+  return loops::free_variables(p, loop.body, std::move(bound));
 }
 
 }  // namespace

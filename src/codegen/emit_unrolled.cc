@@ -5,6 +5,7 @@
 
 #include "base/match.h"
 #include "codegen/emit.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 
@@ -52,12 +53,10 @@ struct Size {
     return sum;
   }
   int64_t loop(const loops::Loop& n) const {
-    const auto* lo = std::get_if<loops::IntConst>(&p.exprs[n.lo].node);
-    const auto* hi = std::get_if<loops::IntConst>(&p.exprs[n.hi].node);
+    auto count = loops::trips(p, n);
     int64_t once = block(n.body), lanes = n.axis.width > 1 ? 2 : 1;
-    if (!lo || !hi || hi->value - lo->value > p.tuning.unrolled_iterations)
-      return 10 + once * lanes;
-    return once * std::max<int64_t>(0, hi->value - lo->value);
+    if (!count || *count > p.tuning.unrolled_iterations) return 10 + once * lanes;
+    return once * *count;
   }
 };
 

@@ -126,14 +126,14 @@ Tensor constant_table(const core::Module& m, const core::Family& f) {
 }
 
 std::string param_name(const core::Module& m, const core::Param& p) {
-  return p.name ? text(p.name) : fmt::format("extent({}, {})", text(m[p.source].name), p.axis);
+  return p.name ? text(p.name) : fmt::format("extent({}, {})", text(m[p.source].name), p.position);
 }
 
 void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& out) {
   const core::Module& m = plan.module;
-  std::unordered_map<core::FamilyId, uint32_t> part;
+  std::unordered_map<core::FamilyId, uint32_t> step;
   for (uint32_t i = 0; i < plan.schedule.steps.size(); ++i) {
-    for (core::FamilyId f : core::families_of({plan.schedule.steps[i]})) part[f] = i;
+    for (core::FamilyId f : core::families_of({plan.schedule.steps[i]})) step[f] = i;
   }
   for (const loops::Buffer& b : program.buffers) {
     const core::Family& f = m[b.family];
@@ -150,7 +150,7 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
     for (core::ExprId d : b.dims) to.dims.push_back(formula(m, d));
     for (const core::Coord& c : f.coords) to.coords.push_back(text(c.name));
     to.family = b.family.v;
-    to.part = part.contains(b.family) ? part[b.family] : 0;
+    to.step = step.contains(b.family) ? step[b.family] : 0;
     to.wanted = plan.families.at(b.family).wanted;
     to.span = f.span;
     if (b.space == loops::Buffer::Space::Constant) to.constant = constant_table(m, f);
@@ -170,7 +170,7 @@ void add_entry(const core::Module& m, Image& out) {
   std::unordered_map<std::string, uint32_t> inputs;
   for (uint32_t i = 0; i < out.inputs.size(); ++i) inputs[out.inputs[i].name] = i;
   for (const core::Param& p : m.params) {
-    Image::Param to{param_name(m, p), Image::Param::kNone, p.axis};
+    Image::Param to{param_name(m, p), Image::Param::kNone, p.position};
     if (auto it = inputs.find(text(m[p.source].name)); it != inputs.end()) to.input = it->second;
     out.params.push_back(std::move(to));
   }
@@ -200,7 +200,7 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
     to.name = s.name;
     to.span = s.span;
     to.statement = s.statement;
-    to.part = s.part;
+    to.step = s.step;
     switch (s.kind) {
       case loops::Site::Kind::Bounds:
         to.kind = Image::Site::Kind::Bounds;
@@ -227,12 +227,12 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
       case loops::Site::Kind::Rows: to.kind = Image::Site::Kind::Rows; break;
       case loops::Site::Kind::Step: {
         to.kind = Image::Site::Kind::Step;
-        const auto& q = std::get<core::Sequence>(plan.schedule.steps[s.part]);
-        to.coordinate = text(m[q.members[0].family].coords[s.axis].name);
+        const auto& q = std::get<core::Sequence>(plan.schedule.steps[s.step]);
+        to.coordinate = text(m[q.members[0].family].coords[s.position].name);
         to.downward = q.downward;
         std::vector<core::Sequence::Member> members = q.members;
-        for (uint32_t part : s.also) {
-          const auto& other = std::get<core::Sequence>(plan.schedule.steps[part]).members;
+        for (uint32_t step_number : s.also) {
+          const auto& other = std::get<core::Sequence>(plan.schedule.steps[step_number]).members;
           members.insert(members.end(), other.begin(), other.end());
         }
         std::map<uint32_t, uint32_t> by_buffer;
@@ -258,7 +258,9 @@ std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops:
     add_buffers(plan, program, out);
     add_entry(plan.module, out);
     add_sites(plan, program, out);
-    out.kernels = static_cast<uint32_t>(program.kernels.size());
+    out.kernels =
+        static_cast<uint32_t>(std::count_if(program.kernels.begin(), program.kernels.end(),
+                                            [](const loops::Kernel& k) { return !k.continues; }));
     std::vector<Lifetime> lives = lifetimes(program);
     for (size_t i = 0; i < lives.size(); ++i) out.buffers[i].lives = lives[i];
   } catch (const Unsupported& u) { return u.why; }

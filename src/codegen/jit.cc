@@ -105,7 +105,7 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
   llvm::raw_string_ostream message(broken);
   EIN_CHECK(!llvm::verifyModule(*out.mod, &message), "ill-formed LLVM IR: " + broken);
   double t2 = now_ms();
-  if (options.opt_level > 0) optimise(*out.mod, *out.machine);
+  if (options.opt_level > 0) optimise(*out.mod, *out.machine, p.tuning);
   double t3 = now_ms();
   times.target += t1 - t0;
   times.emit += t2 - t1;

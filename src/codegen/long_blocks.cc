@@ -18,10 +18,6 @@ using llvm::Function;
 using llvm::Instruction;
 using llvm::Value;
 
-// In instructions. Code that is written by hand or unrolled stays below the first: a piece costs a
-// call and storing the values that it shares with others.
-constexpr size_t kLongest = 4096, kPiece = 512, kWindow = 128;
-
 // A product that is added to something, and used nowhere else, is fused with the addition and
 // rounded once: the two must not be separated.
 bool belongs_to_user(const Instruction& i) {
@@ -50,8 +46,10 @@ std::vector<Instruction*> movable(BasicBlock& block) {
 
 class Splitter {
  public:
-  explicit Splitter(BasicBlock& block)
-      : block_(block),
+  Splitter(BasicBlock& block, const Tuning& tuning)
+      : piece_size_(static_cast<size_t>(tuning.block_piece)),
+        window_(static_cast<size_t>(tuning.block_window)),
+        block_(block),
         function_(*block.getParent()),
         context_(block.getContext()),
         body_(movable(block)) {
@@ -59,7 +57,7 @@ class Splitter {
   }
 
   void run() {
-    if (body_.size() <= kPiece) return;  // the rest was variables and phis
+    if (body_.size() <= piece_size_) return;  // the rest was variables and phis
     choose_pieces();
     find_shared();
     llvm::IRBuilder<> b(context_);
@@ -97,9 +95,9 @@ class Splitter {
     std::vector<int> crossing(body_.size() + 1, 0);
     for (size_t i = 1; i <= body_.size(); ++i) crossing[i] = crossing[i - 1] + change[i];
     ends_ = {0};
-    while (body_.size() - ends_.back() > kPiece + kWindow) {
-      size_t best = ends_.back() + kPiece;
-      for (size_t i = best + 1; i < ends_.back() + kPiece + kWindow; ++i) {
+    while (body_.size() - ends_.back() > piece_size_ + window_) {
+      size_t best = ends_.back() + piece_size_;
+      for (size_t i = best + 1; i < ends_.back() + piece_size_ + window_; ++i) {
         bool parts = belongs_to_user(*body_[best - 1]);
         if (!belongs_to_user(*body_[i - 1]) && (parts || crossing[i] < crossing[best])) best = i;
       }
@@ -204,6 +202,7 @@ class Splitter {
     }
   }
 
+  const size_t piece_size_, window_;  // instructions
   BasicBlock& block_;
   Function& function_;
   llvm::LLVMContext& context_;
@@ -222,14 +221,16 @@ class Splitter {
 
 }  // namespace
 
-bool split_long_blocks(llvm::Module& mod) {
+// Code that is written by hand or unrolled stays below `longest_block`: a piece costs a call and
+// storing the values that it shares with others.
+bool split_long_blocks(llvm::Module& mod, const Tuning& tuning) {
   std::vector<BasicBlock*> blocks;
   for (Function& f : mod) {
     for (BasicBlock& block : f) {
-      if (block.size() > kLongest) blocks.push_back(&block);
+      if (block.size() > static_cast<size_t>(tuning.longest_block)) blocks.push_back(&block);
     }
   }
-  for (BasicBlock* block : blocks) Splitter(*block).run();
+  for (BasicBlock* block : blocks) Splitter(*block, tuning).run();
   return !blocks.empty();
 }
 

@@ -4,6 +4,8 @@
 // that one piece computes and another needs go through memory.
 #pragma once
 
+#include "base/tuning.h"
+
 namespace llvm {
 class Module;
 }
@@ -11,6 +13,6 @@ class Module;
 namespace ein::codegen {
 
 // Returns whether there were any.
-bool split_long_blocks(llvm::Module& mod);
+bool split_long_blocks(llvm::Module& mod, const Tuning& tuning);
 
 }  // namespace ein::codegen

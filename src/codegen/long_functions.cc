@@ -22,10 +22,6 @@ using llvm::Instruction;
 
 using Part = std::vector<BasicBlock*>;  // entered at its first block alone
 
-// Instructions: the longest function that stays whole, the longest loop that is cut out of one, and
-// about how long a part between branches is.
-constexpr size_t kLongestFunction = 8192, kLongestLoop = 2048, kPart = 1024;
-
 size_t length(llvm::ArrayRef<BasicBlock*> blocks) {
   size_t n = 0;
   for (const BasicBlock* block : blocks) n += block->size();
@@ -33,10 +29,10 @@ size_t length(llvm::ArrayRef<BasicBlock*> blocks) {
 }
 
 // The outermost loops that are short enough.
-void choose_loops(llvm::ArrayRef<llvm::Loop*> among, std::vector<Part>& out) {
+void choose_loops(llvm::ArrayRef<llvm::Loop*> among, size_t longest, std::vector<Part>& out) {
   for (llvm::Loop* loop : among) {
-    if (length(loop->getBlocks()) > kLongestLoop) {
-      choose_loops(loop->getSubLoops(), out);
+    if (length(loop->getBlocks()) > longest) {
+      choose_loops(loop->getSubLoops(), longest, out);
     } else {
       out.emplace_back(loop->block_begin(), loop->block_end());
     }
@@ -48,7 +44,8 @@ void choose_loops(llvm::ArrayRef<llvm::Loop*> among, std::vector<Part>& out) {
 // leave it and come back.
 class Stretches {
  public:
-  explicit Stretches(Function& f) : dominators_(f), loops_(dominators_) {
+  Stretches(Function& f, size_t part_size)
+      : part_size_(part_size), dominators_(f), loops_(dominators_) {
     dominators_.updateDFSNumbers();
     for (const llvm::DomTreeNode* node : llvm::post_order(dominators_.getRootNode())) {
       size_t n = node->getBlock()->size();
@@ -95,7 +92,7 @@ class Stretches {
         if (!leaves(side, all)) close();
       }
     }
-    if (length(part_) > kPart) close();
+    if (length(part_) > part_size_) close();
     return next;
   }
 
@@ -107,7 +104,7 @@ class Stretches {
 
   // Short, and reached from this part alone.
   bool belongs(Node side, const Part& all) const {
-    if (lengths_.at(side) > kPart) return false;
+    if (lengths_.at(side) > part_size_) return false;
     auto here = [&](BasicBlock* from) {
       return from == side->getIDom()->getBlock() || stands_below(side, from);
     };
@@ -129,10 +126,11 @@ class Stretches {
   }
 
   void close() {
-    if (length(part_) > kPart / 4) parts_.push_back(part_);  // less is not worth a call
+    if (length(part_) > part_size_ / 4) parts_.push_back(part_);  // less is not worth a call
     part_.clear();
   }
 
+  const size_t part_size_;  // instructions, about
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;
   std::unordered_map<Node, size_t> lengths_;  // of all that stands below a block, itself included
@@ -166,26 +164,30 @@ void cut_out(Function& f, const std::vector<Part>& parts) {
   }
 }
 
-void split(Function& f) {
+void split(Function& f, const Tuning& tuning) {
   keep_roundings(f);
   std::vector<Part> loops;
   {
     llvm::DominatorTree dominators(f);
     llvm::LoopInfo found(dominators);
-    choose_loops(llvm::SmallVector<llvm::Loop*>(found.begin(), found.end()), loops);
+    choose_loops(llvm::SmallVector<llvm::Loop*>(found.begin(), found.end()),
+                 static_cast<size_t>(tuning.longest_loop), loops);
   }
   cut_out(f, loops);
-  if (f.getInstructionCount() > kLongestFunction) cut_out(f, Stretches(f).run());
+  if (f.getInstructionCount() > static_cast<size_t>(tuning.longest_function)) {
+    cut_out(f, Stretches(f, static_cast<size_t>(tuning.function_part)).run());
+  }
 }
 
 }  // namespace
 
-bool split_long_functions(llvm::Module& mod) {
+bool split_long_functions(llvm::Module& mod, const Tuning& tuning) {
   std::vector<Function*> functions;
   for (Function& f : mod) {
-    if (f.getInstructionCount() > kLongestFunction) functions.push_back(&f);
+    if (f.getInstructionCount() > static_cast<size_t>(tuning.longest_function))
+      functions.push_back(&f);
   }
-  for (Function* f : functions) split(*f);
+  for (Function* f : functions) split(*f, tuning);
   return !functions.empty();
 }
 

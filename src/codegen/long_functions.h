@@ -3,6 +3,8 @@
 // Parts of such a function become functions of their own. Results stay the same to the bit.
 #pragma once
 
+#include "base/tuning.h"
+
 namespace llvm {
 class Module;
 }
@@ -10,6 +12,6 @@ class Module;
 namespace ein::codegen {
 
 // Returns whether there were any.
-bool split_long_functions(llvm::Module& mod);
+bool split_long_functions(llvm::Module& mod, const Tuning& tuning);
 
 }  // namespace ein::codegen

@@ -22,20 +22,17 @@ class Native {
   Image image;
   std::unique_ptr<codegen::Code> code;
   std::vector<std::pair<std::string, double>> times;
-  // Only where it was compiled in this process:
-  NativeOptions options;
-  std::optional<plan::Plan> plan;
-  loops::Program program;
+  std::optional<Lowered> lowered;  // only where it was compiled in this process
 };
 
 namespace {
 
 bool supported(DType t) { return t != DType::Str; }
 
-// Keeps only what was computed before the part that was stopped.
-void keep_finished(const Image& image, uint32_t part, NativeResult& out) {
+// Keeps only what was computed before the step of the schedule that was stopped.
+void keep_finished(const Image& image, uint32_t step, NativeResult& out) {
   for (const Image::Buffer& b : image.buffers) {
-    if (b.part >= part) out.values.erase(core::FamilyId(b.family));
+    if (b.step >= step) out.values.erase(core::FamilyId(b.family));
   }
 }
 
@@ -72,7 +69,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   CallResult result = execute(n.image, n.code->entry, views, frame, options);
   out.error = std::move(result.error);
   out.stopped = std::move(result.stopped);
-  if (out.stopped) keep_finished(n.image, result.part, out);
+  if (out.stopped) keep_finished(n.image, result.step, out);
 }
 
 }  // namespace
@@ -128,23 +125,18 @@ codegen::JitOptions jit_options(const NativeOptions& options) {
   return {options.opt_level, options.processor, options.check_bounds};
 }
 
-std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
-                                    loops::Program program, Image image,
-                                    std::vector<PassTime> passes, codegen::JitTimes inside) {
+std::shared_ptr<Native> make_native(Lowered lowered, const std::vector<PassTime>& passes,
+                                    codegen::JitTimes inside) {
   auto out = std::make_shared<Native>();
-  out->code = codegen::load(image.object, &inside);
+  out->code = codegen::load(lowered.image.object, &inside);
   EIN_CHECK(out->code, "generated code cannot be loaded");
-  image.object = {};  // loaded, and needed no more
-  out->options = options;
-  out->options.trace = nullptr;
-  out->plan = std::move(plan);
-  out->program = std::move(program);
-  out->image = std::move(image);
+  lowered.image.object = {};  // loaded, and needed no more
+  out->image = std::move(lowered.image);
+  out->lowered = std::move(lowered);
   double total = 0;
-  for (PassTime& pass : passes) {
+  for (const PassTime& pass : passes) {
     total += pass.milliseconds;
-    if (pass.pass != "machine-code")
-      out->times.emplace_back(std::move(pass.pass), pass.milliseconds);
+    if (pass.pass != "machine-code") out->times.emplace_back(pass.pass, pass.milliseconds);
   }
   for (auto [phase, spent] : {std::pair{"target", inside.target},
                               {"emit", inside.emit},
@@ -170,33 +162,7 @@ NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& 
 const Image& image_of(const Native& native) { return native.image; }
 NativeEntry entry_of(const Native& native) { return native.code->entry; }
 
-std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs) {
-  EIN_CHECK(native.plan, "a program from the cache has no plan");
-  std::vector<core::FamilyId> needed;
-  for (const Image::Buffer& b : native.image.buffers) {
-    if (b.space == Image::Buffer::Space::Input) needed.push_back(core::FamilyId(b.family));
-  }
-  auto params = core::bind_params(native.plan->module, inputs, needed);
-  EIN_CHECK(!std::holds_alternative<RuntimeError>(params), "inputs that were never accepted");
-  return lower::work_of(*native.plan, native.program, std::get<std::vector<int64_t>>(params));
-}
-
-std::string emit(Native& native, Emit what) {
-  EIN_CHECK(native.plan, "a program from the cache has no stages to show");
-  switch (what) {
-    case Emit::Plan: return plan::print(*native.plan);
-    case Emit::Loops: return loops::print(native.program);
-    case Emit::Llvm: return codegen::llvm_text(native.program, jit_options(native.options));
-    case Emit::Assembly: return codegen::assembly_text(native.program, jit_options(native.options));
-  }
-  EIN_UNREACHABLE("emit");
-}
-
-std::string standalone_object(Native& native, const StandaloneGlue& glue) {
-  EIN_CHECK(native.plan, "a program from the cache has no loops");
-  return codegen::standalone_object(native.program, jit_options(native.options), glue.image,
-                                    glue.run, glue.free);
-}
+Lowered* lowered_of(Native& native) { return native.lowered ? &*native.lowered : nullptr; }
 
 std::vector<std::pair<std::string, double>> compile_times(const Native& native) {
   return native.times;

@@ -18,7 +18,6 @@
 #include "codegen/jit.h"
 #include "core/core.h"
 #include "core/eval.h"
-#include "lower/work.h"
 #include "plan/plan.h"
 #include "runtime/image.h"
 #include "runtime/native_abi.h"
@@ -44,14 +43,13 @@ struct NativeOptions {
   Processor processor = Processor::Native;  // must be one that runs here
   bool check_bounds = false;                // of every address that the code uses
   ImageCache* cache = nullptr;
-  plan::Choices choices;   // for tests that draw plans at random
+  plan::Choices choices;
   Trace* trace = nullptr;  // of the passes
 };
 
 // ---- compiling: what compile_native (driver/compile.h) does besides running passes
 
-// The name that a program is cached under, where there is a cache and it may be used;
-// and what is there.
+// The program's name in the cache (none: no cache, or a drawn plan), and the program kept under it.
 std::optional<std::string> native_key(const core::Module& m,
                                       const std::vector<core::FamilyId>& wanted,
                                       const NativeOptions& options);
@@ -59,10 +57,16 @@ std::shared_ptr<Native> kept_native(ImageCache& cache, const std::string& key);
 // The first reason why a planned module cannot become machine code; empty when there is none.
 std::string limitation(const plan::Plan& plan);
 codegen::JitOptions jit_options(const NativeOptions& options);
-// Loads the object code of the image into this process.
-std::shared_ptr<Native> make_native(const NativeOptions& options, plan::Plan plan,
-                                    loops::Program program, Image image,
-                                    std::vector<PassTime> passes, codegen::JitTimes inside);
+
+// A program before machine code is made of it.
+struct Lowered {
+  plan::Plan plan;
+  loops::Program program;
+  Image image;
+};
+// Loads the object code of the image into this process. `passes`: what was spent so far.
+std::shared_ptr<Native> make_native(Lowered lowered, const std::vector<PassTime>& passes,
+                                    codegen::JitTimes inside);
 
 // ---- running
 
@@ -76,25 +80,12 @@ struct NativeResult {
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
                  std::vector<int64_t>* kernel_times = nullptr);
 
-// What each kernel has to do with these inputs, which `run` accepts. Not available for a program
-// that came from the cache.
-std::vector<lower::Work> work_of(Native& native, const core::Inputs& inputs);
-
-// Not available for a program that came from the cache.
-enum class Emit { Plan, Loops, Llvm, Assembly };
-std::string emit(Native& native, Emit what);
+// What it was compiled from, its image moved to image_of; null for a program that came from the cache.
+Lowered* lowered_of(Native& native);
 
 // How to call it without the compiler (execute.h), as long as `native` lives.
 const Image& image_of(const Native& native);
 NativeEntry entry_of(const Native& native);
-
-// The program as an object file that needs nothing but the run-time library (standalone.h): its
-// code, its image, and functions under these names; one named `main` is that of a C program.
-struct StandaloneGlue {
-  std::string image;      // packed, without code
-  std::string run, free;  // `free` empty: there is none
-};
-std::string standalone_object(Native& native, const StandaloneGlue& glue);
 
 // Milliseconds per phase of the compilation, in order.
 std::vector<std::pair<std::string, double>> compile_times(const Native& native);

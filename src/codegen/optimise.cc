@@ -62,7 +62,7 @@ void choose_halves_by_bits(llvm::Module& mod) {
 
 }  // namespace
 
-void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
+void optimise(llvm::Module& mod, llvm::TargetMachine& machine, const Tuning& tuning) {
   llvm::FunctionAnalysisManager functions;
   llvm::ModuleAnalysisManager modules;
   functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
@@ -108,10 +108,10 @@ void optimise(llvm::Module& mod, llvm::TargetMachine& machine) {
     }
   };
   run(first);
-  if (split_long_blocks(mod)) functions.clear();
+  if (split_long_blocks(mod, tuning)) functions.clear();
   run(passes);
   choose_halves_by_bits(mod);
-  if (split_long_functions(mod)) functions.clear();
+  if (split_long_functions(mod, tuning)) functions.clear();
 }
 
 }  // namespace ein::codegen

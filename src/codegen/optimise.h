@@ -1,6 +1,8 @@
 // Private to src/codegen: the optimisation pipeline on LLVM IR (optimise.cc).
 #pragma once
 
+#include "base/tuning.h"
+
 namespace llvm {
 class Module;
 class TargetMachine;
@@ -8,6 +10,6 @@ class TargetMachine;
 
 namespace ein::codegen {
 
-void optimise(llvm::Module& mod, llvm::TargetMachine& machine);
+void optimise(llvm::Module& mod, llvm::TargetMachine& machine, const Tuning& tuning);
 
 }  // namespace ein::codegen

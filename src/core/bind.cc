@@ -23,9 +23,9 @@ std::string values(const Module& m, ExprId cond, const std::vector<int64_t>& par
     const auto* p = get_if<ParamRef>(m, e);
     if (!p) return;
     const Param& param = m.params[p->param];
-    std::string name = param.name
-                           ? text(param.name)
-                           : fmt::format("extent({}, {})", text(m[param.source].name), param.axis);
+    std::string name =
+        param.name ? text(param.name)
+                   : fmt::format("extent({}, {})", text(m[param.source].name), param.position);
     found[name] = params[p->param.v];
   });
   std::string out;
@@ -112,8 +112,8 @@ std::variant<std::vector<int64_t>, RuntimeError> bind_params(const Module& m, co
     for (uint32_t p = 0; p < m.params.size(); ++p) {
       const Param& param = m.params[ParamId(p)];
       if (param.source != id) continue;
-      if (param.axis != Param::kItself) {
-        params[p] = t.shape()[param.axis];
+      if (param.position != Param::kItself) {
+        params[p] = t.shape()[param.position];
         continue;
       }
       params[p] = integer_of(t);

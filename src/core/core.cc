@@ -223,7 +223,7 @@ class MeaningHash {
   uint64_t param(ParamId id) {
     const Param& p = m_.params[id];
     if (p.name) return hash_text(text(p.name));
-    return mix(family_name(p.source), p.axis);
+    return mix(family_name(p.source), p.position);
   }
 
   const Module& m_;

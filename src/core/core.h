@@ -245,13 +245,13 @@ struct Function {
 // How deep calls may nest, on both back ends; one more is a run-time error.
 constexpr int kMaxRecursion = 10'000;
 
-// A symbolic extent: bound at entry from the shape of an input (`source`, `axis`), or the value of
+// A symbolic extent: bound at entry from the shape of an input (`source`, `position`), or the value of
 // a scalar integer input itself.
 struct Param {
-  static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
+  static constexpr uint32_t kItself = ~uint32_t{0};  // as `position`: the value itself
   Symbol name;  // as written in a type; invalid for `?` (printed `extent(x, 0)`)
   FamilyId source;
-  uint32_t axis = 0;
+  uint32_t position = 0;
 };
 
 // Checked once at entry; failing is a run-time error that names both sides.

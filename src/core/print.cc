@@ -163,12 +163,12 @@ class Printer {
     const Param& p = m_.params[id];
     bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
                   hidden_.contains(text(p.name));
-    if (p.axis == Param::kItself || (p.name && !hidden)) return text(p.name);
+    if (p.position == Param::kItself || (p.name && !hidden)) return text(p.name);
     return asked_extent(p);
   }
 
   std::string asked_extent(const Param& p) {
-    return fmt::format("extent({}, {})", text(m_[p.source].name), p.axis);
+    return fmt::format("extent({}, {})", text(m_[p.source].name), p.position);
   }
 
   std::string access_text(FamilyId f, const std::vector<ExprId>& at) {
@@ -185,7 +185,8 @@ class Printer {
       return expr(a->args[0]).s;
     }
     // Alone in a slot the name of an extent would be read as an index.
-    if (const auto* p = get_if<ParamRef>(m_, e); p && m_.params[p->param].axis != Param::kItself)
+    if (const auto* p = get_if<ParamRef>(m_, e);
+        p && m_.params[p->param].position != Param::kItself)
       return asked_extent(m_.params[p->param]);
     return expr(e).s;
   }

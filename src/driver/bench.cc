@@ -42,15 +42,17 @@ std::variant<core::Inputs, RuntimeError> complete(core::Module& m, const core::I
 std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core::Inputs& supplied,
                                               const BenchOptions& options) {
   BenchReport out;
-  std::vector<core::FamilyId> wanted = wanted_families(original, options.run);
-  if (wanted.empty()) wanted = unread_families(original);
+  std::vector<core::FamilyId> wanted = wanted_families(original, options.run, Else::Unread);
   if (wanted.empty()) return out;
-  auto ready = prepare(original, wanted, supplied, options.run);
+  Trace trace;
+  RunOptions how = options.run;
+  if (!how.trace) how.trace = &trace;
+  auto ready = prepare(original, wanted, supplied, how);
   if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
   Prepared& prepared = std::get<Prepared>(ready);
   core::Module& m = prepared.cut ? *prepared.cut : original;
   set_threads(options.run.threads);
-  auto compiled = compile_native(m, prepared.wanted, native_options(options.run));
+  auto compiled = compile_native(m, prepared.wanted, native_options(how));
   if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
   Native& code = *std::get<std::shared_ptr<Native>>(compiled);
 

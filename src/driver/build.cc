@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "codegen/native.h"
+#include "driver/compile.h"
 #include "driver/files.h"
+#include "driver/findings.h"
 #include "driver/run.h"
 #include "runtime/execute.h"
 
@@ -147,32 +149,27 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
     want(wanted, e.cond);
     for (const core::Piece& p : e.pieces) want(wanted, p.value);
   }
-  for (const core::Family& f : m.families) {
-    if (f.checkpoint == 0) continue;
-    out.warnings.push_back(
-        fmt::format("`{}` keeps all its steps: how many to recompute depends on extents, "
-                    "which are not known when building",
-                    text(f.name)));
-  }
+  for (const Uncut& r : uncut_recurrences(m, "building")) out.warnings.push_back(r.message);
   RunOptions run;
   run.opt_level = options.opt_level;
   run.processor = options.processor;
-  auto compiled = compile_native(m, wanted, native_options(run));
-  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
-  Native& native = *std::get<std::shared_ptr<Native>>(compiled);
-  Image image = image_of(native);
+  const NativeOptions how = native_options(run);
+  auto made = lower_native(m, wanted, how);
+  if (auto* why = std::get_if<std::string>(&made)) return RuntimeError{Code::E0701, *why};
+  auto& [plan, program, image] = std::get<Lowered>(made);
   if (auto wrong = embed_files(m, wanted, image)) return *wrong;
   for (FamilyId f : shown) image.outputs.push_back(buffer_of(image, f.v));
   if (options.executable) add_unused(m, image);
   add_effects(m, options.executable, image);
   add_places(m, wanted, sources, image);
-  StandaloneGlue glue{pack(image), "main", ""};
+  std::string run_name = "main", free_name;
   if (!options.executable) {
-    glue.run = options.name + "_run";
-    glue.free = options.name + "_free";
+    run_name = options.name + "_run";
+    free_name = options.name + "_free";
     out.header = header_text(image, options.name, sources.name(FileId(0)));
   }
-  out.object = standalone_object(native, glue);
+  out.object =
+      codegen::standalone_object(program, jit_options(how), pack(image), run_name, free_name);
   return out;
 }
 

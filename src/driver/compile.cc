@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "autodiff/differentiate.h"
 #include "base/check.h"
 #include "codegen/image.h"
@@ -9,6 +11,7 @@
 #include "core/solve_gates.h"
 #include "driver/findings.h"
 #include "driver/pipeline.h"
+#include "driver/requests.h"
 #include "lower/lower.h"
 #include "sema/elaborate.h"
 
@@ -27,6 +30,8 @@ constexpr Pass kPasses[] = {
     {"sema",
      "Core: arrays (families) with clauses over boxes; every name, type, coordinate and extent is "
      "known",
+     false},
+    {"add-requests", "derivatives that the command line asks for are requests of the program",
      false},
     {"solve-gates", "equalities in `where` conditions have become indices or routes where possible",
      false},
@@ -48,6 +53,7 @@ constexpr Pass kPasses[] = {
     {"split-steps", "first and last steps are peeled off the loop"},
     {"write-out-cells", "loops over a few cells with different formulas are unrolled"},
     {"share-loops", "loops that threads share are marked"},
+    {"cut-kernels", "long kernels are cut into several"},
     {"image", "what a caller needs to know about the program"},
     {"machine-code", "object code"},
 };
@@ -61,7 +67,7 @@ void check_order(core::Module& m) {
       fmt::format("autodiff produced families without a legal order: {}", fmt::join(names, ", ")));
 }
 
-// The passes after sema, which files, `test` blocks and gradcheck have in common.
+// The passes after sema that files and `test` blocks have in common; gradcheck has the second.
 core::Module solve(Pipeline& run, core::Module m) {
   return run.pass("solve-gates", std::move(m), [](core::Module in) {
     core::solve_gates(in);
@@ -115,10 +121,14 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
     return program;
   });
   core::Module m = run.pass("sema", &out.program, [&](sema::Program* program) {
-    core::Module made = sema::elaborate(*program, diags, options.files, options.inputs);
-    if (!options.extra.of.empty() && !diags.has_errors()) add_request(made, options.extra, diags);
-    return made;
+    return sema::elaborate(*program, diags, options.files, options.inputs);
   });
+  if (!diags.has_errors()) {
+    m = run.pass_if(!options.extra.of.empty(), "add-requests", std::move(m), [&](core::Module in) {
+      add_requests(in, options.extra, diags);
+      return in;
+    });
+  }
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
   m = solve(run, std::move(m));
@@ -159,24 +169,23 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   return out;
 }
 
-core::Module derive(core::Module m) {
-  Diagnostics ignored;  // its warnings were shown when the program was compiled
+core::Module derive(core::Module m, autodiff::Direction direction, Diagnostics& diags) {
   Trace trace;
-  Pipeline run(trace, &ignored);
-  return differentiate(run, std::move(m), {}, ignored);
+  Pipeline run(trace, &diags);
+  CompileOptions options;
+  options.direction = direction;
+  return differentiate(run, std::move(m), options, diags);
 }
 
-optimise::Checkpointed checkpoint_of(const core::Module& m,
-                                     const std::vector<core::FamilyId>& wanted,
+optimise::Checkpointed checkpoint_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
                                      const std::vector<int64_t>& params,
                                      std::optional<uint64_t> memory, Trace* trace) {
   Trace own;
   Pipeline run(trace ? *trace : own);
   optimise::Checkpointed out;
-  out.module = run.pass("checkpoint", &m, [&](const core::Module* in) {
-    optimise::Checkpointed cut = optimise::checkpoint(*in, wanted, params, memory);
-    out.plans = std::move(cut.plans);
-    return out.plans.empty() ? *in : std::move(cut.module);
+  run.pass_if(optimise::wants_segments(m, memory), "checkpoint", &m, [&](core::Module* in) {
+    out = optimise::checkpoint(*in, wanted, params, memory);
+    return out.plans.empty() ? in : &out.module;
   });
   return out;
 }
@@ -193,7 +202,7 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
                [&](Program in) { return optimise::expand_calls(std::move(in), choices.expands); });
   p = run.pass("isolate-routes", std::move(p), optimise::isolate_routes);
   p = run.pass("read-extents", std::move(p), optimise::read_extents);
-  p = run.pass_if(free_order, "drop-unused", std::move(p), optimise::drop_unused);
+  p = run.pass_if(free_order && choices.unused, "drop-unused", std::move(p), optimise::drop_unused);
   p = run.pass("round-factors", std::move(p), [&](Program in) {
     return optimise::round_factors(std::move(in), choices.operands);
   });
@@ -218,41 +227,72 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   p = run.pass_if(free_order, "join-steps", std::move(p), loops::join_steps);
   p = run.pass_if(free_order, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
-  return run.pass("share-loops", std::move(p), loops::share_loops);
+  p = run.pass("share-loops", std::move(p), loops::share_loops);
+  return run.pass("cut-kernels", std::move(p), loops::cut_kernels);
 }
 
-std::variant<std::shared_ptr<Native>, std::string> compile_native(
-    const core::Module& m, const std::vector<core::FamilyId>& wanted,
-    const NativeOptions& options) {
-  std::optional<std::string> key = native_key(m, wanted, options);
-  if (key) {
-    if (auto kept = kept_native(*options.cache, *key)) return kept;
-  }
+std::variant<Lowered, std::string> lower_native(const core::Module& m,
+                                                const std::vector<core::FamilyId>& wanted,
+                                                const NativeOptions& options) {
   Trace own;
-  Trace& trace = options.trace ? *options.trace : own;
-  Pipeline run(trace);
-  size_t first = trace.times.size();
-  plan::Plan plan = plan_of(m, wanted, options.choices, &trace);
-  if (std::string why = limitation(plan); !why.empty()) return why;
-  loops::Program program = loops_of(plan, &trace);
+  Trace* trace = options.trace ? options.trace : &own;
+  Lowered out{plan_of(m, wanted, options.choices, trace), {}, {}};
+  if (std::string why = limitation(out.plan); !why.empty()) return why;
+  out.program = loops_of(out.plan, trace);
   std::string why;
-  Image image = run.pass("image", &program, [&](const loops::Program* in) {
-    auto made = codegen::make_image(plan, *in, options.processor);
+  out.image = Pipeline(*trace).pass("image", &out.program, [&](const loops::Program* in) {
+    auto made = codegen::make_image(out.plan, *in, options.processor);
     if (auto* reason = std::get_if<std::string>(&made)) why = *reason;
     return why.empty() ? std::move(std::get<Image>(made)) : Image{};
   });
   if (!why.empty()) return why;
+  return out;
+}
+
+std::variant<std::shared_ptr<Native>, std::string> compile_native(
+    const core::Module& m, const std::vector<core::FamilyId>& wanted, const NativeOptions& given) {
+  std::optional<std::string> key = native_key(m, wanted, given);
+  if (key) {
+    if (auto kept = kept_native(*given.cache, *key)) return kept;
+  }
+  Trace own;
+  NativeOptions options = given;
+  if (!options.trace) options.trace = &own;
+  auto made = lower_native(m, wanted, options);
+  if (auto* why = std::get_if<std::string>(&made)) return *why;
+  Lowered& lowered = std::get<Lowered>(made);
   codegen::JitTimes inside;
-  image.object = run.pass("machine-code", &program, [&](const loops::Program* in) {
-    return codegen::object_code(*in, jit_options(options), &inside);
-  });
-  std::string packed = key ? pack(image) : "";
-  std::vector<PassTime> times(trace.times.begin() + static_cast<ptrdiff_t>(first),
-                              trace.times.end());
-  auto native = make_native(options, std::move(plan), std::move(program), std::move(image),
-                            std::move(times), inside);
+  lowered.image.object = Pipeline(*options.trace)
+                             .pass("machine-code", &lowered.program, [&](const loops::Program* in) {
+                               return codegen::object_code(*in, jit_options(options), &inside);
+                             });
+  std::string packed = key ? pack(lowered.image) : "";
+  auto native = make_native(std::move(lowered), options.trace->times, inside);
   if (key) options.cache->store(*key, packed);  // what cannot be loaded is not kept
   return native;
+}
+
+std::string dump_native_pass(const core::Module& m, const std::vector<core::FamilyId>& wanted,
+                             const NativeOptions& given, const std::string& pass,
+                             std::string& why) {
+  const std::vector<std::string>& order = pass_names();
+  auto has_run = [&](const char* last) {  // when the pass `last` is done
+    auto from = std::find(order.begin(), order.end(), pass);
+    return std::find(from, order.end(), last) != order.end();
+  };
+  Trace trace{pass};
+  NativeOptions options = given;
+  options.trace = &trace;
+  options.cache = nullptr;  // a cached program skips the passes, so there would be nothing to print
+  if (has_run("cut-kernels")) {
+    plan::Plan plan = plan_of(m, wanted, options.choices, &trace);
+    why = limitation(plan);
+    if (!has_run("plan") && why.empty()) loops_of(plan, &trace);
+  } else {
+    auto compiled = compile_native(m, wanted, options);
+    if (auto* reason = std::get_if<std::string>(&compiled)) why = *reason;
+  }
+  return why.empty() ? trace.dump : "";
 }
 
 }  // namespace ein

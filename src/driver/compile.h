@@ -1,6 +1,6 @@
 // The pipeline, from text to machine code: source → Ast → Core → Core without requests (`compile`),
-// → Core to be planned → Plan → Loops → object code (`compile_native`). One place orders the
-// passes, and dump, timing and verification come from it alone (pipeline.h). Nothing here reads
+// → Core to be planned → Plan → Loops (`lower_native`) → object code (`compile_native`). One place
+// orders the passes, and dump, timing and verification come from it alone (pipeline.h). Nothing here reads
 // files (`load` asks CompileOptions::files) or prints.
 #pragma once
 
@@ -66,23 +66,30 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
                  Diagnostics& diags);
 
 // Runs autodiff alone on a program that `compile` has seen (Compiled::asked).
-core::Module derive(core::Module m);
+core::Module derive(core::Module m, autodiff::Direction direction, Diagnostics& diags);
 
-// The pass between `compile` and the back ends, which both of them need: it depends on the extents
-// of this run.
-optimise::Checkpointed checkpoint_of(const core::Module& m,
-                                     const std::vector<core::FamilyId>& wanted,
+// Runs `checkpoint`: after `compile` because it needs this run's extents, before `compile_native`
+// because the reference evaluator needs it too. No plans: `m` stays as it is.
+optimise::Checkpointed checkpoint_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
                                      const std::vector<int64_t>& params,
                                      std::optional<uint64_t> memory, Trace* trace = nullptr);
 
-// The passes up to the plan, and from there to loops. Compiling natively is these two, an image and
-// object code.
+// The passes up to the plan, and from there to loops.
 plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wanted,
                    const plan::Choices& choices = {}, Trace* trace = nullptr);
 loops::Program loops_of(plan::Plan& plan, Trace* trace = nullptr);
-// Says what cannot be compiled natively (strings) instead of guessing.
+// Both, and an image. Says what cannot be compiled natively (strings) instead of guessing.
+std::variant<Lowered, std::string> lower_native(const core::Module& m,
+                                                const std::vector<core::FamilyId>& wanted,
+                                                const NativeOptions& options = {});
+// All of it, and machine code. What `options.trace` has timed before counts as compiling, too.
 std::variant<std::shared_ptr<Native>, std::string> compile_native(
     const core::Module& m, const std::vector<core::FamilyId>& wanted,
     const NativeOptions& options = {});
+// What a native pass after `checkpoint` gives, as text; the stages after that pass do not run.
+// Empty where `why` says what cannot be compiled natively.
+std::string dump_native_pass(const core::Module& m, const std::vector<core::FamilyId>& wanted,
+                             const NativeOptions& options, const std::string& pass,
+                             std::string& why);
 
 }  // namespace ein

@@ -8,16 +8,13 @@
 #include <memory>
 #include <set>
 
-#include "autodiff/differentiate.h"
-#include "codegen/native.h"
-#include "core/groups.h"
 #include "core/print.h"
 #include "core/widen.h"
 #include "driver/agree.h"
-#include "driver/differences.h"
 #include "driver/files.h"
+#include "driver/gradcheck_compare.h"
+#include "driver/gradcheck_evaluate.h"
 #include "driver/gradcheck_program.h"
-#include "driver/run.h"
 #include "driver/synthetic.h"
 #include "runtime/random.h"
 
@@ -27,301 +24,23 @@ namespace {
 using core::FamilyId;
 using core::Module;
 using Verdict = Comparison::Verdict;
+using Clock = std::chrono::steady_clock;
 
-// A program and the values wanted of it, compiled once.
-class Evaluator {
- public:
-  // Programs that run once, or are small, are not worth optimising.
-  enum class Runs { Once, Often };
-  Evaluator(Module m, const std::vector<std::string>& wanted, Runs runs = Runs::Often)
-      : m_(std::move(m)) {
-    std::set<std::string> distinct(wanted.begin(), wanted.end());
-    for (const std::string& name : distinct) wanted_.push_back(m_.find(intern(name)));
-    NativeOptions options;
-    if (runs == Runs::Once) options.opt_level = 0;
-    auto compiled = compile_native(m_, wanted_, options);
-    if (auto* native = std::get_if<std::shared_ptr<Native>>(&compiled)) native_ = *native;
-  }
+// Autodiff on a program that was compiled without errors; its warnings were shown then.
+Module derived(Module m) {
+  Diagnostics ignored;
+  return derive(std::move(m), autodiff::Direction::Auto, ignored);
+}
 
-  using Values = std::map<std::string, Tensor>;
-  std::variant<Values, RuntimeError> operator()(const core::Inputs& inputs) {
-    ++runs_;
-    Values out;
-    auto take = [&](auto result) -> std::optional<RuntimeError> {
-      if (result.error) return result.error;
-      for (FamilyId f : wanted_) out[text(m_[f].name)] = result.values.at(f);
-      return std::nullopt;
-    };
-    auto error = native_ ? take(run(*native_, inputs)) : take(core::evaluate(m_, inputs, wanted_));
-    if (error) return *error;
-    return out;
-  }
-
-  Module& module() { return m_; }
-  int runs() const { return runs_; }
-  // Includes inputs that only say how large something is.
-  std::vector<FamilyId> needed() { return core::families_of(core::schedule(m_, wanted_).steps); }
-
- private:
-  Module m_;
-  std::vector<FamilyId> wanted_;
-  std::shared_ptr<Native> native_;
-  int runs_ = 0;
-};
-
-// Differentiates in forward direction, or says why that is not possible.
-std::variant<Module, std::string> derive_forward(Module m) {
+// In one direction, or why that is not possible.
+std::variant<Module, std::string> derived(Module m, autodiff::Direction direction) {
   Diagnostics diags;
-  Module out = autodiff::differentiate(std::move(m), diags, autodiff::Direction::Forward);
+  Module out = derive(std::move(m), direction, diags);
   for (const Diagnostic& d : diags.all()) {
     if (info(d.code).severity == Severity::Error) return d.message;
   }
   return out;
 }
-
-struct Tolerance {
-  double relative, absolute;  // `absolute` in units of the largest slope of the request
-};
-
-// How closely results in a type can follow f64.
-Tolerance precision(DType t) {
-  switch (t) {
-    case DType::F32: return {1e-3, 1e-4};
-    case DType::F16:
-    case DType::BF16: return {5e-2, 1e-2};
-    default: return {1e-6, 1e-8};
-  }
-}
-
-struct SeedRow {
-  double relative, absolute, step;
-};
-SeedRow seed_row(DType t) {
-  switch (t) {
-    case DType::F32: return {1e-4, 1e-7, 1e-5};
-    case DType::F64: return {1e-7, 1e-10, 1e-7};
-    default: return {1e-2, 1e-4, 1e-3};
-  }
-}
-
-// `dA[i=0, k=2]`
-std::string cell_text(const std::string& name, const core::Family& f, int64_t cell,
-                      const std::vector<int64_t>& shape) {
-  std::vector<std::string> parts(shape.size());
-  for (size_t k = shape.size(); k-- > 0; cell /= shape[k]) {
-    Symbol coord = f.coords[k].name;
-    parts[k] = fmt::format("{}{}", coord ? text(coord) + "=" : "", cell % shape[k]);
-  }
-  return parts.empty() ? name : fmt::format("{}[{}]", name, fmt::join(parts, ", "));
-}
-
-// Which cell of a family each value of a derivative belongs to; −1: none.
-std::vector<int64_t> linear_cells(const std::vector<std::string>& at, const Tensor& of,
-                                  const Evaluator::Values& values, int64_t count) {
-  std::vector<int64_t> out(static_cast<size_t>(count), 0);
-  for (size_t k = 0; k < at.size(); ++k) {
-    const Tensor& index = values.at(at[k]);
-    for (int64_t c = 0; c < count; ++c) {
-      int64_t i = index.get_int(c);
-      int64_t& cell = out[static_cast<size_t>(c)];
-      cell = i < 0 || i >= of.shape()[k] || cell < 0 ? -1 : cell * of.shape()[k] + i;
-    }
-  }
-  return out;
-}
-
-// Everything that is known about one derivative at one point.
-struct Numbers {
-  const core::Family* family;  // the holder
-  const Tensor *own, *wide;    // in the program's type, and in f64
-  const Tensor *num, *den;     // in f64
-  std::vector<int64_t> num_cell, den_cell;
-};
-
-class Comparer {
- public:
-  Comparer(Evaluator& moved, const std::map<std::string, std::string>& names,
-           const core::Inputs& point, const GradcheckOptions& options,
-           std::chrono::steady_clock::time_point deadline)
-      : moved_(moved), names_(names), point_(point), options_(options), deadline_(deadline) {}
-
-  void run(const Derivative& d, const Numbers& n, Comparison& out) {
-    std::map<int64_t, std::vector<int64_t>> by_den;  // values of the derivative by cell
-    for (int64_t c = 0; c < n.wide->size(); ++c) {
-      auto k = static_cast<size_t>(c);
-      if (n.den_cell[k] >= 0 && n.num_cell[k] >= 0) by_den[n.den_cell[k]].push_back(c);
-    }
-    out.cells = static_cast<int64_t>(by_den.size());
-    for (int64_t den : sample(by_den)) {
-      if (std::chrono::steady_clock::now() > deadline_) break;
-      std::map<int64_t, double> one{{den, 1.0}};
-      std::vector<Slope> found =
-          slopes(along(d, n, one), std::fabs(n.den->get_float(den)), step(n));
-      ++out.sampled;
-      for (int64_t c : by_den[den]) {
-        auto num = static_cast<size_t>(n.num_cell[static_cast<size_t>(c)]);
-        std::string where = cell_text(out.name, *n.family, c, n.wide->shape());
-        if (num < found.size()) note(n, c, found[num], where, out);
-      }
-    }
-    for (const Seen& s : seen_) scale_ = std::max(scale_, std::fabs(s.slope.value));
-    bool full = n.wide->size() == n.num->size() * n.den->size() && out.cells == n.den->size() &&
-                n.den->size() > 1;
-    for (int k = 0; k < 2 && full && !options_.seed_tolerances; ++k) direction(d, n, k, out);
-    judge(n, out);
-  }
-
- private:
-  struct Seen {
-    double derived;
-    Slope slope;
-    std::string where;
-    bool direction = false;
-    double scale = 1;
-  };
-
-  std::optional<double> step(const Numbers& n) const {
-    if (!options_.seed_tolerances) return std::nullopt;
-    return seed_row(n.own->dtype()).step;
-  }
-
-  // All cells, or a random sample when there are more than `options_.samples`.
-  std::vector<int64_t> sample(const std::map<int64_t, std::vector<int64_t>>& cells) const {
-    std::vector<int64_t> all;
-    for (const auto& [cell, values] : cells) all.push_back(cell);
-    auto keep = static_cast<size_t>(options_.samples);
-    if (all.size() <= keep) return all;
-    for (size_t k = 0; k < keep; ++k) {
-      auto bits = static_cast<uint64_t>(philox(7, static_cast<int64_t>(k)));
-      std::swap(all[k], all[k + bits % (all.size() - k)]);
-    }
-    all.resize(keep);
-    return all;
-  }
-
-  // The numerator when the denominator moves along `direction`.
-  Along along(const Derivative& d, const Numbers& n, const std::map<int64_t, double>& direction) {
-    return [&, direction](double distance) -> std::optional<std::vector<double>> {
-      core::Inputs inputs = point_;
-      Tensor shift(DType::F64, n.den->shape());
-      for (auto [cell, by] : direction) shift.set_float(cell, distance * by);
-      inputs[shift_of(d.wrt)] = shift;
-      auto result = moved_(inputs);
-      auto* values = std::get_if<Evaluator::Values>(&result);
-      if (!values) return std::nullopt;
-      auto moved = names_.find(d.of);
-      const Tensor& t = values->at(moved == names_.end() ? d.of : moved->second);
-      std::vector<double> out;
-      for (int64_t i = 0; i < t.size(); ++i) out.push_back(t.get_float(i));
-      return out;
-    };
-  }
-
-  void note(const Numbers& n, int64_t cell, const Slope& slope, const std::string& where,
-            Comparison& out) {
-    const Tensor& judged = options_.seed_tolerances ? *n.own : *n.wide;
-    if (skip(slope, where, out)) return;
-    seen_.push_back({judged.get_float(cell), slope, where});
-  }
-
-  static bool skip(const Slope& slope, const std::string& where, Comparison& out) {
-    if (slope.kind == Slope::Kind::Smooth) return false;
-    bool kink = slope.kind == Slope::Kind::Kink;
-    ++(kink ? out.kinks : out.undefined);
-    if (kink && out.kink_at.empty()) out.kink_at = where;
-    return true;
-  }
-
-  void direction(const Derivative& d, const Numbers& n, int k, Comparison& out) {
-    std::map<int64_t, double> by;
-    for (int64_t c = 0; c < n.den->size(); ++c) by[c] = normal_of(philox(philox(11, k), c));
-    std::vector<double> derived(static_cast<size_t>(n.num->size()), 0);
-    for (int64_t c = 0; c < n.wide->size(); ++c) {
-      auto i = static_cast<size_t>(c);
-      if (n.num_cell[i] < 0 || n.den_cell[i] < 0) return;
-      derived[static_cast<size_t>(n.num_cell[i])] += n.wide->get_float(c) * by[n.den_cell[i]];
-    }
-    std::vector<Slope> found = slopes(along(d, n, by), 1);
-    if (found.size() != derived.size()) return;
-    ++out.directions;
-    double many = std::sqrt(static_cast<double>(n.den->size()));
-    for (size_t i = 0; i < found.size(); ++i) {
-      std::string where = fmt::format("{} along a random direction", out.name);
-      if (found[i].kind != Slope::Kind::Smooth) continue;  // among so many cells some cross a kink
-      seen_.push_back({derived[i], found[i], where, true, many});
-    }
-  }
-
-  // Finds the worst disagreement, in units of what is allowed.
-  void judge(const Numbers& n, Comparison& out) {
-    double worst = -1;
-    auto consider = [&](double derived, double expected, double allowed, const std::string& where) {
-      double off = std::fabs(derived - expected) / std::max(allowed, 1e-300);
-      if (std::isnan(off)) off = std::isnan(expected) ? 0 : INFINITY;
-      if (off <= worst) return;
-      worst = off;
-      out.worst_at = where;
-      out.derived = derived;
-      out.expected = expected;
-    };
-    SeedRow seed = seed_row(n.own->dtype());
-    Tolerance exact = precision(DType::F64);
-    // A cell says more than a direction, so directions count only where all cells are right.
-    std::stable_partition(seen_.begin(), seen_.end(), [](const Seen& s) { return !s.direction; });
-    for (const Seen& s : seen_) {
-      if (s.direction && worst > 1) break;
-      double size = std::fabs(s.slope.value);
-      double allowed = options_.seed_tolerances ? seed.absolute + seed.relative * size
-                                                : exact.absolute * scale_ * s.scale +
-                                                      exact.relative * size + 4 * s.slope.noise;
-      consider(s.derived, s.slope.value, allowed, s.where);
-    }
-    out.compared = static_cast<int64_t>(seen_.size());
-    out.error = std::max(worst, 0.0);
-    if (worst > 1) {
-      out.verdict = Verdict::Wrong;
-      return;
-    }
-    if (seen_.empty()) {
-      out.verdict = Verdict::NotCompared;
-      out.note = out.kinks + out.undefined == 0
-                     ? "not compared: it has no cells"
-                     : fmt::format("not compared: every value is {}",
-                                   out.kinks > 0 ? "at a kink" : "where differences are undefined");
-      return;
-    }
-    if (options_.seed_tolerances || n.own->dtype() == DType::F64) return;
-    // The same derivative in the program's own type, everywhere.
-    Comparison exactly = out;
-    Tolerance loose = precision(n.own->dtype());
-    double largest = 0;
-    for (int64_t c = 0; c < n.wide->size(); ++c) {
-      double v = std::fabs(n.wide->get_float(c));
-      if (std::isfinite(v)) largest = std::max(largest, v);
-    }
-    worst = -1;
-    for (int64_t c = 0; c < n.wide->size(); ++c) {
-      double v = n.wide->get_float(c);
-      if (!std::isfinite(v)) continue;
-      consider(n.own->get_float(c), v, loose.absolute * largest + loose.relative * std::fabs(v),
-               cell_text(out.name, *n.family, c, n.wide->shape()));
-    }
-    exactly.own_error = out.own_error = std::max(worst, 0.0);
-    if (worst > 1) {
-      out.verdict = Verdict::Imprecise;
-    } else {
-      out = exactly;
-    }
-  }
-
-  Evaluator& moved_;
-  const std::map<std::string, std::string>& names_;
-  const core::Inputs& point_;
-  const GradcheckOptions& options_;
-  std::chrono::steady_clock::time_point deadline_;
-  std::vector<Seen> seen_;
-  double scale_ = 0;
-};
 
 // How far apart two numbers are, in units of what is allowed between two ways to
 // compute the same one.
@@ -341,7 +60,7 @@ std::string directions_agree(const Module& wide, const std::vector<Derivative>& 
   for (const Derivative& d : all) {
     if (d.why_not.empty()) holders.push_back(d.holder);
   }
-  auto forward = derive_forward(wide);
+  auto forward = derived(wide, autodiff::Direction::Forward);
   if (auto* why = std::get_if<std::string>(&forward)) return "forward mode fails: " + *why;
   constexpr auto kOnce = Evaluator::Runs::Once;
   auto result = Evaluator(std::move(std::get<Module>(forward)), holders, kOnce)(point);
@@ -369,7 +88,7 @@ std::string directions_agree(const Module& wide, const std::vector<Derivative>& 
       for (int64_t i = 0; i < t.size(); ++i) t.set_float(i, normal_of(philox(name == p.v, i)));
       inputs[name] = t;
     }
-    auto both = Evaluator(derive(std::move(p.module)), {p.left, p.right}, kOnce)(inputs);
+    auto both = Evaluator(derived(std::move(p.module)), {p.left, p.right}, kOnce)(inputs);
     auto* values = std::get_if<Evaluator::Values>(&both);
     if (!values) continue;  // it is too large, or an address is not the program's own
     double left = values->at(p.left).get_float(0), right = values->at(p.right).get_float(0);
@@ -380,9 +99,10 @@ std::string directions_agree(const Module& wide, const std::vector<Derivative>& 
   return "";
 }
 
-// The modules that a check evaluates.
+// The programs that a check evaluates.
 struct Programs {
-  std::unique_ptr<Evaluator> own, wide, moved;
+  Module wide;  // before autodiff, in f64
+  std::unique_ptr<Evaluator> own, exact, moved;
   std::map<std::string, std::string> names;  // Shifted::moved
 };
 
@@ -416,84 +136,86 @@ bool printed_gives(Module& m, const core::Inputs& inputs, const std::vector<std:
   });
 }
 
-}  // namespace
-
-GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
-                          const GradcheckOptions& options, const CompileOptions& compile_options,
-                          const std::string& name) {
-  GradcheckReport out;
-  Module asked = compiled.asked;
+// What is asked: the derivatives, and the values that comparing them takes.
+struct Asked {
+  Module program;  // before autodiff
   std::vector<Derivative> all;
+  std::vector<std::string> holders, nums, dens;  // of those that are compared; `dens` once each
+  std::vector<std::string> wanted;               // everything to evaluate
+  std::vector<std::string> held;                 // families that consist of a `stop`
+  bool all_held = true;
+};
+
+Asked find_asked(const Compiled& compiled, const GradcheckOptions& options) {
+  Asked out;
+  out.program = compiled.asked;
   if (!options.value.empty()) {
-    all.push_back(claimed_derivative(asked, options.value, options.named.of, options.named.wrt[0]));
+    out.all.push_back(
+        claimed_derivative(out.program, options.value, options.named.of, options.named.wrt[0]));
   } else {
     std::vector<std::string> only = options.holders;
     for (const std::string& wrt : options.named.wrt) {
       only.push_back(fmt::format("d_{}_d_{}", options.named.of, wrt));
     }
-    all = derivatives_of(asked, only);
+    out.all = derivatives_of(out.program, only);
   }
-  std::vector<std::string> holders, nums, dens, wanted;
-  for (const Derivative& d : all) {
-    if (!d.why_not.empty()) continue;
-    holders.push_back(d.holder);
-    nums.push_back(d.of);
-    dens.push_back(d.wrt);
-    wanted.insert(wanted.end(), d.num_at.begin(), d.num_at.end());
-    wanted.insert(wanted.end(), d.den_at.begin(), d.den_at.end());
-  }
-  for (const auto* list : {&holders, &nums, &dens}) {
-    wanted.insert(wanted.end(), list->begin(), list->end());
-  }
-  auto start = [&](const Derivative& d) {
-    Comparison c;
-    c.name = d.name;
-    c.request = d.request;
-    c.span = d.span;
-    if (d.why_not.empty()) return c;
-    c.verdict = Verdict::NotCompared;
-    c.note = d.why_not;
-    return c;
+  auto want = [&](const std::vector<std::string>& names) {
+    out.wanted.insert(out.wanted.end(), names.begin(), names.end());
   };
-  if (options.agree && !options.quick)
-    out.printed = printed_agrees(compiled.module, compile_options, name);
-  if (holders.empty()) {
-    for (const Derivative& d : all) out.requests.push_back(start(d));
-    return out;
+  for (const Derivative& d : out.all) {
+    if (!d.why_not.empty()) continue;
+    out.holders.push_back(d.holder);
+    out.nums.push_back(d.of);
+    out.dens.push_back(d.wrt);
+    want(d.num_at);
+    want(d.den_at);
   }
-  std::sort(dens.begin(), dens.end());
-  dens.erase(std::unique(dens.begin(), dens.end()), dens.end());
+  for (const auto* list : {&out.holders, &out.nums, &out.dens}) want(*list);
+  std::sort(out.dens.begin(), out.dens.end());
+  out.dens.erase(std::unique(out.dens.begin(), out.dens.end()), out.dens.end());
+  if (out.holders.empty()) return out;
+  out.held = hold_stopped(out.program, out.all_held);
+  want(out.held);
+  return out;
+}
 
+Programs make_programs(const Asked& asked, bool quick) {
+  constexpr auto kOnce = Evaluator::Runs::Once, kOften = Evaluator::Runs::Often;
   Programs p;
-  bool all_held = true;
-  std::vector<std::string> held = hold_stopped(asked, all_held);
-  wanted.insert(wanted.end(), held.begin(), held.end());
-  p.own = std::make_unique<Evaluator>(derive(asked), wanted);
-  Module wide = core::widen(asked);
-  p.wide = std::make_unique<Evaluator>(derive(wide), wanted, Evaluator::Runs::Once);
-  Shifted moved = shifted(wide, dens, held);
+  p.own = std::make_unique<Evaluator>(derived(asked.program), asked.wanted);
+  p.wide = core::widen(asked.program);
+  p.exact = std::make_unique<Evaluator>(derived(p.wide), asked.wanted, kOnce);
+  Shifted moved = shifted(p.wide, asked.dens, asked.held);
   p.names = moved.moved;
-  std::vector<std::string> observed = nums;
+  std::vector<std::string> observed = asked.nums;
   for (std::string& n : observed) {
     if (auto it = p.names.find(n); it != p.names.end()) n = it->second;
   }
-  p.moved =
-      std::make_unique<Evaluator>(derive(moved.module), observed,
-                                  options.quick ? Evaluator::Runs::Once : Evaluator::Runs::Often);
+  p.moved = std::make_unique<Evaluator>(derived(moved.module), observed, quick ? kOnce : kOften);
+  return p;
+}
 
-  // A point where the program runs and its numerators are numbers.
-  std::vector<FamilyId> needed = p.own->needed();
+// Where the program runs, and what it computes there, in its own type and in f64.
+struct Point {
+  core::Inputs inputs;
+  std::optional<Evaluator::Values> own, exact;
+};
+
+// A point where the program runs and, if there is one, where its numerators are numbers. Otherwise
+// `out.error` says why not.
+Point find_point(Programs& p, const std::vector<std::string>& nums, const core::Inputs& given,
+                 GradcheckReport& out) {
+  Point found;
+  const std::vector<FamilyId>& needed = p.own->needed();
   core::Inputs from_files = given;
   out.error = read_loaded(p.own->module(), needed, from_files);
-  if (out.error) return out;
+  if (out.error) return found;
   for (FamilyId f : needed) {
     const core::Family& family = p.own->module()[f];
     if (family.kind == core::Family::Kind::Input && !from_files.contains(text(family.name))) {
       out.synthetic.push_back(text(family.name));
     }
   }
-  core::Inputs inputs;
-  std::optional<Evaluator::Values> own, exact;
   for (int attempt = 0; attempt < (out.synthetic.empty() ? 1 : kSyntheticAttempts); ++attempt) {
     auto drawn = synthetic_inputs(p.own->module(), needed, from_files, attempt);
     if (auto* e = std::get_if<RuntimeError>(&drawn)) {
@@ -501,74 +223,108 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
       break;
     }
     auto result = (*p.own)(std::get<core::Inputs>(drawn));
-    auto wider = (*p.wide)(core::widen(std::get<core::Inputs>(drawn)));
+    auto wider = (*p.exact)(core::widen(std::get<core::Inputs>(drawn)));
     if (auto* e = std::get_if<RuntimeError>(&result)) {
-      if (!own && !out.error) out.error = *e;
+      if (!found.own && !out.error) out.error = *e;
       continue;
     }
     if (auto* e = std::get_if<RuntimeError>(&wider)) {
-      if (!own && !out.error) out.error = *e;
+      if (!found.own && !out.error) out.error = *e;
       continue;
     }
     bool finite = all_finite(std::get<Evaluator::Values>(result), nums);
-    if (own && !finite) continue;  // no better than the point found before
-    inputs = std::get<core::Inputs>(drawn);
-    own = std::get<Evaluator::Values>(result);
-    exact = std::get<Evaluator::Values>(wider);
+    if (found.own && !finite) continue;  // no better than the point found before
+    found = {std::get<core::Inputs>(drawn), std::get<Evaluator::Values>(result),
+             std::get<Evaluator::Values>(wider)};
     out.error.reset();
     if (finite) break;
   }
-  if (out.error) return out;
+  return found;
+}
 
-  core::Inputs point = core::widen(inputs);
-  for (const std::string& d : dens) {
-    point[shift_of(d)] = Tensor(DType::F64, exact->at(d).shape());
+Comparison comparison_of(const Derivative& d) {
+  Comparison c;
+  c.name = d.name;
+  c.request = d.request;
+  c.span = d.span;
+  if (d.why_not.empty()) return c;
+  c.verdict = Verdict::NotCompared;
+  c.note = d.why_not;
+  return c;
+}
+
+// Compares every derivative with differences. Returns when it began.
+Clock::time_point compare_all(Programs& p, const Asked& asked, const Point& at,
+                              const GradcheckOptions& options, std::vector<Comparison>& out) {
+  core::Inputs point = core::widen(at.inputs);
+  for (const std::string& d : asked.dens) {
+    point[shift_of(d)] = Tensor(DType::F64, at.exact->at(d).shape());
   }
-  for (const std::string& h : held) point[h] = exact->at(h);
-  auto begin = std::chrono::steady_clock::now();
-  double share = options.seconds / static_cast<double>(holders.size());
+  for (const std::string& h : asked.held) point[h] = at.exact->at(h);
+  p.moved->compile(point);
+  const auto start = Clock::now();
+  double share = options.seconds / static_cast<double>(asked.holders.size());
   int done = 0;
-  for (const Derivative& d : all) {
-    Comparison c = start(d);
-    if (!all_held && c.verdict != Verdict::NotCompared) {
+  for (const Derivative& d : asked.all) {
+    Comparison c = comparison_of(d);
+    if (!asked.all_held && c.verdict != Verdict::NotCompared) {
       c.verdict = Verdict::NotCompared;
       c.note = "not compared: a `stop` is inside a reduction whose range is not fixed";
     }
     if (c.verdict != Verdict::NotCompared) {
       Numbers n{&p.own->module()[p.own->module().find(intern(d.holder))],
-                &own->at(d.holder),
-                &exact->at(d.holder),
-                &exact->at(d.of),
-                &exact->at(d.wrt),
+                &at.own->at(d.holder),
+                &at.exact->at(d.holder),
+                &at.exact->at(d.of),
+                &at.exact->at(d.wrt),
                 {},
                 {}};
-      n.num_cell = linear_cells(d.num_at, *n.num, *own, n.wide->size());
-      n.den_cell = linear_cells(d.den_at, *n.den, *own, n.wide->size());
-      auto deadline = begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      n.num_cell = linear_cells(d.num_at, *n.num, *at.own, n.wide->size());
+      n.den_cell = linear_cells(d.den_at, *n.den, *at.own, n.wide->size());
+      auto deadline = start + std::chrono::duration_cast<Clock::duration>(
                                   std::chrono::duration<double>(share * ++done));
       Comparer(*p.moved, p.names, point, options, deadline).run(d, n, c);
     }
-    out.requests.push_back(std::move(c));
+    out.push_back(std::move(c));
   }
+  return start;
+}
+
+}  // namespace
+
+GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
+                          const GradcheckOptions& options, const CompileOptions& compile_options,
+                          const std::string& name) {
+  GradcheckReport out;
+  const Asked asked = find_asked(compiled, options);
+  if (options.agree && !options.quick)
+    out.printed = printed_agrees(compiled.module, compile_options, name);
+  if (asked.holders.empty()) {
+    for (const Derivative& d : asked.all) out.requests.push_back(comparison_of(d));
+    return out;
+  }
+  Programs programs = make_programs(asked, options.quick);
+  const Point point = find_point(programs, asked.nums, given, out);
+  if (out.error) return out;
+  const auto start = compare_all(programs, asked, point, options, out.requests);
   if (!options.agree) return out;
-  core::Inputs base = core::widen(inputs);
-  out.directions = directions_agree(wide, all, *exact, base, options.quick, out.requests);
+  out.directions = directions_agree(programs.wide, asked.all, *point.exact,
+                                    core::widen(point.inputs), options.quick, out.requests);
   if (options.quick) return out;
-  std::vector<std::string> real;  // those of the program itself
-  for (const std::string& h : holders) {
+  std::vector<std::string> real;  // the holders that the program itself has
+  for (const std::string& h : asked.holders) {
     if (compiled.module.find(intern(h))) real.push_back(h);
   }
-  if (!out.printed.empty() && printed_gives(compiled.module, inputs, real, compile_options, name)) {
+  if (!out.printed.empty() &&
+      printed_gives(compiled.module, point.inputs, real, compile_options, name)) {
     out.printed.clear();
   }
-  // The reference evaluator is some hundred times slower: it is left out where it
-  // would take minutes.
-  std::chrono::duration<double> native = std::chrono::steady_clock::now() - begin;
-  bool large = native.count() / std::max<double>(1, static_cast<double>(p.moved->runs())) > 0.05;
-  if (large) {
+  // The reference evaluator is some hundred times slower: it is left out where it would take minutes.
+  std::chrono::duration<double> spent = Clock::now() - start;
+  if (spent.count() / std::max(1, programs.moved->runs()) > 0.05) {
     out.not_run = "not compared with the reference evaluator because the program is large";
   } else {
-    out.native = native_agrees(compiled.module, inputs, real);
+    out.native = native_agrees(compiled.module, point.inputs, real);
   }
   return out;
 }

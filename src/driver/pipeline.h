@@ -20,7 +20,7 @@ namespace ein {
 
 class Pipeline {
  public:
-  // What a pass gave that reported errors is neither verified nor, but for the tree, printed.
+  // After a pass that reported errors nothing is verified, and only the syntax tree is printed.
   explicit Pipeline(Trace& trace, const Diagnostics* diags = nullptr)
       : trace_(trace), diags_(diags) {}
 
@@ -47,6 +47,7 @@ class Pipeline {
   using Rules = std::vector<std::string>;
   static Rules broken_rules(const sema::Program&) { return {}; }
   static Rules broken_rules(const core::Module& m);
+  static Rules broken_rules(const core::Module* m) { return broken_rules(*m); }
   static Rules broken_rules(const optimise::Program& p) { return broken_rules(p.module); }
   static Rules broken_rules(const plan::Plan& p) { return broken_rules(p.module); }
   static Rules broken_rules(const loops::Program& p);
@@ -56,6 +57,7 @@ class Pipeline {
 
   static std::string text_of(const sema::Program& p);
   static std::string text_of(core::Module& m);
+  static std::string text_of(core::Module* m) { return text_of(*m); }
   static std::string text_of(optimise::Program& p) { return text_of(p.module); }
   static std::string text_of(const plan::Plan& p);
   static std::string text_of(const loops::Program& p);

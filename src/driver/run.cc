@@ -6,8 +6,10 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "codegen/native.h"
 #include "core/groups.h"
+#include "core/print.h"
 #include "core/rewrite.h"
 #include "driver/compile.h"
 #include "driver/files.h"
@@ -28,11 +30,6 @@ void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeE
   if (error.statement.valid() && !is_certain(m, wanted, error.at)) error.at = error.statement;
 }
 
-bool segments_wanted(const core::Module& m, const RunOptions& options) {
-  return options.grad_memory || std::any_of(m.families.begin(), m.families.end(),
-                                            [](const auto& f) { return f.checkpoint != 0; });
-}
-
 // Refuses a file that the program may not write.
 std::optional<RuntimeError> refuse_effect(const FileAccess* access, const core::Effect& e) {
   bool writes = e.kind == core::Effect::Kind::Save || e.kind == core::Effect::Kind::Write;
@@ -42,26 +39,7 @@ std::optional<RuntimeError> refuse_effect(const FileAccess* access, const core::
   return refused;
 }
 
-double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
-
-}  // namespace
-
-// What effects and `show` need; nothing else is computed (decisions.md, 30).
-std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options) {
-  std::vector<FamilyId> wanted;
-  std::set<FamilyId> seen;
-  auto want = [&](FamilyId f) {
-    if (f && seen.insert(f).second) wanted.push_back(f);
-  };
-  for (const core::Effect& e : m.effects) {
-    want(e.cond);
-    for (const core::Piece& p : e.pieces) want(p.value);
-  }
-  for (const std::string& name : options.show) want(m.find(intern(name)));
-  for (const std::string& name : options.watch) want(m.find(intern(name)));
-  return wanted;
-}
-
+// The values that nothing else reads.
 std::vector<FamilyId> unread_families(const core::Module& m) {
   std::set<FamilyId> read;
   for (uint32_t i = 0; i < m.families.size(); ++i) {
@@ -76,6 +54,28 @@ std::vector<FamilyId> unread_families(const core::Module& m) {
     if (!read.contains(FamilyId(i))) out.push_back(FamilyId(i));
   }
   return out;
+}
+
+double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
+
+}  // namespace
+
+// What effects and `show` need; nothing else is computed (decisions.md, 30).
+std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options,
+                                      Else otherwise) {
+  std::vector<FamilyId> wanted;
+  std::set<FamilyId> seen;
+  auto want = [&](FamilyId f) {
+    if (f && seen.insert(f).second) wanted.push_back(f);
+  };
+  for (const core::Effect& e : m.effects) {
+    want(e.cond);
+    for (const core::Piece& p : e.pieces) want(p.value);
+  }
+  for (const std::string& name : options.show) want(m.find(intern(name)));
+  for (const std::string& name : options.watch) want(m.find(intern(name)));
+  if (wanted.empty() && otherwise == Else::Unread) return unread_families(m);
+  return wanted;
 }
 
 std::vector<std::string> coordinate_texts(const core::Family& family) {
@@ -120,8 +120,17 @@ Effect plain_effect(const core::Module& m, const core::Effect& e) {
 
 std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
                                      const std::vector<int64_t>& nanoseconds) {
+  Lowered* lowered = lowered_of(native);
+  EIN_CHECK(lowered, "a program from the cache has no plan");
+  std::vector<FamilyId> needed;
+  for (const Image::Buffer& b : image_of(native).buffers) {
+    if (b.space == Image::Buffer::Space::Input) needed.push_back(FamilyId(b.family));
+  }
+  auto params = core::bind_params(lowered->plan.module, inputs, needed);
+  EIN_CHECK(!std::holds_alternative<RuntimeError>(params), "inputs that were never accepted");
   std::vector<KernelTime> out;
-  for (lower::Work& work : work_of(native, inputs)) {
+  for (lower::Work& work :
+       lower::work_of(lowered->plan, lowered->program, std::get<std::vector<int64_t>>(params))) {
     out.push_back({std::move(work), static_cast<double>(nanoseconds[out.size()]) * 1e-9});
   }
   return out;
@@ -130,9 +139,7 @@ std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
 std::optional<std::vector<optimise::SegmentPlan>> plan_checkpoints(core::Module& m,
                                                                    const RunOptions& options) {
   if (m.params.size() > 0) return std::nullopt;
-  std::vector<FamilyId> wanted = wanted_families(m, options);
-  if (wanted.empty()) wanted = unread_families(m);
-  return optimise::checkpoint(m, wanted, {}, options.grad_memory).plans;
+  return checkpoint_of(m, wanted_families(m, options, Else::Unread), {}, options.grad_memory).plans;
 }
 
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<FamilyId> wanted,
@@ -140,13 +147,15 @@ std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<Family
                                              const RunOptions& options) {
   Prepared out{std::move(wanted), inputs, {}, {}};
   if (auto error = read_loaded(m, out.wanted, out.inputs)) return *error;
-  bool cut = segments_wanted(m, options);
-  if (!cut && !(options.trace && options.trace->dump_after == "checkpoint")) return out;
-  auto params =
-      core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
-  if (auto* e = std::get_if<RuntimeError>(&params)) return *e;
-  optimise::Checkpointed planned = checkpoint_of(
-      m, out.wanted, std::get<std::vector<int64_t>>(params), options.grad_memory, options.trace);
+  std::vector<int64_t> params;
+  if (optimise::wants_segments(m, options.grad_memory)) {  // finding the extents takes time
+    auto bound =
+        core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
+    if (auto* e = std::get_if<RuntimeError>(&bound)) return *e;
+    params = std::move(std::get<std::vector<int64_t>>(bound));
+  }
+  optimise::Checkpointed planned =
+      checkpoint_of(m, out.wanted, params, options.grad_memory, options.trace);
   out.checkpoints = std::move(planned.plans);
   if (!out.checkpoints.empty()) out.cut = std::move(planned.module);
   return out;
@@ -167,9 +176,12 @@ NativeOptions native_options(const RunOptions& options) {
   return out;
 }
 
-RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& options,
+RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& given,
               const std::function<void(const std::string&)>& write) {
   RunResult out;
+  Trace trace;
+  RunOptions options = given;
+  if (!options.trace) options.trace = &trace;
   Values values;
   // Before anything is computed: a long run that cannot save its result is of no use.
   for (const core::Effect& e : original.effects) {
@@ -245,46 +257,44 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
 
 namespace {
 
-// The machine code that `run` would make, from the same passes.
-std::variant<std::shared_ptr<Native>, RuntimeError> compile_prepared(core::Module& m,
-                                                                     const core::Inputs& inputs,
-                                                                     const RunOptions& options) {
-  std::vector<FamilyId> wanted = wanted_families(m, options);
-  if (wanted.empty()) wanted = unread_families(m);
-  bool early = options.trace && options.trace->dump_after == "checkpoint";
+// What native code is made of: the module, cut into segments if extents are known and that is wanted.
+struct Source {
+  std::vector<FamilyId> wanted;
   std::optional<core::Module> cut;
-  if (early || segments_wanted(m, options)) {
-    auto ready = prepare(m, wanted, inputs, options);
-    if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
-    cut = std::move(std::get<Prepared>(ready).cut);
-  }
-  auto compiled = compile_native(cut ? *cut : m, wanted, native_options(options));
-  if (auto* why = std::get_if<std::string>(&compiled)) return RuntimeError{Code::E0701, *why};
-  return std::get<std::shared_ptr<Native>>(compiled);
+};
+
+Source source_of(core::Module& m, const core::Inputs& inputs, const RunOptions& options) {
+  Source out{wanted_families(m, options, Else::Unread), {}};
+  if (!optimise::wants_segments(m, options.grad_memory)) return out;
+  auto ready = prepare(m, out.wanted, inputs, options);
+  if (auto* prepared = std::get_if<Prepared>(&ready)) out.cut = std::move(prepared->cut);
+  return out;
 }
 
 }  // namespace
 
 std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core::Inputs& inputs,
                                                     const std::string& pass, RunOptions options) {
-  Trace trace{pass};
-  options.trace = &trace;
-  options.cache = nullptr;  // a cached program skips the passes, so there would be nothing to print
-  auto compiled = compile_prepared(m, inputs, options);
-  if (auto* e = std::get_if<RuntimeError>(&compiled)) return *e;
-  return trace.dump;
+  auto [wanted, cut] = source_of(m, inputs, options);
+  core::Module& source = cut ? *cut : m;
+  if (pass == "checkpoint") return core::print(source);
+  std::string why;
+  std::string text = dump_native_pass(source, wanted, native_options(options), pass, why);
+  if (!why.empty()) return RuntimeError{Code::E0701, why};
+  return text;
 }
 
 std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs& inputs,
                                              RunOptions options, const std::string& stage) {
-  options.cache = nullptr;  // a cached program has no stages to show
-  auto compiled = compile_prepared(m, inputs, options);
-  if (auto* e = std::get_if<RuntimeError>(&compiled)) return *e;
-  Emit what = stage == "plan"    ? Emit::Plan
-              : stage == "loops" ? Emit::Loops
-              : stage == "llvm"  ? Emit::Llvm
-                                 : Emit::Assembly;
-  return emit(*std::get<std::shared_ptr<Native>>(compiled), what);
+  if (stage == "plan") return native_dump(m, inputs, "plan", options);
+  if (stage == "loops") return native_dump(m, inputs, "cut-kernels", options);
+  auto [wanted, cut] = source_of(m, inputs, options);
+  const NativeOptions how = native_options(options);
+  auto made = lower_native(cut ? *cut : m, wanted, how);
+  if (auto* why = std::get_if<std::string>(&made)) return RuntimeError{Code::E0701, *why};
+  const loops::Program& program = std::get<Lowered>(made).program;
+  return stage == "llvm" ? codegen::llvm_text(program, jit_options(how))
+                         : codegen::assembly_text(program, jit_options(how));
 }
 
 }  // namespace ein

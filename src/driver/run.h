@@ -80,17 +80,16 @@ struct Prepared {
 };
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<core::FamilyId> wanted,
                                              const core::Inputs& inputs, const RunOptions& options);
-class Native;
 std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
                                      const std::vector<int64_t>& nanoseconds);
-// What effects and `show` need.
-std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOptions& options);
-// The values that nothing else reads.
-std::vector<core::FamilyId> unread_families(const core::Module& m);
+// What effects and `show` need; if that is nothing: nothing, or the values that nothing else reads.
+enum class Else : uint8_t { Nothing, Unread };
+std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOptions& options,
+                                            Else otherwise = Else::Nothing);
 
 // What a native pass (driver/compile.h) gives for what `run` would compute, as text; if that is
 // nothing, for the values that nothing else reads. Inputs matter only where recurrences are cut
-// into segments, which depends on extents.
+// into segments, which depends on extents; where those are not known, nothing is cut.
 std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core::Inputs& inputs,
                                                     const std::string& pass,
                                                     RunOptions options = {});
@@ -104,8 +103,8 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs
 std::optional<std::vector<optimise::SegmentPlan>> plan_checkpoints(core::Module& m,
                                                                    const RunOptions& options);
 
-// Does the place of an expression stand in a clause that `wanted` needs? Equal expressions are one
-// node with the place of the first, which may be somewhere else.
+// Whether `at` lies in a clause that `wanted` needs. Equal expressions share one node with the span
+// of the first, which may lie elsewhere.
 bool is_certain(const core::Module& m, const std::vector<core::FamilyId>& wanted, Span at);
 
 // The same effect without Core; values are numbered like families.

@@ -40,10 +40,10 @@ std::variant<core::Inputs, RuntimeError> synthetic_inputs(const core::Module& m,
       auto supplied = given.find(text(m[param.source].name));
       if (supplied == given.end()) {
         params[p] = chosen_extent(p, trial, key);
-      } else if (param.axis == Param::kItself) {
+      } else if (param.position == Param::kItself) {
         params[p] = supplied->second.get_int(0);
-      } else if (param.axis < supplied->second.rank()) {
-        params[p] = supplied->second.shape()[param.axis];
+      } else if (param.position < supplied->second.rank()) {
+        params[p] = supplied->second.shape()[param.position];
       }
     }
     core::Inputs out = given;
@@ -76,7 +76,7 @@ std::variant<core::Inputs, RuntimeError> synthetic_inputs(const core::Module& m,
       }
       for (uint32_t p = 0; p < m.params.size(); ++p) {
         const Param& param = m.params[ParamId(p)];
-        if (param.source == id && param.axis == Param::kItself && is_scalar_integer(f)) {
+        if (param.source == id && param.position == Param::kItself && is_scalar_integer(f)) {
           t.set_int(0, params[p]);
         }
       }

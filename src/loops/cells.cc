@@ -43,7 +43,7 @@ struct Cells {
       }
       for_each_block(s, [&](Block& b) { run(b); });
       auto count = n ? trips(p, *n) : std::nullopt;
-      bool few = count && *count <= p.tuning.held_cells && n->axis.kind == Axis::Kind::Parallel;
+      bool few = count && *count <= p.tuning.distinct_cells && n->axis.kind == Axis::Kind::Parallel;
       if (!few || !has_long_loop(n->body) || !asks_which(*n)) {
         out.push_back(std::move(s));
         continue;
@@ -54,7 +54,7 @@ struct Cells {
         simplify(p, cell);
         std::move(cell.begin(), cell.end(), std::back_inserter(cells));
       }
-      if (nodes_in(p, cells) > p.tuning.held_growth * nodes_in(p, n->body)) {
+      if (nodes_in(p, cells) > p.tuning.distinct_growth * nodes_in(p, n->body)) {
         out.push_back(std::move(s));
         continue;
       }

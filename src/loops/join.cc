@@ -110,7 +110,7 @@ struct Joining {
     if (!along) return false;
     Site other_site = p.sites[other->poll];
     auto& also = p.sites[first->poll].also;
-    also.push_back(other_site.part);
+    also.push_back(other_site.step);
     also.insert(also.end(), other_site.also.begin(), other_site.also.end());
     put(std::get<Loop>(block[i].node), body_at(*first, *other, 0), false);
     move_up(block, j, i, *along);

@@ -208,22 +208,22 @@ const char* name_of(Buffer::Space space);
 // Where a program may stop, and how to say why.
 struct Site {
   enum class Kind : uint8_t {
-    Bounds,  // values: every index of the access, then the extent of `axis`
+    Bounds,  // values: every index of the access, then the extent at `position`
     DivideByZero,
     Shift,     // values: how far; outside the width of `type`
     Overflow,  // values: the operands of `op`, in `type`
     TooDeep,   // calls of the function `name` are nested too deep
     Call,      // where a function that stopped was called from; never the reason itself
     Step,      // values: the address of the next step; `name`: the recurrence,
-               // `axis`: its coordinate
+               // `position`: of its coordinate
     Rows,      // the same, for one that runs row by row (plan/rows.h); values: how
                // many pieces are done
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
-  uint32_t axis = 0;
+  uint32_t position = 0;
   Span span;                        // of the expression
   Span statement;                   // the clause it is computed for
-  uint32_t part = 0;                // Step: which of the schedule's steps
+  uint32_t step = 0;                // Step: which of the schedule's steps
   std::vector<uint32_t> also = {};  // Step: those that run along with it
   core::Op op = core::Op::Add;
   DType type = DType::I64;
@@ -232,6 +232,7 @@ struct Site {
 struct Kernel {
   std::string name;
   Block body;
+  bool continues = false;  // a further part of the kernel before it, timed together with that
 };
 
 // Called with the number of calls around it, up to core::kMaxRecursion.
@@ -267,6 +268,8 @@ Program write_out_cells(Program p);
 // Lets threads share the outermost loops that may be, in chunks of about `chunk_work` operations
 // (share.cc).
 Program share_loops(Program p);
+// Cuts kernels of very many statements into several that share no variable (cut.cc).
+Program cut_kernels(Program p);
 
 std::string print(const Program& p);
 // One line per broken rule of the above (scopes, types, where Update and folds may stand).

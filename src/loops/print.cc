@@ -169,7 +169,7 @@ std::string print(const Program& p) {
     printer.line("}");
   }
   for (const Kernel& k : p.kernels) {
-    printer.line(fmt::format("kernel {} {{", k.name));
+    printer.line(fmt::format("kernel {}{} {{", k.name, k.continues ? ", continued" : ""));
     printer.block(k.body);
     printer.line("}");
   }

@@ -3,24 +3,21 @@
 // is estimated from the loop's body and the extents of the loops inside, so chunks are the same on
 // every machine and for every number of threads.
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "base/match.h"
 #include "core/cost.h"
 #include "loops/loops.h"
+#include "loops/walk.h"
 
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kUnknown = 16;  // iterations of a loop whose bounds are not known outside
-constexpr int64_t kCall = 16;     // operations of a function
-
-constexpr int64_t kMany = 1 << 20;  // more than that needs no exact count
+constexpr int64_t kMany = 1 << 20;  // operations; more need no exact count
 
 struct Sharing {
   Program& p;
-  int64_t chunk_work;
+  const Tuning tuning = p.tuning;
   std::set<VarId> visible = {};  // outside the loop looked at
 
   ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
@@ -73,18 +70,17 @@ struct Sharing {
           },
           [&](const Loop& n) { add(repeated(n)); }, [&](const Check&) { out.constant += 1; },
           [&](const Contract&) { out.constant += kMany; },
-          [&](const Invoke&) { out.constant += kCall; });
+          [&](const Invoke&) { out.constant += tuning.call_work; });
     }
     return out;
   }
 
   Work repeated(const Loop& n) {
     Work once = work(n.body);
-    const auto* lo = std::get_if<IntConst>(&p.exprs[n.lo].node);
-    const auto* hi = std::get_if<IntConst>(&p.exprs[n.hi].node);
+    auto constant_count = trips(p, n);
     bool known = known_outside(n.lo) && known_outside(n.hi);
-    if ((lo && hi) || !known) {
-      int64_t count = lo && hi ? std::max<int64_t>(0, hi->value - lo->value) : kUnknown;
+    if (constant_count || !known) {
+      int64_t count = constant_count.value_or(tuning.guessed_iterations);
       Work out{std::min(once.constant, kMany) * std::min(count, kMany), {}};
       for (ExprId e : once.more) out.more.push_back(times(e, integer(count)));
       return out;
@@ -100,12 +96,12 @@ struct Sharing {
     Work w = work(n.body);
     int64_t lanes = n.axis.width;
     if (w.more.empty()) {
-      return integer((chunk_work / (std::max<int64_t>(w.constant, 1) * lanes) + 1) * lanes);
+      return integer((tuning.chunk_work / (std::max<int64_t>(w.constant, 1) * lanes) + 1) * lanes);
     }
     ExprId sum = integer(w.constant + 1);
     for (ExprId e : w.more) sum = op(core::Op::Add, sum, e);
     sum = op(core::Op::Max, sum, integer(1));  // a product of extents may have wrapped
-    ExprId vectors = op(core::Op::Div, integer(chunk_work / lanes), sum);
+    ExprId vectors = op(core::Op::Div, integer(tuning.chunk_work / lanes), sum);
     return times(op(core::Op::Add, vectors, integer(1)), integer(lanes));
   }
 
@@ -113,26 +109,13 @@ struct Sharing {
   // equal candidates is to be found.
   bool splits(const Loop& n) const {
     bool ok = true;
-    std::function<void(ExprId)> expr = [&](ExprId e) {
-      match(
-          p.exprs[e].node, [](const FloatConst&) {}, [](const IntConst&) {}, [](const Param&) {},
-          [&](const Get& g) { ok &= std::count(n.folds.begin(), n.folds.end(), g.var) == 0; },
-          [&](const Apply& a) { std::for_each(a.args.begin(), a.args.end(), expr); },
-          [&](const Overflows& o) { std::for_each(o.args.begin(), o.args.end(), expr); },
-          [&](const Load& l) { std::for_each(l.at.begin(), l.at.end(), expr); });
-    };
-    std::function<void(const Block&)> block = [&](const Block& body) {
-      for (const Stmt& s : body) {
-        if (const auto* f = std::get_if<Fold>(&s.node)) ok &= !f->arg.valid();
-        if (const auto* i = std::get_if<If>(&s.node)) {
-          expr(i->cond);
-          block(i->then);
-          block(i->otherwise);
-        }
-        if (const auto* l = std::get_if<Loop>(&s.node)) block(l->body);
-      }
-    };
-    block(n.body);
+    for_each_stmt(n.body, [&](const Stmt& s) {
+      if (const auto* f = std::get_if<Fold>(&s.node)) ok &= !f->arg.valid();
+    });
+    for_each_node(p, n.body, [&](const Node& node) {
+      const auto* get = std::get_if<Get>(&node);
+      ok &= !get || std::count(n.folds.begin(), n.folds.end(), get->var) == 0;
+    });
     return ok;
   }
 
@@ -159,12 +142,10 @@ struct Sharing {
       return;
     }
     if (n.axis.kind == Axis::Kind::Reduce && !splits(n)) return;
-    const auto* lo = std::get_if<IntConst>(&p.exprs[n.lo].node);
-    const auto* hi = std::get_if<IntConst>(&p.exprs[n.hi].node);
     ExprId chunk = grain(n);
-    const auto* constant = std::get_if<IntConst>(&p.exprs[chunk].node);
+    auto count = trips(p, n), in_chunk = constant(p, chunk);
     // One chunk, whatever the extents: nothing to share.
-    if (lo && hi && constant && hi->value - lo->value <= constant->value) return;
+    if (count && in_chunk && *count <= *in_chunk) return;
     n.grain = chunk;
   }
 };
@@ -176,7 +157,7 @@ Program share_loops(Program p) {
   for (const Site& s : p.sites) {
     if (s.kind == Site::Kind::Overflow) return p;
   }
-  for (Kernel& k : p.kernels) Sharing{p, p.tuning.chunk_work}.block(k.body);
+  for (Kernel& k : p.kernels) Sharing{p}.block(k.body);
   return p;
 }
 

@@ -10,7 +10,7 @@
 
 namespace ein::loops {
 
-// What is known about a condition besides what it says itself; none when nothing is.
+// What else is known about a condition: true, false, or nothing.
 using Answer = std::function<std::optional<bool>(ExprId)>;
 
 void simplify(Program& p, Block& block, const Answer& answer = nullptr);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "base/match.h"
 #include "loops/loops.h"
@@ -102,6 +104,26 @@ inline Lets lets_of(const Block& block) {
   Lets out;
   for_each_stmt(block, [&](const Stmt& s) {
     if (const auto* n = std::get_if<Let>(&s.node)) out[n->var] = n->value;
+  });
+  return out;
+}
+
+// The variables that a block reads and does not bind itself, in the order in which they are first
+// read. `bound`: not those.
+inline std::vector<VarId> free_variables(const Program& p, const Block& block,
+                                         std::set<VarId> bound = {}) {
+  std::vector<VarId> out;
+  for_each_stmt(block, [&](const Stmt& s) {
+    for_each_expr(s, [&](ExprId e) {
+      for_each_node(p, e, [&](const Node& n) {
+        const auto* get = std::get_if<Get>(&n);
+        if (get && bound.insert(get->var).second) out.push_back(get->var);
+      });
+    });
+    if (const auto* n = std::get_if<Let>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<Declare>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<Invoke>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<Loop>(&s.node)) bound.insert(n->var);
   });
   return out;
 }

@@ -7,7 +7,6 @@
 #include "base/match.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
-#include "plan/rows.h"
 #include "plan/wavefront.h"
 
 namespace ein::lower {
@@ -74,7 +73,7 @@ loops::Program lower(plan::Plan& plan) {
     l.buffers[id] = p.buffers.add({text(f.name), id, f.dtype, std::move(dims), space, known});
   }
   for (const core::Step& s : plan.schedule.steps) {
-    l.part = static_cast<uint32_t>(&s - plan.schedule.steps.data());
+    l.step_number = static_cast<uint32_t>(&s - plan.schedule.steps.data());
     Scope& kernel = l.push(Scope::Kind::Kernel);
     kernel.facts.entry = core::entry_facts(plan.module);
     l.steps({s}, {});
@@ -199,7 +198,7 @@ void Lowering::diagonals(const core::Sequence& q) {
   loops::Loop loop{t, lo.expr, hi.expr, {}, q.downward, {}, {}, {}};
   loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
                    q.members[0].position};
-  site.part = part;
+  site.step = step_number;
   loop.poll = p.sites.add(std::move(site));
   loop.body = std::move(pop()->block);
   emit(top(), {std::move(loop)});
@@ -210,9 +209,8 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is `rows_together` rows that run together, or the rows that are left over at the end of
-// the coordinate before the steps. Threads share the parts, in pieces: between two pieces the
-// caller may stop the run.
+// A part is some neighbouring rows (plan::RowsPlan), or the rows left over at the end. Threads share
+// the parts, in pieces: between two pieces the caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
   const uint32_t last = m[first].rank() - 2;
@@ -239,16 +237,16 @@ void Lowering::rows(const core::Sequence& q) {
     Value extent = lower(m[first].coords[k].extent);
     extents.push_back(bind(op(Op::Max, {extent, integer(0)}, DType::I64)));
   }
-  Value together = integer(plan.tuning.rows_together), one = integer(1);
+  const plan::RowsPlan& how = plan.by_rows.at(first);
+  Value together = integer(how.together), one = integer(1);
   Value whole = bind(over(extents[last], together));  // parts of one table with all their rows
-  Value few = integer(plan.tuning.rows_together - 1);
+  Value few = integer(how.together - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
   Value parts = per_table;
   for (uint32_t k = 0; k < last; ++k) parts = times(parts, extents[k]);
   parts = bind(parts);
   Value steps = op(Op::Max, {lower(count_of(q)), one}, DType::I64);
-  int64_t unwatched = plan::kWorkUnwatched / plan.tuning.rows_together / plan::work_of_step(m, q);
-  Value piece = bind(plus(over(integer(unwatched), steps), integer(plan::kFewestParts)));
+  Value piece = bind(plus(over(integer(how.steps), steps), integer(how.parts)));
   Value pieces = bind(over(plus(parts, op(Op::Sub, {piece, one}, DType::I64)), piece));
 
   auto [number, at_piece] = enter("piece", integer(0), pieces);
@@ -274,7 +272,7 @@ void Lowering::rows(const core::Sequence& q) {
   bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a part are not watched
   loops::If choice{compare(Op::Lt, within, whole).expr, {}, {}};
   push(Scope::Kind::Branch);
-  some_rows = {last, bind(times(within, together))};
+  some_rows = {last, bind(times(within, together)), how.together};
   sequence(q, fixed);
   some_rows.reset();
   choice.then = std::move(pop()->block);
@@ -288,7 +286,7 @@ void Lowering::rows(const core::Sequence& q) {
   in_sequence = was_in_sequence;
   leave(part_var, parallel, {});
   loops::Site site{loops::Site::Kind::Rows, text(m[first].name)};
-  site.part = part;
+  site.step = step_number;
   leave(number, {}, p.sites.add(std::move(site)));
 }
 
@@ -328,7 +326,7 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   if (outermost_one) {
     loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
                      q.members[0].position};
-    site.part = part;
+    site.step = step_number;
     loop.poll = p.sites.add(std::move(site));
   }
   running = std::move(was_running);
@@ -470,7 +468,7 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
     core::Range r = clamped(id, c, k);
     bool some = some_rows && some_rows->coordinate == k && running.contains(id);
     Value lo = some ? integer(0) : lower(r.lo);
-    Value hi = some ? integer(plan.tuning.rows_together) : lower(r.hi);
+    Value hi = some ? integer(some_rows->count) : lower(r.hi);
     const core::Coord& coord = m[id].coords[k];
     vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
     Scope& s = push(Scope::Kind::Loop);

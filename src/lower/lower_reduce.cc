@@ -89,7 +89,6 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   }
   r.routes.clear();
   bool arg = r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin;
-  bool logical = r.op == ReduceOp::All || r.op == ReduceOp::Any;
   DType type = m[r.body].type;
   // Sums and products of f16 and bf16 are taken in f32 and rounded at the end.
   bool half = type == DType::F16 || type == DType::BF16;
@@ -98,10 +97,10 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   bool adds = r.op == ReduceOp::Sum || r.op == ReduceOp::Prod;
   bool checked = plan.overflow == core::Overflow::Stops && adds && is_int(type);
   return at_scope(home(e), [&] {
-    // all and any stop at the cell that decides, which matters when a later one could not be read.
-    bool stops = logical && !core::total(m, e, scopes.back()->facts, plan.overflow);
+    const bool stops = plan.stops.contains(e);
     auto width = plan.reduce_widths.find(e);
-    uint32_t lanes = width == plan.reduce_widths.end() || stops ? 1 : width->second;
+    uint32_t lanes = width == plan.reduce_widths.end() ? 1 : width->second;
+    EIN_CHECK(!stops || lanes == 1, "a reduction that stops early is planned in lanes");
     loops::VarId acc = variable(core::name_of(r.op), kept), where;
     ExprId start = arg ? core::number(m, 0, type) : core::identity(m, r.op, type);
     ExprId first = longer ? core::identity(m, r.op, kept) : start;

@@ -48,11 +48,12 @@ struct Lowering {
   std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
   std::set<core::FamilyId> running;                 // computed by a Sequence or a group around
   bool in_sequence = false;
-  struct Part {
+  struct Rows {
     uint32_t coordinate;
     Value from;
+    int64_t count;
   };
-  std::optional<Part> some_rows = {};  // those that a Sequence around runs at a time (plan/rows.h)
+  std::optional<Rows> some_rows = {};  // those that a Sequence around runs at a time (plan/rows.h)
   // Families of which the loops around compute one cell an iteration: that cell, and where it is.
   struct Cell {
     Value value;
@@ -61,7 +62,7 @@ struct Lowering {
   std::unordered_map<core::FamilyId, Cell> staged = {};
   uint32_t clause_depth = 0;                     // the scope of the clause being lowered
   Span statement = {};                           // where that clause stands
-  uint32_t part = 0;                             // the number of the schedule's step being lowered
+  uint32_t step_number = 0;                      // of the schedule's step being lowered
   std::vector<Value> args = {};                  // of the function being lowered
   std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
 

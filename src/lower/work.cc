@@ -10,6 +10,7 @@
 #include "core/build.h"
 #include "core/eval.h"
 #include "core/rewrite.h"
+#include "loops/walk.h"
 
 namespace ein::lower {
 namespace {
@@ -23,16 +24,11 @@ void written(const loops::Block& block, std::vector<loops::BufferId>& out) {
   auto note = [&](loops::BufferId b) {
     if (std::find(out.begin(), out.end(), b) == out.end()) out.push_back(b);
   };
-  for (const loops::Stmt& s : block) {
+  loops::for_each_stmt(block, [&](const loops::Stmt& s) {
     if (const auto* store = std::get_if<loops::Store>(&s.node)) note(store->buffer);
     if (const auto* update = std::get_if<loops::Update>(&s.node)) note(update->buffer);
     if (const auto* contract = std::get_if<loops::Contract>(&s.node)) note(contract->out.buffer);
-    if (const auto* loop = std::get_if<loops::Loop>(&s.node)) written(loop->body, out);
-    if (const auto* branch = std::get_if<loops::If>(&s.node)) {
-      written(branch->then, out);
-      written(branch->otherwise, out);
-    }
-  }
+  });
 }
 
 // Counts the operations of clauses, and the cells of each family that they touch.
@@ -69,7 +65,7 @@ struct Counter {
   double extent_input(FamilyId id) {
     for (uint32_t p = 0; p < m.params.size(); ++p) {
       const core::Param& param = m.params[core::ParamId(p)];
-      if (param.source == id && param.axis == core::Param::kItself) {
+      if (param.source == id && param.position == core::Param::kItself) {
         return static_cast<double>(params[p]);
       }
     }
@@ -108,20 +104,10 @@ struct Counter {
     return out;
   }
 
-  void conjuncts(ExprId cond, std::vector<ExprId>& out) {
-    const auto* a = cond ? core::get_if<core::Apply>(m, cond) : nullptr;
-    if (!a || a->op != Op::And) {
-      if (cond) out.push_back(cond);
-      return;
-    }
-    const core::Apply both = *a;
-    for (ExprId e : both.args) conjuncts(e, out);
-  }
-
   // `without`: coordinates that do not run, because the sum is one pass that adds to addresses.
   void reduce(const core::Reduce& r, uint64_t free, uint64_t without) {
     std::vector<ExprId> conds;
-    conjuncts(r.gate, conds);
+    core::conjuncts(m, r.gate, conds);
     size_t before = trail.size();
     uint64_t cell = free & ~without;
     for (size_t i = 0; i < r.over.size(); ++i) {
@@ -207,11 +193,13 @@ std::vector<Work> work_of(plan::Plan& plan, const loops::Program& p,
     for (FamilyId id : core::families_of({s})) in_steps.insert(id);
   }
   std::vector<Work> out;
-  for (const loops::Kernel& k : p.kernels) {
+  for (size_t i = 0; i < p.kernels.size();) {
     Work work;
-    work.name = k.name;
+    work.name = p.kernels[i].name;
     std::vector<loops::BufferId> buffers;
-    written(k.body, buffers);
+    do {
+      written(p.kernels[i].body, buffers);
+    } while (++i < p.kernels.size() && p.kernels[i].continues);
     Counter counter{m, params};
     for (loops::BufferId b : buffers) {
       FamilyId id = p.buffers[b].family;

@@ -181,12 +181,15 @@ std::string bytes_text(uint64_t bytes) {
 
 }  // namespace
 
+bool wants_segments(const Module& m, std::optional<uint64_t> budget) {
+  return budget || std::any_of(m.families.begin(), m.families.end(),
+                               [](const Family& f) { return f.checkpoint != 0; });
+}
+
 Checkpointed checkpoint(const Module& m, const std::vector<FamilyId>& wanted,
                         const std::vector<int64_t>& params, std::optional<uint64_t> budget) {
   SegmentPlanner planner{{m, {}}, wanted, params, budget};
-  bool marked = std::any_of(m.families.begin(), m.families.end(),
-                            [](const Family& f) { return f.checkpoint != 0; });
-  if (!budget && !marked) return std::move(planner.out);
+  if (!wants_segments(m, budget)) return std::move(planner.out);
   Module& known = planner.out.module;
   std::unordered_map<ParamId, ExprId> numbers;
   for (uint32_t i = 0; i < params.size(); ++i) numbers[ParamId(i)] = int_lit(known, params[i]);

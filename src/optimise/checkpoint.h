@@ -46,6 +46,9 @@ struct Checkpointed {
   std::vector<SegmentPlan> plans;  // none: nothing runs over a recurrence backwards
 };
 
+// Whether there may be something to cut: `budget` is given, or a recurrence is marked.
+bool wants_segments(const core::Module& m, std::optional<uint64_t> budget);
+
 // `budget`: bytes that everything stored may take together; none: only recurrences marked
 // `#[checkpoint]` are cut.
 Checkpointed checkpoint(const core::Module& m, const std::vector<core::FamilyId>& wanted,

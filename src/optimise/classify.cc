@@ -34,7 +34,7 @@ struct TwoFactors {
   uint64_t binders, of_a, of_b;
 };
 
-std::optional<TwoFactors> as_product(Module& m, const Clause& clause, const Tuning& tuning) {
+std::optional<TwoFactors> two_factors(Module& m, const Clause& clause, const Tuning& tuning) {
   const auto* found = get_if<Reduce>(m, clause.body);
   if (!found || found->op != ReduceOp::Sum || found->gate || !found->routes.empty()) return {};
   const Reduce r = *found;
@@ -68,7 +68,7 @@ std::optional<TwoFactors> as_product(Module& m, const Clause& clause, const Tuni
 
 std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t free,
                                     const Tuning& tuning) {
-  auto p = as_product(m, clause, tuning);
+  auto p = two_factors(m, clause, tuning);
   if (!p) return std::nullopt;
   Contraction c{p->reduce, p->a, p->b, {}, {}, {}, {}};
   for (uint32_t s = 0; s < kMaxSlots; ++s) {

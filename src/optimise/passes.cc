@@ -35,7 +35,7 @@ Program read_extents(Program p) {
   std::map<FamilyId, ExprId> extents;
   for (uint32_t i = 0; i < m.params.size(); ++i) {
     const Param& known = m.params[ParamId(i)];
-    if (known.axis == Param::kItself) extents.emplace(known.source, param(m, ParamId(i)));
+    if (known.position == Param::kItself) extents.emplace(known.source, param(m, ParamId(i)));
   }
   if (extents.empty()) return p;
   auto extent = [&](ExprId e) {

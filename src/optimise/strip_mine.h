@@ -23,8 +23,8 @@ struct Region {
   std::map<core::FamilyId, Member> members;
   int64_t steps = 0;   // the largest extent of a member along its steps
   int64_t before = 0;  // how many steps before its own a cell reads of a forward member
-  int64_t after = 0;   // how many after, of a forward member, in the backward run
-  int64_t ahead = 0;   // how many after, of a backward member
+  // How many later steps of a forward (`after`) or backward (`ahead`) member a backward cell reads.
+  int64_t after = 0, ahead = 0;
 };
 
 bool backward_role(Region::Member::Role role);

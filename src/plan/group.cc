@@ -194,7 +194,6 @@ struct Level {
   // Does the step need something outside the group that needs the group? Also yes when finding out
   // takes long: then the step stays where it is.
   bool between(uint32_t step, uint32_t group) const {
-    constexpr size_t kMostSeen = 1000;
     std::vector<uint32_t> open;
     std::set<uint32_t> seen;
     auto follow = [&](uint32_t s) {
@@ -208,7 +207,7 @@ struct Level {
     };
     follow(step);
     while (!open.empty() && !found) {
-      if (seen.size() > kMostSeen) return true;
+      if (seen.size() > static_cast<size_t>(plan.tuning.group_search)) return true;
       uint32_t n = open.back();
       open.pop_back();
       for (uint32_t s : members[n]) {
@@ -232,8 +231,7 @@ struct Level {
     for (const Read& r : candidates[step].reads) {
       if (plan.module[r.family].rank() > 0) read.insert(r.family);
     }
-    constexpr uint32_t kBack = 32;  // siblings further away are not looked for
-    for (uint32_t s = step; s-- > 0 && step - s <= kBack;) {
+    for (uint32_t s = step; s-- > 0 && step - s <= plan.tuning.group_siblings;) {
       const auto& theirs = candidates[s].reads;
       if (std::any_of(theirs.begin(), theirs.end(),
                       [&](const Read& r) { return read.contains(r.family); })) {

@@ -18,7 +18,8 @@ namespace {
 using namespace core;
 using optimise::bit;
 
-// Lanes depend on the element size alone, never on the machine, so that sums have one shape.
+// Lanes depend on the element size alone, never on the machine, and are no number of tuning.def, so
+// that sums have one shape and the same bits everywhere.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
 // Loops over an extent known to be short don't fill a vector.
@@ -69,7 +70,8 @@ bool checked(const Module& m, ExprId e) {
   return found;
 }
 
-bool scatters(const Module& m, const Clause& clause, uint64_t free) {
+// May this be one pass over the binders that adds to addresses?
+bool may_scatter(const Module& m, const Clause& clause, uint64_t free) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->routes.empty()) return false;
   // A sum that is still f16 or bf16 (wide_sums.h) is rounded once, at the end; memory would
@@ -132,7 +134,7 @@ struct Planner {
       out.axes.push_back(free & bit(k) ? AxisKind::Parallel : AxisKind::Seq);
     }
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
-    out.scatters = scatters(m, c, free);
+    out.scatters = choices.scatters && may_scatter(m, c, free);
     if (out.scatters) {
       // The cells that one step adds to run side by side.
       uint64_t unrouted = free;
@@ -160,7 +162,7 @@ struct Planner {
     const Module& m = plan.module;
     for_each_node(m, c.body, [&](ExprId e) {
       const auto* r = get_if<Reduce>(m, e);
-      if (!r || !optimise::lanes_legal(m, e)) return;
+      if (!r || !optimise::lanes_legal(m, e) || plan.stops.contains(e)) return;
       // Which addition overflows depends on their order, so it is that of the reference.
       bool adds = r->op == ReduceOp::Sum || r->op == ReduceOp::Prod;
       if (plan.overflow == Overflow::Stops && adds && is_int(m[r->body].type)) return;
@@ -203,6 +205,29 @@ void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& ou
   }
 }
 
+// Finds every `all` and `any` that reads a cell which may fail: the reference does not look at it once
+// an earlier cell has decided.
+void find_stops(Plan& plan) {
+  Module& m = plan.module;
+  auto logical = [](const Node& n) {
+    const auto* r = std::get_if<Reduce>(&n);
+    return r && (r->op == ReduceOp::All || r->op == ReduceOp::Any);
+  };
+  auto look = [&](const Clause& c) {
+    bool some = false;  // few clauses have one, and working out facts takes time
+    for_each_node(m, c.body, [&](ExprId e) { some |= logical(m[e].node); });
+    if (!some) return;
+    for_each_with_facts(m, c, logical, [&](ExprId e, const Facts& facts) {
+      if (!total(m, e, facts, plan.overflow)) plan.stops.insert(e);
+    });
+  };
+  for (FamilyId id : families_of(plan.schedule.steps)) {
+    const Family f = m[id];
+    for (const Clause& c : f.clauses) look(c);
+    for (ExprId cell : f.cells) look({{}, cell, {}});
+  }
+}
+
 // Only where all steps are kept: then nobody watches the steps of one row, and memory bounds how
 // long a row can run.
 void find_rows(Plan& plan) {
@@ -213,7 +238,11 @@ void find_rows(Plan& plan) {
       return plan.rings.contains(member.family) || plan.group_of.contains(member.family) ||
              plan.by_diagonals.contains(member.family);
     });
-    if (plain) plan.by_rows.insert(q->members[0].family);
+    if (!plain) continue;
+    int64_t together = plan.tuning.rows_together;
+    plan.by_rows[q->members[0].family] = {
+        together, plan.tuning.unwatched_parts,
+        plan.tuning.unwatched_work / together / work_of_step(plan.module, *q)};
   }
 }
 
@@ -240,6 +269,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
+  find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);

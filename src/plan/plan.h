@@ -15,16 +15,21 @@
 //   that is not seq; in clauses that scatter only on one that is not routed (a routed sum adds to
 //   addresses that may collide).
 // - for every reduction, how many lanes run its innermost binder. Legal: any number, except for
-//   argmax and argmin, whose result would depend on the order of equal candidates, and for checked
-//   integers. (Of two zeros with different signs, a max in lanes may keep the other one. An `all`
-//   or `any` that must stop at the cell that decides runs in one lane whatever the plan says.)
+//   argmax and argmin, whose result would depend on the order of equal candidates, for checked
+//   integers, and for an `all` or `any` that stops at the cell that decides, because a later one may
+//   fail. (Of two zeros with different signs, a max in lanes may keep the other one.)
+// - whether a routed sum scatters: one pass over its binders adds each body to the address it is
+//   routed to. Legal only where nothing in the sum needs the routed coordinate. Its cells are set to
+//   zero first, in `clear_width` lanes. A routed sum that does not scatter tests every address.
 // - the contraction class of a clause whose body is a sum of products of two accesses: which
 //   indices are batch (in both operands and the result), m (first and result), n (second and
 //   result) and k (both, summed). It is read off the coordinate sets, whatever the operation is
-//   called in the source.
+//   called in the source. Inside a recurrence it is plain loops up to `small_contraction`
+//   multiplications, which are counted when the program runs.
 // - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along the
 //   diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row (rows.h;
-//   where all steps are stored), or is left when its further steps only repeat (ends.h).
+//   where all steps are stored), how many rows at a time, and how often the caller may stop it; or
+//   is left when its further steps only repeat (ends.h).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -88,6 +93,14 @@ struct Group {
   uint32_t width = 1;  // lanes of the last shared coordinate
 };
 
+// A recurrence that runs some rows at a time (rows.h). A part is `together` neighbouring rows.
+// Between two moments at which the caller may stop the run there are `parts` parts, and as many more
+// as fit into `steps` steps of a part.
+struct RowsPlan {
+  int64_t together = 1;
+  int64_t parts = 1, steps = 0;
+};
+
 struct Plan {
   core::Module module;  // what is lowered: the input with inlining applied
   core::Schedule schedule;
@@ -95,10 +108,11 @@ struct Plan {
   std::vector<core::FamilyId> inlined;                       // in the order of inlining
   std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
   std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
-  std::unordered_map<core::FamilyId, core::Ring> rings;      // families that keep few steps
+  std::set<core::ExprId> stops;  // `all` and `any` that stop at the cell that decides
+  std::unordered_map<core::FamilyId, core::Ring> rings;  // families that keep few steps
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
-  std::set<core::FamilyId> by_rows;  // recurrences that run some rows at a time (rows.h)
+  std::unordered_map<core::FamilyId, RowsPlan> by_rows;  // by the first member of the recurrence
   // How Sequences end early (ends.h), by their first member and its coordinate.
   std::map<std::pair<core::FamilyId, uint32_t>, End> ends;
   Tuning tuning;  // every decision that a number makes (base/tuning.def)
@@ -108,7 +122,10 @@ struct Plan {
   DType operands = DType::F32;                            // of contractions (precision.h)
 };
 
-// Overrides; an empty function or answer leaves the decision to the planner.
+// Overrides; an empty function or answer leaves the decision to the planner. There is none for
+// `widen-sums`, `expand-calls` of what must be expanded, `isolate-routes` and `read-extents`: the
+// first gives sums the digits that docs/reference.md promises, the others prepare what planning
+// relies on.
 struct Choices {
   std::function<std::optional<bool>(core::FamilyId)> inlines;
   // Whether calls of a scalar function are expanded where they stand.
@@ -120,6 +137,8 @@ struct Choices {
   std::function<std::optional<bool>(core::FamilyId)> joins;
   Tuning tuning;             // every decision that a number makes
   bool contractions = true;  // use the contraction class at all
+  bool scatters = true;      // routed sums add to addresses in one pass
+  bool unused = true;        // local arrays lose the coordinates that nothing depends on
   bool scans = true;         // running reductions in linear time
   bool rings = true;         // keep only the steps of a recurrence that are still read
   bool diagonals = true;     // run tables diagonal by diagonal
@@ -127,6 +146,13 @@ struct Choices {
   bool ends = true;          // leave recurrences whose further steps only repeat
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
+
+  // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
+  // chooses `tuning`, `rows`, `overflow` and `operands`.)
+  bool drawn() const {
+    return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
+           !scatters || !unused || !scans || !rings || !diagonals;
+  }
 };
 
 Plan make_plan(optimise::Program p, const Choices& choices = {});

@@ -60,6 +60,10 @@ struct Printer {
           const auto& r = std::get<Reduce>(plan.module[e].node);
           out += fmt::format("{}    {} in {} lanes\n", indent, name_of(r.op), lanes->second);
         }
+        if (plan.stops.contains(e)) {
+          const auto& r = std::get<Reduce>(plan.module[e].node);
+          out += fmt::format("{}    {} stops at the cell that decides\n", indent, name_of(r.op));
+        }
         rounds |=
             plan.operands != DType::F32 && optimise::is_rounded(plan.module, e, plan.operands);
       });
@@ -109,12 +113,13 @@ struct Printer {
               members += fmt::format(" {}.{}", text(f.name), coordinate(f, member.position));
             }
             bool diagonals = depth == 0 && plan.by_diagonals.contains(q.members[0].family);
-            bool rows = depth == 0 && plan.by_rows.contains(q.members[0].family);
+            auto rows = plan.by_rows.find(q.members[0].family);
+            bool by_rows = depth == 0 && rows != plan.by_rows.end();
             out +=
                 fmt::format("{}sequence{}{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
                             q.downward ? " downward" : "",
                             diagonals ? " by diagonals"
-                            : rows    ? " by rows"
+                            : by_rows ? fmt::format(" by rows({})", rows->second.together)
                                       : "",
                             members);
             auto end = plan.ends.find({q.members[0].family, q.members[0].position});

@@ -2,17 +2,16 @@
 // step, each step would touch one cell of every row, far apart in memory. Where rows do not
 // read each other the loops change places: some rows at a time, in lanes, each from its first
 // step to its last.
+//
+// Between two polls about `unwatched_work` operations run (some milliseconds), but at least
+// `unwatched_parts` parts, so that threads have work. A row runs from its first step to its last
+// without a poll, however long it is.
 #pragma once
 
 #include "core/core.h"
 #include "core/groups.h"
 
 namespace ein::plan {
-
-// How much runs before the caller may stop it: this many simple operations (some milliseconds), but
-// at least this many parts, for threads to share. A row runs from its first step to its last
-// without a stop, however long it is.
-constexpr int64_t kWorkUnwatched = 1 << 24, kFewestParts = 16;
 
 // May the rows of a Sequence run this way? Everything in it is a member and runs along its last
 // coordinate; all other coordinates are the same ones, run whole, and are read where they stand.

@@ -68,8 +68,8 @@ std::optional<RuntimeError> bind_params(const Image& image, std::span<const View
     const Image::Param& param = image.params[p];
     if (param.input == Image::Param::kNone) continue;
     const View& v = inputs[param.input];
-    if (param.axis != Image::Param::kItself) {
-      frame.params[p] = v.shape[param.axis];
+    if (param.position != Image::Param::kItself) {
+      frame.params[p] = v.shape[param.position];
       continue;
     }
     frame.params[p] = integer_of(v);
@@ -390,7 +390,7 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
   if (finished) return out;
   if (polled.stopped) {
     out.stopped = std::move(polled.stopped);
-    out.part = image.sites[static_cast<size_t>(failure.site)].part;
+    out.step = image.sites[static_cast<size_t>(failure.site)].step;
     return out;
   }
   out.error = why_stopped(image, failure, frame);

@@ -65,7 +65,7 @@ struct CallOptions {
 struct CallResult {
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;
-  uint32_t part = 0;  // the part of the schedule that was stopped
+  uint32_t step = 0;  // the step of the schedule that was stopped
 };
 
 // Computes the extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and

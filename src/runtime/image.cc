@@ -105,7 +105,7 @@ void field(A& a, Image::Input& x) {
 }
 template <class A>
 void field(A& a, Image::Param& x) {
-  fields(a, x.name, x.input, x.axis);
+  fields(a, x.name, x.input, x.position);
 }
 template <class A>
 void field(A& a, Image::Constraint& x) {
@@ -113,7 +113,7 @@ void field(A& a, Image::Constraint& x) {
 }
 template <class A>
 void field(A& a, Image::Buffer& x) {
-  fields(a, x.space, x.name, x.dtype, x.dims, x.coords, x.input, x.family, x.part, x.lives.first,
+  fields(a, x.space, x.name, x.dtype, x.dims, x.coords, x.input, x.family, x.step, x.lives.first,
          x.lives.last, x.wanted, x.constant, x.span);
 }
 template <class A>
@@ -123,7 +123,7 @@ void field(A& a, Image::Site::Member& x) {
 template <class A>
 void field(A& a, Image::Site& x) {
   fields(a, x.kind, x.name, x.extents, x.span, x.statement, x.arity, x.type, x.coordinate,
-         x.downward, x.part, x.members);
+         x.downward, x.step, x.members);
 }
 template <class A>
 void field(A& a, Image::Place& x) {

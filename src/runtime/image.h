@@ -52,10 +52,10 @@ struct Image {
     Span span;
   };
   struct Param {
-    static constexpr uint32_t kItself = ~uint32_t{0};  // as `axis`: the value, not an extent
+    static constexpr uint32_t kItself = ~uint32_t{0};  // as `position`: the value itself
     static constexpr uint32_t kNone = ~uint32_t{0};    // as `input`: the input is not needed
     std::string name;  // as messages write it: `n`, or `extent(x, 0)`
-    uint32_t input = kNone, axis = 0;
+    uint32_t input = kNone, position = 0;
   };
   struct Constraint {
     Formula cond;
@@ -71,7 +71,7 @@ struct Image {
     std::vector<std::string> coords;  // of the family; empty where there is no name
     uint32_t input = 0;               // Input: which
     uint32_t family = 0;              // of the module it was compiled from
-    uint32_t part = 0;                // of the schedule: the one that computes it
+    uint32_t step = 0;                // of the schedule: the one that computes it
     Lifetime lives;                   // Temp, Row
     bool wanted = false;
     Tensor constant;  // Constant
@@ -91,7 +91,7 @@ struct Image {
     };
     std::string coordinate;
     bool downward = false;
-    uint32_t part = 0;
+    uint32_t step = 0;  // of the schedule
     std::vector<Member> members;
   };
   struct Place {  // what a message says instead of showing the source

@@ -50,6 +50,17 @@ static void wrong_programs(void) {
   ein_program_free(p);
 }
 
+static void warnings(void) {
+  ein_program *p = compile("let w: f32;\n#[checkpoint]\nlet h[0] = w;\nlet h[t in 1..9] = w * h[t - 1];\n"
+                           "let last = h[8];\nlet d = @last / @w;\n");
+  CHECK(strstr(ein_diagnostics(p, EIN_JSON), "\"W0603\""));
+  CHECK(strstr(ein_diagnostics(p, EIN_TEXT), "`h` keeps all its steps"));
+  ein_program_free(p);
+  p = compile("let x = 1;");
+  CHECK(strcmp(ein_diagnostics(p, EIN_TEXT), "") == 0);
+  ein_program_free(p);
+}
+
 static void values(void) {
   ein_program *p = compile("let A: [f32; i, k];\nlet s: i64;\nlet C[i, j in 0..3] = sum[k](A[i, k]) * (s + j) as f32;\n"
                            "let t = [1, 2, 3];\n");
@@ -172,6 +183,7 @@ int main(void) {
   CHECK(ein_version()[0] && ein_dtype_size(EIN_F64) == 8 && ein_dtype_size((ein_dtype)99) == 0);
   CHECK(strcmp(ein_dtype_name(EIN_BF16), "bf16") == 0 && !ein_dtype_name((ein_dtype)-1));
   wrong_programs();
+  warnings();
   values();
   wrong_calls();
   halves();

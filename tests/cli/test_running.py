@@ -67,7 +67,7 @@ class Interrupt(Cli):
         costly = "sin(" * 120 + "s[i, k - 1] + k as f32" + ")" * 120
         program = self.write("a.ein", "let a[i in 0..3] = i as f32;\nlet s[i in 0..20000, 0] = i as f32;\n"
                              f"let s[i in 0..20000, k in 1..2000] = {costly};\nprint(a); print(sum[i, k](s[i, k]));\n")
-        self.assertIn("sequence by rows s.k", self.ein(program, "--emit", "plan").stdout)
+        self.assertIn("sequence by rows(4) s.k", self.ein(program, "--emit", "plan").stdout)
         a, s = self.path("a.npy"), self.path("s.npy")
         status, out, err, took = self.interrupted(program, "--threads", "1", "--out", f"a={a}", "--out", f"s={s}")
         self.assertEqual((status, out), (130, ""), err)

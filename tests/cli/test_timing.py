@@ -52,6 +52,15 @@ class Time(Timing):
         self.assertGreater(report["machine"]["stream_bytes"], 1e8)
         self.assertGreater(report["compile"]["total"], 0)
 
+    def test_checkpointing_counts_as_compiling(self):
+        code = """let w = 0.9;
+#[checkpoint]
+let h[0] = w;
+let h[t in 1..50] = w * h[t - 1];
+let loss = h[49];
+print(@loss / @w > 0.0);"""
+        self.assertIn("checkpoint ", self.check(["run", "-c", code, "--time"], 0, "true\n", "compiled in").stderr)
+
     def test_nothing_native(self):
         self.check(["run", "-c", "print(1);", "--backend", "ref", "--time"], 0, "1\n", "--time: nothing ran as native code\n")
 

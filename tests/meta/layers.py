@@ -18,7 +18,7 @@ BELOW = {
     "plan": {"optimise", "core", "runtime", "base"},
     "loops": {"core", "runtime", "base"},
     "lower": {"loops", "plan", "core", "runtime", "base"},
-    "codegen": {"lower", "loops", "plan", "core", "runtime", "base"},
+    "codegen": {"loops", "plan", "core", "runtime", "base"},
 }
 BELOW["driver"] = set(BELOW)
 BELOW["cli"] = set(BELOW)

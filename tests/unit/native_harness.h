@@ -186,7 +186,8 @@ inline void expect_same(Program& p, const std::vector<Inputs>& cases, double tol
     }
     EXPECT_EQ(before, native_compile_count()) << "a second shape compiled something";
     if (testing::Test::HasFailure()) {
-      GTEST_LOG_(INFO) << emit(*native, Emit::Plan) << emit(*native, Emit::Loops);
+      GTEST_LOG_(INFO) << plan::print(lowered_of(*native)->plan)
+                       << loops::print(lowered_of(*native)->program);
       return;
     }
   }

@@ -28,8 +28,8 @@ std::string differs(core::Module& m, const core::Inputs& inputs,
     for (core::FamilyId f : wanted) {
       std::string where;
       if (close(want.values.at(f), got.values.at(f), 1e-9, where)) continue;
-      return text(m[f].name) + ", " + where + "\n" + emit(native, Emit::Plan) +
-             emit(native, Emit::Loops);
+      return text(m[f].name) + ", " + where + "\n" + plan::print(lowered_of(native)->plan) +
+             loops::print(lowered_of(native)->program);
     }
   }
   return "";

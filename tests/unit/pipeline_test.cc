@@ -111,5 +111,37 @@ TEST(Pipeline, EveryPassUpToAutodiffIsPrintedAndTimed) {
   }
 }
 
+TEST(Pipeline, LookingAtAStageMakesNoMachineCode) {
+  core::Module m = compiled().compiled.module;
+  uint64_t before = native_compile_count();
+  for (const char* pass : {"checkpoint", "expand-calls", "plan", "lower", "cut-kernels"}) {
+    EXPECT_TRUE(std::holds_alternative<std::string>(native_dump(m, {}, pass))) << pass;
+  }
+  for (const char* stage : {"plan", "loops", "llvm"}) {
+    EXPECT_TRUE(std::holds_alternative<std::string>(emit(m, {}, {}, stage))) << stage;
+  }
+  EXPECT_EQ(native_compile_count(), before);
+}
+
+// How a recurrence is cut depends on extents. Where they are not known, it is shown whole.
+TEST(Pipeline, AStageIsShownWithoutInputs) {
+  fuzz::Subject s;
+  ASSERT_EQ(fuzz::compile_source("let x: [f64; i];\n"
+                                 "#[checkpoint]\n"
+                                 "let h[0] = x[0];\n"
+                                 "let h[t in 1..i] = 0.5 * h[t - 1] * x[t];\n"
+                                 "let loss = sum[t](h[t]);\n"
+                                 "let d = @loss / @x;\n",
+                                 s),
+            "");
+  core::Module& m = s.compiled.module;
+  auto whole = native_dump(m, {}, "plan");
+  ASSERT_TRUE(std::holds_alternative<std::string>(whole));
+  EXPECT_EQ(std::get<std::string>(whole).find("h_run"), std::string::npos);
+  auto cut = native_dump(m, {{"x", Tensor(DType::F64, {100})}}, "plan");
+  ASSERT_TRUE(std::holds_alternative<std::string>(cut));
+  EXPECT_NE(std::get<std::string>(cut).find("h_run"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ein

@@ -45,7 +45,7 @@ void show_into(const Sema& s, CoreId e, std::string& out, bool nested) {
     } else if (const core::Param& param = s.m.params[p->param]; param.name) {
       out += text(param.name);
     } else {
-      out += fmt::format("extent({}, {})", text(s.m[param.source].name), param.axis);
+      out += fmt::format("extent({}, {})", text(s.m[param.source].name), param.position);
     }
   } else if (const auto* a = std::get_if<core::Affine>(&x.node)) {
     if (nested) out += "(";

@@ -80,7 +80,7 @@ CoreId as_extent(Sema& s, CoreId e) {
     if (d.input && s.m[a->family].kind == core::Family::Kind::Input) {
       for (uint32_t p = 0; p < s.m.params.size(); ++p) {
         const core::Param& known = s.m.params[ParamId(p)];
-        bool same = known.source == a->family && known.axis == core::Param::kItself;
+        bool same = known.source == a->family && known.position == core::Param::kItself;
         if (same) return core::param(s.m, ParamId(p));
       }
       return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
