@@ -297,10 +297,12 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   const plan::End* end = found == plan.ends.end() ? nullptr : &found->second;
   Ended ended;
   if (end) {
-    ended = {variable("stop", DType::Bool), variable("last", DType::I64)};
+    ended = {variable("stop", DType::Bool), variable("last", DType::I64),
+             variable("left", DType::I64)};
     Value all = q.downward ? lo : op(Op::Sub, {hi, integer(1)}, DType::I64);
     emit(top(), {loops::Declare{ended.stop, integer(0, DType::Bool).expr}});
     emit(top(), {loops::Declare{ended.last, bind(all).expr}});
+    if (end->delay > 0) emit(top(), {loops::Declare{ended.left, integer(end->delay).expr}});
   }
   const core::Coord& named = m[q.members[0].family].coords[q.members[0].position];
   loops::VarId t = variable(named.name ? text(named.name) : "t", DType::I64);

@@ -9,7 +9,8 @@ namespace ein::lower {
 using core::FamilyId;
 using core::Op;
 
-// `stop` becomes true, and `last` this step, when all cells of the flag are true.
+// `stop` becomes true, and `last` this step, when all cells of the flag are true, or `delay` steps
+// later.
 void Lowering::note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended) {
   const core::Family f = m[end.flag];
   std::vector<Running> known(f.rank());
@@ -53,6 +54,17 @@ void Lowering::note_end(const plan::End& end, const Fixed& fixed, Value t, const
   loops::Block then;
   then.push_back({loops::Assign{ended.stop, integer(1, DType::Bool).expr}});
   then.push_back({loops::Assign{ended.last, t.expr}});
+  if (end.delay > 0) {
+    auto step = [&](Op o, loops::ExprId a, loops::ExprId b) {
+      return make(loops::Apply{o, {a, b}}, DType::I64);
+    };
+    loops::ExprId seen = make(loops::Get{ended.left}, DType::I64), one = integer(1).expr;
+    loops::ExprId over = make(loops::Apply{Op::Lt, {seen, integer(1).expr}}, DType::Bool);
+    loops::If wait{over, std::move(then), {}};
+    wait.otherwise.push_back({loops::Assign{ended.left, step(Op::Sub, seen, one)}});
+    then = {};
+    then.push_back({std::move(wait)});
+  }
   emit(top(), {loops::If{set.expr, std::move(then), {}}});
 }
 

@@ -143,9 +143,10 @@ struct Lowering {
   using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
   void sequence(const core::Sequence& q, const Fixed& fixed);
-  // Variables of a Sequence that ends (lower_end.cc): whether it has, and its last step.
+  // Variables of a Sequence that ends (lower_end.cc): whether it has, its last step, and how many
+  // more steps run once the flag is set.
   struct Ended {
-    loops::VarId stop, last;
+    loops::VarId stop, last, left;
   };
   void note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended);
   void fill_end(const plan::End& end, const core::Sequence& q, const Fixed& fixed,

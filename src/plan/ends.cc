@@ -1,6 +1,7 @@
 #include "plan/ends.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/build.h"
 #include "core/prove.h"
@@ -19,6 +20,10 @@ struct Finder {
   FamilyId flag = {};
   uint32_t flag_position = 0;
   ExprId first = {};  // the first step at which the flag may be true (downward: the end of that)
+  // Where the flag is true these hold, and no step changes them: the conditions around a recurrence
+  // that runs inside the steps of another. Over the flag's coordinates.
+  std::vector<ExprId> given = {};
+  std::map<FamilyId, std::optional<int64_t>> settled = {};
 
   ExprId step_before(uint32_t p) {
     ExprId one = int_lit(m, 1);
@@ -51,8 +56,20 @@ struct Finder {
     } else {
       facts.slots[p].lo = add(m, first, one);
     }
+    std::map<ExprId, bool> known;
+    const auto &mine = around(reader), &theirs = around(flag);
+    for (ExprId cond : given) {
+      if (mine.size() < theirs.size()) break;
+      std::vector<ExprId> with(m[flag].rank());
+      for (size_t d = 0; d < theirs.size(); ++d) with[theirs[d]] = slot(m, mine[d]);
+      ExprId here = substitute(m, cond, with, static_cast<uint32_t>(c.box.size()));
+      const auto* no = get_if<Apply>(m, here);
+      bool negated = no && no->op == Op::Not;
+      known[negated ? no->args[0] : here] = !negated;
+    }
     return rewrite(m, c.body, [&](ExprId e) {
       if (m[e].type != DType::Bool) return e;
+      if (auto it = known.find(e); it != known.end()) return bool_lit(m, it->second);
       if (const auto* a = get_if<Access>(m, e)) {
         return reads_flag(reader, *a) ? bool_lit(m, true) : e;
       }
@@ -69,15 +86,29 @@ struct Finder {
     });
   }
 
-  bool is_true(ExprId e) const {
+  bool is(ExprId e, bool value) const {
     const auto* b = get_if<BoolLit>(m, e);
-    return b && b->value;
+    return b && b->value == value;
   }
 
   // The side of a box where the steps begin, and the one where they end.
   ExprId begin(const Clause& c, uint32_t p) const { return q.downward ? c.box[p].hi : c.box[p].lo; }
   bool runs_to_the_end(const Clause& c, uint32_t p, FamilyId id) const {
     return q.downward ? const_int(m, c.box[p].lo) == 0 : c.box[p].hi == m[id].coords[p].extent;
+  }
+  bool from_the_start(const Clause& c, uint32_t p, FamilyId id) const {
+    return q.downward ? c.box[p].hi == m[id].coords[p].extent : const_int(m, c.box[p].lo) == 0;
+  }
+  // Of a flag's clause `if cond { … } else { false }`, where no step changes the condition.
+  std::vector<ExprId> conditions_of(const Clause& c) const {
+    uint64_t outside = 0;
+    for (uint32_t k : around(flag)) outside |= uint64_t{1} << k;
+    std::vector<ExprId> out;
+    const auto* a = get_if<Apply>(m, c.body);
+    if (a && a->op == Op::Select && is(a->args[2], false) && !(m[a->args[0]].free & ~outside)) {
+      conjuncts(m, a->args[0], out);
+    }
+    return out;
   }
   // All of the clause's steps come before step `at`.
   bool before(const Clause& c, uint32_t p, ExprId at) {
@@ -94,11 +125,15 @@ struct Finder {
     std::vector<const Clause*> others;
     first = {};
     for (const Clause& c : f.clauses) {
+      bool to_the_end = runs_to_the_end(c, flag_position, flag);
+      if (to_the_end && is(c.body, false) && from_the_start(c, flag_position, flag)) continue;
       ExprId known = std::exchange(first, begin(c, flag_position));
-      bool stays = runs_to_the_end(c, flag_position, flag) && is_true(when_set(flag, c)) &&
-                   (!known || known == first);
+      auto were = std::exchange(given, conditions_of(c));
+      bool stays = to_the_end && is(when_set(flag, c), true) &&
+                   (!known || (known == first && were == given));
       if (stays) continue;
       first = known;
+      given = were;
       others.push_back(&c);
     }
     return first && std::all_of(others.begin(), others.end(),
@@ -119,27 +154,64 @@ struct Finder {
     return get_if<FloatLit>(m, e) || get_if<IntLit>(m, e) || get_if<BoolLit>(m, e);
   }
 
+  // After how many steps from the one that sets the flag a family no longer changes; none: it may
+  // go on for ever. `fills`: its clauses that have such steps.
+  std::optional<int64_t> settles(FamilyId id, std::vector<End::Fill>* fills = nullptr) {
+    auto [it, fresh] = settled.try_emplace(id);  // while it is looked at: none, which ends circles
+    if (!fresh && !fills) return it->second;
+    uint32_t p = position.at(id);
+    const Family f = m[id];
+    if (f.kind != Family::Kind::Defined) return std::nullopt;
+    if (f.coords[p].extent != m[flag].coords[flag_position].extent) return std::nullopt;
+    ExprId one = int_lit(m, 1);
+    ExprId next = q.downward ? sub(m, first, one) : add(m, first, one);
+    int64_t after = 0;
+    for (size_t i = 0; i < f.clauses.size(); ++i) {
+      const Clause& c = f.clauses[i];
+      if (before(c, p, next)) continue;
+      if (!runs_to_the_end(c, p, id)) return std::nullopt;
+      ExprId body = when_set(id, c);
+      bool constant = is_constant(body);
+      if (!constant && !repeats(id, body) && !settles(body, p, after)) return std::nullopt;
+      if (fills) fills->push_back({id, i, p, constant ? body : ExprId{}});
+    }
+    settled[id] = after;
+    return after;
+  }
+
+  // The same for an expression: its steps are those of members that it reads, at fixed distances.
+  bool settles(ExprId e, uint32_t p, int64_t& after) {
+    if (!mentions_slot(m, e, p)) return true;
+    if (get_if<Slot>(m, e)) return false;
+    const auto* read = get_if<Access>(m, e);
+    if (!read) {
+      bool ok = true;
+      for_each_child(m, e, [&](ExprId child) { ok = ok && settles(child, p, after); });
+      return ok;
+    }
+    const Access a = *read;
+    auto member = position.find(a.family);
+    if (member == position.end()) return false;
+    for (uint32_t k = 0; k < a.at.size(); ++k) {
+      if (k != member->second && mentions_slot(m, a.at[k], p)) return false;
+    }
+    ExprId at = a.at[member->second], now = slot(m, p);
+    auto back = const_int(m, q.downward ? sub(m, at, now) : sub(m, now, at));
+    auto theirs = back && *back >= 0 ? settles(a.family) : std::nullopt;
+    if (!theirs) return false;
+    after = std::max(after, *theirs + *back);
+    return true;
+  }
+
   std::optional<End> run(const std::vector<FamilyId>& inside,
                          const std::set<FamilyId>& read_later) {
     End out{flag, flag_position, {}};
     if (!stays_set()) return std::nullopt;
-    ExprId one = int_lit(m, 1);
-    ExprId next = q.downward ? sub(m, first, one) : add(m, first, one);
     for (FamilyId id : inside) {
       if (!read_later.contains(id)) continue;
-      uint32_t p = position.at(id);
-      const Family f = m[id];
-      if (f.kind != Family::Kind::Defined) return std::nullopt;
-      if (f.coords[p].extent != m[flag].coords[flag_position].extent) return std::nullopt;
-      for (size_t i = 0; i < f.clauses.size(); ++i) {
-        const Clause& c = f.clauses[i];
-        if (before(c, p, next)) continue;
-        ExprId body = when_set(id, c);
-        bool constant = is_constant(body);
-        if (!constant && !repeats(id, body)) return std::nullopt;
-        if (!runs_to_the_end(c, p, id)) return std::nullopt;
-        out.fills.push_back({id, i, p, constant ? body : ExprId{}});
-      }
+      auto after = settles(id, &out.fills);
+      if (!after) return std::nullopt;
+      out.delay = std::max(out.delay, *after);
     }
     return out;
   }
@@ -176,6 +248,8 @@ std::optional<End> find_end(Module& m, const Sequence& q, const Outer& outer,
   }
   for (const auto& [flag, position] : flags) {
     finder.position = members;
+    finder.given.clear();
+    finder.settled.clear();
     finder.flag = flag;
     finder.flag_position = position;
     if (auto end = finder.run(inside, read_later)) return end;

@@ -27,6 +27,9 @@ struct End {
     core::ExprId constant;
   };
   std::vector<Fill> fills;
+  // How many more steps run after the one that sets all cells of the flag: a member that reads only
+  // what repeats does so too, but later.
+  int64_t delay = 0;
 };
 
 // Which coordinates of each family the Sequences around run, outermost first.

@@ -124,9 +124,11 @@ struct Printer {
                             members);
             auto end = plan.ends.find({q.members[0].family, q.members[0].position});
             if (end != plan.ends.end()) {
-              out += fmt::format("{}ends with {}\n",
+              std::string later =
+                  end->second.delay == 0 ? "" : fmt::format(", {} later", end->second.delay);
+              out += fmt::format("{}ends with {}{}\n",
                                  std::string(static_cast<size_t>(2 * depth + 2), ' '),
-                                 text(plan.module[end->second.flag].name));
+                                 text(plan.module[end->second.flag].name), later);
             }
             steps(q.body, depth + 1);
           });
