@@ -50,10 +50,11 @@ void write_zip(OutFile& out, const std::vector<ZipEntry>& entries);
 struct CsvShape {
   DType dtype = DType::I32;
   int64_t rows = 0, columns = 0;
+  std::vector<ColumnLabels> labels;
 };
-// `headings`: the first line is one of headings, whatever stands in it.
-Tensor read_csv(const std::string& text, bool headings, std::optional<Wanted> wanted);
-CsvShape csv_shape(const std::string& text, bool headings);
+// `how` it is read: csv_options.h.
+Tensor read_csv(const std::string& text, const std::string& how, std::optional<Wanted> wanted);
+CsvShape csv_shape(const std::string& text, const std::string& how);
 std::string csv_text(const Tensor& t);
 
 // safetensors.cc

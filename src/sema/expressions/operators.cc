@@ -265,6 +265,8 @@ Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span) {
   Value v = elaborate(s, env, cast.arg);
   auto to = element_type(s, cast.type);
   if (v.poison() || !to || reject_non_data(s, v)) return {};
+  v = load_as(s, env, cast.arg, std::move(v), *to);
+  if (v.poison()) return {};
   if (fits(v, *to)) {
     // In `(i / 4) as f32` the division is visibly of integers; `(1 / 2) as f32` is one literal.
     bool literal = true;
