@@ -14,8 +14,8 @@
 namespace ein {
 namespace {
 
-enum class Format { Npy, Npz, Csv, Safetensors, Idx, Pnm, Text, Unknown };
-constexpr const char* kFormats = ".npy, .npz, .csv, .safetensors, .idx, .pgm, .ppm and .txt";
+enum class Format { Npy, Npz, Csv, Safetensors, Idx, Pnm, Png, Text, Unknown };
+constexpr const char* kFormats = ".npy, .npz, .csv, .safetensors, .idx, .png, .pgm, .ppm and .txt";
 constexpr std::pair<const char*, Format> kExtensions[] = {{".npy", Format::Npy},
                                                           {".npz", Format::Npz},
                                                           {".csv", Format::Csv},
@@ -24,6 +24,7 @@ constexpr std::pair<const char*, Format> kExtensions[] = {{".npy", Format::Npy},
                                                           {".pgm", Format::Pnm},
                                                           {".ppm", Format::Pnm},
                                                           {".pnm", Format::Pnm},
+                                                          {".png", Format::Png},
                                                           {".txt", Format::Text},
                                                           {".safetensors", Format::Safetensors}};
 
@@ -144,6 +145,7 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       out.shape = read_pnm_header(file).shape;
       return out;
     }
+    case Format::Png: no_member(member); return with(read_png_header(whole_text(file)));
     case Format::Text:
       no_member(member);
       out.dtype = DType::U8;
@@ -186,6 +188,7 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       return read_idx_data(in, h);
     }
     case Format::Pnm: no_member(member); return read_pnm_data(file, read_pnm_header(file));
+    case Format::Png: no_member(member); return read_png_data(whole_text(file));
     case Format::Text: {
       no_member(member);
       Tensor t(DType::U8, {static_cast<int64_t>(file.size())});
@@ -291,6 +294,7 @@ std::string check_value(const std::string& path, const std::string& name, DType 
   switch (format_of(path)) {
     case Format::Idx: return idx_problem(dtype);
     case Format::Pnm: return pnm_problem(extension(path), name, dtype, rank);
+    case Format::Png: return png_problem(name, dtype, rank);
     case Format::Text:
       if (dtype == DType::U8 && rank == 1) return "";
       return fmt::format(
@@ -329,6 +333,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     if (format == Format::Safetensors) head = safetensors_header(tensors);
     if (format == Format::Idx) head = idx_bytes(*tensors[0].tensor);
     if (format == Format::Pnm) head = pnm_header(*tensors[0].tensor);
+    if (format == Format::Png) head = png_bytes(*tensors[0].tensor);
     for (const NamedTensor& t : tensors) {
       if (format == Format::Npz)
         entries.push_back({t.name + ".npy", npy_header(*t.tensor), t.tensor});
@@ -339,7 +344,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     } else {
       out.write(head);
       for (const NamedTensor& t : tensors) {
-        if (format == Format::Csv || format == Format::Idx) break;
+        if (format == Format::Csv || format == Format::Idx || format == Format::Png) break;
         out.write(t.tensor->data(),
                   static_cast<size_t>(t.tensor->size()) * size_of(t.tensor->dtype()));
       }

@@ -79,6 +79,17 @@ Tensor read_idx_data(Source& in, const IdxHeader& header);
 std::string idx_problem(DType dtype);
 std::string idx_bytes(const Tensor& t);  // the whole file
 
+// png.cc: images of u8, or with 16 bits of i32 from 0 to 65535; [y, x] grey, [y, x, c] with 2 (grey,
+// alpha), 3 (red, green, blue) or 4 channels.
+struct PngHeader {
+  DType dtype = DType::U8;
+  std::vector<int64_t> shape;
+};
+PngHeader read_png_header(const std::string& bytes);
+Tensor read_png_data(const std::string& bytes);
+std::string png_problem(const std::string& name, DType dtype, size_t rank);
+std::string png_bytes(const Tensor& t);  // the whole file
+
 // pnm.cc: images of u8, [y, x] grey and [y, x, 3] in colours.
 struct PnmHeader {
   bool text = false;    // samples in digits

@@ -23,6 +23,9 @@ import zipfile
 
 import numpy
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import png  # noqa: E402
+
 IDX = {0x08: "u1", 0x09: "i1", 0x0b: "i2", 0x0c: "i4", 0x0d: "f4", 0x0e: "f8"}
 SAFE = {"BOOL": "?", "I8": "i1", "U8": "u1", "I16": "i2", "I32": "i4", "I64": "i8", "F16": "f2", "F32": "f4", "F64": "f8"}
 NAMES = {"b1": "bool", "i1": "i8", "u1": "u8", "i2": "i16", "i4": "i32", "i8": "i64", "f2": "f16", "f4": "f32", "f8": "f64"}
@@ -103,6 +106,10 @@ def read_pnm(raw, path):
     if len(samples) != math.prod(shape) or any(s > white or s < 0 for s in samples):
         raise Refused("samples")
     return numpy.array([(s * 510 + white) // (2 * white) for s in samples], "u1").reshape(shape)
+
+
+def read_png(raw, path):
+    return png.read(raw)
 
 
 def csv_rows(text):
@@ -224,6 +231,9 @@ def whole_files(folder):
         (".pgm", read_pnm, b"P2\n3 2\n15\n1 2 3 4 5 15\n"),
         (".ppm", read_pnm, b"P6 # colours\n3 2\n255\n" + picture.tobytes()),
         (".pnm", read_pnm, b"P3 2 1 200 1 2 3 4 5 6\n"),
+        (".png", read_png, png.written(picture[..., 0], 0)),
+        (".png", read_png, png.written(picture, 2, pieces=3)),
+        (".png", read_png, png.written(numpy.arange(24).reshape(3, 2, 4) * 2700, 6, bits=16)),
         (".txt", lambda raw, path: numpy.frombuffer(raw, "u1"), b"a text\n"),
     ]
 
