@@ -54,6 +54,8 @@ struct CommonOptions {
   bool time_passes = false;
   std::vector<std::string> allow_read, allow_write;  // besides the folders that are always allowed
   bool csv_headings = false;                         // csv files of --in have a line of headings
+  std::string csv;                                   // how they are read (csv_options.h)
+  bool convert = false;                              // files of --in become what inputs hold
 };
 
 struct RunCommand {

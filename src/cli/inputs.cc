@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/cli.h"
 #include "runtime/files.h"
@@ -8,9 +9,41 @@
 namespace ein::cli {
 namespace {
 
+// The cells of `t` as another type; nothing when one of them would change more than by rounding.
+std::optional<Tensor> converted(const Tensor& t, DType to) {
+  Tensor out(to, t.shape());
+  bool from_float = is_float(t.dtype()), to_float = is_float(to);
+  if ((from_float && !to_float) || to == DType::Bool || t.dtype() == DType::Bool) return {};
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (to_float) {
+      double v = from_float ? t.get_float(i) : static_cast<double>(t.get_int(i));
+      out.set_float(i, v);
+      if (std::isfinite(v) && !std::isfinite(out.get_float(i))) return {};
+    } else {
+      out.set_int(i, t.get_int(i));
+      if (out.get_int(i) != t.get_int(i)) return {};
+    }
+  }
+  return out;
+}
+
+// Rounding loses digits, so it has to be asked for.
 std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f,
                                               const CommonOptions& common) {
-  return read_tensor(given.value, member_for(given, common), Wanted{f.dtype, f.coords.size()});
+  auto read = read_tensor(given.value, member_for(given, common), Wanted{f.dtype, f.coords.size()});
+  const auto* t = std::get_if<Tensor>(&read);
+  if (!t || t->dtype() == f.dtype) return read;
+  auto fits = converted(*t, f.dtype);
+  if (fits && common.convert) return *fits;
+  std::string what = fmt::format("input `{}` is declared as {}, but its value is {}", given.name,
+                                 name_of(f.dtype), name_of(t->dtype()));
+  if (fits) {
+    what += is_float(f.dtype) ? "; --convert rounds the numbers in the file to the input's type"
+                              : "; --convert takes the numbers as the input's type";
+  } else if (common.convert) {
+    what += ", and some of its numbers have no counterpart there";
+  }
+  return RuntimeError{Code::E0802, what, f.span};
 }
 
 }  // namespace

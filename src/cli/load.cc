@@ -107,7 +107,9 @@ std::optional<Pair> split(const std::string& text) {
 }
 
 std::string member_for(const Pair& given, const CommonOptions& options) {
-  if (is_csv(given.value)) return options.csv_headings ? kCsvHeadings : "";
+  if (is_csv(given.value)) {
+    return options.csv_headings ? fmt::format("{}; {}", kCsvHeadings, options.csv) : options.csv;
+  }
   auto only = has_members(given.value) ? inspect_file(given.value, "") : FileHeader{};
   return std::holds_alternative<RuntimeError>(only) ? given.name : "";
 }

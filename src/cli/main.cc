@@ -38,9 +38,15 @@ void add_allow_write(CLI::App& app, CommonOptions& o) {
       ->allow_extra_args(false);
 }
 
-void add_csv_headings(CLI::App& app, CommonOptions& o) {
+void add_input_options(CLI::App& app, CommonOptions& o) {
   app.add_flag("--csv-headings", o.csv_headings,
                "the first line of every --in csv file is a heading, even if it contains numbers");
+  app.add_option(
+      "--csv", o.csv,
+      "how to read every --in csv file: headings; columns = a, b; labels; missing = nan; "
+      "separator = tab; decimal = comma");
+  app.add_flag("--convert", o.convert,
+               "convert --in files whose numbers have another type than the input, rounding them");
 }
 
 void add_common(CLI::App& app, CommonOptions& o) {
@@ -51,7 +57,7 @@ void add_common(CLI::App& app, CommonOptions& o) {
       ->check(CLI::IsMember(pass_names()));
   app.add_flag("--time-passes", o.time_passes, "report on standard error how long each pass took");
   add_allow_read(app, o);
-  add_csv_headings(app, o);
+  add_input_options(app, o);
 }
 
 void add_grad_memory(CLI::App& app, std::string& size) {
@@ -102,9 +108,9 @@ int dispatch(int argc, char** argv) {
   add_common(*run_app, run.common);
   add_allow_write(*run_app, run.common);
   run_app
-      ->add_option(
-          "--in", run.in,
-          "NAME=FILE: read an input from a file (npy, npz, csv, safetensors, idx, pgm, ppm)")
+      ->add_option("--in", run.in,
+                   "NAME=FILE: read an input from a file (npy, npz, csv, safetensors, idx, png, "
+                   "pgm, ppm, txt)")
       ->allow_extra_args(false);
   run_app->add_option("--set", run.set, "NAME=VALUE: set a scalar input")->allow_extra_args(false);
   run_app->add_option("--out", run.out, "NAME=FILE: write a value to a file")
@@ -277,7 +283,7 @@ int dispatch(int argc, char** argv) {
   explain_app->add_option("-c", explain.common.code, "the program, as text on the command line");
   add_error_format(*explain_app, explain.common);
   add_allow_read(*explain_app, explain.common);
-  add_csv_headings(*explain_app, explain.common);
+  add_input_options(*explain_app, explain.common);
   add_input_files(*explain_app, explain.in);
   explain_app->add_option("--of", explain.of, "the value to differentiate");
   explain_app

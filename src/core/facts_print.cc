@@ -53,6 +53,18 @@ const char* kind_text(const Family& f) {
   return "";
 }
 
+// "  species: 0 setosa, 1 versicolor, 2 virginica"
+std::string labels_text(const LoadedFile& file) {
+  std::string out;
+  for (const ColumnLabels& c : file.header.labels) {
+    std::vector<std::string> codes;
+    for (size_t k = 0; k < c.labels.size(); ++k)
+      codes.push_back(fmt::format("{} {}", k, c.labels[k]));
+    out += fmt::format("  labels of {}: {}\n", c.column, fmt::join(codes, ", "));
+  }
+  return out;
+}
+
 Json steps_json(const std::optional<int64_t>& n) { return n ? Json(*n) : Json("all"); }
 
 Json sequence_json(const Family& f, const SequenceReport& s) {
@@ -90,6 +102,7 @@ std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports
                        f.file                          ? ", loaded"
                        : f.kind == Family::Kind::Input ? ", input"
                                                        : "");
+    if (f.file) out += labels_text(*f.file);
     for (const Clause& c : f.clauses) {
       if (!c.box.empty()) out += "  clause " + clause_text(m, r.family, c) + "\n";
     }
@@ -127,6 +140,9 @@ std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports
       Json omits = Json::array();
       for (uint32_t p : b.omits) omits.push_back(coordinate(f, p));
       j["broadcasts"].push_back({{"operand", m[b.operand].spelled()}, {"omits", omits}});
+    }
+    if (f.file && !f.file->header.labels.empty()) {
+      for (const ColumnLabels& l : f.file->header.labels) j["labels"][l.column] = l.labels;
     }
     j["recurrence"] = r.sequence ? sequence_json(f, *r.sequence) : Json();
     families.push_back(std::move(j));

@@ -14,13 +14,19 @@
 namespace ein {
 namespace {
 
-enum class Format { Npy, Npz, Csv, Safetensors, Idx, Pnm, Unknown };
-constexpr const char* kFormats = ".npy, .npz, .csv, .safetensors, .idx, .pgm and .ppm";
-constexpr std::pair<const char*, Format> kExtensions[] = {
-    {".npy", Format::Npy}, {".npz", Format::Npz},
-    {".csv", Format::Csv}, {".idx", Format::Idx},
-    {".pgm", Format::Pnm}, {".ppm", Format::Pnm},
-    {".pnm", Format::Pnm}, {".safetensors", Format::Safetensors}};
+enum class Format { Npy, Npz, Csv, Safetensors, Idx, Pnm, Png, Text, Unknown };
+constexpr const char* kFormats = ".npy, .npz, .csv, .safetensors, .idx, .png, .pgm, .ppm and .txt";
+constexpr std::pair<const char*, Format> kExtensions[] = {{".npy", Format::Npy},
+                                                          {".npz", Format::Npz},
+                                                          {".csv", Format::Csv},
+                                                          {".tsv", Format::Csv},
+                                                          {".idx", Format::Idx},
+                                                          {".pgm", Format::Pnm},
+                                                          {".ppm", Format::Pnm},
+                                                          {".pnm", Format::Pnm},
+                                                          {".png", Format::Png},
+                                                          {".txt", Format::Text},
+                                                          {".safetensors", Format::Safetensors}};
 
 std::string extension(const std::string& path) {
   size_t dot = path.find_last_of("./");
@@ -90,14 +96,6 @@ DType type_of(const SafeEntry& e) {
                               e.type.substr(0, 40))};
 }
 
-// For a csv file `headings` may stand in the place of a member's name.
-bool says_headings(const std::string& member) {
-  if (member.empty() || member == kCsvHeadings) return !member.empty();
-  throw Malformed{
-      fmt::format("a csv file has no member `{}`; use `{}` if its first line is a heading", member,
-                  kCsvHeadings)};
-}
-
 void no_member(const std::string& member) {
   if (!member.empty()) throw Malformed{"only .npz and .safetensors files have named tensors"};
 }
@@ -122,10 +120,11 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       return with(read_npy_header(*in));
     }
     case Format::Csv: {
-      CsvShape s = csv_shape(whole_text(file), says_headings(member));
+      CsvShape s = csv_shape(whole_text(file), member);
       out.dtype = s.dtype;
       out.shape = {s.rows};
       if (s.columns != 1) out.shape.push_back(s.columns);
+      out.labels = s.labels;
       return out;
     }
     case Format::Safetensors: {
@@ -146,6 +145,12 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       out.shape = read_pnm_header(file).shape;
       return out;
     }
+    case Format::Png: no_member(member); return with(read_png_header(whole_text(file)));
+    case Format::Text:
+      no_member(member);
+      out.dtype = DType::U8;
+      out.shape = {static_cast<int64_t>(file.size())};
+      return out;
     case Format::Unknown: break;
   }
   throw Malformed{unknown_format(path)};
@@ -165,7 +170,7 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       NpyHeader h = read_npy_header(*in);
       return read_npy_data(*in, h);
     }
-    case Format::Csv: return read_csv(whole_text(file), says_headings(member), wanted);
+    case Format::Csv: return read_csv(whole_text(file), member, wanted);
     case Format::Safetensors: {
       std::vector<SafeEntry> entries = safetensors_entries(file);
       const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
@@ -183,6 +188,13 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       return read_idx_data(in, h);
     }
     case Format::Pnm: no_member(member); return read_pnm_data(file, read_pnm_header(file));
+    case Format::Png: no_member(member); return read_png_data(whole_text(file));
+    case Format::Text: {
+      no_member(member);
+      Tensor t(DType::U8, {static_cast<int64_t>(file.size())});
+      file.read_at(0, t.data(), file.size());
+      return t;
+    }
     case Format::Unknown: break;
   }
   throw Malformed{unknown_format(path)};
@@ -282,6 +294,13 @@ std::string check_value(const std::string& path, const std::string& name, DType 
   switch (format_of(path)) {
     case Format::Idx: return idx_problem(dtype);
     case Format::Pnm: return pnm_problem(extension(path), name, dtype, rank);
+    case Format::Png: return png_problem(name, dtype, rank);
+    case Format::Text:
+      if (dtype == DType::U8 && rank == 1) return "";
+      return fmt::format(
+          "a text is bytes along one coordinate (u8), but the value is {} with {} coordinate{}; "
+          "`save(\"{}\", \"{{x}}\")` writes what `print` shows",
+          name_of(dtype), rank, rank == 1 ? "" : "s", path.substr(path.find_last_of('/') + 1));
     default: return "";
   }
 }
@@ -314,6 +333,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     if (format == Format::Safetensors) head = safetensors_header(tensors);
     if (format == Format::Idx) head = idx_bytes(*tensors[0].tensor);
     if (format == Format::Pnm) head = pnm_header(*tensors[0].tensor);
+    if (format == Format::Png) head = png_bytes(*tensors[0].tensor);
     for (const NamedTensor& t : tensors) {
       if (format == Format::Npz)
         entries.push_back({t.name + ".npy", npy_header(*t.tensor), t.tensor});
@@ -324,7 +344,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
     } else {
       out.write(head);
       for (const NamedTensor& t : tensors) {
-        if (format == Format::Csv || format == Format::Idx) break;
+        if (format == Format::Csv || format == Format::Idx || format == Format::Png) break;
         out.write(t.tensor->data(),
                   static_cast<size_t>(t.tensor->size()) * size_of(t.tensor->dtype()));
       }
@@ -361,7 +381,7 @@ std::variant<std::monostate, RuntimeError> write_program(const std::string& path
 // A csv file is also text: whoever writes one as text adds headings.
 bool holds_tensors(const std::string& path) {
   Format format = format_of(path);
-  return format != Format::Unknown && format != Format::Csv;
+  return format != Format::Unknown && format != Format::Csv && format != Format::Text;
 }
 
 }  // namespace ein

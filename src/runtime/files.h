@@ -15,11 +15,20 @@
 
 namespace ein {
 
+// A column of words in a .csv file is loaded as numbers: a word's place in the sorted `labels`.
+struct ColumnLabels {
+  std::string column;  // its heading, or `column 2`
+  std::vector<std::string> labels;
+
+  friend bool operator==(const ColumnLabels&, const ColumnLabels&) = default;
+};
+
 struct FileHeader {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
-  uint64_t size = 0;     // of the file, in bytes
-  int64_t modified = 0;  // its time, in nanoseconds
+  uint64_t size = 0;                      // of the file, in bytes
+  int64_t modified = 0;                   // its time, in nanoseconds
+  std::vector<ColumnLabels> labels = {};  // of a .csv file
 
   friend bool operator==(const FileHeader&, const FileHeader&) = default;
 };
@@ -31,8 +40,7 @@ struct Wanted {
 };
 
 // `member` names a tensor of an .npz or .safetensors file; it may be empty when there is only one.
-// For a .csv file it may say that the first line holds headings; otherwise that is so if none of
-// its cells is a number.
+// For a .csv file it says how to read it (csv_options.h).
 inline constexpr const char* kCsvHeadings = "headings";
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,
                                                     const std::string& member);

@@ -50,10 +50,11 @@ void write_zip(OutFile& out, const std::vector<ZipEntry>& entries);
 struct CsvShape {
   DType dtype = DType::I32;
   int64_t rows = 0, columns = 0;
+  std::vector<ColumnLabels> labels;
 };
-// `headings`: the first line is one of headings, whatever stands in it.
-Tensor read_csv(const std::string& text, bool headings, std::optional<Wanted> wanted);
-CsvShape csv_shape(const std::string& text, bool headings);
+// `how` it is read: csv_options.h.
+Tensor read_csv(const std::string& text, const std::string& how, std::optional<Wanted> wanted);
+CsvShape csv_shape(const std::string& text, const std::string& how);
 std::string csv_text(const Tensor& t);
 
 // safetensors.cc
@@ -77,6 +78,17 @@ IdxHeader read_idx_header(Source& in);  // the data must be there, and nothing e
 Tensor read_idx_data(Source& in, const IdxHeader& header);
 std::string idx_problem(DType dtype);
 std::string idx_bytes(const Tensor& t);  // the whole file
+
+// png.cc: images of u8, or with 16 bits of i32 from 0 to 65535; [y, x] grey, [y, x, c] with 2 (grey,
+// alpha), 3 (red, green, blue) or 4 channels.
+struct PngHeader {
+  DType dtype = DType::U8;
+  std::vector<int64_t> shape;
+};
+PngHeader read_png_header(const std::string& bytes);
+Tensor read_png_data(const std::string& bytes);
+std::string png_problem(const std::string& name, DType dtype, size_t rank);
+std::string png_bytes(const Tensor& t);  // the whole file
 
 // pnm.cc: images of u8, [y, x] grey and [y, x, 3] in colours.
 struct PnmHeader {

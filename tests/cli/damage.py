@@ -23,9 +23,15 @@ import zipfile
 
 import numpy
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import png  # noqa: E402
+
 IDX = {0x08: "u1", 0x09: "i1", 0x0b: "i2", 0x0c: "i4", 0x0d: "f4", 0x0e: "f8"}
 SAFE = {"BOOL": "?", "I8": "i1", "U8": "u1", "I16": "i2", "I32": "i4", "I64": "i8", "F16": "f2", "F32": "f4", "F64": "f8"}
 NAMES = {"b1": "bool", "i1": "i8", "u1": "u8", "i2": "i16", "i4": "i32", "i8": "i64", "f2": "f16", "f4": "f32", "f8": "f64"}
+
+
+BLANK = ("", "NA", "N/A", "n/a", "null", "NULL", "None")
 
 
 class Refused(Exception):
@@ -102,6 +108,36 @@ def read_pnm(raw, path):
     return numpy.array([(s * 510 + white) // (2 * white) for s in samples], "u1").reshape(shape)
 
 
+def read_png(raw, path):
+    return png.read(raw)
+
+
+def csv_rows(text):
+    """Rows of cells: a tab or a semicolon in the first line separates, else a comma; quotes as in RFC 4180."""
+    plain = re.sub(r'"[^"]*("|$)', "", text).lstrip(" \t\r\n").split("\n")[0]
+    mark = "\t" if "\t" in plain else ";" if ";" in plain else ","
+    rows, row, at = [], [], 0
+    while at <= len(text):
+        quoted = re.compile(r'[ \t]*"((?:[^"]|"")*)"[ \t\r]*(?=[\n%s]|$(?![\s\S]))' % re.escape(mark)).match(text, at)
+        if quoted and not (mark == "\t" and "\t" in text[at:quoted.start(1)]):
+            row.append(quoted.group(1).replace('""', '"'))
+            at = quoted.end()
+        else:
+            found = re.compile(r"[^\n%s]*" % re.escape(mark)).match(text, at)
+            if found.group().lstrip(" \t").startswith('"'):
+                raise Refused("a quote")
+            row.append(found.group().strip(" \t\r"))
+            at = found.end()
+        if at >= len(text) or text[at] == "\n":
+            if row != [""] or quoted:
+                rows.append(row)
+            row = []
+            if at >= len(text):
+                break
+        at += 1
+    return rows
+
+
 def read_csv(raw, path):
     """As the reference describes it: headings only where no cell of the first line is a number."""
     text = raw.decode("utf-8", "surrogateescape")
@@ -121,9 +157,8 @@ def read_csv(raw, path):
             return True
         except Refused:
             return False
-    lines = [line.strip(" \t\r") for line in text.split("\n")]
-    rows = [[c.strip(" \t\r") for c in line.split(",")] for line in lines if line]
-    if rows and not any(is_number(c) for c in rows[0]) and any(rows[0]):
+    rows = csv_rows(text)
+    if rows and not any(is_number(c) for c in rows[0]) and any(c not in BLANK for c in rows[0]):
         if any(len(r) != len(rows[0]) for r in rows):
             raise Refused("columns")
         rows = rows[1:]
@@ -187,6 +222,8 @@ def whole_files(folder):
         (".csv", read_csv, b"1,2,3\n40,50,60\n"),
         (".csv", read_csv, b"y\n1\n3000000000\n"),
         (".csv", read_csv, b"true\nfalse\n"),
+        (".csv", read_csv, b'"a ""b""";"c\nd"\r\n1;"2.5"\r\n-3; 4e2\r\n'),
+        (".tsv", read_csv, b"a\tb\n1\t2\n"),
         (".idx", read_idx, idx(numbers)),
         (".idx", read_idx, idx(picture)),
         (".idx", read_idx, idx(numpy.array([1, -300, 7], "i2"))),
@@ -194,6 +231,10 @@ def whole_files(folder):
         (".pgm", read_pnm, b"P2\n3 2\n15\n1 2 3 4 5 15\n"),
         (".ppm", read_pnm, b"P6 # colours\n3 2\n255\n" + picture.tobytes()),
         (".pnm", read_pnm, b"P3 2 1 200 1 2 3 4 5 6\n"),
+        (".png", read_png, png.written(picture[..., 0], 0)),
+        (".png", read_png, png.written(picture, 2, pieces=3)),
+        (".png", read_png, png.written(numpy.arange(24).reshape(3, 2, 4) * 2700, 6, bits=16)),
+        (".txt", lambda raw, path: numpy.frombuffer(raw, "u1"), b"a text\n"),
     ]
 
 

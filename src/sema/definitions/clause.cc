@@ -337,10 +337,13 @@ void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::Type
     }
     return;
   }
-  if (g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed) {
-    // Literals take the type that is written on the left.
-    if (auto type = written ? element_type(s, written) : std::nullopt)
-      g.body = adapt(s, env, g.body, *type);
+  // Literals and the numbers of a text take the type that is written on the left.
+  bool literals = g.body.kind == Value::Kind::Table && g.body.typing != Typing::Fixed;
+  if (written && !g.body.poison()) {
+    auto type =
+        literals || g.body.kind == Value::Kind::Data ? element_type(s, written) : std::nullopt;
+    if (type && literals) g.body = adapt(s, env, g.body, *type);
+    if (type && !literals) g.body = load_as(s, env, value, std::move(g.body), *type);
   }
   g.body = as_data(s, env, g.body);
   if (g.body.poison()) return;

@@ -156,6 +156,29 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   return load_member(s, env, call, *path, *member, span);
 }
 
+Value load_as(Sema& s, Env& env, TreeId e, Value v, DType type) {
+  const auto* call = std::get_if<ast::Call>(&s[e].node);
+  bool loads = call && !call->has_brackets && spells(s.ast, *call, Builtin::Id::Load) &&
+               !find_callee(s, env, call->callee);
+  FamilyId id = loads ? whole_family(s.m, v) : FamilyId{};
+  if (!id || !s.m[id].file || !s.m[id].generated || !is_csv(s.m[id].file->path) ||
+      s.m[id].dtype == type || type == DType::Str) {
+    return v;
+  }
+  core::LoadedFile file = *s.m[id].file;
+  file.member += fmt::format("{}type = {}", file.member.empty() ? "" : "; ", name_of(type));
+  auto found = s.files(v.span.file, file.written, file.member);
+  if (const auto* error = std::get_if<RuntimeError>(&found)) {
+    s.diags.error(Code::E0220, error->message).primary(v.span, "");
+    return {};
+  }
+  file.header = std::get<FoundFile>(found).header;
+  core::Family& f = s.m.families[id];
+  f.dtype = type;
+  f.file = std::make_shared<core::LoadedFile>(std::move(file));
+  return read_family(s.m, env, id, {}, v.span);
+}
+
 Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
   if (!b.takes(call.args.size())) {
     s.diags

@@ -289,6 +289,8 @@ Value convert(Sema& s, Env& env, Value v, ast::TypeId type, TreeId tree, Span sp
   }
   auto to = element_type(s, type);
   if (!to || reject_non_data(s, v)) return {};
+  if (tree) v = load_as(s, env, tree, std::move(v), *to);
+  if (v.poison()) return {};
   if (fits(v, *to)) {
     // In `(i / 4) as f32` the division is visibly of integers; `(1 / 2) as f32` is one literal.
     bool literal = true;

@@ -40,6 +40,9 @@ void elaborate_procedure(Sema& s, Env& env, const ast::Block& block);
 // effects
 // `load("model.npz") as Net`: every part of the record by its path.
 Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& call, Span span);
+// `load("t.csv") as f64`, `let t: [f64; n] = load("t.csv")`: the numbers of a text are read as what
+// is asked for. `v` is the value of `e`; any other expression is left as it is.
+Value load_as(Sema& s, Env& env, TreeId e, Value v, DType type);
 void elaborate_statement(Sema& s, const Env& env, TreeId value);
 // Does what a statement does; false when that is nothing.
 bool perform(Sema& s, const Env& env, TreeId value);
