@@ -27,8 +27,8 @@ struct Name {  // a name with the place where it stands
 
 // ---- expressions -------------------------------------------------------------------------------
 
-enum class UnaryOp { Neg, Not };
-enum class BinaryOp { Add, Sub, Mul, Div, Mod, Pow, Lt, Le, Gt, Ge, Eq, Ne, And, Or };
+enum class UnaryOp { Neg, Plus, Not };
+enum class BinaryOp { Add, Sub, Mul, Div, Mod, Pow, Lt, Le, Gt, Ge, Eq, Ne, In, And, Or };
 
 struct IntLit { uint64_t value; };
 struct FloatLit { double value; };
@@ -61,12 +61,16 @@ struct Bracket {
   Span span;
 };
 
-// f(x), softmax[class](logits), sum[k in 0..n](…)
+// f(x), f(x, rate = 0.1), softmax[class](logits), sum[k in 0..n](…)
 struct Call {
   ExprId callee;
   bool has_brackets = false;
   std::vector<Bracket> brackets;
   std::vector<ExprId> args;
+  // The names of arguments such as `rate = 0.1`, one for each argument and invalid for those
+  // without a name. Empty when no argument has one.
+  std::vector<Name> names;
+  bool method = false;  // written `x.len`, `x.extent(c)`: the first argument stands before the dot
 };
 
 struct Unary { UnaryOp op; ExprId arg; };
@@ -78,10 +82,26 @@ struct Block { std::vector<StmtId> stmts; ExprId value; };    // value may be in
 struct Tuple { std::vector<ExprId> items; };
 struct Array { std::vector<ExprId> items; };                  // [1.0, 2.0]
 struct Field { ExprId base; uint32_t index; };                // t.0
+
+// [e | i in 0..n, v in xs, i % 2 == 0]
+struct Generator {
+  Name name;     // invalid for a filter
+  ExprId value;  // the range or the array it runs over; the condition of a filter
+};
+struct Comprehension {
+  ExprId body;
+  std::vector<Generator> generators;
+  // The same as a block that defines the array, `{ let items[i in 0..n] = e; items }`. Invalid when
+  // there is a filter.
+  ExprId block;
+};
+
 struct LambdaParam { Name name; TypeId type; };
 struct Lambda { std::vector<LambdaParam> params; ExprId body; };
 
-// Patterns are expressions restricted to literals, names, `_` and tuples of those.
+// Patterns are expressions restricted to literals, ranges of them, names, `_`, tuples, and these two.
+struct Alternatives { std::vector<ExprId> items; };           // 1 | 2
+struct NamedPattern { Name name; ExprId pattern; };           // n @ 0..10
 struct MatchArm { ExprId pattern; ExprId guard; ExprId body; };
 struct Match { ExprId subject; std::vector<MatchArm> arms; };
 
@@ -89,6 +109,7 @@ struct Match { ExprId subject; std::vector<MatchArm> arms; };
 struct WhereItem {
   std::optional<Name> bind;  // `name = value`
   ExprId value;              // the condition, or the bound value
+  bool hides = false;        // of a comprehension: the name may hide another
 };
 struct Where {
   ExprId body;
@@ -103,8 +124,8 @@ struct Request { ExprId num, den; };
 struct Error {};
 
 using ExprNode = std::variant<IntLit, FloatLit, BoolLit, StrLit, Path, PackRef, Index, Call, Unary,
-                              Binary, Cast, Range, If, Block, Tuple, Array, Field, Lambda, Match,
-                              Where, Request, Error>;
+                              Binary, Cast, Range, If, Block, Tuple, Array, Comprehension, Field,
+                              Lambda, Alternatives, NamedPattern, Match, Where, Request, Error>;
 struct Expr {
   ExprNode node;
   Span span;
@@ -153,7 +174,11 @@ struct Let {
 struct Const { Name name; TypeId type; ExprId value; bool pub = false; };
 
 struct FnCoord { Name name; bool pack = false; };
-struct Param { Name name; TypeId type; };
+struct Param {
+  Name name;
+  TypeId type;
+  ExprId value = {};  // what it is when a call leaves it out; invalid when it must be given
+};
 struct Fn {
   Name name;
   bool pub = false;
@@ -161,7 +186,8 @@ struct Fn {
   std::vector<FnCoord> coords;
   std::vector<Param> params;
   TypeId result;
-  ExprId body;  // a Block
+  ExprId body;     // a Block
+  Span signature;  // from the name to the body
 };
 
 struct UseItem { Name name; std::optional<Name> alias; };
@@ -170,6 +196,7 @@ struct Use {
   bool glob = false;
   std::vector<UseItem> items;
   std::optional<Name> alias;
+  bool pub = false;  // what it brings is exported too
 };
 struct Mod { Name name; };
 struct ExprStmt { ExprId value; };

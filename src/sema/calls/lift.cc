@@ -109,8 +109,12 @@ struct Finder {
           go(n.else_block);
         },
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
-        [&](const ast::Array& n) { each(n.items); }, [&](const ast::Field& n) { go(n.base); },
-        [](const ast::Lambda&) {},
+        [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Comprehension& n) {
+          if (n.block) go(n.block);
+        },
+        [&](const ast::Field& n) { go(n.base); }, [](const ast::Lambda&) {},
+        [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},
         [&](const ast::Match& n) {
           go(n.subject);
           for (const ast::MatchArm& arm : n.arms) {

@@ -28,6 +28,14 @@ bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
     out.parts.push_back({v.items.size() == 1 ? ",)" : ")", {}, {}});
     return true;
   }
+  if (v.kind == Value::Kind::Texts) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.parts.push_back({i == 0 ? "[\"" : "\", \"", {}, {}});
+      if (!add_text(s, v.items[i], format, out)) return false;
+    }
+    out.parts.push_back({v.items.empty() ? "[]" : "\"]", {}, {}});
+    return true;
+  }
   if (v.kind != Value::Kind::Text) {
     out.parts.push_back({{}, out.items.size(), format});
     out.items.push_back(v);
@@ -72,6 +80,7 @@ std::string type_text(const Sema& s, const Value& v) {
     case Value::Kind::Poison: return "?";
     case Value::Kind::Function: return "fn";
     case Value::Kind::Text: return "str";
+    case Value::Kind::Texts: return fmt::format("[str; {}]", v.items.size());
     case Value::Kind::Tuple: {
       std::string out;
       for (const Value& item : v.items) out += (out.empty() ? "" : ", ") + type_text(s, item);

@@ -63,6 +63,7 @@ struct Walker {
       }
     }
     for (const ast::FnCoord& c : f.coords) inside.insert(c.name.symbol);
+    for (const ast::Param& p : f.params) expr(p.value, bound);
     expr(f.body, inside);
   }
 
@@ -75,6 +76,15 @@ struct Walker {
     }
     for (ast::StmtId id : b.stmts) stmt(id, inside);
     expr(b.value, inside);
+  }
+
+  void comprehension(const ast::Comprehension& c, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (const ast::Generator& g : c.generators) {
+      expr(g.value, g.name.symbol ? bound : inside);
+      if (g.name.symbol) inside.insert(g.name.symbol);
+    }
+    expr(c.body, inside);
   }
 
   void call(const ast::Call& c, const std::set<Symbol>& bound) {
@@ -139,11 +149,17 @@ struct Walker {
         },
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
         [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Comprehension& n) { comprehension(n, bound); },
         [&](const ast::Field& n) { expr(n.base, bound); },
         [&](const ast::Lambda& n) {
           std::set<Symbol> inside = bound;
           for (const ast::LambdaParam& p : n.params) inside.insert(p.name.symbol);
           expr(n.body, inside);
+        },
+        [&](const ast::Alternatives& n) { each(n.items); },
+        [&](const ast::NamedPattern& n) {
+          if (!bound.count(n.name.symbol)) values.insert(n.name.symbol);
+          expr(n.pattern, bound);
         },
         [&](const ast::Match& n) {
           expr(n.subject, bound);
@@ -248,7 +264,13 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
         go(n.value);
       },
       [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+      [&](const ast::Comprehension& n) {
+        if (n.block) return go(n.block);
+        for (const ast::Generator& g : n.generators) go(g.value);
+        go(n.body);
+      },
       [&](const ast::Field& n) { go(n.base); }, [&](const ast::Lambda& n) { go(n.body); },
+      [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},  // patterns are not read
       [&](const ast::Match& n) {
         go(n.subject);
         for (const ast::MatchArm& arm : n.arms) {
@@ -384,6 +406,17 @@ TreeId named_base(const ast::Ast& ast, TreeId e) {
   return as_path(ast, e) ? e : TreeId{};
 }
 
+std::vector<std::optional<size_t>> argument_places(const ast::Fn& fn, const ast::Call& call) {
+  std::vector<std::optional<size_t>> out(fn.params.size());
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    Symbol name = call.names.empty() ? Symbol{} : call.names[i].symbol;
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (name ? fn.params[k].name.symbol == name : i == k) out[k] = i;
+    }
+  }
+  return out;
+}
+
 const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
   const auto* tensor = std::get_if<ast::TensorType>(&ast[type].node);
   return tensor ? &tensor->dims : nullptr;
@@ -391,6 +424,11 @@ const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
 
 const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type) {
   return type ? std::get_if<ast::TupleType>(&ast[type].node) : nullptr;
+}
+
+bool is_texts_type(const ast::Ast& ast, ast::TypeId type) {
+  const auto* tensor = type ? std::get_if<ast::TensorType>(&ast[type].node) : nullptr;
+  return tensor && is_text_type(ast, tensor->elem) && tensor->dims.size() == 1;
 }
 
 bool is_text_type(const ast::Ast& ast, ast::TypeId type) {
