@@ -52,7 +52,7 @@ def element_of(kind):
 
 
 def is_float(element):
-    return element not in ("i32", "i64", "u8", "bool", "str")
+    return element not in ("i8", "i32", "i64", "u8", "bool", "str")
 
 
 def results_of(item, told):
@@ -138,7 +138,8 @@ class Function:
         if draw.startswith("below"):
             limit = draw.split()[1]
             limit = limit if limit.isdigit() else dict(c for s in self.shapes[k].values() for c in s)[limit]
-            return f"let {left} = floor({limit} as f32 * {cell_uniform(number, k, names)}) as i32;\n", name, None
+            kind = "i8" if element_of(p["type"]) == "i8" else "i32"
+            return f"let {left} = floor({limit} as f32 * {cell_uniform(number, k, names)}) as {kind};\n", name, None
         if draw == "coin":
             return f"let {left} = {cell_uniform(number, k, names)} < 0.67;\n", name, None
         if re.fullmatch(r"-?[\d.]+", draw):
