@@ -118,7 +118,7 @@ int describe_library(const DocCommand& command, bool outputs, std::vector<Descri
     replace_all(d.module.page, "/", "_");
     replace_all(d.module.name, "/", "::");
     d.module.name = "std::" + d.module.name;
-    if (!d.module.items.empty()) all.push_back(std::move(d));
+    if (!d.module.empty()) all.push_back(std::move(d));
   }
   return status;
 }
@@ -136,7 +136,7 @@ int describe_files(const DocCommand& command, bool outputs, std::vector<Describe
     int described = describe(command, source.name, source.text, outputs, d);
     status = std::max(status, described);
     d.module.name = d.module.page = file == "-" ? "program" : fs::path(file).stem().string();
-    if (described == kFine && d.module.items.empty()) {
+    if (described == kFine && d.module.empty()) {
       status = std::max<int>(
           status, usage_error(fmt::format("nothing in `{}` is public: the reference consists of "
                                           "its `pub fn` and `pub const`",

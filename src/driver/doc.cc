@@ -107,6 +107,9 @@ DocModule doc_module(const ast::Ast& ast, FileId file, const SourceMap& sources)
   out.about = opening(sources, file);
   for (ast::StmtId id : ast.items) {
     const ast::Stmt& stmt = ast[id];
+    if (const auto* use = std::get_if<ast::Use>(&stmt.node); use && use->pub) {
+      out.reexports.push_back(text_of(sources, stmt.span));
+    }
     DocItem item;
     const auto* fn = std::get_if<ast::Fn>(&stmt.node);
     const auto* constant = std::get_if<ast::Const>(&stmt.node);
@@ -125,7 +128,8 @@ DocModule doc_module(const ast::Ast& ast, FileId file, const SourceMap& sources)
       }
       for (const ast::Param& p : fn->params) {
         std::string type = p.type ? text_of(sources, ast[p.type].span) : "";
-        item.params.push_back({text(p.name.symbol), type});
+        std::string value = p.value ? text_of(sources, ast[p.value].span) : "";
+        item.params.push_back({text(p.name.symbol), type, value});
       }
       if (fn->result) item.result = text_of(sources, ast[fn->result].span);
       if (const ast::Stmt* rule = rule_of(ast, name.symbol)) item.rule = rule_text(sources, *rule);
@@ -140,6 +144,9 @@ DocModule doc_module(const ast::Ast& ast, FileId file, const SourceMap& sources)
 std::string doc_page(const DocModule& module, const ExampleOutputs& outputs) {
   std::string out = fmt::format("# {0}\n\n`use {0}::*;`\n", module.name);
   if (!module.about.empty()) out += fmt::format("\n{}\n", module.about);
+  if (!module.reexports.empty()) {
+    out += fmt::format("\nIt re-exports:\n\n```ein\n{}\n```\n", fmt::join(module.reexports, "\n"));
+  }
   for (const DocItem& item : module.items) {
     out += fmt::format("\n## {}\n\n```ein\n{}\n```\n", item.name, item.signature);
     uint32_t example = 0;  // the line it begins in; 0: outside of one
@@ -168,7 +175,9 @@ std::string doc_index(const std::string& title, const std::vector<DocModule>& mo
   std::string out = fmt::format("# {}\n", title);
   for (const DocModule& m : modules) {
     out += fmt::format("\n## [{}]({}.md)\n\n", m.name, m.page);
-    if (!m.about.empty()) out += m.about + "\n\n";
+    if (!m.about.empty()) out += m.about + "\n";
+    if (m.items.empty()) continue;
+    if (!m.about.empty()) out += "\n";
     out += "| name | what it is |\n|---|---|\n";
     for (const DocItem& item : m.items) {
       out += fmt::format("| [{}]({}.md#{}) | {} |\n", item.name, m.page, item.name,
@@ -192,14 +201,18 @@ nlohmann::json doc_json(const std::vector<DocModule>& modules) {
         j["coords"] = item.coords;
         j["params"] = nlohmann::json::array();
         for (const DocParam& p : item.params) {
-          j["params"].push_back({{"name", p.name}, {"type", p.type}});
+          nlohmann::json param{{"name", p.name}, {"type", p.type}};
+          if (!p.value.empty()) param["default"] = p.value;
+          j["params"].push_back(std::move(param));
         }
         j["result"] = item.result;
         j["rule"] = item.rule;
       }
       items.push_back(std::move(j));
     }
-    out.push_back({{"name", m.name}, {"page", m.page}, {"about", m.about}, {"items", items}});
+    nlohmann::json module{{"name", m.name}, {"page", m.page}, {"about", m.about}, {"items", items}};
+    if (!m.reexports.empty()) module["reexports"] = m.reexports;
+    out.push_back(std::move(module));
   }
   return out;
 }

@@ -13,7 +13,7 @@
 namespace ein {
 
 struct DocParam {
-  std::string name, type;  // `type` is empty where none is written
+  std::string name, type, value;  // type and default are empty where none is written
 };
 
 struct DocItem {
@@ -39,6 +39,9 @@ struct DocModule {
   std::string page;   // the file that describes it, without `.md`
   std::string about;  // the comment that opens the module
   std::vector<DocItem> items;
+  std::vector<std::string> reexports;  // its `pub use` statements
+
+  bool empty() const { return items.empty() && reexports.empty(); }
 };
 
 // Everything but the names, which the caller sets.

@@ -24,6 +24,7 @@ bool is_float_name(std::string_view type) {
 
 // How a parameter is supplied.
 struct Given {
+  std::string param;
   std::string name;  // of the input
   std::string type;  // of the input, as written
   bool tensor = false, floating = true;
@@ -81,6 +82,11 @@ std::string holder_of(const std::string& prefix, size_t field, bool tuple, const
                : fmt::format("{}_{}_by", prefix, by);
 }
 
+// A parameter that keeps its default: one that is not known to be a real number.
+bool keeps_default(const ast::Ast& ast, const SourceMap& sources, const ast::Param& p) {
+  return p.value && !(p.type && written(ast, sources, p.type).floating);
+}
+
 constexpr int kPoints = 16;  // a scalar function is tried at this many points
 
 // `untyped`: what parameters without a type are; empty: scalars. `cast`: the function gives an
@@ -95,6 +101,7 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
   for (size_t k = 0; k < std::max<size_t>(1, fields.size()); ++k) values.push_back(value_of(k));
   bool scalar = fn.coords.empty();
   for (const ast::Param& p : fn.params) {
+    if (keeps_default(ast, sources, p)) continue;
     Given g;
     if (p.type) {
       g = written(ast, sources, p.type);
@@ -102,7 +109,8 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
       g.tensor = !untyped.empty();
       g.type = g.tensor ? untyped : "f64";
     }
-    g.name = fmt::format("{}_{}", prefix, text(p.name.symbol));
+    g.param = text(p.name.symbol);
+    g.name = fmt::format("{}_{}", prefix, g.param);
     scalar = scalar && !g.tensor;
     given.push_back(std::move(g));
   }
@@ -115,7 +123,10 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
     }
     out += scalar ? fmt::format("let {}: [{}; {}];\n", g.name, g.type, kPoints)
                   : fmt::format("let {}: {};\n", g.name, g.type);
-    args.push_back(scalar ? g.name + "[point]" : g.name);
+    // By name behind a parameter that keeps its default.
+    std::string arg = scalar ? g.name + "[point]" : g.name;
+    bool in_place = g.param == text(fn.params[args.size()].name.symbol);
+    args.push_back(in_place ? arg : fmt::format("{} = {}", g.param, arg));
   }
   for (const ast::FnCoord& c : fn.coords) {
     if (!c.pack) brackets.push_back(text(c.name.symbol));
@@ -128,11 +139,10 @@ std::string call_text(const ast::Ast& ast, const SourceMap& sources, const ast::
                      cast ? " as " + element : "");
   for (size_t k = 0; k < values.size(); ++k) {
     if (tuple && !fields[k]) continue;
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (!given[i].floating) continue;
-      out += fmt::format("let {} = @{} / @{};\n",
-                         holder_of(prefix, k, tuple, text(fn.params[i].name.symbol)), values[k],
-                         given[i].name);
+    for (const Given& g : given) {
+      if (!g.floating) continue;
+      out += fmt::format("let {} = @{} / @{};\n", holder_of(prefix, k, tuple, g.param), values[k],
+                         g.name);
     }
   }
   return out;
@@ -159,6 +169,7 @@ std::vector<RuleProgram> rule_programs(const sema::Program& program, const Sourc
       bool untyped = false;
       std::vector<bool> fields = fields_of(ast, sources, *fn);
       for (const ast::Param& p : fn->params) {
+        if (keeps_default(ast, sources, p)) continue;
         untyped |= !p.type;
         bool floating = !p.type || written(ast, sources, p.type).floating;
         std::string name = text(p.name.symbol);

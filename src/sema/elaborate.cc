@@ -29,6 +29,7 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
     module.env.frame = &module.frame;
     declare(s, module, module.root ? root : p.modules[i].items);
     check_rules(s, module);
+    check_defaults(s, module);
     if (module.root) break;
     for (Definition& d : module.definitions) {
       if (!d.input) continue;

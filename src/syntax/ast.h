@@ -27,10 +27,10 @@ struct Name {  // a name with the place where it stands
 
 // ---- expressions -------------------------------------------------------------------------------
 
-enum class UnaryOp { Neg, Not, BitNot };
+enum class UnaryOp { Neg, Plus, Not, BitNot };
 // clang-format off
 enum class BinaryOp {
-  Add, Sub, Mul, Div, Mod, Pow, BitAnd, BitOr, BitXor, Shl, Shr, Lt, Le, Gt, Ge, Eq, Ne, And, Or
+  Add, Sub, Mul, Div, Mod, Pow, BitAnd, BitOr, BitXor, Shl, Shr, Lt, Le, Gt, Ge, Eq, Ne, In, And, Or
 };
 // clang-format on
 
@@ -65,12 +65,16 @@ struct Bracket {
   Span span;
 };
 
-// f(x), softmax[class](logits), sum[k in 0..n](…)
+// f(x), f(x, rate = 0.1), softmax[class](logits), sum[k in 0..n](…)
 struct Call {
   ExprId callee;
   bool has_brackets = false;
   std::vector<Bracket> brackets;
   std::vector<ExprId> args;
+  // The names of arguments such as `rate = 0.1`, one for each argument and invalid for those
+  // without a name. Empty when no argument has one.
+  std::vector<Name> names;
+  bool method = false;  // written `x.len`, `x.extent(c)`: the first argument stands before the dot
 };
 
 struct Unary { UnaryOp op; ExprId arg; };
@@ -85,10 +89,26 @@ struct Field { ExprId base; uint32_t index; Name name; };     // t.0, or p.w wit
 // { a: x, b: y }, { ..p, a: x }. A field without a value, as in { a, b }, has a path of its name.
 struct RecordField { Name name; ExprId value; };
 struct Record { ExprId base; std::vector<RecordField> fields; };
+
+// [e | i in 0..n, v in xs, i % 2 == 0]
+struct Generator {
+  Name name;     // invalid for a filter
+  ExprId value;  // the range or the array it runs over; the condition of a filter
+};
+struct Comprehension {
+  ExprId body;
+  std::vector<Generator> generators;
+  // The same as a block that defines the array, `{ let items[i in 0..n] = e; items }`. Invalid when
+  // there is a filter.
+  ExprId block;
+};
+
 struct LambdaParam { Name name; TypeId type; };
 struct Lambda { std::vector<LambdaParam> params; ExprId body; };
 
-// Patterns are expressions restricted to literals, names, `_` and tuples of those.
+// Patterns are expressions restricted to literals, ranges of them, names, `_`, tuples, and these two.
+struct Alternatives { std::vector<ExprId> items; };           // 1 | 2
+struct NamedPattern { Name name; ExprId pattern; };           // n @ 0..10
 struct MatchArm { ExprId pattern; ExprId guard; ExprId body; };
 struct Match { ExprId subject; std::vector<MatchArm> arms; };
 
@@ -96,6 +116,7 @@ struct Match { ExprId subject; std::vector<MatchArm> arms; };
 struct WhereItem {
   std::optional<Name> bind;  // `name = value`
   ExprId value;              // the condition, or the bound value
+  bool hides = false;        // of a comprehension: the name may hide another
 };
 struct Where {
   ExprId body;
@@ -110,8 +131,9 @@ struct Request { ExprId num, den; };
 struct Error {};
 
 using ExprNode = std::variant<IntLit, FloatLit, BoolLit, StrLit, Path, PackRef, Index, Call, Unary,
-                              Binary, Cast, Range, If, Block, Tuple, Array, Field, Record, Lambda,
-                              Match, Where, Request, Error>;
+                              Binary, Cast, Range, If, Block, Tuple, Array, Comprehension, Field,
+                              Record, Lambda, Alternatives, NamedPattern, Match, Where, Request,
+                              Error>;
 struct Expr {
   ExprNode node;
   Span span;
@@ -167,7 +189,11 @@ struct Let {
 struct Const { Name name; TypeId type; ExprId value; bool pub = false; };
 
 struct FnCoord { Name name; bool pack = false; };
-struct Param { Name name; TypeId type; };
+struct Param {
+  Name name;
+  TypeId type;
+  ExprId value = {};  // what it is when a call leaves it out; invalid when it must be given
+};
 struct Fn {
   Name name;
   bool pub = false;
@@ -175,7 +201,8 @@ struct Fn {
   std::vector<FnCoord> coords;
   std::vector<Param> params;
   TypeId result;
-  ExprId body;  // a Block
+  ExprId body;     // a Block
+  Span signature;  // from the name to the body
 };
 
 struct UseItem { Name name; std::optional<Name> alias; };
@@ -184,6 +211,7 @@ struct Use {
   bool glob = false;
   std::vector<UseItem> items;
   std::optional<Name> alias;
+  bool pub = false;  // what it brings is exported too
 };
 struct Mod { Name name; };
 struct TypeDef { Name name; TypeId type; bool pub = false; };  // type Net = { w: [f32; n] };

@@ -72,7 +72,14 @@ struct Dumper {
   // What stands before the leading operand.
   void open(const ExprNode& node) {
     match(
-        node, [&](const Index&) { put("(index "); }, [&](const Call&) { put("(call "); },
+        node, [&](const Index&) { put("(index "); },
+        [&](const Call& n) {
+          put("(call ");
+          if (!n.method) return;
+          put(".");  // `x.len`: the leading operand is the first argument
+          expr(n.callee);
+          put(" ");
+        },
         [&](const Binary& n) { put(fmt::format("({} ", spelling(n.op))); },
         [&](const Cast&) { put("(as "); }, [&](const Field&) { put("(field "); },
         [&](const Where&) { put("(where "); },
@@ -95,11 +102,14 @@ struct Dumper {
         },
         [&](const Call& n) {
           if (n.has_brackets) brackets(n.brackets);
-          all(n.args);
+          arguments(n);
           put(")");
         },
         [&](const Unary& n) {
-          put(n.op == UnaryOp::Neg ? "(neg " : n.op == UnaryOp::Not ? "(not " : "(bitnot ");
+          put(n.op == UnaryOp::Neg    ? "(neg "
+              : n.op == UnaryOp::Plus ? "(plus "
+              : n.op == UnaryOp::Not  ? "(not "
+                                      : "(bitnot ");
           expr(n.arg);
           put(")");
         },
@@ -145,8 +155,34 @@ struct Dumper {
           }
           put(")");
         },
-        [&](const Lambda& n) { lambda(n); }, [&](const Match& n) { match_arms(n); },
-        [&](const Where& n) { where(n); },
+        [&](const Comprehension& n) {
+          put("(each");
+          optional(n.body);
+          for (const Generator& g : n.generators) {
+            if (!g.name.symbol.valid()) {
+              optional(g.value);
+              continue;
+            }
+            put(" (in ");
+            put(g.name);
+            optional(g.value);
+            put(")");
+          }
+          put(")");
+        },
+        [&](const Lambda& n) { lambda(n); },
+        [&](const Alternatives& n) {
+          put("(or");
+          all(n.items);
+          put(")");
+        },
+        [&](const NamedPattern& n) {
+          put("(@ ");
+          put(n.name);
+          optional(n.pattern);
+          put(")");
+        },
+        [&](const Match& n) { match_arms(n); }, [&](const Where& n) { where(n); },
         [&](const Request& n) {
           put(n.den.valid() ? "(request" : "(tangent");
           optional(n.num);
@@ -174,6 +210,20 @@ struct Dumper {
       }
     }
     put(")");
+  }
+
+  void arguments(const Call& n) {
+    for (size_t i = n.method ? 1 : 0; i < n.args.size(); ++i) {
+      const bool named = !n.names.empty() && n.names[i].symbol.valid();
+      if (!named) {
+        optional(n.args[i]);
+        continue;
+      }
+      put(" (= ");
+      put(n.names[i]);
+      optional(n.args[i]);
+      put(")");
+    }
   }
 
   void brackets(const std::vector<Bracket>& items) {
@@ -415,6 +465,10 @@ struct Dumper {
       if (i > 0) put(" ");
       put(n.params[i].name);
       typed(n.params[i].type);
+      if (!n.params[i].value.valid()) continue;
+      put(" (=");
+      optional(n.params[i].value);
+      put(")");
     }
     put(")");
     if (n.result.valid()) {
@@ -427,7 +481,7 @@ struct Dumper {
   }
 
   void use(const Use& n) {
-    put("(use ");
+    put(n.pub ? "(pub-use " : "(use ");
     path(n.path);
     if (n.glob) put(" *");
     for (const UseItem& item : n.items) {
@@ -495,6 +549,7 @@ const char* spelling(BinaryOp op) {
     case BinaryOp::Ge: return ">=";
     case BinaryOp::Eq: return "==";
     case BinaryOp::Ne: return "!=";
+    case BinaryOp::In: return "in";
     case BinaryOp::And: return "&&";
     case BinaryOp::Or: return "||";
   }
@@ -502,12 +557,19 @@ const char* spelling(BinaryOp op) {
 }
 
 const char* spelling(UnaryOp op) {
-  return op == UnaryOp::Neg ? "-" : op == UnaryOp::Not ? "!" : "~";
+  switch (op) {
+    case UnaryOp::Neg: return "-";
+    case UnaryOp::Plus: return "+";
+    case UnaryOp::Not: return "!";
+    case UnaryOp::BitNot: return "~";
+  }
+  return "?";
 }
 
 ExprId leading_operand(const ExprNode& node) {
   return match(
-      node, [](const Index& n) { return n.base; }, [](const Call& n) { return n.callee; },
+      node, [](const Index& n) { return n.base; },
+      [](const Call& n) { return n.method ? n.args[0] : n.callee; },
       [](const Binary& n) { return n.lhs; }, [](const Cast& n) { return n.arg; },
       [](const Range& n) { return n.lo; }, [](const Field& n) { return n.base; },
       [](const Where& n) { return n.body; }, [](const auto&) { return ExprId(); });

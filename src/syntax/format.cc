@@ -267,7 +267,12 @@ DocId Formatter::fn(const Fn& n, Span span) {
   std::vector<Item> items;
   for (const Param& p : n.params) {
     Span at = p.type.valid() ? join(p.name.span, ast[p.type].span) : p.name.span;
-    items.push_back({at, [this, &p] { return out.cat({name(p.name), typed(p.type)}); }});
+    if (p.value.valid()) at = join(at, ast[p.value].span);
+    items.push_back({at, [this, &p] {
+                       DocId own = out.cat({name(p.name), typed(p.type)});
+                       if (!p.value.valid()) return own;
+                       return out.cat({own, out.text(" = "), expr(p.value)});
+                     }});
   }
   uint32_t end = n.params.empty() ? span.begin : next_token(items.back().span.end);
   parts.push_back(list("(", items, ")", end));
@@ -281,7 +286,7 @@ DocId Formatter::fn(const Fn& n, Span span) {
 }
 
 DocId Formatter::use(const Use& n, Span span) {
-  std::vector<DocId> parts{out.text("use "), names(n.path, "::")};
+  std::vector<DocId> parts{out.text(n.pub ? "pub use " : "use "), names(n.path, "::")};
   if (n.glob) parts.push_back(out.text("::*"));
   if (!n.items.empty()) {
     std::vector<Item> items;

@@ -73,6 +73,7 @@ DocId Formatter::bare(ExprId id) {
       [&](const Tuple& n) { return args(n.items, "(", n.items.size() == 1 ? ",)" : ")", end); },
       [&](const Array& n) { return args(n.items, "[", "]", end); },
       [&](const Record& n) { return record(n, e.span); },
+      [&](const Comprehension& n) { return comprehension(n); },
       [&](const Lambda& n) {
         std::vector<DocId> parts{out.text("|")};
         for (size_t i = 0; i < n.params.size(); ++i) {
@@ -84,6 +85,17 @@ DocId Formatter::bare(ExprId id) {
         parts.push_back(expr(n.body));
         return out.cat(std::move(parts));
       },
+      [&](const Alternatives& n) {
+        std::vector<DocId> parts;
+        for (ExprId item : n.items) {
+          if (!parts.empty()) parts.push_back(out.text(" | "));
+          parts.push_back(expr(item));
+        }
+        return out.cat(std::move(parts));
+      },
+      [&](const NamedPattern& n) {
+        return out.cat({name(n.name), out.text(" @ "), expr(n.pattern)});
+      },
       [&](const Match&) { return match_expr(id); }, [&](const Where&) { return where(id, false); },
       [&](const Request& n) {
         DocId num = out.cat({out.text("@"), expr(n.num)});
@@ -93,17 +105,25 @@ DocId Formatter::bare(ExprId id) {
       [&](const Error&) { return out.text(""); });
 }
 
+// `names`: of named arguments, as in ast::Call.
 DocId Formatter::args(const std::vector<ExprId>& ids, const char* open, const char* close,
-                      uint32_t end) {
+                      uint32_t end, const std::vector<Name>& names) {
   std::vector<Item> items;
-  bool numbers = !ids.empty();
-  for (ExprId id : ids) {
+  bool numbers = !ids.empty() && names.empty();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ExprId id = ids[i];
     numbers = numbers && is_number(ast[id].node);
+    if (!names.empty() && names[i].symbol) {
+      items.push_back({join(names[i].span, ast[id].span), [this, id, &own = names[i]] {
+                         return out.cat({name(own), out.text(" = "), expr(id)});
+                       }});
+      continue;
+    }
     items.push_back({ast[id].span, [this, id] { return expr(id); }});
   }
   // A lone block, array or tuple breaks inside its own brackets.
   bool hug = false;
-  if (ids.size() == 1 && !ast.parenthesised.count(ids[0]) && !pending(end)) {
+  if (ids.size() == 1 && names.empty() && !ast.parenthesised.count(ids[0]) && !pending(end)) {
     const ExprNode& node = ast[ids[0]].node;
     hug = std::holds_alternative<Block>(node) || std::holds_alternative<Array>(node) ||
           std::holds_alternative<Tuple>(node) || std::holds_alternative<Match>(node) ||
@@ -138,10 +158,15 @@ DocId Formatter::postfix(ExprId id) {
       parts.push_back(out.text(" as "));
       parts.push_back(type(n->type));
     }
-    if (const auto* n = std::get_if<Call>(&e.node)) {
+    if (const auto* n = std::get_if<Call>(&e.node); n && n->method) {
+      parts.push_back(out.text("."));
+      parts.push_back(expr(n->callee));
+      std::vector<ExprId> rest(n->args.begin() + 1, n->args.end());
+      if (!rest.empty()) parts.push_back(args(rest, "(", ")", e.span.end));
+    } else if (n) {
       uint32_t open = n->args.empty() ? e.span.end : ast[n->args[0]].span.begin;
       if (n->has_brackets) parts.push_back(brackets(n->brackets, open));
-      parts.push_back(args(n->args, "(", ")", e.span.end));
+      parts.push_back(args(n->args, "(", ")", e.span.end, n->names));
     }
   }
   return out.cat(std::move(parts));
@@ -164,6 +189,18 @@ DocId Formatter::record(const Record& n, Span span) {
                      }});
   }
   return list("{", items, "}", span.end, false, true);
+}
+
+// [e | i in 0..n, cond]
+DocId Formatter::comprehension(const Comprehension& n) {
+  std::vector<DocId> parts{out.soft(), expr(n.body), out.line(), out.text("| ")};
+  for (size_t i = 0; i < n.generators.size(); ++i) {
+    const Generator& g = n.generators[i];
+    if (i > 0) parts.push_back(out.text(", "));
+    parts.push_back(g.name.symbol ? ranged(g.name, false, g.value) : expr(g.value));
+  }
+  return out.group(
+      out.cat({out.text("["), out.indent(out.cat(std::move(parts))), out.soft(), out.text("]")}));
 }
 
 DocId Formatter::brackets(const std::vector<Bracket>& items, uint32_t end) {

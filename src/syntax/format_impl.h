@@ -61,7 +61,9 @@ struct Formatter {
   DocId if_chain(ExprId id);
   DocId match_expr(ExprId id);
   DocId block(ExprId id);  // not a group: its lines belong to the one around it
-  DocId args(const std::vector<ExprId>& ids, const char* open, const char* close, uint32_t end);
+  DocId comprehension(const Comprehension& n);
+  DocId args(const std::vector<ExprId>& ids, const char* open, const char* close, uint32_t end,
+             const std::vector<Name>& names = {});
   DocId record(const Record& n, Span span);
   DocId brackets(const std::vector<Bracket>& items, uint32_t end);
   DocId ranged(const Name& n, bool pack, ExprId range);

@@ -78,11 +78,15 @@ WhereItem Parser::where_item() {
   return {std::nullopt, binary()};
 }
 
+// `in` is a name elsewhere, also as the first word of the next statement.
+bool Parser::at_in() const { return is_word("in") && same_line(); }
+
 ExprId Parser::binary(int min_level) {
   size_t begin = at;
   ExprId lhs = unary();
+  auto next = [&] { return at_in() ? Level{kCompare, BinaryOp::In} : level_of(peek().kind); };
   for (size_t links = 1; !panic; ++links) {
-    auto [level, op] = level_of(peek().kind);
+    auto [level, op] = next();
     if (level == 0 || level < min_level || begins_generator()) break;
     if (!chain(links, kMaxChain, "operators")) break;
     const Token op_token = take();
@@ -92,8 +96,8 @@ ExprId Parser::binary(int min_level) {
     } else {
       lhs = make(Binary{op, lhs, rhs, op_token.span}, begin);
     }
-    if ((level == kCompare || level == kRange) && !panic && level_of(peek().kind).level == level) {
-      return binary_chained(begin, op_token);
+    if ((level == kCompare || level == kRange) && !panic && next().level == level) {
+      return binary_chained(begin, op_token, level);
     }
   }
   return lhs;
@@ -105,11 +109,10 @@ bool Parser::begins_generator() const {
 }
 
 // `a < b < c`: one message for the whole chain, with the conjunction spelled out.
-ExprId Parser::binary_chained(size_t begin, const Token& first_op) {
-  int level = level_of(first_op.kind).level;
+ExprId Parser::binary_chained(size_t begin, const Token& first_op, int level) {
   const Token second_op = peek();
   uint32_t middle_begin = first_op.span.end, middle_end = tokens[at - 1].span.end;
-  while (!panic && level_of(peek().kind).level == level) {
+  while (!panic && (level_of(peek().kind).level == level || (at_in() && level == kCompare))) {
     take();
     binary(level + 1);
   }
@@ -149,8 +152,11 @@ ExprId Parser::unary() {
   size_t links = 0;  // each one nests the tree a level deeper
   do {
     Operand& o = operands.emplace_back();
-    while (is(Tok::Minus) || is(Tok::Bang) || is(Tok::Tilde)) {
-      UnaryOp op = is(Tok::Minus) ? UnaryOp::Neg : is(Tok::Bang) ? UnaryOp::Not : UnaryOp::BitNot;
+    while (is(Tok::Minus) || is(Tok::Plus) || is(Tok::Bang) || is(Tok::Tilde)) {
+      UnaryOp op = is(Tok::Minus)  ? UnaryOp::Neg
+                   : is(Tok::Plus) ? UnaryOp::Plus
+                   : is(Tok::Bang) ? UnaryOp::Not
+                                   : UnaryOp::BitNot;
       o.prefixes.push_back({op, at});
       take();
     }
@@ -201,6 +207,8 @@ ExprId Parser::postfix() {
       bool calls =
           lone_name && !open.unclosed && behind.kind == Tok::LParen && !behind.newline_before;
       id = calls ? call(id, true, begin) : index(id, begin);
+    } else if (at_property()) {
+      id = property(id, begin);
     } else if (is(Tok::Dot)) {
       id = field(id, begin);
     } else {
@@ -230,13 +238,22 @@ ExprId Parser::call(ExprId callee, bool brackets, size_t begin) {
   node.has_brackets = brackets;
   if (brackets) list([&] { node.brackets.push_back(bracket()); });
   list([&] {
+    if (is(Tok::Name) && is(Tok::Eq, 1)) {
+      node.names.resize(node.args.size());
+      node.names.push_back(name_of(take()));
+      take();
+    }
     ExprId arg = index_item();  // a pack: the addresses of `uniform(seed, ..b)`
     node.args.push_back(arg);
-    bool gated = std::holds_alternative<Where>(ast[arg].node);
-    if (gated && !panic && is(Tok::Comma) && is(Tok::Name, 1) && is(Tok::Eq, 2)) {
+    if (!node.names.empty()) node.names.resize(node.args.size());
+    const auto* gate = std::get_if<Where>(&ast[arg].node);
+    bool binds = gate && !ast.parenthesised.count(arg) && gate->items.back().bind;
+    if (binds && !panic && is(Tok::Comma) && is(Tok::Name, 1) && is(Tok::Eq, 2)) {
       take();
       fail_expected("one condition")
-          .help("in an argument list a `where` takes one condition; put the `where` after the `)`");
+          .help(
+              "in an argument list a `where` takes one condition; put the `where` after the `)`, "
+              "or in parentheses with the argument if what follows is another argument");
     }
   });
   return make(std::move(node), begin);
@@ -259,6 +276,25 @@ Bracket Parser::bracket() {
   }
   b.span = span_from(begin);
   return b;
+}
+
+bool Parser::at_property() const {
+  if (!is(Tok::Dot)) return false;
+  return is_word("len", 1) || is_word("shape", 1) || (is_word("extent", 1) && is(Tok::LParen, 2));
+}
+
+// `x.len` is `len(x)`, `x.shape` is `shape(x)`, `x.extent(c)` is `extent(x, c)`.
+ExprId Parser::property(ExprId base, size_t begin) {
+  take();
+  size_t name_at = at;
+  Path callee{{name_of(take())}};
+  bool arguments = text(tokens[name_at]) == "extent";
+  Call node;
+  node.callee = make(std::move(callee), name_at);
+  node.args.push_back(base);
+  node.method = true;
+  if (arguments) list([&] { node.args.push_back(expr(WhereItems::One)); });
+  return make(std::move(node), begin);
 }
 
 ExprId Parser::field(ExprId base, size_t begin) {

@@ -17,12 +17,13 @@ decltype(Stmt::node) Parser::const_stmt(bool pub) {
   return node;
 }
 
-// fn name[coords](params) -> type { … }
+// fn name[coords](x, y: T, k: T = default) -> type { … }
 decltype(Stmt::node) Parser::fn(bool pub, bool rule) {
   take();
   Fn node;
   node.pub = pub;
   node.rule = rule;
+  size_t begin = at;
   node.name = name("the name of the function");
   if (!panic && is(Tok::LBracket)) {
     list([&] {
@@ -39,9 +40,11 @@ decltype(Stmt::node) Parser::fn(bool pub, bool rule) {
   list([&] {
     Param param{name("the name of a parameter"), {}};
     if (accept(Tok::Colon)) param.type = type();
+    if (accept(Tok::Eq)) param.value = expr(WhereItems::One);
     node.params.push_back(param);
   });
   if (accept(Tok::Arrow)) node.result = type();
+  node.signature = span_from(begin);
   if (panic && is(Tok::LBrace)) panic = false;  // the body stands on its own
   if (!panic && !is(Tok::LBrace)) {
     fail_expected("`{` and the function's body");
@@ -52,10 +55,11 @@ decltype(Stmt::node) Parser::fn(bool pub, bool rule) {
   return node;
 }
 
-// use a::b; use a::b as c; use a::*; use a::{b, c as d};
-decltype(Stmt::node) Parser::use() {
+// use a::b; use a::b as c; use a::*; use a::{b, c as d}; pub use a::b;
+decltype(Stmt::node) Parser::use(bool pub) {
   take();
   Use node;
+  node.pub = pub;
   node.path.push_back(name("the path of a module"));
   while (accept(Tok::ColonColon)) {
     if (accept(Tok::Star)) {

@@ -92,12 +92,21 @@ ExprId Parser::parens() {
 ExprId Parser::array() {
   size_t begin = at;
   Array node;
+  std::optional<ExprId> comprehended;
   list([&] {
     node.items.push_back(expr(WhereItems::One));
+    if (!panic && node.items.size() == 1 && is(Tok::Pipe) && at < limit) {
+      comprehended = comprehension(node.items[0], begin);
+      return;
+    }
     if (!panic && at < limit && is(Tok::Semi)) {
       fail_expected("`,` or `]`").help("to repeat a value, write `let z[i in 0..n] = 0.0;`");
     }
   });
+  if (comprehended) {
+    ast.exprs[*comprehended].span = span_from(begin);
+    return *comprehended;
+  }
   return make(std::move(node), begin);
 }
 
@@ -233,10 +242,40 @@ MatchArm Parser::match_arm() {
   return arm;
 }
 
-// A literal, a name, `_`, or a tuple of patterns.
+// Patterns with `|` between them; `n @` stands for all of them.
 ExprId Parser::pattern() {
   Nested nested(*this);
   if (!nested.ok) return error_expr();
+  size_t begin = at;
+  if (is(Tok::Name) && is(Tok::At, 1)) {
+    Name bound = name_of(take());
+    take();
+    ExprId inner = pattern();
+    return make(NamedPattern{bound, inner}, begin);
+  }
+  ExprId first = pattern_atom();
+  if (panic || !is(Tok::Pipe)) return first;
+  Alternatives node;
+  auto add_item = [&](ExprId id) {  // `(1 | 2) | 3` is `1 | 2 | 3`
+    const auto* inner = std::get_if<Alternatives>(&ast[id].node);
+    if (!inner) return node.items.push_back(id);
+    node.items.insert(node.items.end(), inner->items.begin(), inner->items.end());
+  };
+  add_item(first);
+  while (!panic && accept(Tok::Pipe)) add_item(pattern_atom());
+  for (ExprId item : node.items) {
+    if (!std::holds_alternative<NamedPattern>(ast[item].node)) continue;
+    fail(Code::E0113, "`@` stands before all alternatives, not before one of them")
+        .primary(ast[item].span)
+        .help("write `n @ 1 | 2`");
+    panic = false;  // the pattern has been read
+    return make(Error{}, begin);
+  }
+  return make(std::move(node), begin);
+}
+
+// A literal, a range of numbers, a name, `_`, or a tuple of patterns.
+ExprId Parser::pattern_atom() {
   size_t begin = at;
   if (is(Tok::LParen)) {
     Tuple tuple;
@@ -244,15 +283,15 @@ ExprId Parser::pattern() {
     if (tuple.items.size() == 1) return tuple.items[0];
     return make(std::move(tuple), begin);
   }
-  if (is(Tok::Minus) && (is(Tok::Int, 1) || is(Tok::Float, 1))) {
-    take();
-    ExprId value = number();
-    return make(Unary{UnaryOp::Neg, value}, begin);
+  if (is(Tok::Minus) || is(Tok::Int) || is(Tok::Float)) {
+    ExprId lo = pattern_number();
+    if (panic || !(is(Tok::DotDot) || is(Tok::DotDotEq))) return lo;
+    bool inclusive = take().kind == Tok::DotDotEq;
+    ExprId hi = pattern_number();
+    return make(Range{lo, hi, inclusive}, begin);
   }
   switch (peek().kind) {
     case Tok::Name:
-    case Tok::Int:
-    case Tok::Float:
     case Tok::Str:
     case Tok::True:
     case Tok::False:
@@ -261,7 +300,7 @@ ExprId Parser::pattern() {
   }
   fail(Code::E0113, fmt::format("expected a pattern, found {}", found()))
       .primary(peek().span)
-      .help("a pattern is a literal, a name, `_`, or a tuple of patterns");
+      .help("a pattern is a literal, a range `0..10`, a name, `_`, or a tuple of patterns");
   return error_expr();
 }
 
@@ -293,6 +332,21 @@ ExprId Parser::record() {
     node.fields.push_back(field);
   });
   return make(std::move(node), begin);
+}
+
+ExprId Parser::pattern_number() {
+  size_t begin = at;
+  bool minus = accept(Tok::Minus);
+  if (panic || !(is(Tok::Int) || is(Tok::Float))) {
+    fail(Code::E0113, fmt::format("expected a number, found {}", found()))
+        .primary(peek().span)
+        .help(
+            "the ends of a range in a pattern are literals; compare names in a guard, as in `x if "
+            "x < n`");
+    return error_expr();
+  }
+  ExprId value = number();
+  return minus ? make(Unary{UnaryOp::Neg, value}, begin) : value;
 }
 
 ExprId Parser::block() {

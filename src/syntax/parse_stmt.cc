@@ -51,9 +51,9 @@ Stmt Parser::statement(bool& is_value) {
   bool pub = false;
   if (is(Tok::Pub)) {
     const Token word = take();
-    pub = is(Tok::Fn) || is(Tok::Const) || begins_type_def();
+    pub = is(Tok::Fn) || is(Tok::Const) || is(Tok::Use) || begins_type_def();
     if (!pub) {
-      fail(Code::E0114, "`pub` is only allowed before `fn`, `const` or `type`")
+      fail(Code::E0114, "`pub` is only allowed before `fn`, `const`, `use` or `type`")
           .primary(word.span, "cannot be exported")
           .fix({"remove `pub`", {{{file, word.span.begin, peek().span.begin}, ""}}, false});
       panic = false;  // what follows stands on its own
@@ -67,7 +67,7 @@ Stmt Parser::statement(bool& is_value) {
     bool rule = accept(Tok::At);
     stmt.node = fn(pub, rule);
   } else if (is(Tok::Use)) {
-    stmt.node = use();
+    stmt.node = use(pub);
   } else if (is_word("mod") && is(Tok::Name, 1) && same_line(1)) {
     stmt.node = mod();
   } else if (begins_type_def()) {

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct Parser {
   bool quiet =
       false;  // after an unclosed `(` or `[`: other mistakes in the statement follow from it
   WhereItems where_items = WhereItems::Many;
+  std::unordered_set<std::string_view> spelled;         // the names of the file, once asked for
   Diagnostic scratch{Code::E0101, {}, {}, {}, {}, {}};  // takes what is not reported
 
   // -- tokens (parser.cc)
@@ -101,9 +103,10 @@ struct Parser {
   ExprId expr(WhereItems items);
   ExprId where(ExprId body, size_t begin);
   WhereItem where_item();
+  bool at_in() const;  // the operator of `x in 0..10`
   ExprId binary(int min_level = 1);
   bool begins_generator() const;
-  ExprId binary_chained(size_t begin, const Token& first_op);
+  ExprId binary_chained(size_t begin, const Token& first_op, int level);
   ExprId unary();
   ExprId cast();
   ExprId postfix();
@@ -112,11 +115,16 @@ struct Parser {
   ExprId call(ExprId callee, bool brackets, size_t begin);
   Bracket bracket();
   ExprId field(ExprId base, size_t begin);
+  bool at_property() const;  // `.len`, `.shape`, `.extent(`
+  ExprId property(ExprId base, size_t begin);
   ExprId primary();
   ExprId path();
   ExprId number();
   ExprId parens();
   ExprId array();
+  ExprId comprehension(ExprId body, size_t begin);
+  ExprId comprehension_block(const Comprehension& node, Span span);
+  Name unused_name(const std::string& base, Span span);  // one that the file does not spell
   ExprId request();
   ExprId request_atom();
   ExprId lambda();
@@ -124,6 +132,8 @@ struct Parser {
   ExprId match_expr();
   MatchArm match_arm();
   ExprId pattern();
+  ExprId pattern_atom();
+  ExprId pattern_number();
   ExprId block();
   bool begins_record() const;
   ExprId record();
@@ -141,7 +151,7 @@ struct Parser {
   decltype(Stmt::node) assignment(ExprId target, size_t begin);
   decltype(Stmt::node) const_stmt(bool pub);
   decltype(Stmt::node) fn(bool pub, bool rule);
-  decltype(Stmt::node) use();
+  decltype(Stmt::node) use(bool pub);
   decltype(Stmt::node) mod();
   decltype(Stmt::node) type_def(bool pub);
   decltype(Stmt::node) test();

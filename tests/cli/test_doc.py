@@ -138,6 +138,17 @@ class Doc(unittest.TestCase):
         self.assertEqual((area["coords"], area["result"]), ([], "f32"))
         self.assertIn("@fn area", area["rule"])
 
+    def test_defaults_and_re_exports(self):
+        text = ("// Several.\n\npub use std::nn::{relu, gelu as g};\n\n/// Twice.\n///\n/// ```ein\n/// assert(twice(1) == 2);\n"
+                "/// ```\npub fn twice(x, by: i32 = 2) {\n    x * by\n}\n")
+        self.assertIn("Several.\n\nIt re-exports:\n\n```ein\npub use std::nn::{relu, gelu as g};\n```\n\n## twice\n\n"
+                      "```ein\npub fn twice(x, by: i32 = 2)\n```\n", self.expect(self.doc("-", stdin=text), 0).stdout)
+        module = json.loads(self.expect(self.doc("-", "--format", "json", stdin=text), 0).stdout)[0]
+        self.assertEqual(module["items"][0]["params"],
+                         [{"name": "x", "type": ""}, {"name": "by", "type": "i32", "default": "2"}])
+        self.assertEqual(module["reexports"], ["pub use std::nn::{relu, gelu as g};"])
+        self.expect(self.doc("-", stdin="pub use std::nn::relu;\n"), 0)
+
     def test_what_is_undocumented_is_named(self):
         text = "pub fn bare(x) {\n    x\n}\n\n/// Said, not shown.\npub fn said(x) {\n    x\n}\n"
         result = self.expect(self.doc("-", stdin=text), 0)

@@ -67,6 +67,12 @@ TEST(Format, Spacing) {
   EXPECT_EQ(formatted("let g=W-lr*@loss/@W [s-1]"), "let g = W - lr * @loss / @W[s - 1];\n");
   EXPECT_EQ(formatted("use  a::{b ,c as d};use a::*;use a as b;mod m;pub const N:i32=0x1_0;"),
             "use a::{b, c as d};\nuse a::*;\nuse a as b;\nmod m;\npub const N: i32 = 0x1_0;\n");
+  EXPECT_EQ(formatted("fn f(x,k:f32=1.0,p=(0,0)){f(x,p=(1,1),k=2.0)}"),
+            "fn f(x, k: f32 = 1.0, p = (0, 0)) { f(x, p = (1, 1), k = 2.0) }\n");
+  EXPECT_EQ(formatted("let a=[i*i|i in 0..n,i%2==0];let b=x . len+x.extent( c )"),
+            "let a = [i * i | i in 0..n, i % 2 == 0];\nlet b = x.len + x.extent(c);\n");
+  EXPECT_EQ(formatted("let c=match x{n@(1|2)=>+n,0 ..=9=>1,_=>x in[1,2]};pub use a::b"),
+            "let c = match x { n @ 1 | 2 => +n, 0..=9 => 1, _ => x in [1, 2] };\npub use a::b;\n");
   EXPECT_EQ(formatted("let t=(a,);let u=();let v=t.0.1"),
             "let t = (a,);\nlet u = ();\nlet v = t.0.1;\n");
 }

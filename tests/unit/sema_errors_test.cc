@@ -20,7 +20,7 @@ TEST(SemaErrors, Names) {
   expect_only("fn f(a) { a } let y = f(1, 2);", "E0205", "`f` takes 1 argument, not 2", "f(1, 2)");
   expect_only(kIn + "let y = x(3);", "E0206", "`x` is not a function", "x");
   expect_only(kIn + "let y = print(x);", "E0207", "`print` is an effect", "print(x)");
-  expect_only(kIn + "x + 1.0;", "E0207", "no effect", "x + 1.0");
+  expect_only(kIn + "x + 1.0;", "W0201", "no effect", "x + 1.0");
   expect_only(kIn + "let k = 2.0; let y[k] = x[k] * k;", "E0208", "index `k` hides a value", "k");
   expect_only(kIn + "let k = 2; let y[i] = x[i] where k = 3;", "E0209", "`k` already exists", "k");
   expect_only("let y = { let q: f32; 1.0 };", "E0210", "an input cannot be declared in a block",

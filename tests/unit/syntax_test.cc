@@ -157,6 +157,21 @@ TEST(Parse, IndexAndCall) {
   EXPECT_EQ(expr("m[idx[k], col[k]]"), "(index m (index idx k) (index col k))");
   EXPECT_EQ(expr("f(x, y,)"), "(call f x y)");
   EXPECT_EQ(expr("f()"), "(call f)");
+  EXPECT_EQ(expr("x.len + y.shape[0]"), "(+ (call .len x) (index (call .shape y) 0))");
+  EXPECT_EQ(expr("f(x).extent(c)"), "(call .extent (call f x) c)");
+  EXPECT_EQ(expr("[i * i | i in 0..n]"), "(each (* i i) (in i (.. 0 n)))");
+  EXPECT_EQ(expr("[v | v in xs, j in 1..=2, v > j]"),
+            "(each v (in v xs) (in j (..= 1 2)) (> v j))");
+  EXPECT_EQ(expr("+x - +-2"), "(- (plus x) (plus (neg 2)))");
+  EXPECT_EQ(expr("a + 1 in 0..10 && in in [1]"), "(&& (in (+ a 1) (.. 0 10)) (in in (array 1)))");
+  EXPECT_EQ(expr("match x { n @ 1 | -2 => 0, 0..=9 | 10 => 1, (1 | 2, _) => 2 }"),
+            "(match x (arm (@ n (or 1 (neg 2))) 0) (arm (or (..= 0 9) 10) 1) "
+            "(arm (tuple (or 1 2) _) 2))");
+  EXPECT_EQ(tree("pub use a::{b, c as d}; pub use e::*;"), "(pub-use a b (as c d))\n(pub-use e *)");
+  EXPECT_EQ(expr("f(x, k = 1, c = a == b)"), "(call f x (= k 1) (= c (== a b)))");
+  EXPECT_EQ(expr("f[i](k = x where a = 1)"), "(call f [i] (= k (where x (bind a 1))))");
+  EXPECT_EQ(tree("fn f(x, k: f32 = 1.0, p = (0, 0)) { x }"),
+            "(fn f (x k (: f32) (= 1.0) p (= (tuple 0 0))) (block => x))");
   EXPECT_EQ(expr("std::math::exp(x)"), "(call std::math::exp x)");
   EXPECT_EQ(expr("f(x)[i]"), "(index (call f x) i)");
   EXPECT_EQ(expr("t.0.1"), "(field (field t 0) 1)");

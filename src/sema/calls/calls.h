@@ -10,15 +10,25 @@ namespace ein::sema {
 // ---- dispatch.cc, functions.cc, function_calls.cc ----------------------------------------------
 
 struct Bracketing;  // what stands in the brackets of a call (coords.h)
-// `home`: what the body sees. `stmt` is invalid for a lambda.
+// `home`: what the body sees. `stmt` is invalid for a lambda. `args`: one for each parameter.
 Value call_function(Sema& s, Env& env, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets = nullptr);
-// Reports that a call has `got` arguments instead of `want`; poison.
-Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
-                  Span declared = {});
 // What a call of `name` calls, if that is a value; innermost scopes first.
 std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name);
-Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span);
+Value call_value(Sema& s, Env& env, const Value& f, const ast::Call& call, std::vector<Value> args,
+                 Span span);
+
+// ---- arguments.cc ------------------------------------------------------------------------------
+
+// "2 arguments", "1 to 3 arguments".
+std::string count_of_arguments(size_t fewest, size_t most);
+// The arguments in the order of the parameters: by position, by name, by default. Nothing after an
+// error. `names` are those of ast::Call.
+std::optional<std::vector<Value>> arrange_arguments(Sema& s, const Env& env, const ast::Fn& fn,
+                                                    const Frame* home,
+                                                    const std::vector<ast::Name>& names,
+                                                    std::vector<Value> args, Span span);
+void check_defaults(Sema& s, Scope& scope);  // of its functions, when the scope is declared
 
 // ---- each.cc -----------------------------------------------------------------------------------
 

@@ -81,6 +81,7 @@ bool decide(Sema& s, const Contract& c) {
 }  // namespace
 
 bool check_contract(Sema& s, Env& env, const ast::Call& call, Span span) {
+  if (reject_names(s, call, "`assert`")) return false;
   if (!spelled_builtin(s.ast, call)->takes(call.args.size())) {
     s.diags
         .error(Code::E0205,

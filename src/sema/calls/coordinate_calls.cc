@@ -265,6 +265,9 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     args.push_back(elaborate_lifted(s, inside, e, names, lifted));
     if (args.back().poison()) return {};
   }
+  auto all = arrange_arguments(s, inside, fn, home, call.names, std::move(args), span);
+  if (!all) return {};
+  args = std::move(*all);
   GatedCall gate;
   gate.outer = env.gated;
   gate.fn = &fn;
@@ -302,7 +305,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
                          "give the argument those indices, as in `f[c](x[b, c]) where ok[b, c]`");
     }
   }
-  for (size_t i = 0; i < args.size() && i < fn.params.size(); ++i) {
+  for (size_t i = 0; i < args.size(); ++i) {
     std::string name = text(fn.name.symbol) + "_" + text(fn.params[i].name.symbol);
     args[i] = hold(s, inside, std::move(args[i]), name, !gates.empty());
     if (args[i].poison()) return {};

@@ -11,15 +11,6 @@
 
 namespace ein::sema {
 
-Value wrong_count(Sema& s, const std::string& name, size_t want, size_t got, Span span,
-                  Span declared) {
-  auto& d = s.diags.error(Code::E0205, fmt::format("`{}` takes {} argument{}, not {}", name, want,
-                                                   want == 1 ? "" : "s", got));
-  d.primary(span, "");
-  if (declared.valid()) d.label(declared, "the function");
-  return {};
-}
-
 Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
   bool statement = env.effects;
   env.effects = false;
@@ -54,7 +45,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     }
     bool ok = true;
     std::vector<Value> args = arguments(ok);
-    return ok ? call_value(s, env, *value, std::move(args), span) : Value{};
+    return ok ? call_value(s, env, *value, call, std::move(args), span) : Value{};
   }
   const Function* fn = find_callee(s, env, call.callee);
   const bool far = path->parts.size() > 1;
@@ -70,6 +61,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     const Builtin* builtin = builtin_named(name.symbol);
     const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
     auto op = primitive_named(name.symbol);
+    if ((builtin || op) && reject_names(s, call, quoted(spelled))) return {};
     if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
     if (call.has_brackets) {
       if (op) {
@@ -103,11 +95,23 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
                             spelled));
       return {};
     }
-    if (args.size() != core::info(*op).arity) {
-      return wrong_count(s, spelled, core::info(*op).arity, args.size(), span);
+    // `min` and `max` take any number of arguments, from the left.
+    const bool many = *op == core::Op::Min || *op == core::Op::Max;
+    const size_t arity = core::info(*op).arity;
+    if (many ? args.size() < 2 : args.size() != arity) {
+      std::string takes = many ? "at least 2 arguments" : count_of_arguments(arity, arity);
+      s.diags.error(Code::E0205, fmt::format("`{}` takes {}, not {}", spelled, takes, args.size()))
+          .primary(span, "");
+      return {};
     }
     if (!ok) return {};
-    return apply_pointwise(s, env, *op, std::move(args), span);
+    if (!many) return apply_pointwise(s, env, *op, std::move(args), span);
+    Value out = std::move(args[0]);
+    for (size_t i = 1; i < args.size(); ++i) {
+      out = apply_pointwise(s, env, *op, {std::move(out), std::move(args[i])}, span);
+      if (!out.poison()) out.span = span;
+    }
+    return out;
   }
   if (call.has_brackets) {
     env.effects = statement;
@@ -116,8 +120,11 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
   bool ok = true;
   std::vector<Value> args = arguments(ok);
   if (!ok) return {};
+  const Frame* home = &fn->home->frame;
+  auto all = arrange_arguments(s, env, *fn->fn, home, call.names, std::move(args), span);
+  if (!all) return {};
   env.effects = statement;
-  return call_function(s, env, *fn->fn, fn->stmt, &fn->home->frame, std::move(args), span);
+  return call_function(s, env, *fn->fn, fn->stmt, home, std::move(*all), span);
 }
 
 }  // namespace ein::sema

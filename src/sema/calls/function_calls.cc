@@ -77,23 +77,32 @@ std::optional<Value> called_value(Sema& s, Env& env, const ast::Name& name) {
   return std::nullopt;
 }
 
-Value call_value(Sema& s, Env& env, const Value& f, std::vector<Value> args, Span span) {
+Value call_value(Sema& s, Env& env, const Value& f, const ast::Call& call, std::vector<Value> args,
+                 Span span) {
   const Closure& c = *f.function;
-  if (args.size() != arity(c)) {
+  const auto* type = c.type ? std::get_if<ast::FnType>(&s.ast[c.type].node) : nullptr;
+  // A function type has no names, whatever the parameters of the function that is passed are called.
+  if ((type || c.primitive) && reject_names(s, call, c.name)) return {};
+  size_t most = type ? type->params.size() : arity(c), fewest = type ? most : least_arity(c);
+  if (args.size() > most || (call.names.empty() && args.size() < fewest)) {
     s.diags
-        .error(Code::E0205, fmt::format("{} takes {} argument{}, not {}", c.name, arity(c),
-                                        arity(c) == 1 ? "" : "s", args.size()))
+        .error(Code::E0205, fmt::format("{} takes {}, not {}", c.name,
+                                        count_of_arguments(fewest, most), args.size()))
         .primary(span, "called here")
         .label(c.fn.name.span.valid() ? c.fn.name.span : f.span, "the function");
     return {};
   }
-  const auto* type = c.type ? std::get_if<ast::FnType>(&s.ast[c.type].node) : nullptr;
   for (size_t i = 0; type && i < args.size(); ++i) {
     std::string what = fmt::format("argument {} of {}", i, c.name);
     if (!fit_part(s, env, args[i], type->params[i], what)) return {};
   }
-  Value v = c.primitive ? apply_pointwise(s, env, *c.primitive, std::move(args), span)
-                        : call_function(s, env, c.fn, c.stmt, c.home, std::move(args), span);
+  Value v;
+  if (c.primitive) {
+    v = apply_pointwise(s, env, *c.primitive, std::move(args), span);
+  } else if (auto all =
+                 arrange_arguments(s, env, c.fn, c.home, call.names, std::move(args), span)) {
+    v = call_function(s, env, c.fn, c.stmt, c.home, std::move(*all), span);
+  }
   if (v.poison() || !type) return v;
   return fit_part(s, env, v, type->result, "the result of " + c.name) ? v : Value{};
 }

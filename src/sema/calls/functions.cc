@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "sema/calls/calls.h"
 #include "sema/calls/coords.h"
 #include "sema/expressions/expressions.h"
@@ -101,10 +102,13 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
   }
   bool text_type = is_text_type(s.ast, type);
   if (text_type && v.kind == Value::Kind::Text) return true;
+  const bool texts_type = is_texts_type(s.ast, type);
+  if (texts_type && v.kind == Value::Kind::Texts) return true;
   std::string wanted = tuple && !tuple->names.empty() ? record_text(*tuple)
-                       : tuple       ? fmt::format("a tuple of {} values", tuple->items.size())
-                       : text_type   ? "a string"
-                                     : "";
+                       : tuple        ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type    ? "a string"
+                       : texts_type   ? "an array of strings"
+                                      : "";
   if (wanted.empty()) {
     auto element = element_type(s, type);
     if (!element) return false;
@@ -306,9 +310,7 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
 
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
-  if (args.size() != fn.params.size()) {
-    return wrong_count(s, text(fn.name.symbol), fn.params.size(), args.size(), span, fn.name.span);
-  }
+  EIN_CHECK(args.size() == fn.params.size(), "arguments that are not arranged");
   if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
   s.calls.inlined++;

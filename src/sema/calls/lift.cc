@@ -110,12 +110,17 @@ struct Finder {
           go(n.else_block);
         },
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
-        [&](const ast::Array& n) { each(n.items); }, [&](const ast::Field& n) { go(n.base); },
+        [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Comprehension& n) {
+          if (n.block) go(n.block);
+        },
+        [&](const ast::Field& n) { go(n.base); },
         [&](const ast::Record& n) {
           go(n.base);
           for (const ast::RecordField& f : n.fields) go(f.value);
         },
         [](const ast::Lambda&) {},
+        [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},
         [&](const ast::Match& n) {
           go(n.subject);
           for (const ast::MatchArm& arm : n.arms) {

@@ -26,6 +26,16 @@ Diagnostic& mismatch(Sema& s, const ast::Fn& rule, std::string message) {
 }
 
 bool same_signature(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
+  for (const ast::Param& p : rule.params) {
+    if (!p.value) continue;
+    mismatch(s, rule,
+             fmt::format("the rule of {} gives {} a default", quoted(fn.name.symbol),
+                         quoted(p.name.symbol)))
+        .label(s[p.value].span, "this has no use here")
+        .label(fn.signature, "the function")
+        .help("defaults belong to the function: its rule is always given all arguments");
+    return false;
+  }
   std::vector<std::string> of_rule, of_fn;
   for (const ast::Param& p : rule.params) of_rule.push_back(text(p.name.symbol));
   for (const ast::Param& p : fn.params) of_fn.push_back(text(p.name.symbol));
@@ -59,16 +69,29 @@ bool is_surrogate(const Sema& s, const Function& rule) {
   return find_attribute(s.ast[rule.stmt], Attribute::Surrogate) != nullptr;
 }
 
+// A default that says that the parameter is no real number: an integer, a tuple, a string.
+bool without_tangent(const Sema& s, TreeId value) {
+  if (!value) return false;
+  bool real = false;
+  for_each_tree(s.ast, value, [&](TreeId e) {
+    const ast::ExprNode& n = s[e].node;
+    real |= std::holds_alternative<ast::FloatLit>(n) || std::holds_alternative<ast::Path>(n) ||
+            std::holds_alternative<ast::Call>(n);
+  });
+  return !real;
+}
+
 // Warns about parameters whose tangent the body does not use: their derivative is zero.
-void warn_unused(Sema& s, const ast::Fn& rule) {
+void warn_unused(Sema& s, const ast::Fn& rule, const ast::Fn& fn) {
   std::set<Symbol> used;
   for_each_tree(s.ast, rule.body, [&](TreeId e) {
     const auto* request = std::get_if<ast::Request>(&s[e].node);
     if (!request || request->den) return;
     if (Symbol symbol = path_name(s.ast, named_base(s.ast, request->num))) used.insert(symbol);
   });
-  for (const ast::Param& p : rule.params) {
-    if (used.count(p.name.symbol)) continue;
+  for (size_t k = 0; k < rule.params.size(); ++k) {
+    const ast::Param& p = rule.params[k];
+    if (used.count(p.name.symbol) || without_tangent(s, fn.params[k].value)) continue;
     auto dtype = p.type ? written_type(s.ast, p.type) : std::nullopt;
     if (dtype && !is_float(*dtype)) continue;
     s.diags
@@ -191,7 +214,7 @@ void check_rules(Sema& s, Scope& scope) {
     } else {
       ok = same_signature(s, rule, *f->second.fn);
     }
-    if (ok) warn_unused(s, rule);
+    if (ok) warn_unused(s, rule, *f->second.fn);
     it = ok ? std::next(it) : scope.rules.erase(it);
   }
 }

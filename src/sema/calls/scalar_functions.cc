@@ -120,7 +120,11 @@ bool is_scalar_function(Sema& s, const Function& f) {
     if (!is_scalar_type_text(s, p.type)) return false;
     names.insert(p.name.symbol);
   }
-  bool out = ScalarText(s, &f.home->frame).holds(f.fn->body, names);
+  ScalarText reader(s, &f.home->frame);
+  bool out = std::all_of(f.fn->params.begin(), f.fn->params.end(), [&](const ast::Param& p) {
+    return !p.value || reader.holds(p.value, {});
+  });
+  out = out && reader.holds(f.fn->body, names);
   return s.calls.scalar[f.stmt] = out;
 }
 

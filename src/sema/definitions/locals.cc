@@ -41,7 +41,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
     }
     return;
   }
-  elaborate(s, env, stmt.value);
+  if (!elaborate(s, env, stmt.value).poison()) warn_unused_value(s, s[stmt.value].span);
 }
 
 // An outside gate is evaluated in the reductions of the block: its names must mean the same there.
@@ -87,6 +87,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block, TreeId until) {
   }
   declare(s, scope, block.stmts);
   check_rules(s, scope);
+  check_defaults(s, scope);
   check_gate_names(s, scope);
   for (Definition* d : scope.order) {  // before anything asks for an extent that one would name
     if (!d->input) continue;

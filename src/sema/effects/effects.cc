@@ -40,7 +40,7 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
     }
     return true;
   }
-  if (v.kind == Value::Kind::Tuple) {
+  if (v.kind == Value::Kind::Tuple || v.kind == Value::Kind::Texts) {
     Value shown = plain_text(env, "", v.span);
     return add_text(s, v, format, shown) && add_value(s, env, shown, {}, out);
   }

@@ -3,6 +3,7 @@
 #include "sema/expressions/expressions.h"
 #include "sema/state/definition_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/report.h"
 
 namespace ein::sema {
 
@@ -15,6 +16,7 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
   const auto* call = std::get_if<ast::Call>(&s[value].node);
   const Builtin* builtin = call ? spelled_builtin(s.ast, *call) : nullptr;
   if (builtin && builtin->kind == Builtin::Kind::Effect) {
+    if (reject_names(s, *call, quoted(builtin->spelling))) return true;
     builtin->elaborate(s, env, *builtin, *call, s[value].span);
     warn_axes(s, site);
     return true;
@@ -28,10 +30,7 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
 }
 
 void elaborate_statement(Sema& s, const Env& env, TreeId value) {
-  if (perform(s, env, value)) return;
-  s.diags.error(Code::E0207, "this statement has no effect")
-      .primary(s[value].span, "its value is not used")
-      .help("give it a name with `let`, or `print` it");
+  if (!perform(s, env, value)) warn_unused_value(s, s[value].span);
 }
 
 }  // namespace ein::sema

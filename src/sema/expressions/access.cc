@@ -27,7 +27,8 @@ Value elaborate_base(Sema& s, Env& env, TreeId base) {
   }
   env.shadow_ok = shadow;
   env.in_slot = slot;
-  return v.record() ? v : as_data(s, env, std::move(v));
+  bool parts = v.record() || v.kind == Value::Kind::Texts;
+  return parts ? v : as_data(s, env, std::move(v));
 }
 
 namespace {
@@ -158,7 +159,56 @@ void note_use(Sema& s, Env& env, const Value& base, const std::vector<TreeId>& a
   if (family && env.site) env.site->uses.push_back({family, at, indices, span});
 }
 
+namespace {
+
+// `shape(x)[0]`: an extent, which may bound a range.
+std::optional<Value> extent_of_shape(Sema& s, Env& env, const ast::Index& index, Span span) {
+  const auto* call = std::get_if<ast::Call>(&s[index.base].node);
+  if (!call || call->has_brackets || call->args.size() != 1) return std::nullopt;
+  if (!spells(s.ast, *call, Builtin::Id::Shape) || find_callee(s, env, call->callee)) {
+    return std::nullopt;
+  }
+  const auto* at = index.at.size() == 1 ? std::get_if<ast::IntLit>(&s[index.at[0]].node) : nullptr;
+  if (!at) return std::nullopt;
+  Value v = elaborate(s, env, call->args[0]);
+  if (v.poison()) return v;
+  if (at->value >= v.coords.size()) return std::nullopt;  // reported like any other access
+  return extent_value(s, env, v.coords[static_cast<size_t>(at->value)].extent, span);
+}
+
+// `names[k]` of an array of strings. The numbers of its strings are a table, so that an address is
+// checked like any other.
+Value string_at(Sema& s, Env& env, const ast::Index& index, const Value& base, CoreId at,
+                const std::vector<TreeId>& trees, Span span) {
+  auto count = static_cast<int64_t>(base.items.size());
+  if (auto known = core::const_int(s.m, at)) {
+    if (*known >= 0 && *known < count) return base.items[static_cast<size_t>(*known)];
+    s.diags
+        .error(Code::E0306, fmt::format("there is no string {} in an array of {}", *known, count))
+        .primary(span, "")
+        .label(base.span, fmt::format("{} strings", count));
+    return {};
+  }
+  Value numbers;
+  numbers.kind = Value::Kind::Table;
+  numbers.type = DType::I32;
+  numbers.depth = env.depth;
+  numbers.span = base.span;
+  numbers.coords = base.coords;
+  for (int64_t k = 0; k < count; ++k) numbers.cells.push_back(core::int_lit(s.m, k, DType::I32));
+  Symbol name = path_name(s.ast, index.base);
+  numbers = table_as(s, env, numbers, DType::I32, name ? text(name) + "_numbers" : "numbers");
+  if (numbers.poison()) return {};
+  note_use(s, env, numbers, trees, {at}, span);
+  FamilyId family = whole_family(s.m, numbers);
+  Value which = data(env, DType::I32, core::access(s.m, family, {at}, span), span);
+  return pick_text(s, env, base, which, span);
+}
+
+}  // namespace
+
 Value elaborate_access(Sema& s, Env& env, const ast::Index& index, Span span) {
+  if (auto extent = extent_of_shape(s, env, index, span)) return *extent;
   Value base = elaborate_base(s, env, index.base);
   return base.poison() ? Value{} : access_value(s, env, base, index, span);
 }
@@ -185,6 +235,9 @@ Value access_value(Sema& s, Env& env, const Value& base, const ast::Index& index
     trees.push_back(item.tree);
   }
   if (!ok) return {};
+  if (base.kind == Value::Kind::Texts && at.size() == 1) {
+    return string_at(s, env, index, base, at[0], trees, span);
+  }
   if (at.size() > base.coords.size()) {
     std::string name =
         path_name(s.ast, index.base) ? quoted(path_name(s.ast, index.base)) : "this value";
@@ -250,6 +303,10 @@ Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
   if (extent && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
   Value v = elaborate(s, env, call.args[0]);
   if (v.poison()) return {};
+  auto field = std::find(v.fields.begin(), v.fields.end(), intern(b.spelling));
+  if (call.method && field != v.fields.end()) {  // `p.len` of a record that has such a field
+    return v.items[static_cast<size_t>(field - v.fields.begin())];
+  }
   if (extent) {
     auto at = coordinate_argument(s, v, call.args[1]);
     return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};

@@ -33,6 +33,7 @@ core::Op op_of(ast::BinaryOp op) {
     case ast::BinaryOp::Ge: return core::Op::Ge;
     case ast::BinaryOp::Eq: return core::Op::Eq;
     case ast::BinaryOp::Ne: return core::Op::Ne;
+    case ast::BinaryOp::In: return core::Op::Eq;  // of a cell of the set; a comparison too
     case ast::BinaryOp::And: return core::Op::And;
     case ast::BinaryOp::Or: return core::Op::Or;
   }
@@ -58,6 +59,7 @@ Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
 
 // `b` with its left side known.
 Value elaborate_right(Sema& s, Env& env, const ast::Binary& b, Value lhs, Span span) {
+  if (b.op == ast::BinaryOp::In) return elaborate_in(s, env, std::move(lhs), b.rhs, span);
   core::Op op = op_of(b.op);
   core::OpClass cls = core::info(op).cls;
   // The right side of && and || is reached only when the left side does not decide.
@@ -156,6 +158,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Index& n) { return elaborate_access(s, env, n, span); },
       [&](const ast::Call& n) { return elaborate_call(s, env, n, span); },
       [&](const ast::Unary& n) {
+        if (n.op == ast::UnaryOp::Plus) return unary_plus(s, elaborate(s, env, n.arg), span);
         core::Op op = n.op == ast::UnaryOp::Neg   ? core::Op::Neg
                       : n.op == ast::UnaryOp::Not ? core::Op::Not
                                                   : core::Op::BitNot;
@@ -178,9 +181,12 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Block& n) { return elaborate_block(s, env, n, span); },
       [&](const ast::Tuple& n) { return elaborate_tuple(s, env, n, span); },
       [&](const ast::Array&) { return elaborate_array(s, env, id); },
+      [&](const ast::Comprehension& n) { return elaborate_comprehension(s, env, n, span); },
       [&](const ast::Field& n) { return elaborate_field(s, env, n, span); },
       [&](const ast::Record& n) { return elaborate_record(s, env, n, span); },
       [&](const ast::Lambda& n) { return lambda_value(s, env, n, span); },
+      [&](const ast::Alternatives&) { return Value{}; },  // patterns: match.cc
+      [&](const ast::NamedPattern&) { return Value{}; },
       [&](const ast::Match& n) { return elaborate_match(s, env, n, span); },
       [&](const ast::Where&) { return elaborate_where(s, env, id); },
       [&](const ast::Request& n) { return elaborate_request(s, env, n, span); },

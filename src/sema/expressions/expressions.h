@@ -15,7 +15,12 @@ Value elaborate_in_slot(Sema& s, Env& env, TreeId e);
 bool elaborate_range(Sema& s, Env& env, TreeId e, core::Range& out);
 Value condition(Sema& s, Env& env, TreeId e);  // bool, reported otherwise
 Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span);
+Value unary_plus(Sema& s, Value a, Span span);  // the number itself
 Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span);
+// `x in 0..10`, `x in [1, 2]`; `set` is a range, or an array along one coordinate.
+Value elaborate_in(Sema& s, Env& env, Value x, TreeId set, Span span);
+// Whether `x` lies in a range.
+Value within(Sema& s, Env& env, const Value& x, Value lo, Value hi, bool inclusive, Span span);
 Value apply_pointwise(Sema& s, Env& env, core::Op op, std::vector<Value> args, Span span);
 Value select(Sema& s, Env& env, Value cond, Value yes, Value no, Span span);
 Value elaborate_cast(Sema& s, Env& env, const ast::Cast& cast, Span span);
@@ -26,7 +31,14 @@ Value zero_like(Sema& s, const Env& env, const Value& v);
 // ---- tables.cc, tuples.cc, match.cc ------------------------------------------------------------
 
 Value elaborate_array(Sema& s, Env& env, TreeId e);
+// An array of these cells, row-major.
+Value array_of(Sema& s, Env& env, const std::vector<int64_t>& shape, std::vector<Value> cells,
+               Span span);
+Value elaborate_comprehension(Sema& s, Env& env, const ast::Comprehension& n, Span span);
 Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
+// `part(x, k, n)`: part k of a tuple of n, or a value that stands for all of them. A fourth argument
+// is taken in the place of `()`.
+Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 // The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
 // `own`: floats always get a family of their own, so that a derivative by the part is a derivative
 // by this binding (decisions.md, 23). Invalid after an error.
@@ -65,6 +77,10 @@ Value join_text(Sema& s, Env& outer, Env& env, const std::vector<Index*>& binder
 // One string or the other, as a condition says when the program runs.
 Value choose_text(Sema& s, Env& env, const Value& cond, const Value& yes, const Value& no,
                   Span span);
+// The string of an array of strings that `which` counts.
+Value pick_text(Sema& s, Env& env, const Value& texts, const Value& which, Span span);
+// Whether two strings are equal, if they are fixed or choices between fixed ones; nothing otherwise.
+std::optional<Value> same_text(Sema& s, Env& env, const Value& a, const Value& b, Span span);
 bool joins(const Value& text);
 
 // ---- function_values.cc ------------------------------------------------------------------------
@@ -75,6 +91,7 @@ Value primitive_value(core::Op op, const Env& env, const ast::Name& name);
 // The function of that name as a value; none when there is none.
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name);
 size_t arity(const Closure& function);
+size_t least_arity(const Closure& function);  // without the parameters that have defaults
 // A function given where the type `fn(f32) -> f32` is written; poison after an error.
 Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string& what);
 

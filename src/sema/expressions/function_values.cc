@@ -96,8 +96,8 @@ Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string&
         .label(s.ast[type].span, "declared here");
     return {};
   }
-  if (fn->params.size() != arity(*v.function)) {
-    size_t n = arity(*v.function);
+  size_t n = arity(*v.function);
+  if (fn->params.size() > n || fn->params.size() < least_arity(*v.function)) {
     s.diags
         .error(Code::E0501, fmt::format("{} takes {} argument{}, but its type says {}", what, n,
                                         n == 1 ? "" : "s", fn->params.size()))
@@ -114,6 +114,12 @@ Value fit_function(Sema& s, const Value& v, ast::TypeId type, const std::string&
 
 size_t arity(const Closure& c) {
   return c.primitive ? core::info(*c.primitive).arity : c.fn.params.size();
+}
+
+size_t least_arity(const Closure& c) {
+  if (c.primitive) return arity(c);
+  return static_cast<size_t>(std::count_if(c.fn.params.begin(), c.fn.params.end(),
+                                           [](const ast::Param& p) { return !p.value; }));
 }
 
 }  // namespace ein::sema

@@ -145,7 +145,8 @@ Gate elaborate_items(Sema& s, Env& env, Frame& frame, const std::vector<ast::Whe
   for (const ast::WhereItem& item : items) {
     if (item.bind) {
       Symbol name = item.bind->symbol;
-      if (find_index(env, name) || value_exists(env, name) || find_extent(s, env, name)) {
+      bool known = find_index(env, name) || value_exists(env, name) || find_extent(s, env, name);
+      if (known && !item.hides) {
         auto& d =
             s.diags.error(Code::E0209, quoted(name) + " already exists, so `=` cannot define it");
         d.primary(item.bind->span, "").help("to compare, write `==`");

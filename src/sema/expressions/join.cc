@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sema/expressions/expressions.h"
 #include "sema/ranges/ranges.h"
@@ -207,6 +208,39 @@ bool settle_items(Sema& s, Env& env, Value& text) {
 
 }  // namespace
 
+namespace {
+
+// What a string may be and when; the conditions exclude each other.
+std::optional<std::map<std::string, CoreId>> choices_of(Sema& s, const Env& env, const Value& v) {
+  std::map<std::string, CoreId> out;
+  if (auto text = constant_text(v)) {
+    out[*text] = core::bool_lit(s.m, true);
+    return out;
+  }
+  if (!v.choice) return std::nullopt;
+  auto add = [&](const std::string& text, CoreId when) {
+    auto [it, fresh] = out.try_emplace(text, when);
+    if (!fresh) it->second = core::apply(s.m, core::Op::Or, {it->second, when});
+  };
+  CoreId gate, none = core::bool_lit(s.m, true);
+  std::string text;
+  for (const TextPart& p : v.parts) {
+    if (p.join == Join::Open) {
+      gate = moved(s.m, v.items[*p.item], env.depth).body;
+      none = core::both(s.m, none, core::negate(s.m, gate));
+      text.clear();
+    } else if (p.join == Join::Close) {
+      add(text, gate);
+    } else {
+      text += p.text;
+    }
+  }
+  add("", none);
+  return out;
+}
+
+}  // namespace
+
 bool joins(const Value& text) {
   return std::any_of(text.parts.begin(), text.parts.end(),
                      [](const TextPart& p) { return p.join != Join::None; });
@@ -270,7 +304,40 @@ Value choose_text(Sema& s, Env& env, const Value& cond, const Value& yes, const 
     add_text(s, text, {}, out);
     out.parts.push_back(close_part());
   }
+  out.choice = constant_text(yes) && constant_text(no);
   return env.depth == 0 ? seal(s, env, std::move(out)) : out;
+}
+
+Value pick_text(Sema& s, Env& env, const Value& texts, const Value& which, Span span) {
+  Value out = plain_text(env, "", span);
+  out.choice = true;
+  for (size_t k = 0; k < texts.items.size(); ++k) {
+    Value text = texts.items[k];
+    out.choice &= constant_text(text).has_value();
+    if (!settle_items(s, env, text)) return {};
+    Value number = untyped_int(env, core::int_lit(s.m, static_cast<int64_t>(k)), span);
+    Value here = apply_binary(s, env, core::Op::Eq, which, std::move(number), span, {});
+    if (here.poison()) return {};
+    out.parts.push_back(open_part(out.items.size(), {}));
+    out.items.push_back(moved(s.m, here, env.depth));
+    add_text(s, text, {}, out);
+    out.parts.push_back(close_part());
+  }
+  return env.depth == 0 ? seal(s, env, std::move(out)) : out;
+}
+
+std::optional<Value> same_text(Sema& s, Env& env, const Value& a, const Value& b, Span span) {
+  auto x = choices_of(s, env, a), y = choices_of(s, env, b);
+  if (!x || !y) return std::nullopt;
+  CoreId any = core::bool_lit(s.m, false);
+  for (const auto& [left, when] : *x) {
+    for (const auto& [right, and_when] : *y) {
+      if (left != right) continue;
+      any =
+          core::apply(s.m, core::Op::Or, {any, core::apply(s.m, core::Op::And, {when, and_when})});
+    }
+  }
+  return data(env, DType::Bool, any, span);
 }
 
 }  // namespace ein::sema

@@ -21,16 +21,27 @@ namespace ein::sema {
 namespace {
 
 struct Pattern {
-  enum class Kind : uint8_t { Any, Literal, Tuple } kind = Kind::Any;
-  std::string key;   // Literal: equal keys match the same value
+  // A range of numbers is a literal that matches several values.
+  enum class Kind : uint8_t { Any, Literal, Tuple, Alternatives } kind = Kind::Any;
+  std::string key;   // Literal: equal keys match the same values
   bool two = false;  // Literal: of a type with two values, `true` and `false`
+  bool range = false;
+  std::optional<std::pair<int64_t, int64_t>> whole;  // Literal: the first and last integer
   std::vector<Pattern> items;
 };
 
+// Whether every value that literal `b` matches is matched by literal `a`.
+bool covers(const Pattern& a, const Pattern& b) {
+  if (a.key == b.key) return true;
+  return a.whole && b.whole && a.whole->first <= b.whole->first &&
+         b.whole->second <= a.whole->second;
+}
+
 struct Arm {
   Pattern pattern;
-  Frame frame;                // the names it binds
-  std::optional<Value> cond;  // absent: it always matches
+  std::vector<Pattern> cases;  // the same without alternatives: one of these matches
+  Frame frame;                 // the names it binds
+  std::optional<Value> cond;   // absent: it always matches
   bool reachable = true;
   Value body;
 };
@@ -58,6 +69,18 @@ std::string key_of(const Sema& s, TreeId e, const Value& subject) {
   if (const auto* i = std::get_if<ast::IntLit>(&s[e].node)) v = static_cast<double>(i->value);
   if (const auto* f = std::get_if<ast::FloatLit>(&s[e].node)) v = f->value;
   return fmt::format("{}", minus && v != 0 ? -v : v);
+}
+
+// The integer that a literal of a pattern is, if it is one and not compared with floats.
+std::optional<int64_t> whole_number(const Sema& s, TreeId e, const Value& subject) {
+  bool integer =
+      subject.typing == Typing::Int || (subject.typing == Typing::Fixed && is_int(subject.type));
+  bool minus = std::holds_alternative<ast::Unary>(s[e].node);
+  if (minus) e = std::get<ast::Unary>(s[e].node).arg;
+  const auto* lit = std::get_if<ast::IntLit>(&s[e].node);
+  if (!integer || !lit || lit->value > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+  auto value = static_cast<int64_t>(lit->value);
+  return minus ? -value : value;
 }
 
 struct PatternReader {
@@ -120,8 +143,60 @@ struct PatternReader {
     out.kind = Pattern::Kind::Literal;
     out.key = key_of(s, e, subject);
     out.two = std::holds_alternative<ast::BoolLit>(s[e].node);
+    if (auto n = whole_number(s, e, subject)) out.whole = {*n, *n};
     require(std::move(cond));
     return !arm.cond->poison();
+  }
+
+  bool range(const ast::Range& r, const Value& subject, Span span, Pattern& out) {
+    Value lo = elaborate(s, env, r.lo), hi = elaborate(s, env, r.hi);
+    if (lo.poison() || hi.poison()) return false;
+    if (!subject.one()) {
+      s.diags.error(Code::E0502, "a range of numbers cannot match " + show_value(s, subject))
+          .primary(span, "this pattern")
+          .label(subject.span, "this is " + show_value(s, subject));
+      return false;
+    }
+    out.kind = Pattern::Kind::Literal;
+    out.range = true;
+    out.key = key_of(s, r.lo, subject) + (r.inclusive ? "..=" : "..") + key_of(s, r.hi, subject);
+    auto first = whole_number(s, r.lo, subject), end = whole_number(s, r.hi, subject);
+    if (first && end) {
+      out.whole = {*first, r.inclusive ? *end : *end - 1};
+      if (out.whole->second < out.whole->first) {
+        s.diags.error(Code::E0307, "this range is empty, so the pattern matches nothing")
+            .primary(span, "");
+        return false;
+      }
+    }
+    Value cond = within(s, env, subject, std::move(lo), std::move(hi), r.inclusive, span);
+    if (cond.poison()) return false;
+    require(std::move(cond));
+    return !arm.cond->poison();
+  }
+
+  bool alternatives(const ast::Alternatives& a, const Value& subject, Pattern& out) {
+    out.kind = Pattern::Kind::Alternatives;
+    std::optional<Value> any;
+    bool always = false;
+    for (TreeId e : a.items) {
+      Arm one;
+      PatternReader reader{s, env, one};
+      if (!reader.read(e, subject, out.items.emplace_back())) return false;
+      if (!one.frame.values.empty()) {
+        const ast::Name& name = one.frame.values[0].first;
+        s.diags.error(Code::E0113, "alternatives cannot bind names")
+            .primary(name.span, "only this alternative has a name here")
+            .help(fmt::format("name the whole: `{} @ 1 | 2`", text(name.symbol)));
+        return false;
+      }
+      always |= !one.cond;
+      if (!one.cond) continue;
+      any = any ? apply_binary(s, env, core::Op::Or, *any, *one.cond, s[e].span, {}) : *one.cond;
+      if (any->poison()) return false;
+    }
+    if (!always) require(std::move(*any));
+    return always || !arm.cond->poison();
   }
 
   bool read(TreeId e, const Value& subject, Pattern& out) {
@@ -129,6 +204,12 @@ struct PatternReader {
     if (std::holds_alternative<ast::Error>(node)) return false;  // the parser has said why
     if (const auto* t = std::get_if<ast::Tuple>(&node)) return tuple(*t, subject, s[e].span, out);
     if (const ast::Path* path = as_path(s.ast, e)) return bind(path->parts[0], subject);
+    if (const auto* r = std::get_if<ast::Range>(&node)) return range(*r, subject, s[e].span, out);
+    if (const auto* a = std::get_if<ast::Alternatives>(&node))
+      return alternatives(*a, subject, out);
+    if (const auto* n = std::get_if<ast::NamedPattern>(&node)) {
+      return bind(n->name, subject) && read(n->pattern, subject, out);
+    }
     if (!std::holds_alternative<ast::Path>(node)) return literal(e, subject, out);
     s.diags.error(Code::E0113, "a path is not a pattern")
         .primary(s[e].span, "")
@@ -147,9 +228,9 @@ bool matches_all(const Pattern* p) { return !p || p->kind == Pattern::Kind::Any;
 struct Column {
   size_t arity = 0;  // of the tuples in it
   bool tuple = false;
-  std::vector<std::string> keys;  // in the order of the rows
+  std::vector<const Pattern*> literals;  // different ones, in the order of the rows
   bool two = false;
-  bool complete() const { return tuple || (two && keys.size() == 2); }
+  bool complete() const { return tuple || (two && literals.size() == 2); }
 };
 
 Column first_column(const std::vector<Row>& rows) {
@@ -161,7 +242,7 @@ Column first_column(const std::vector<Row>& rows) {
       c.tuple = true;
       c.arity = r[0]->items.size();
     } else if (seen.insert(r[0]->key).second) {
-      c.keys.push_back(r[0]->key);
+      c.literals.push_back(r[0]);
       c.two = r[0]->two;
     }
   }
@@ -182,11 +263,13 @@ std::vector<Row> unpack(const std::vector<Row>& rows, size_t arity) {
   return out;
 }
 
-// The rows that match when the first column holds `key`, or (null) none of the literals in it.
-std::vector<Row> rest_of(const std::vector<Row>& rows, const std::string* key) {
+// The rows that match when the first column holds what `literal` matches, or (null) what none of
+// the literals in it does.
+std::vector<Row> rest_of(const std::vector<Row>& rows, const Pattern* literal) {
   std::vector<Row> out;
   for (const Row& r : rows) {
-    if (matches_all(r[0]) || (key && r[0]->key == *key)) out.emplace_back(r.begin() + 1, r.end());
+    bool here = matches_all(r[0]) || (literal && covers(*r[0], *literal));
+    if (here) out.emplace_back(r.begin() + 1, r.end());
   }
   return out;
 }
@@ -211,12 +294,12 @@ Witness missing(const std::vector<Row>& rows, size_t columns) {
     return with(std::move(head), std::move(w));
   }
   if (!c.complete()) {
-    std::string other = c.two ? (c.keys[0] == "true" ? "false" : "true") : "_";
+    std::string other = c.two ? (c.literals[0]->key == "true" ? "false" : "true") : "_";
     // Rows that match whatever stands here match each of the literals too.
     return with(other, missing(rest_of(rows, nullptr), columns - 1));
   }
-  for (const std::string& key : c.keys) {
-    if (Witness w = with(key, missing(rest_of(rows, &key), columns - 1))) return w;
+  for (const Pattern* p : c.literals) {
+    if (Witness w = with(p->key, missing(rest_of(rows, p), columns - 1))) return w;
   }
   return std::nullopt;
 }
@@ -226,15 +309,42 @@ bool useful(const std::vector<Row>& rows, const Row& row) {
   if (row.empty()) return rows.empty();
   Row tail(row.begin() + 1, row.end());
   if (!matches_all(row[0])) {
-    if (row[0]->kind == Pattern::Kind::Literal) return useful(rest_of(rows, &row[0]->key), tail);
+    if (row[0]->kind == Pattern::Kind::Literal) return useful(rest_of(rows, row[0]), tail);
     size_t arity = row[0]->items.size();
     return useful(unpack(rows, arity), unpack(row, arity));
   }
   Column c = first_column(rows);
   if (c.tuple) return useful(unpack(rows, c.arity), unpack(row, c.arity));
   if (!c.complete()) return useful(rest_of(rows, nullptr), tail);
-  return std::any_of(c.keys.begin(), c.keys.end(),
-                     [&](const std::string& key) { return useful(rest_of(rows, &key), tail); });
+  return std::any_of(c.literals.begin(), c.literals.end(),
+                     [&](const Pattern* p) { return useful(rest_of(rows, p), tail); });
+}
+
+// A pattern as patterns without alternatives, of which one has to match; empty when there are too
+// many of them.
+constexpr size_t kMostCases = 4096;
+std::vector<Pattern> cases_of(const Pattern& p) {
+  std::vector<Pattern> out;
+  if (p.kind == Pattern::Kind::Alternatives) {
+    for (const Pattern& item : p.items) {
+      for (Pattern& c : cases_of(item)) out.push_back(std::move(c));
+      if (out.size() > kMostCases) return {};
+    }
+    return out;
+  }
+  out.push_back(p);
+  for (size_t i = 0; i < p.items.size(); ++i) {  // of a tuple
+    std::vector<Pattern> wider;
+    for (const Pattern& choice : cases_of(p.items[i])) {
+      for (const Pattern& sofar : out) {
+        wider.push_back(sofar);
+        wider.back().items[i] = choice;
+      }
+    }
+    out = std::move(wider);
+    if (out.size() > kMostCases) return {};
+  }
+  return out;
 }
 
 // The patterns of the arms so far, indexed by the literal they begin with, because a `match` may
@@ -260,7 +370,7 @@ class Covered {
 
  private:
   static const std::string* head(const Pattern& p) {
-    if (p.kind == Pattern::Kind::Literal) return &p.key;
+    if (p.kind == Pattern::Kind::Literal) return p.range ? nullptr : &p.key;
     return p.kind == Pattern::Kind::Tuple && !p.items.empty() ? head(p.items[0]) : nullptr;
   }
 
@@ -350,9 +460,19 @@ Value elaborate_match(Sema& s, Env& env, const ast::Match& n, Span span) {
       ok = false;
       continue;
     }
-    arm.reachable = covered.leaves(arm.pattern);
+    arm.cases = cases_of(arm.pattern);
+    if (arm.cases.empty()) {
+      unsupported(s, s[n.arms[k].pattern].span,
+                  fmt::format("patterns with more than {} alternatives", kMostCases));
+      ok = false;
+      continue;
+    }
+    arm.reachable = std::any_of(arm.cases.begin(), arm.cases.end(),
+                                [&](const Pattern& p) { return covered.leaves(p); });
     if (!arm.reachable) warn_unreachable(s, env, n, k);
-    if (!n.arms[k].guard) covered.add(arm.pattern);
+    for (const Pattern& p : arm.cases) {
+      if (!n.arms[k].guard) covered.add(p);
+    }
     arm.body = arm_body(s, env, n.arms[k].body, arm);
     ok &= !arm.body.poison();
     if (arm.cond && arm.cond->scalar()) env.conds.push_back(core::negate(s.m, arm.cond->body));

@@ -180,15 +180,24 @@ Value apply_unary(Sema& s, Env& env, core::Op op, Value a, Span span) {
   return build(s, env, op, {as_data(s, env, std::move(a))}, span);
 }
 
+Value unary_plus(Sema& s, Value a, Span span) {
+  if (a.poison() || reject_non_data(s, a)) return {};
+  if (a.type != DType::Bool) return a;
+  s.diags.error(Code::E0502, fmt::format("`+` takes numbers, not {}", show_value(s, a)))
+      .primary(span, "");
+  return {};
+}
+
 Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, Span op_span) {
   bool equality = op == core::Op::Eq || op == core::Op::Ne;
   if (equality && a.kind == Value::Kind::Text && b.kind == Value::Kind::Text) {
-    auto x = constant_text(a), y = constant_text(b);
-    if (x && y) {
-      return data(env, DType::Bool, core::bool_lit(s.m, (*x == *y) == (op == core::Op::Eq)), span);
+    if (auto same = same_text(s, env, a, b, span)) {
+      if (op == core::Op::Ne && !same->poison()) same->body = core::negate(s.m, same->body);
+      return *same;
     }
+    bool left = !constant_text(a) && !a.choice;
     s.diags.error(Code::E0502, "a string that shows values cannot be compared")
-        .primary((x ? b : a).span, "")
+        .primary((left ? a : b).span, "")
         .help("compare the values themselves");
     return {};
   }

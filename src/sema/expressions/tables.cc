@@ -96,6 +96,27 @@ Value stack(Sema& s, Env& env, const std::vector<int64_t>& shape, std::vector<Va
                      "define the array outside, with the index as a coordinate");
 }
 
+// `["cat", "dog"]`
+Value strings(Sema& s, const Env& env, const std::vector<int64_t>& shape, std::vector<Value> cells,
+              Span span) {
+  for (const Value& v : cells) {
+    if (v.kind == Value::Kind::Text && shape.size() == 1) continue;
+    bool deep = v.kind == Value::Kind::Text;
+    s.diags
+        .error(Code::E0502, deep ? "an array of strings has one coordinate"
+                                 : "an array has strings and other values")
+        .primary(v.span, "this is " + show_value(s, v));
+    return {};
+  }
+  Value out;
+  out.kind = Value::Kind::Texts;
+  out.depth = env.depth;
+  out.span = span;
+  out.items = std::move(cells);
+  out.coords.push_back({{}, core::int_lit(s.m, shape[0])});
+  return out;
+}
+
 }  // namespace
 
 Value elaborate_array(Sema& s, Env& env, TreeId e) {
@@ -103,18 +124,27 @@ Value elaborate_array(Sema& s, Env& env, TreeId e) {
   std::vector<Value> cells;
   if (!flatten(s, env, e, 0, shape, cells)) return {};
   if (too_many_indices(s, shape.size(), s[e].span)) return {};
+  return array_of(s, env, shape, std::move(cells), s[e].span);
+}
+
+Value array_of(Sema& s, Env& env, const std::vector<int64_t>& shape, std::vector<Value> cells,
+               Span span) {
+  if (std::any_of(cells.begin(), cells.end(),
+                  [](const Value& v) { return v.kind == Value::Kind::Text; })) {
+    return strings(s, env, shape, std::move(cells), span);
+  }
   std::vector<Value*> list;
   for (Value& v : cells) list.push_back(&v);
-  if (!same_type(s, env, list, s[e].span)) return {};
+  if (!same_type(s, env, list, span)) return {};
   bool table = std::all_of(cells.begin(), cells.end(),
                            [&](const Value& v) { return v.scalar() && s.m[v.body].free == 0; });
-  if (!table) return stack(s, env, shape, std::move(cells), s[e].span);
+  if (!table) return stack(s, env, shape, std::move(cells), span);
   Value out;
   out.kind = Value::Kind::Table;
   out.type = cells.empty() ? DType::I64 : cells[0].type;
   out.typing = cells.empty() ? Typing::Int : cells[0].typing;
   out.depth = env.depth;
-  out.span = s[e].span;
+  out.span = span;
   for (int64_t n : shape) out.coords.push_back({{}, core::int_lit(s.m, n)});
   for (const Value& v : cells) out.cells.push_back(cell(s.m, v, {}, 0));
   return out;

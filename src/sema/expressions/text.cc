@@ -50,6 +50,14 @@ bool add_text(Sema& s, const Value& v, const std::string& format, Value& out) {
     out.parts.push_back({v.record() ? " }" : v.items.size() == 1 ? ",)" : ")", {}, {}});
     return true;
   }
+  if (v.kind == Value::Kind::Texts) {
+    for (size_t i = 0; i < v.items.size(); ++i) {
+      out.parts.push_back({i == 0 ? "[\"" : "\", \"", {}, {}});
+      if (!add_text(s, v.items[i], format, out)) return false;
+    }
+    out.parts.push_back({v.items.empty() ? "[]" : "\"]", {}, {}});
+    return true;
+  }
   if (v.kind != Value::Kind::Text) {
     if (!format_fits(s, v, format)) return false;
     out.parts.push_back({{}, out.items.size(), format});
@@ -95,6 +103,7 @@ std::string type_text(const Sema& s, const Value& v) {
     case Value::Kind::Poison: return "?";
     case Value::Kind::Function: return "fn";
     case Value::Kind::Text: return "str";
+    case Value::Kind::Texts: return fmt::format("[str; {}]", v.items.size());
     case Value::Kind::Tuple: {
       std::string out;
       for (size_t i = 0; i < v.items.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"
+#include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -66,6 +67,38 @@ Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span) {
   return ok ? out : Value{};
 }
 
+Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  auto number = [&](size_t i) -> std::optional<size_t> {
+    const auto* lit =
+        i < call.args.size() ? std::get_if<ast::IntLit>(&s[call.args[i]].node) : nullptr;
+    return lit ? std::optional(static_cast<size_t>(lit->value)) : std::nullopt;
+  };
+  auto k = number(1), n = number(2);
+  if (!b.takes(call.args.size()) || !k || !n || *k >= *n) {
+    s.diags.error(Code::E0205, "`part` takes a value and two numbers, as in `part(x, 0, 2)`")
+        .primary(span, "")
+        .help(
+            "`part(x, k, n)` is part k of a tuple of n values, or x itself when it is no tuple; "
+            "`part(x, k, n, y)` is y when x is `()`");
+    return {};
+  }
+  Value v = elaborate(s, env, call.args[0]);
+  const bool nothing = v.kind == Value::Kind::Tuple && v.items.empty();
+  if (nothing && call.args.size() == 4) return elaborate(s, env, call.args[3]);
+  if (v.poison() || v.kind != Value::Kind::Tuple) return v;
+  if (v.items.size() == *n) return v.items[*k];
+  Span place = s.calls.places.empty() ? v.span : s.calls.places.front();
+  if (!s.warned.insert({place.begin, place.end}).second) return {};  // for another part
+  Symbol name = path_name(s.ast, call.args[0]);
+  auto& d = s.diags.error(Code::E0502,
+                          fmt::format("{} has {} parts where {} are needed",
+                                      name ? quoted(name) : "the tuple", v.items.size(), *n));
+  d.primary(place, "");
+  d.label(span, "one part for each");
+  d.help("give one value for all, or a tuple with one for each");
+  return {};
+}
+
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
                                 const std::string& name, bool own) {
   if (v.poison()) return std::nullopt;
@@ -76,6 +109,10 @@ std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Sc
   }
   const ast::TupleType* tuple = tuple_type(s.ast, type);
   bool texts = v.kind == Value::Kind::Text && is_text_type(s.ast, type);
+  if (v.kind == Value::Kind::Texts && is_texts_type(s.ast, type)) {
+    bool ok = annotate(s, env, scope, v.coords, type, v.span, quoted(name));
+    return ok ? std::optional(v) : std::nullopt;
+  }
   bool fits = tuple && fit_fields(*tuple, v);
   if (type && !texts && !fits) return disagrees(s, v, type, name);
   for (size_t i = 0; i < v.items.size(); ++i) {

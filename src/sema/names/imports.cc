@@ -1,5 +1,5 @@
-// Names of other modules: what `use` and `mod` bring into a scope, and full paths. Only `pub fn`
-// and `pub const` leave a module. A name that a `use` spells beats one of a glob; two globs clash
+// Names of other modules: what `use` and `mod` bring into a scope, and full paths. Only `pub fn`,
+// `pub const` and what a `pub use` brings leave a module. A name that a `use` spells beats one of a glob; two globs clash
 // only where the name is used (decisions.md, 7).
 #include <fmt/format.h>
 
@@ -11,10 +11,19 @@
 namespace ein::sema {
 namespace {
 
+// What a module exports by that name: its own, then what a `pub use` of it brings. Modules do not
+// import each other in a cycle, so this ends.
 const Function* exported_function(const Scope& module, Symbol name) {
   auto it = module.functions.find(name);
-  if (it == module.functions.end()) return nullptr;
-  return it->second.fn->pub && it->second.home == &module ? &it->second : nullptr;
+  if (it != module.functions.end()) {
+    bool own = it->second.fn->pub && it->second.home == &module;
+    return own || module.reexported.count(name) ? &it->second : nullptr;
+  }
+  for (const Glob& glob : module.globs) {
+    const Function* f = glob.pub ? exported_function(*glob.module, name) : nullptr;
+    if (f) return f;
+  }
+  return nullptr;
 }
 
 const ast::Const* const_of(const Sema& s, const Definition& d) {
@@ -23,15 +32,40 @@ const ast::Const* const_of(const Sema& s, const Definition& d) {
 
 Definition* exported_value(const Scope& module, Symbol name) {
   auto it = module.values.find(name);
-  if (it == module.values.end()) return nullptr;
-  return it->second->exported && it->second->scope == &module ? it->second : nullptr;
+  if (it != module.values.end()) {
+    bool own = it->second->exported && it->second->scope == &module;
+    return own || module.reexported.count(name) ? it->second : nullptr;
+  }
+  for (const Glob& glob : module.globs) {
+    Definition* d = glob.pub ? exported_value(*glob.module, name) : nullptr;
+    if (d) return d;
+  }
+  return nullptr;
 }
 
 const std::string& module_name(const Sema& s, const Scope& module);
 
-// Scalar primitives need no `use`; by a path they belong to `std::math`.
-bool exports_primitive(const Sema& s, const Scope& module, Symbol name) {
-  return primitive_named(name) && module_name(s, module) == "std/math.ein";
+// The scalar primitive that a `pub use` of the module spells so; or invalid.
+Symbol reexported_primitive(const Scope& module, Symbol name) {
+  auto it = module.primitives.find(name);
+  if (it != module.primitives.end() && module.reexported.count(name)) return it->second;
+  for (const Glob& glob : module.globs) {
+    Symbol found = glob.pub ? reexported_primitive(*glob.module, name) : Symbol{};
+    if (found) return found;
+  }
+  return {};
+}
+
+// The scalar primitive that a module exports by that name; or invalid. Primitives need no `use`; by
+// a path they belong to `std::math`, and to modules that re-export them.
+Symbol exported_primitive(const Sema& s, const Scope& module, Symbol name) {
+  if (Symbol found = reexported_primitive(module, name)) return found;
+  if (primitive_named(name) && module_name(s, module) == "std/math.ein") return name;
+  for (const Glob& glob : module.globs) {
+    Symbol found = glob.pub ? exported_primitive(s, *glob.module, name) : Symbol{};
+    if (found) return found;
+  }
+  return {};
 }
 
 const std::string& module_name(const Sema& s, const Scope& module) {
@@ -60,6 +94,10 @@ void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
     d.help(fmt::format("export it as `pub const {} = …;`", text(name.symbol)));
     return;
   }
+  if (f != module.functions.end() || v != module.values.end()) {
+    d.help("the module imports it; to export it too, write `pub use` there");
+    return;
+  }
   std::vector<std::string> names;
   for (const auto& [known, function] : module.functions) {
     if (exported_function(module, known)) names.push_back(text(known));
@@ -83,9 +121,10 @@ void defined_twice(Sema& s, const ast::Name& name, Span first) {
 void import_item(Sema& s, Scope& scope, Scope& from, const ast::Name& name, const ast::Name& as) {
   const Function* f = exported_function(from, name.symbol);
   Definition* v = exported_value(from, name.symbol);
-  if (!f && !v && exports_primitive(s, from, name.symbol)) {
-    auto [it, fresh] = scope.primitives.try_emplace(as.symbol, name.symbol);
-    if (!fresh && it->second != name.symbol) defined_twice(s, as, as.span);
+  Symbol primitive = f || v ? Symbol{} : exported_primitive(s, from, name.symbol);
+  if (primitive) {
+    auto [it, fresh] = scope.primitives.try_emplace(as.symbol, primitive);
+    if (!fresh && it->second != primitive) defined_twice(s, as, as.span);
     auto defined = scope.functions.find(as.symbol);
     if (defined != scope.functions.end()) defined_twice(s, as, defined->second.fn->name.span);
     return;
@@ -182,15 +221,17 @@ void import(Sema& s, Scope& scope, ast::StmtId id) {
     return;
   }
   const auto& use = std::get<ast::Use>(s.ast[id].node);
+  auto bring = [&](const ast::Name& name, const ast::Name& as) {
+    import_item(s, scope, from, name, as);
+    if (use.pub) scope.reexported.insert(as.symbol);
+  };
   if (use.glob) {
-    scope.globs.push_back({&from, s.ast[id].span});
+    scope.globs.push_back({&from, s.ast[id].span, use.pub});
   } else if (!use.items.empty()) {
-    for (const ast::UseItem& item : use.items) {
-      import_item(s, scope, from, item.name, item.alias.value_or(item.name));
-    }
+    for (const ast::UseItem& item : use.items) bring(item.name, item.alias.value_or(item.name));
   } else if (target->second.item) {
     const ast::Name& name = *target->second.item;
-    import_item(s, scope, from, name, use.alias.value_or(name));
+    bring(name, use.alias.value_or(name));
   } else {
     import_module(s, scope, from, use.alias.value_or(use.path.back()));
   }
@@ -201,6 +242,9 @@ Symbol primitive_called(const Env& env, Symbol name) {
     if (!f->scope) continue;
     auto it = f->scope->primitives.find(name);
     if (it != f->scope->primitives.end()) return it->second;
+    for (const Glob& glob : f->scope->globs) {
+      if (Symbol found = reexported_primitive(*glob.module, name)) return found;
+    }
   }
   return name;
 }
@@ -208,7 +252,7 @@ Symbol primitive_called(const Env& env, Symbol name) {
 Symbol primitive_at(Sema& s, const Env& env, const ast::Path& path) {
   Scope* module = module_at(s, env, path, false);
   Symbol name = path.parts.back().symbol;
-  return module && exports_primitive(s, *module, name) ? name : Symbol{};
+  return module ? exported_primitive(s, *module, name) : Symbol{};
 }
 
 const Function* function_at(Sema& s, const Env& env, const ast::Path& path, bool report) {
@@ -248,10 +292,14 @@ bool ambiguous(Sema& s, const Env& env, ast::Name name, bool function) {
     if (function && f->scope->primitives.count(name.symbol)) return false;
     if (!function && f->scope->values.count(name.symbol)) return false;
     const Glob* first = nullptr;
+    const void* known = nullptr;  // what the first glob brings; others may re-export the same
     for (const Glob& glob : f->scope->globs) {
-      bool has = function ? exported_function(*glob.module, name.symbol) != nullptr
-                          : exported_value(*glob.module, name.symbol) != nullptr;
-      if (!has || (first && first->module == glob.module)) continue;
+      const Function* brought = function ? exported_function(*glob.module, name.symbol) : nullptr;
+      const void* has = brought    ? static_cast<const void*>(brought->fn)
+                        : function ? nullptr
+                                   : exported_value(*glob.module, name.symbol);
+      if (!has || has == known) continue;
+      known = has;
       if (first) {
         s.diags.error(Code::E0213, fmt::format("{} comes from two modules", quoted(name.symbol)))
             .primary(name.span, "which one?")

@@ -251,6 +251,13 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
       return found;
     }
     if (!f->scope) continue;
+    // A shape name of a signature belongs to the function, also where a value outside has it.
+    auto extent = f->scope->extents.find(name.symbol);
+    if (f->scope->signature && extent != f->scope->extents.end()) {
+      found.kind = Found::Kind::Extent;
+      found.value = untyped_int(env, extent->second.extent, name.span);
+      return found;
+    }
     Definition* d = value_of(*f->scope, name.symbol);
     if (!d) continue;
     found.kind = Found::Kind::Value;

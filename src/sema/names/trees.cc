@@ -78,6 +78,7 @@ struct Walker {
       }
     }
     for (const ast::FnCoord& c : f.coords) inside.insert(c.name.symbol);
+    for (const ast::Param& p : f.params) expr(p.value, bound);
     expr(f.body, inside);
   }
 
@@ -90,6 +91,15 @@ struct Walker {
     }
     for (ast::StmtId id : b.stmts) stmt(id, inside);
     expr(b.value, inside);
+  }
+
+  void comprehension(const ast::Comprehension& c, const std::set<Symbol>& bound) {
+    std::set<Symbol> inside = bound;
+    for (const ast::Generator& g : c.generators) {
+      expr(g.value, g.name.symbol ? bound : inside);
+      if (g.name.symbol) inside.insert(g.name.symbol);
+    }
+    expr(c.body, inside);
   }
 
   void call(const ast::Call& c, const std::set<Symbol>& bound) {
@@ -154,6 +164,7 @@ struct Walker {
         },
         [&](const ast::Block& n) { block(n, bound); }, [&](const ast::Tuple& n) { each(n.items); },
         [&](const ast::Array& n) { each(n.items); },
+        [&](const ast::Comprehension& n) { comprehension(n, bound); },
         [&](const ast::Field& n) { expr(n.base, bound); },
         [&](const ast::Record& n) {
           expr(n.base, bound);
@@ -163,6 +174,11 @@ struct Walker {
           std::set<Symbol> inside = bound;
           for (const ast::LambdaParam& p : n.params) inside.insert(p.name.symbol);
           expr(n.body, inside);
+        },
+        [&](const ast::Alternatives& n) { each(n.items); },
+        [&](const ast::NamedPattern& n) {
+          if (!bound.count(n.name.symbol)) values.insert(n.name.symbol);
+          expr(n.pattern, bound);
         },
         [&](const ast::Match& n) {
           expr(n.subject, bound);
@@ -267,12 +283,18 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
         go(n.value);
       },
       [&](const ast::Tuple& n) { each(n.items); }, [&](const ast::Array& n) { each(n.items); },
+      [&](const ast::Comprehension& n) {
+        if (n.block) return go(n.block);
+        for (const ast::Generator& g : n.generators) go(g.value);
+        go(n.body);
+      },
       [&](const ast::Field& n) { go(n.base); },
       [&](const ast::Record& n) {
         go(n.base);
         for (const ast::RecordField& field : n.fields) go(field.value);
       },
       [&](const ast::Lambda& n) { go(n.body); },
+      [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},  // patterns are not read
       [&](const ast::Match& n) {
         go(n.subject);
         for (const ast::MatchArm& arm : n.arms) {
@@ -417,6 +439,17 @@ Symbol rooted_name(const ast::Ast& ast, TreeId e) {
   }
 }
 
+std::vector<std::optional<size_t>> argument_places(const ast::Fn& fn, const ast::Call& call) {
+  std::vector<std::optional<size_t>> out(fn.params.size());
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    Symbol name = call.names.empty() ? Symbol{} : call.names[i].symbol;
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (name ? fn.params[k].name.symbol == name : i == k) out[k] = i;
+    }
+  }
+  return out;
+}
+
 const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
   const auto* tensor = std::get_if<ast::TensorType>(&ast[type].node);
   return tensor ? &tensor->dims : nullptr;
@@ -424,6 +457,11 @@ const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
 
 const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type) {
   return type ? std::get_if<ast::TupleType>(&ast[type].node) : nullptr;
+}
+
+bool is_texts_type(const ast::Ast& ast, ast::TypeId type) {
+  const auto* tensor = type ? std::get_if<ast::TensorType>(&ast[type].node) : nullptr;
+  return tensor && is_text_type(ast, tensor->elem) && tensor->dims.size() == 1;
 }
 
 bool is_text_type(const ast::Ast& ast, ast::TypeId type) {

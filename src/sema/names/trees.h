@@ -32,9 +32,13 @@ std::set<Symbol> clause_names(Sema& s, const Scope& scope, const ast::Stmt& stmt
 // Functions of `scope` that the body of another one calls or names.
 std::set<ast::StmtId> named_functions(const Sema& s, const Scope& scope, ast::StmtId function);
 
+// For each parameter, which argument of the call is for it, by position or by name.
+std::vector<std::optional<size_t>> argument_places(const ast::Fn& fn, const ast::Call& call);
+
 const std::vector<ast::Dim>* dims_of(const ast::Ast& ast,
                                      ast::TypeId type);                   // null for a scalar type
 const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type);  // null for any other
 bool is_text_type(const ast::Ast& ast, ast::TypeId type);
+bool is_texts_type(const ast::Ast& ast, ast::TypeId type);  // `[str; n]`
 
 }  // namespace ein::sema

@@ -39,6 +39,7 @@ struct Spelled {
     for (const ast::Param& p : fn.params) {
       bound.insert(p.name.symbol);
       type(p.type);
+      tree(p.value);
     }
     type(fn.result);
     tree(fn.body);
@@ -95,6 +96,11 @@ struct Spelled {
       }
       if (const auto* l = std::get_if<ast::Lambda>(&n)) {
         for (const ast::LambdaParam& p : l->params) bound.insert(p.name.symbol);
+      }
+      if (const auto* c = std::get_if<ast::Comprehension>(&n)) {
+        for (const ast::Generator& g : c->generators) {
+          if (g.name.symbol) bound.insert(g.name.symbol);
+        }
       }
       if (const auto* w = std::get_if<ast::Where>(&n)) {
         for (const ast::WhereItem& item : w->items) {

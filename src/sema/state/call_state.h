@@ -30,6 +30,7 @@ struct Calls {
   // does not make one.
   std::map<std::pair<ast::StmtId, std::vector<uint64_t>>, core::FunctionId> instances;
 
+  std::set<TreeId> bad_defaults;       // of parameters, which were reported
   std::vector<Contract> contracts;     // whose extents are not known yet
   size_t broken_contracts = 0;         // errors so far that are a call's fault, not the function's
   std::vector<Symbol> constant_along;  // result coordinates that the last body did not spell

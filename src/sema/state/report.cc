@@ -73,6 +73,24 @@ bool suggest(Diagnostic& d, const std::string& near, Span span) {
   return true;
 }
 
+bool reject_names(Sema& s, const ast::Call& call, const std::string& callee) {
+  for (const ast::Name& name : call.names) {
+    if (!name.symbol) continue;
+    s.diags.error(Code::E0218, fmt::format("{} takes no named arguments", callee))
+        .primary(name.span, "")
+        .help(fmt::format("leave out `{} =`; to compare, write `==`", text(name.symbol)));
+    return true;
+  }
+  return false;
+}
+
+void warn_unused_value(Sema& s, Span statement) {
+  if (!s.warned.insert({statement.begin, statement.end}).second) return;
+  s.diags.warning(Code::W0201, "this statement has no effect")
+      .primary(statement, "its value is not used")
+      .help("give it a name with `let`, or `print` it");
+}
+
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help) {
   auto& d = s.diags.error(Code::E0701, what + " are not supported yet");
   if (what.back() == '`') d.message = what + " is not supported yet";
@@ -120,6 +138,7 @@ std::string show_value(const Sema& s, const Value& v) {
   if (v.kind == Value::Kind::Tuple) return fmt::format("a tuple of {} values", v.items.size());
   if (v.kind == Value::Kind::Function) return "a function";
   if (v.kind == Value::Kind::Text) return "a string";
+  if (v.kind == Value::Kind::Texts) return "an array of strings";
   std::string type = v.typing == Typing::Int     ? "an untyped integer"
                      : v.typing == Typing::Float ? "an untyped float"
                                                  : "`" + std::string(name_of(v.type)) + "`";

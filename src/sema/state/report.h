@@ -10,6 +10,9 @@ inline std::string quoted(Symbol name) { return "`" + text(name) + "`"; }
 inline std::string quoted(std::string name) { return "`" + std::move(name) + "`"; }
 // Adds "did you mean", with a fix to be checked; false when nothing is near.
 bool suggest(Diagnostic& d, const std::string& near, Span span);
+// Reports the first named argument of a call that takes none; true when there is one.
+bool reject_names(Sema& s, const ast::Call& call, const std::string& callee);
+void warn_unused_value(Sema& s, Span statement);  // once for each statement
 Value unsupported(Sema& s, Span span, const std::string& what, const std::string& help = {});
 // Core numbers at most core::kMaxSlots indices; a derivative needs those of two definitions.
 bool too_many_indices(Sema& s, size_t count, Span span);

@@ -80,6 +80,7 @@ struct Function {
 struct Glob {
   Scope* module = nullptr;
   Span span;
+  bool pub = false;  // what it brings is exported too
 };
 
 struct ExtentName {
@@ -100,6 +101,7 @@ struct Scope {
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
   std::set<Symbol> types;  // exported ones
   std::vector<Glob> globs;
+  std::set<Symbol> reexported;           // names that a `pub use` spells
   std::set<Symbol> missing;              // names of failed imports, which were reported
   bool missing_glob = false;             // a glob failed: any name may be missing
   bool module = false;                   // the top level of a file

@@ -51,6 +51,7 @@ struct Value {
     Tuple,     // several values; a record when they have names (records.h)
     Function,  // a lambda, or a function by its name; only calls take it
     Text,      // a string: its text is known when compiling, the values it shows are not
+    Texts,     // an array of strings along one coordinate; only indexing takes it apart
   };
   Kind kind = Kind::Poison;
   DType type = DType::F32;
@@ -59,9 +60,12 @@ struct Value {
   CoreId body;                      // Data
   uint32_t depth = 0;
   std::vector<CoreId> cells;    // Table: row-major
-  std::vector<Value> items;     // Tuple; Text: the values it shows
+  std::vector<Value> items;     // Tuple, Texts; Text: the values it shows
   std::vector<Symbol> fields;   // of a record: a name for each item
   std::vector<TextPart> parts;  // Text
+  // Text: joins without an index, around strings that are fixed. One gate holds, or none, and then
+  // the string is empty. So it can be compared.
+  bool choice = false;
   std::shared_ptr<const Closure> function;
   Span span;
   Span division;  // where two untyped integers were divided, if the value is made of that

@@ -89,7 +89,9 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
     if (*dtype == DType::Str) {
       s.diags.error(Code::E0501, "expected a number type or `bool`, found `str`")
           .primary(t.span, "")
-          .note("strings are fixed at compile time, so they cannot be inputs or array cells");
+          .note(
+              "strings are fixed at compile time, so they cannot be inputs or cells that are "
+              "computed");
       return std::nullopt;
     }
     return dtype;
@@ -112,16 +114,10 @@ Symbol dim_name(const ast::Ast& ast, const ast::Dim& dim) {
 
 namespace {
 
-// A shape name may stand for this: a constant, or an integer known before any cell is computed.
+// A shape name in a signature may stand for this: a `const` that is an integer.
 bool fixes_extent(Sema& s, Definition& d) {
-  if (d.state == Definition::State::Busy || d.clauses.size() != 1) return false;
-  const auto* l = std::get_if<ast::Let>(&s.ast[d.clauses[0]].node);
-  if (l && (l->has_slots || l->tuple)) return false;
-  if (d.input) {
-    auto type =
-        l && l->type && !dims_of(s.ast, l->type) ? written_type(s.ast, l->type) : std::nullopt;
-    return type && is_int(*type);
-  }
+  if (d.state == Definition::State::Busy) return false;
+  if (!std::holds_alternative<ast::Const>(s.ast[d.clauses[0]].node)) return false;
   define(s, d);
   if (d.state == Definition::State::Bad) return true;  // reported where it is read
   if (d.constant) return true;
@@ -149,8 +145,8 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   barrier.up = env.frame;
   barrier.function = true;
   outside.frame = &barrier;
-  // Names in the types of parameters belong to the function, even when an annotation outside has
-  // the same name; a constant still fixes the extent (decisions.md, 5).
+  // Names in the types of parameters belong to the function, whatever annotations and `let`s outside
+  // have the same name; a `const` still fixes the extent (decisions.md, 5).
   const bool own = scope.signature && actual;
   auto extent_named = [&](Symbol name) -> std::optional<CoreId> {
     if (!own) return find_extent(s, outside, name);

@@ -82,9 +82,15 @@ struct Guesser {
 
   // Without a result type the body decides. The arguments would be wrong: one may be a subscript,
   // as in `fn row(table: [f32; n, d], at: i32)`.
-  std::optional<Guess> body(const Function& f, const std::vector<std::optional<Guess>>& args,
-                            int depth) {
-    if (args.size() != f.fn->params.size()) return std::nullopt;
+  // `given` are the arguments as they are written.
+  std::optional<Guess> body(const Function& f, const ast::Call& call,
+                            const std::vector<std::optional<Guess>>& given, int depth) {
+    if (given.size() > f.fn->params.size()) return std::nullopt;
+    std::vector<std::optional<Guess>> args;
+    for (auto place : argument_places(*f.fn, call)) {
+      TreeId value = f.fn->params[args.size()].value;
+      args.push_back(place ? given[*place] : expr(value, {}, depth));
+    }
     Instance instance{f.fn, {}};
     for (const auto& a : args) {
       instance.second.push_back(
@@ -124,7 +130,7 @@ struct Guesser {
     std::vector<std::optional<Guess>> args;
     for (TreeId a : c.args) args.push_back(expr(a, locals, depth));
     if (f) {
-      if (auto out = body(*f, args, depth)) return out;
+      if (auto out = body(*f, c, args, depth)) return out;
     }
     std::optional<Guess> out;
     for (const auto& a : args) out = join(out, a);
@@ -163,6 +169,7 @@ struct Guesser {
         case ast::BinaryOp::Ge:
         case ast::BinaryOp::Eq:
         case ast::BinaryOp::Ne:
+        case ast::BinaryOp::In:
         case ast::BinaryOp::And:
         case ast::BinaryOp::Or: return Guess{Typing::Fixed, DType::Bool};
       }
@@ -175,7 +182,9 @@ struct Guesser {
       for (const ast::MatchArm& arm : n->arms) {
         Locals inside = locals;
         for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
-          inside[bound] = {{}, as_path(s.ast, arm.pattern) ? subject : std::nullopt};
+          bool whole = as_path(s.ast, arm.pattern) ||
+                       std::holds_alternative<ast::NamedPattern>(s[arm.pattern].node);
+          inside[bound] = {{}, whole ? subject : std::nullopt};
         }
         out = join(out, expr(arm.body, inside, depth + 1));
       }
@@ -198,6 +207,9 @@ struct Guesser {
     }
     if (const auto* n = std::get_if<ast::Array>(&node)) {
       return n->items.empty() ? std::nullopt : go(n->items[0]);
+    }
+    if (const auto* n = std::get_if<ast::Comprehension>(&node)) {
+      return n->block ? go(n->block) : std::nullopt;
     }
     if (const auto* n = std::get_if<ast::Where>(&node)) return go(n->body);
     if (const auto* n = std::get_if<ast::Request>(&node)) return go(n->num);

@@ -271,6 +271,7 @@ bool reject_non_data(Sema& s, const Value& v) {
     case Value::Kind::Text:
       help = "strings can only be printed, compared and passed to functions";
       break;
+    case Value::Kind::Texts: help = "read one string of it, as in `names[k]`"; break;
   }
   s.diags.error(Code::E0502, show_value(s, v) + " is used where a single value is expected")
       .primary(v.span, "")
