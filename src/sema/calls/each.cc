@@ -41,7 +41,7 @@ std::optional<Value> last_function(Sema& s, Env& env, const Builtin& b, const as
 Value call_for(Sema& s, Env& env, const Value& f, std::vector<Value> args, const std::string& path,
                Span span) {
   size_t before = s.diags.all().size();
-  Value v = call_value(s, env, f, std::move(args), span);
+  Value v = call_value(s, env, f, {}, std::move(args), span);  // no argument has a name
   note_part(s, before, path);
   return v;
 }
@@ -113,7 +113,11 @@ Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
 
 // names(p): the same record with the path of every part, as in "enc.w", for functions that choose by it.
 Value elaborate_names(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
-  if (!b.takes(call.args.size())) return wrong_count(s, b.spelling, 1, call.args.size(), span);
+  if (!b.takes(call.args.size())) {
+    s.diags.error(Code::E0205, fmt::format("`names` takes a record, not {} arguments", call.args.size()))
+        .primary(span, "");
+    return {};
+  }
   return map_leaves(elaborate(s, env, call.args[0]), [&](const Value& leaf, const std::string& path) {
     return leaf.poison() ? leaf : plain_text(env, path.empty() ? "" : path.substr(1), span);
   });
