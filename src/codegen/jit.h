@@ -34,9 +34,9 @@ struct JitTimes {  // milliseconds
 std::string object_code(const loops::Program& p, const JitOptions& options, JitTimes* times);
 std::unique_ptr<Code> load(const std::string& object, JitTimes* times = nullptr);
 
-// An object file that needs nothing but the run-time library (standalone.h): the code, a packed image
-// beside it, and functions under these names. `free` empty: there is none, and `run` is the `main` of
-// a C program.
+// An object file that needs nothing but the run-time library (standalone.h): the code, a packed
+// image beside it, and functions under these names. `free` empty: there is none, and `run` is the
+// `main` of a C program.
 std::string standalone_object(const loops::Program& p, const JitOptions& options,
                               const std::string& image, const std::string& run,
                               const std::string& free);

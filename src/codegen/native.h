@@ -80,7 +80,7 @@ struct NativeResult {
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
                  std::vector<int64_t>* kernel_times = nullptr);
 
-// What it was compiled from, its image moved to image_of; null for a program that came from the cache.
+// What it was compiled from, its image moved to image_of; null for a program from the cache.
 Lowered* lowered_of(Native& native);
 
 // How to call it without the compiler (execute.h), as long as `native` lives.

@@ -245,8 +245,8 @@ struct Function {
 // How deep calls may nest, on both back ends; one more is a run-time error.
 constexpr int kMaxRecursion = 10'000;
 
-// A symbolic extent: bound at entry from the shape of an input (`source`, `position`), or the value of
-// a scalar integer input itself.
+// A symbolic extent: bound at entry from the shape of an input (`source`, `position`), or the value
+// of a scalar integer input itself.
 struct Param {
   static constexpr uint32_t kItself = ~uint32_t{0};  // as `position`: the value itself
   Symbol name;  // as written in a type; invalid for `?` (printed `extent(x, 0)`)

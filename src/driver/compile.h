@@ -1,7 +1,7 @@
 // The pipeline, from text to machine code: source → Ast → Core → Core without requests (`compile`),
 // → Core to be planned → Plan → Loops (`lower_native`) → object code (`compile_native`). One place
-// orders the passes, and dump, timing and verification come from it alone (pipeline.h). Nothing here reads
-// files (`load` asks CompileOptions::files) or prints.
+// orders the passes, and dump, timing and verification come from it alone (pipeline.h). Nothing
+// here reads files (`load` asks CompileOptions::files) or prints.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Findings of a compilation besides those of its passes: what `--strict` adds, which findings belong
-// to a test or to the library, and which wishes cannot be met without extents.
+// Findings of a compilation besides those of its passes: what `--strict` adds, which findings
+// belong to a test or to the library, and which wishes cannot be met without extents.
 #pragma once
 
 #include <string>

@@ -319,7 +319,7 @@ GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
       printed_gives(compiled.module, point.inputs, real, compile_options, name)) {
     out.printed.clear();
   }
-  // The reference evaluator is some hundred times slower: it is left out where it would take minutes.
+  // The reference evaluator is some hundred times slower: left out where it would take minutes.
   std::chrono::duration<double> spent = Clock::now() - start;
   if (spent.count() / std::max(1, programs.moved->runs()) > 0.05) {
     out.not_run = "not compared with the reference evaluator because the program is large";

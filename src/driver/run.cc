@@ -257,7 +257,8 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
 
 namespace {
 
-// What native code is made of: the module, cut into segments if extents are known and that is wanted.
+// What native code is made of: the module, cut into segments if that is wanted and extents are
+// known.
 struct Source {
   std::vector<FamilyId> wanted;
   std::optional<core::Module> cut;

@@ -26,7 +26,8 @@ struct Work {
   double bytes = 0;
 };
 
-// One per kernel of `p`, with those that continue it. The plan's module gains nodes; its meaning stays.
+// One per kernel of `p`, with those that continue it. The plan's module gains nodes; its meaning
+// stays.
 std::vector<Work> work_of(plan::Plan& plan, const loops::Program& p,
                           const std::vector<int64_t>& params);
 
