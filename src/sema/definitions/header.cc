@@ -62,7 +62,9 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   std::optional<Guess> guess;
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
     const ast::Let* l = let_of(s.ast, d.clauses[i]);
-    if (!d.outs[i] && l && !l->tuple) guess = guess_type(s, d.scope->env, l->value, &d);
+    // The tree of a clause says nothing about one leaf of the records that it gives.
+    bool own = l && !l->tuple && !d.whole;
+    if (!d.outs[i] && own) guess = guess_type(s, d.scope->env, l->value, &d);
     if (guess && guess->typing != Typing::Fixed) {
       any_float |= guess->typing == Typing::Float;
       any = true;
