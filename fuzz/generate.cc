@@ -478,8 +478,9 @@ class Generator {
     std::string step =
         chance(40)
             ? fmt::format("each({}[t - 1], |w| tanh(w * {} + {}))", r, literal(), expr({}, 1))
-            : fmt::format("{{ let p = {}[t - 1]; {{ b: 0.8 * p.b + {} * p.a, a: tanh(p.b + {}) }} }}",
-                          r, literal(), expr({}, 1));
+            : fmt::format(
+                  "{{ let p = {}[t - 1]; {{ b: 0.8 * p.b + {} * p.a, a: tanh(p.b + {}) }} }}", r,
+                  literal(), expr({}, 1));
     line(fmt::format("let {}[t in 1..{}] = {};", r, steps, step));
     Extent e = new_extent(steps);
     add({r + ".a", {e}});

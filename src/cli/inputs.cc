@@ -82,9 +82,10 @@ std::optional<int> read_record(const Pair& given, const std::vector<std::string>
   for (const std::string& path : parts) {
     const core::Family& f = m[m.find(intern(path))];
     if (f.kind != core::Family::Kind::Input || f.file) {
-      return usage_error(fmt::format("`{0}` has a definition; only inputs (`let {0}: type;`) can be "
-                                     "supplied",
-                                     given.name));
+      return usage_error(
+          fmt::format("`{0}` has a definition; only inputs (`let {0}: type;`) can be "
+                      "supplied",
+                      given.name));
     }
     auto read = read_tensor(given.value, path.substr(given.name.size() + 1),
                             Wanted{f.dtype, f.coords.size()});

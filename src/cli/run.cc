@@ -62,7 +62,8 @@ std::string nested_json(const std::vector<ShownPart>& parts) {
   for (const ShownPart& part : parts) {
     size_t dot = part.path.find('.');
     std::string head = part.path.substr(0, dot);
-    auto it = std::find_if(heads.begin(), heads.end(), [&](const auto& h) { return h.first == head; });
+    auto it =
+        std::find_if(heads.begin(), heads.end(), [&](const auto& h) { return h.first == head; });
     if (it == heads.end()) it = heads.insert(heads.end(), {head, {}});
     it->second.push_back({dot == std::string::npos ? "" : part.path.substr(dot + 1), part.json});
   }

@@ -145,7 +145,7 @@ class Resolver {
 
   Program& p_;
   Diagnostics& diags_;
-  std::vector<TypeNames> names_;  // by module
+  std::vector<TypeNames> names_;                // by module
   std::set<ast::TypeId> done_, open_, broken_;  // resolved, being resolved, part of themselves
 };
 

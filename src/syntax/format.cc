@@ -213,8 +213,10 @@ DocId Formatter::stmt_node(const Stmt& s) {
 }
 
 DocId Formatter::let(const Let& n) {
-  std::vector<DocId> parts{
-      out.text(n.record ? "let { " : n.tuple ? "let (" : "let "), names(n.names, ", ")};
+  std::vector<DocId> parts{out.text(n.record  ? "let { "
+                                    : n.tuple ? "let ("
+                                              : "let "),
+                           names(n.names, ", ")};
   if (n.tuple) parts.push_back(out.text(n.record ? " }" : ")"));
   if (n.has_slots) {
     std::vector<Item> items;

@@ -311,7 +311,8 @@ ExprId Parser::field(ExprId base, size_t begin) {
     Name field = name_of(take());
     return make(Field{base, 0, field}, begin);
   }
-  fail(Code::E0101, fmt::format("expected the name or number of a field after `.`, found {}", found()))
+  fail(Code::E0101,
+       fmt::format("expected the name or number of a field after `.`, found {}", found()))
       .primary(join(dot.span, peek().span), "not a field");
   return make(Error{}, begin);
 }

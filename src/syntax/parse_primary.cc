@@ -328,7 +328,8 @@ ExprId Parser::record() {
     }
     RecordField field{name("the name of a field"), {}};
     if (panic) return;
-    field.value = accept(Tok::Colon) ? expr(WhereItems::One) : add(Path{{field.name}}, field.name.span);
+    field.value =
+        accept(Tok::Colon) ? expr(WhereItems::One) : add(Path{{field.name}}, field.name.span);
     node.fields.push_back(field);
   });
   return make(std::move(node), begin);

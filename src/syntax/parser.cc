@@ -32,8 +32,9 @@ const char* foreign_help(std::string_view word) {
       {"or", "write `||`"},
       {"not", "write `!`"},
       {"elif", "write `else if`"},
-      {"struct", "a record needs no declaration: `let p = { x: 1.0, y: 2.0 };`, then `p.x`; "
-                 "`type P = { x: f32, y: f32 };` names its type"},
+      {"struct",
+       "a record needs no declaration: `let p = { x: 1.0, y: 2.0 };`, then `p.x`; "
+       "`type P = { x: f32, y: f32 };` names its type"},
   };
   for (const auto& entry : kWords) {
     if (entry.word == word) return entry.help;

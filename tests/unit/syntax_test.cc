@@ -193,7 +193,8 @@ TEST(Parse, Records) {
   EXPECT_EQ(type("{ a: f32, b: { c: [f32; n] } }"),
             "(record (a f32) (b (record (c (tensor f32 n)))))");
   EXPECT_EQ(tree("let { a, b } = p;"), "(let {a b} p)");
-  EXPECT_EQ(tree("pub type P = { a: f32 };\ntype Q = P"), "(pub-type P (record (a f32)))\n(type Q P)");
+  EXPECT_EQ(tree("pub type P = { a: f32 };\ntype Q = P"),
+            "(pub-type P (record (a f32)))\n(type Q P)");
   EXPECT_EQ(tree("let type = 1; print(type);"), "(let type 1)\n(do (call print type))");
 }
 

@@ -92,7 +92,8 @@ Value elaborate_each(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   if (!f) return {};
   for (size_t i = 1; i < args.size(); ++i) {
     auto aligned = in_order_of(args[0], args[i]);
-    if (!aligned) return different_fields(s, "the arguments of `each` must be", args[0], args[i], span);
+    if (!aligned)
+      return different_fields(s, "the arguments of `each` must be", args[0], args[i], span);
     args[i] = std::move(*aligned);
   }
   return each_part(s, env, args, *f, {}, span);
@@ -114,13 +115,16 @@ Value elaborate_fold(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
 // names(p): the same record with the path of every part, as in "enc.w", for functions that choose by it.
 Value elaborate_names(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
   if (!b.takes(call.args.size())) {
-    s.diags.error(Code::E0205, fmt::format("`names` takes a record, not {} arguments", call.args.size()))
+    s.diags
+        .error(Code::E0205,
+               fmt::format("`names` takes a record, not {} arguments", call.args.size()))
         .primary(span, "");
     return {};
   }
-  return map_leaves(elaborate(s, env, call.args[0]), [&](const Value& leaf, const std::string& path) {
-    return leaf.poison() ? leaf : plain_text(env, path.empty() ? "" : path.substr(1), span);
-  });
+  return map_leaves(
+      elaborate(s, env, call.args[0]), [&](const Value& leaf, const std::string& path) {
+        return leaf.poison() ? leaf : plain_text(env, path.empty() ? "" : path.substr(1), span);
+      });
 }
 
 }  // namespace ein::sema

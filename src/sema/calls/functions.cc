@@ -105,10 +105,10 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
   const bool texts_type = is_texts_type(s.ast, type);
   if (texts_type && v.kind == Value::Kind::Texts) return true;
   std::string wanted = tuple && !tuple->names.empty() ? record_text(*tuple)
-                       : tuple        ? fmt::format("a tuple of {} values", tuple->items.size())
-                       : text_type    ? "a string"
-                       : texts_type   ? "an array of strings"
-                                      : "";
+                       : tuple      ? fmt::format("a tuple of {} values", tuple->items.size())
+                       : text_type  ? "a string"
+                       : texts_type ? "an array of strings"
+                                    : "";
   if (wanted.empty()) {
     auto element = element_type(s, type);
     if (!element) return false;

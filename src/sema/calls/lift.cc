@@ -119,8 +119,7 @@ struct Finder {
           go(n.base);
           for (const ast::RecordField& f : n.fields) go(f.value);
         },
-        [](const ast::Lambda&) {},
-        [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},
+        [](const ast::Lambda&) {}, [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},
         [&](const ast::Match& n) {
           go(n.subject);
           for (const ast::MatchArm& arm : n.arms) {

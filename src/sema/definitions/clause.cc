@@ -276,7 +276,8 @@ void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g,
     auto aligned = in_order_of(d.shape, g.body);
     if (!aligned) {
       s.diags
-          .error(Code::E0403, fmt::format("clauses of {} have different fields", quoted(d.name.symbol)))
+          .error(Code::E0403,
+                 fmt::format("clauses of {} have different fields", quoted(d.name.symbol)))
           .primary(g.body.span, "this is " + show_value(s, g.body))
           .label(d.name.span, "defined as " + show_value(s, d.shape));
       return;
@@ -312,7 +313,8 @@ void close_record(Sema& s, Env& env, const Definition& d, TreeId value, Gated g,
 
 void close_value(Sema& s, Env& env, const Definition& d, TreeId value, ast::TypeId written, Gated g,
                  ClauseOut& out) {
-  if (g.body.record() && !out.left.empty()) return close_record(s, env, d, value, std::move(g), out);
+  if (g.body.record() && !out.left.empty())
+    return close_record(s, env, d, value, std::move(g), out);
   // A plain array literal keeps its cells: the definition becomes the table.
   if (g.body.kind == Value::Kind::Table && out.box.empty() && !g.gate) {
     out.body = g.body;

@@ -100,8 +100,9 @@ void begin(Sema& s, Definition& d) {
     e.primary(d.name.span, "");
     const ast::Let* l = let_of(s.ast, d.clauses[0]);
     if (l && l->value && std::holds_alternative<ast::Record>(s[l->value].node)) {
-      e.help(fmt::format("add a first clause, as in `let {}[0] = {{ … }};`, or the type of the record",
-                         text(d.name.symbol)));
+      e.help(
+          fmt::format("add a first clause, as in `let {}[0] = {{ … }};`, or the type of the record",
+                      text(d.name.symbol)));
     } else {
       e.help("add a first clause, or a type: `" + typed_left(s, d) + " = …`");
     }

@@ -368,7 +368,8 @@ bool finish_family(Sema& s, Definition& d) {
     // The type of an array of records is that of one of its cells.
     Env env = d.scope->env;
     auto cell = static_cast<ptrdiff_t>(spelled_slots(s, d));
-    std::vector<core::Coord> rest(coords.begin() + std::min(cell, std::ssize(coords)), coords.end());
+    std::vector<core::Coord> rest(coords.begin() + std::min(cell, std::ssize(coords)),
+                                  coords.end());
     if (!annotate(s, env, *d.scope, rest, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
       return false;
     }

@@ -46,15 +46,17 @@ void no_fields(Sema& s, const Value& v, const ast::Name& name, Span span) {
   } else if (v.kind == Value::Kind::Tuple) {
     d.help("the items of a tuple have numbers, as in `t.0`");
   } else {
-    d.help(fmt::format("there are no methods: write `{0}(…)`, or `module::{0}(…)` for a function "
-                       "of a module",
-                       method));
+    d.help(
+        fmt::format("there are no methods: write `{0}(…)`, or `module::{0}(…)` for a function "
+                    "of a module",
+                    method));
   }
 }
 
 }  // namespace
 
-Value different_fields(Sema& s, const std::string& what, const Value& a, const Value& b, Span span) {
+Value different_fields(Sema& s, const std::string& what, const Value& a, const Value& b,
+                       Span span) {
   auto& d = s.diags.error(Code::E0502, what + " records with the same fields");
   d.primary(span, "");
   d.label(a.span, "this is " + show_value(s, a));
@@ -155,8 +157,8 @@ Value elaborate_field(Sema& s, Env& env, const ast::Field& field, Span span) {
 
 Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value& b, Span span,
                     Span op_span) {
-  bool arithmetic = op == core::Op::Add || op == core::Op::Sub || op == core::Op::Mul ||
-                    op == core::Op::Div;
+  bool arithmetic =
+      op == core::Op::Add || op == core::Op::Sub || op == core::Op::Mul || op == core::Op::Div;
   std::string spelling = fmt::format("`{}`", core::info(op).spelling);
   if (!arithmetic) {
     const Value& r = a.record() ? a : b;
@@ -167,7 +169,8 @@ Value record_binary(Sema& s, Env& env, core::Op op, const Value& a, const Value&
   }
   const Value& like = a.record() ? a : b;
   std::optional<Value> other = in_order_of(like, b);
-  if (a.record() && b.record() && !other) return different_fields(s, spelling + " needs", a, b, span);
+  if (a.record() && b.record() && !other)
+    return different_fields(s, spelling + " needs", a, b, span);
   for (const Value* v : {&a, &b}) {
     if (v->record() || (v->one() && v->scalar())) continue;
     s.diags

@@ -52,8 +52,8 @@ std::optional<Operand> operand(Sema& s, Env& env, FamilyId family, const Value& 
   if (!expand_indices(s, env, index->at, items)) return std::nullopt;
   if (items.size() > out.rest.size()) {
     s.diags
-        .error(Code::E0310, fmt::format("`{}` has {} coordinates, not {}",
-                                        text(s.m[family].name), out.rest.size(), items.size()))
+        .error(Code::E0310, fmt::format("`{}` has {} coordinates, not {}", text(s.m[family].name),
+                                        out.rest.size(), items.size()))
         .primary(s[e].span, "");
     return std::nullopt;
   }

@@ -141,8 +141,7 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
           s.diags.error(Code::E0210, "a type is defined at the top level of a file")
               .primary(t.name.span, "not in a block");
         },
-        [](const ast::ExprStmt&) {},
-        [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
+        [](const ast::ExprStmt&) {}, [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
   }
   for (ast::StmtId id : stmts) import(s, scope, id);
   find_groups(s, scope);

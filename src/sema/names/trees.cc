@@ -293,8 +293,8 @@ void for_each_tree(const ast::Ast& ast, TreeId e, const std::function<void(TreeI
         go(n.base);
         for (const ast::RecordField& field : n.fields) go(field.value);
       },
-      [&](const ast::Lambda& n) { go(n.body); },
-      [](const ast::Alternatives&) {}, [](const ast::NamedPattern&) {},  // patterns are not read
+      [&](const ast::Lambda& n) { go(n.body); }, [](const ast::Alternatives&) {},
+      [](const ast::NamedPattern&) {},  // patterns are not read
       [&](const ast::Match& n) {
         go(n.subject);
         for (const ast::MatchArm& arm : n.arms) {

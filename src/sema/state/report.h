@@ -22,6 +22,6 @@ std::string show(const Sema& s, CoreId extent);
 // Says in every message since `before` that it is about this part of a record, as in ".enc.w".
 void note_part(Sema& s, size_t before, const std::string& path);
 std::string show_fields(const std::vector<Symbol>& fields);  // "fields `a, b`"
-std::string show_value(const Sema& s, const Value& v);  // "`f32` over [b, class]"
+std::string show_value(const Sema& s, const Value& v);       // "`f32` over [b, class]"
 
 }  // namespace ein::sema

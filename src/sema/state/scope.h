@@ -99,7 +99,7 @@ struct Scope {
   std::map<Symbol, Function> rules;      // `@fn`, by the name of the function
   std::map<Symbol, Symbol> primitives;   // scalar primitives that `use` names, by their names here
   std::map<Symbol, Scope*> modules;      // by `mod` and `use`
-  std::set<Symbol> types;  // exported ones
+  std::set<Symbol> types;                // exported ones
   std::vector<Glob> globs;
   std::set<Symbol> reexported;           // names that a `pub use` spells
   std::set<Symbol> missing;              // names of failed imports, which were reported

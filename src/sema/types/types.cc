@@ -264,8 +264,9 @@ bool reject_non_data(Sema& s, const Value& v) {
     case Value::Kind::Data:
     case Value::Kind::Table: return false;
     case Value::Kind::Tuple:
-      help = v.record() ? "take a field, as in `p.w`, or apply a function to every part: `each(p, |w| …)`"
-                        : "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
+      help = v.record()
+                 ? "take a field, as in `p.w`, or apply a function to every part: `each(p, |w| …)`"
+                 : "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
       break;
     case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
     case Value::Kind::Text:
