@@ -261,7 +261,9 @@ void Generator::requests() {
     std::vector<Index> at = indices_of(v, "g");
     std::vector<Node> address;
     for (const Index& i : at) address.push_back(variable(i.var));
-    int g = define("d_" + d.name, Type::Float, v.extents);
+    std::string name = d.name;
+    std::replace(name.begin(), name.end(), '.', '_');  // of a part of a record
+    int g = define("d_" + name, Type::Float, v.extents);
     Clause& c = clause(g, slots_of(at), request(whole(loss_, {}), x, address, true));
     c.trailing = static_cast<int>(at.size());
     c.typed = false;

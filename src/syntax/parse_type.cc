@@ -31,7 +31,7 @@ TypeId Parser::type_rule() {
     if (tuple.items.size() == 1 && !comma) return tuple.items[0];
     return make_type(std::move(tuple), begin);
   }
-  if (is(Tok::LBrace)) {
+  if (is(Tok::LBrace) && is(Tok::Name, 1) && is(Tok::Colon, 2)) {
     TupleType record;
     list([&] {
       Name field = name("the name of a field");

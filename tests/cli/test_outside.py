@@ -468,7 +468,7 @@ class Csv(Cli):
             self.assertEqual(self.load(first + "\n3,4\n", ', "headings"'), (0, "[1, 2]\n[[3, 4]]\n"))
         status, said = self.load("1,2\n", ', "header"')
         self.assertEqual(status, 1)
-        self.assertIn("a csv file has no member `header`; use `headings` if", said)
+        self.assertIn("a csv file has no member `header`; how it is read is said with `headings`", said)
         self.assertIn("no numbers", self.load("1,2\n", ', "headings"')[1])
         x = self.write("x.csv", "2019,2020\n3,4\n")
         code = "let x: [f32; r, c]; print(x);"

@@ -179,7 +179,7 @@ class Function:
                 if by:
                     self.denominators.append((k, p["name"], by))
             brackets = f"[{', '.join(c for c in self.item['coords'] if not c.startswith('..'))}]"
-            call = f"tested{brackets if self.item['coords'] else ''}({', '.join(args)})"
+            call = f"tested{brackets if self.item['coords'] else ''}({', '.join(args)}){self.told.get('take', '')}"
             names = [f"s{k}_y{r}" for r in range(len(self.results))]
             left = names[0] if len(names) == 1 else f"({', '.join(names)})"
             out += f"let {left} = {call};\n"

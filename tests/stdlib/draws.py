@@ -11,12 +11,12 @@ A function is called at three shapes. Everything follows from its signature, but
     definite           a symmetric positive matrix (likewise)
     coin               a boolean, true in two of three cells
     below NAME         an address along the coordinate NAME, or an integer below a number
-    = TEXT             an integer or a boolean, as written; a list of three: one for every shape
+    = TEXT             an integer, a boolean or a record, as written; a list of three: one for every shape
     a number           a float that is held at this value in every shape, and differentiated all the same
     |t, y| …           a function value
 
 `extents` and `packs` give coordinates their extents in the three shapes, where the signature leaves too much open;
-`results` says how many there are where the signature does not; `writes` marks the functions that are statements."""
+`results` says how many there are where the signature does not; `take` is the part of a record that is compared; `writes` marks the functions that are statements."""
 
 # Parameters by name, wherever nothing else is said.
 BY_NAME = {
@@ -49,6 +49,9 @@ WINDOWS = {"h": [4, 5, 3], "w": [3, 4, 5], "d": [3, 4, 3], "kh": [3, 2, 3], "kw"
            "p": [4, 2, 3], "q": [4, 2, 5]}
 WIDE = {"j": [4, 3, 5]}
 TALL = {"m": [4, 3, 5], "n": [2, 3, 3]}
+# One step of an optimiser whose state is a record of scalars.
+STEP = {"take": ".p", "rate": "0.1", "beta": "0.8", "beta1": "0.9", "beta2": "0.99", "eps": "0.01", "decay": "0.1",
+        "l2": "0.1", "dampening": "0.2"}
 PROBABLE = {"p": "unit", "y": "unit", "t": "unit", "q": "unit"}
 
 BY_FUNCTION = {
@@ -216,8 +219,16 @@ BY_FUNCTION = {
     "ops.floor_divide": {"b": "spread"},
     "ops.modulo": {"b": "spread"},
     # optim
-    "optim.adam": {"step": "= 3", "eps": "0.01"},
-    "optim.adamw": {"step": "= 3", "eps": "0.01"},
+    **{f"optim.{name}_start": {"take": ".p"} for name in ("momentum", "adam", "amsgrad", "squares", "lion")},
+    "optim.sgd": {"rate": "0.1"},
+    "optim.momentum": {**STEP, "state": "= { p: 0.7, velocity: 0.3, step: 2 }", "nesterov": ["= false", "= true", "= false"]},
+    "optim.adam": {**STEP, "state": "= { p: 0.7, m: 0.3, v: 0.5, step: 2 }"},
+    "optim.adamw": {**STEP, "state": "= { p: 0.7, m: 0.3, v: 0.5, step: 2 }", "decays": "|name| true"},
+    "optim.amsgrad": {**STEP, "state": "= { p: 0.7, m: 0.3, v: 0.5, most: 0.1, step: 2 }"},
+    "optim.rmsprop": {**STEP, "state": "= { p: 0.7, v: 0.5 }"},
+    "optim.adagrad": {**STEP, "state": "= { p: 0.7, v: 0.5 }"},
+    "optim.lion": {**STEP, "state": "= { p: 0.7, m: 0.3 }", "take": ".m"},
+    "optim.clip_global_norm": {"limit": ["0.5", "0.2", "9.0"]},
     "optim.clip_value": {"limit": "0.5"},
     "optim.clip_norm": {"limit": ["0.5", "9.0", "0.2"], "packs": {"s": [[5], [2, 3], [4]]}},
     "optim.global_clip": {"limit": "0.5"},

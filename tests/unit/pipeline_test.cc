@@ -127,18 +127,20 @@ TEST(Pipeline, LookingAtAStageMakesNoMachineCode) {
 TEST(Pipeline, AStageIsShownWithoutInputs) {
   fuzz::Subject s;
   ASSERT_EQ(fuzz::compile_source("let x: [f64; i];\n"
+                                 "let w: f64;\n"
                                  "#[checkpoint]\n"
                                  "let h[0] = x[0];\n"
-                                 "let h[t in 1..i] = 0.5 * h[t - 1] * x[t];\n"
-                                 "let loss = sum[t](h[t]);\n"
-                                 "let d = @loss / @x;\n",
+                                 "let h[t in 1..i] = tanh(w * h[t - 1] + x[t]);\n"
+                                 "let loss = h[i - 1];\n"
+                                 "let d = @loss / @w;\n",
                                  s),
             "");
   core::Module& m = s.compiled.module;
   auto whole = native_dump(m, {}, "plan");
   ASSERT_TRUE(std::holds_alternative<std::string>(whole));
   EXPECT_EQ(std::get<std::string>(whole).find("h_run"), std::string::npos);
-  auto cut = native_dump(m, {{"x", Tensor(DType::F64, {100})}}, "plan");
+  auto cut =
+      native_dump(m, {{"x", Tensor(DType::F64, {100})}, {"w", Tensor(DType::F64, {})}}, "plan");
   ASSERT_TRUE(std::holds_alternative<std::string>(cut));
   EXPECT_NE(std::get<std::string>(cut).find("h_run"), std::string::npos);
 }

@@ -63,7 +63,7 @@ TEST(SemaCoordErrors, Matching) {
   expect_only(
       "fn f[j](x: [f32; ..l, j], y: [f32; ..l]) -> [f32; ..l, j] { x[..l, j] * y[..l] }"
       "let x: [f32; a, c]; let y: [f32; b]; let p = f[c](x, y);",
-      "E0314", "`..l` of `f` is `a` and `b`", "y");
+      "E0314", "coordinate `..l` of `f` is `a` in one argument and `b` in another", "y");
   expect_only(
       "fn f[j](x: [f32; ..l, ..r, j]) -> [f32; j] { sum[..l, ..r](x[..l, ..r, j]) }"
       "let x: [f32; a, b, c]; let p = f[c](x);",

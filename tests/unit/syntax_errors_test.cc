@@ -62,7 +62,7 @@ TEST(SyntaxErrors, UnexpectedToken) {
   EXPECT_EQ(codes("let x: [f32] = 1;"), "E0101@1:12");
   EXPECT_EQ(codes("let f: fn f32 = 1;"), "E0101@1:11");
   EXPECT_EQ(codes("sum[3](x);"), "E0101@1:5");
-  EXPECT_EQ(codes("let x = a.foo(3);"), "E0101@1:10");
+  EXPECT_EQ(codes("let x = a.(3);"), "E0101@1:10");
   EXPECT_EQ(codes("use a::;"), "E0101@1:8");
   EXPECT_EQ(codes("fn f(x);"), "E0101@1:8");
   EXPECT_EQ(codes("fn (x) {}"), "E0101@1:4");
@@ -76,16 +76,14 @@ TEST(SyntaxErrors, UnexpectedToken) {
 
 TEST(SyntaxErrors, BadCharacter) {
   EXPECT_EQ(codes("let z = a $ b;"), "E0102@1:11");
-  EXPECT_EQ(codes("let z = \x01\x02 1;\nlet y = +;"), "E0102@1:9 E0101@2:9");
+  EXPECT_EQ(codes("let z = \x01\x02 1;\nlet y = *;"), "E0102@1:9 E0101@2:9");
   EXPECT_EQ(codes("let a = 1 /* no */ + 2;"), "E0102@1:11");
   EXPECT_EQ(fixed("let x = a \xC3\x97 b;"), "let x = a * b;");
-  EXPECT_EQ(fixed("let x = a & b;"), "let x = a && b;");
-  EXPECT_EQ(fixed("let x = a ^ b;"), "let x = a ** b;");
   EXPECT_EQ(dump(Parsed("let x = a \xE2\x89\xA4 b;").ast), "(let x (<= a b))\n");
 }
 
 TEST(SyntaxErrors, UnclosedDelimiter) {
-  EXPECT_EQ(codes("let a = f(x;\nlet b = +;"), "E0103@1:10 E0101@2:9");
+  EXPECT_EQ(codes("let a = f(x;\nlet b = *;"), "E0103@1:10 E0101@2:9");
   EXPECT_EQ(codes("let a = f(x\nlet b = 3;"), "E0103@1:10");
   EXPECT_EQ(codes("let a = (x[i);"), "E0103@1:11");
   EXPECT_EQ(codes("let a = (x[i)];"), "E0103@1:11");
@@ -103,7 +101,7 @@ TEST(SyntaxErrors, StrayDelimiter) {
 }
 
 TEST(SyntaxErrors, Strings) {
-  EXPECT_EQ(codes("let s = \"abc;\nlet t = +;"), "E0105@1:9 E0101@2:9");
+  EXPECT_EQ(codes("let s = \"abc;\nlet t = *;"), "E0105@1:9 E0101@2:9");
   EXPECT_EQ(codes(R"(let s = "a\q";)"), "E0106@1:11");
   EXPECT_EQ(codes(R"(let s = "\u{110000}";)"), "E0106@1:10");
   EXPECT_EQ(codes("let s = \"{}\";"), "E0106@1:10");
@@ -125,7 +123,7 @@ TEST(SyntaxErrors, Numbers) {
 }
 
 TEST(SyntaxErrors, StatementNotEnded) {
-  EXPECT_EQ(codes("let a = 3 4;\nlet b = +;"), "E0108@1:11 E0101@2:9");
+  EXPECT_EQ(codes("let a = 3 4;\nlet b = *;"), "E0108@1:11 E0101@2:9");
   EXPECT_EQ(fixed("print(a) print(b)"), "print(a); print(b)");
   EXPECT_NE(rendered("fn f(x) {\n    return x + 1\n}").find("remove `return`"), std::string::npos);
   EXPECT_NE(rendered("for i in 0..3 { print(i) }").find("there are no loops"), std::string::npos);
@@ -141,7 +139,7 @@ TEST(SyntaxErrors, ChainedComparison) {
 TEST(SyntaxErrors, RequestOperand) {
   EXPECT_EQ(fixed("let y = @f(x) / @x;"), "let y = @(f(x)) / @x;");
   EXPECT_EQ(fixed("let y = @y / @softmax[j](x);"), "let y = @y / @(softmax[j](x));");
-  EXPECT_EQ(fixed("let y = @t.0 / @x;"), "let y = @(t.0) / @x;");
+  EXPECT_EQ(codes("let y = @t.0 / @x;"), "");
   EXPECT_EQ(fixed("let y = @m::x;"), "let y = @(m::x);");
   EXPECT_EQ(codes("let y = @(x)[i] / @z;"), "E0110@1:10");
   EXPECT_EQ(codes("let y = @3;"), "E0110@1:10");
@@ -215,7 +213,7 @@ TEST(Recovery, IndependentMistakesAreAllFound) {
                   "let ok = 1;\n"
                   "let b = ;\n"
                   "match a { 1 => , 2 => 3 }\n"
-                  "let c = \"{+}\";\n"),
+                  "let c = \"{*}\";\n"),
             "E0101@1:14 E0101@1:25 E0101@2:12 E0101@2:18 E0101@4:9 E0101@5:16 E0101@6:11");
 }
 

@@ -81,7 +81,7 @@ TEST(Lexer, SkipsByteOrderMarkAndScriptLine) {
 TEST(Lexer, ListsItsWords) {
   EXPECT_TRUE(is_keyword("where"));
   EXPECT_FALSE(is_keyword("in"));
-  EXPECT_EQ(soft_keywords(), (std::vector<std::string_view>{"in", "mod", "test"}));
+  EXPECT_EQ(soft_keywords(), (std::vector<std::string_view>{"in", "mod", "test", "type", "until"}));
   EXPECT_EQ(describe(Tok::LParen), "`(`");
   EXPECT_EQ(describe(Tok::Name), "a name");
 }

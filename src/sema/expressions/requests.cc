@@ -147,6 +147,17 @@ bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
   return found;
 }
 
+// `p.w`, `s.a[t]`: a part of a record that is a family, as it stands.
+bool names_part(Sema& s, const Env& env, TreeId e) {
+  const auto* index = std::get_if<ast::Index>(&s[e].node);
+  TreeId base = index ? index->base : e;
+  if (!std::holds_alternative<ast::Field>(s[base].node) || !rooted_name(s.ast, base)) return false;
+  Env plain = env;
+  plain.shadow_ok = plain.in_slot = false;
+  Value v = elaborate(s, plain, base);
+  return v.one() && read_part(s.m, v);
+}
+
 // An anonymous numerator gets a family of its own.
 std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
   if (TreeId name = named_base(s.ast, e)) {
@@ -163,6 +174,7 @@ std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
       if (v.record()) return binding(s, env, e, "numerator");
     }
   }
+  if (names_part(s, env, e)) return binding(s, env, e, "numerator");
   Env plain = outside_reductions(s, env);
   if (under_binder(env) && varies_below(s, env, plain.depth, e)) {
     unsupported(s, s[e].span, "numerators in parentheses that use a reduced index",
