@@ -466,8 +466,8 @@ class Generator {
       std::vector<Index> scope = left_side(1, 1);
       std::string w = fresh("v");
       line(fmt::format("let {}{}: f64 = {};", w, slots(scope), expr(scope, 2)));
-      line(fmt::format("let {}: {{ a: f64, b: {{ c: [f64; {}] }} }} = {{ b: {{ c: {} }}, a: {} }};",
-                       r, scope[0].name, w, expr({}, 2)));
+      line(fmt::format("let {}: {{ a: f64, b: {{ c: [f64; ?] }} }} = {{ b: {{ c: {} }}, a: {} }};",
+                       r, w, expr({}, 2)));
       add({r + ".a", {}});
       add({r + ".b.c", extents(scope)});
       return;
