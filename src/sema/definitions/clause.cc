@@ -407,9 +407,11 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
     return left;
   }
   std::vector<ClauseOut> outs;
-  for (const Value& item : g.body.items) {
+  for (size_t i = 0; i < let.names.size(); ++i) {
+    auto found = d.scope->values.find(let.names[i].symbol);  // none for `_`
+    const Definition& own = found == d.scope->values.end() ? d : *found->second;
     ClauseOut& out = outs.emplace_back(left);
-    close_value(s, env, d, value, type_of(s.ast, d), {item, g.gate, {}}, out);
+    close_value(s, env, own, value, type_of(s.ast, own), {g.body.items[i], g.gate, {}}, out);
   }
   std::vector<ClauseOut*> all;
   for (ClauseOut& out : outs) {
