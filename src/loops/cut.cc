@@ -66,7 +66,7 @@ Program cut_kernels(Program p) {
       continue;
     }
     std::vector<Block> parts = independent_parts(p, k.body);
-    for (Block& part : parts) out.push_back({k.name, std::move(part), &part != &parts[0]});
+    for (size_t i = 0; i < parts.size(); ++i) out.push_back({k.name, std::move(parts[i]), i > 0});
   }
   p.kernels = std::move(out);
   return p;
