@@ -48,7 +48,7 @@ struct Value {
     Poison,  // an error was reported; everything made from it is silent
     Data,
     Table,     // an array literal whose cells have not become a family yet
-    Tuple,     // several values; a record when they have names (records.h)
+    Tuple,     // several values; a record when they have names (expressions/records.cc)
     Function,  // a lambda, or a function by its name; only calls take it
     Text,      // a string: its text is known when compiling, the values it shows are not
     Texts,     // an array of strings along one coordinate; only indexing takes it apart
