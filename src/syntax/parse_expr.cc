@@ -78,8 +78,8 @@ WhereItem Parser::where_item() {
   return {std::nullopt, binary()};
 }
 
-// `in` is a name elsewhere, also as the first word of the next statement.
-bool Parser::at_in() const { return is_word("in") && same_line(); }
+// `in` is a name elsewhere, but no operand follows another: behind one it compares, on the next line too.
+bool Parser::at_in() const { return is_word("in"); }
 
 ExprId Parser::binary(int min_level) {
   size_t begin = at;
