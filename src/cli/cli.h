@@ -126,7 +126,8 @@ struct GradCommand {
 struct GradcheckCommand {
   CommonOptions common;
   std::vector<std::string> in, set;  // as for `run`; inputs that are not given are made up
-  std::string of, value;
+  std::string of;
+  std::vector<std::string> claimed;  // a value for each of `wrt`
   std::vector<std::string> wrt;
   bool seed_tolerances = false;
   bool quick = false;

@@ -153,17 +153,21 @@ int gradcheck_verb(const GradcheckCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
     return usage_error("--of and --wrt must be given together: --of loss --wrt W,b");
   }
-  if (!command.value.empty() && command.wrt.size() != 1) {
-    return usage_error("--value needs a derivative to compare with: --of loss --wrt W");
+  if (!command.claimed.empty() && command.claimed.size() != command.wrt.size()) {
+    return usage_error(
+        "--value needs a derivative to compare each value with: --of loss --wrt W,b --value dW,db");
   }
   ExtraRequest named{command.of, command.wrt};
   LoadOptions what{.in = command.in, .keep_asked = true};
-  if (command.value.empty()) what.extra = named;
+  if (command.claimed.empty()) what.extra = named;
   Program p = load(command.common, what);
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
-  if (!command.value.empty()) {
-    for (const std::string& name : {command.value, command.of, command.wrt[0]}) {
+  if (!command.claimed.empty()) {
+    std::vector<std::string> names = command.claimed;
+    names.push_back(command.of);
+    names.insert(names.end(), command.wrt.begin(), command.wrt.end());
+    for (const std::string& name : names) {
       std::string problem;
       core::FamilyId id = find_value(p.compiled.asked, name, problem);
       if (!id) return usage_error(problem);
@@ -177,7 +181,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
-  GradcheckOptions options{.named = named, .value = command.value};
+  GradcheckOptions options{.named = named, .claimed = command.claimed};
   options.seed_tolerances = command.seed_tolerances;
   options.quick = command.quick;
   std::string name = command.common.file.empty() ? "<command line>" : command.common.file;
@@ -195,8 +199,8 @@ int gradcheck_verb(const GradcheckCommand& command) {
   if (report.requests.empty() && rules.empty()) {
     return usage_error("the program contains no derivative: name one, as in --of loss --wrt W");
   }
-  if (!command.value.empty() && report.requests[0].name.empty()) {
-    return usage_error(report.requests[0].note);
+  for (const Comparison& c : report.requests) {
+    if (!command.claimed.empty() && c.name.empty()) return usage_error(c.note);
   }
   bool ok = !fails(report.requests) && !fails(rules) && problems_of(report).empty();
   if (command.format == "json") {

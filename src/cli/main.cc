@@ -251,8 +251,10 @@ int dispatch(int argc, char** argv) {
   gradcheck_app
       ->add_option("--wrt", gradcheck.wrt, "differentiate with respect to these values (NAME,NAME)")
       ->delimiter(',');
-  gradcheck_app->add_option("--value", gradcheck.value,
-                            "check this value of the program instead of the compiler's derivative");
+  gradcheck_app
+      ->add_option("--value", gradcheck.claimed,
+                   "check these values of the program, one for each --wrt, instead of the compiler's derivatives")
+      ->delimiter(',');
   gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
                           "use fixed tolerances and step sizes for each type");
   gradcheck_app->add_flag(

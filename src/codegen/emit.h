@@ -122,6 +122,7 @@ struct Emitter {
   llvm::Value* invoke_once(const loops::Invoke& s, std::vector<llvm::Value*> args);
   llvm::Value* failure();  // where a failure is recorded
   void leave();            // the kernel or the function, after a failure
+  void leave_unless_zero(llvm::Value* status);
   void block(const loops::Block& body);
   void stmt(const loops::Stmt& s);
   void declare(const loops::Declare& s);

@@ -64,6 +64,16 @@ void Emitter::leave() {
   b.CreateRet(b.CreateInsertValue(out, b.getInt32(1), 0));
 }
 
+void Emitter::leave_unless_zero(Value* status) {
+  llvm::LLVMContext& c = fn->getContext();
+  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
+  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
+  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
+  b.SetInsertPoint(stop);
+  leave();
+  b.SetInsertPoint(go_on);
+}
+
 Value* Emitter::invoke_once(const loops::Invoke& s, std::vector<Value*> args) {
   auto& c = mod.getContext();
   Value* around = calls ? b.CreateAdd(calls, i64(1)) : static_cast<Value*>(i64(0));

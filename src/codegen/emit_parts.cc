@@ -85,12 +85,7 @@ void Emitter::call_part(const loops::Block& part, const std::vector<loops::VarId
   sub.entry.CreateBr(start);
 
   Value* status = b.CreateCall(sub.fn, {context, closure});
-  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
-  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
-  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
-  b.SetInsertPoint(stop);
-  leave();
-  b.SetInsertPoint(go_on);
+  leave_unless_zero(status);
 }
 
 }  // namespace ein::codegen

@@ -91,12 +91,7 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
   llvm::Function* body =
       chunk_of(s, captured, llvm::cast<llvm::StructType>(closure->getAllocatedType()));
   Value* status = call(NativeFn::Parallel, {context, body, closure, lo, hi, grain}, b.getInt32Ty());
-  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
-  BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
-  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
-  b.SetInsertPoint(stop);
-  leave();
-  b.SetInsertPoint(go_on);
+  leave_unless_zero(status);
   if (s.folds.empty()) return;
   Value* steps = b.CreateSub(b.CreateAdd(b.CreateSub(hi, lo), grain), i64(1));
   Value* count = b.CreateSDiv(steps, grain);

@@ -149,10 +149,11 @@ struct Asked {
 Asked find_asked(const Compiled& compiled, const GradcheckOptions& options) {
   Asked out;
   out.program = compiled.asked;
-  if (!options.value.empty()) {
-    out.all.push_back(
-        claimed_derivative(out.program, options.value, options.named.of, options.named.wrt[0]));
-  } else {
+  for (size_t k = 0; k < options.claimed.size(); ++k) {
+    out.all.push_back(claimed_derivative(out.program, options.claimed[k], options.named.of,
+                                         options.named.wrt[k]));
+  }
+  if (options.claimed.empty()) {
     std::vector<std::string> only = options.holders;
     for (const std::string& wrt : options.named.wrt) {
       only.push_back(fmt::format("d_{}_d_{}", options.named.of, wrt));

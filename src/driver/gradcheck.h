@@ -24,7 +24,8 @@ struct GradcheckOptions {
   std::vector<std::string> holders;  // only the requests that these values hold
   bool agree = true;                 // also compare the other ways to the same numbers
   bool quick = false;                // of those, only forward mode; for small programs
-  std::string value;                 // a claimed derivative, instead of what autodiff derives
+  // Claimed derivatives by each of `named.wrt`, instead of what autodiff derives.
+  std::vector<std::string> claimed;
   bool seed_tolerances = false;      // use a table of rtol, atol and step per type
   int samples = 48;                  // cells of a denominator
   double seconds = 20;               // no more cells after that
@@ -62,7 +63,7 @@ struct GradcheckReport {
 };
 
 // `compiled` with CompileOptions::keep_asked; `options.named` was compiled into it as its extra
-// request unless `options.value` is given.
+// request unless `options.claimed` is given.
 GradcheckReport gradcheck(Compiled& compiled, const core::Inputs& given,
                           const GradcheckOptions& options, const CompileOptions& compile_options,
                           const std::string& name);

@@ -41,7 +41,7 @@ void compare(const RuleProgram& rule, const GradcheckOptions& options,
     // Its own requests alone: those of the program are compared where they are asked for.
     GradcheckOptions own = options;
     own.named = {};
-    own.value.clear();
+    own.claimed.clear();
     own.agree = false;
     for (const RuleProgram::By& by : rule.by) own.holders.push_back(by.holder);
     GradcheckReport report = gradcheck(compiled, {}, own, with, rule.file);

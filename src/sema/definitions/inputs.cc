@@ -166,7 +166,9 @@ void declare_inputs(Sema& s, Scope& scope) {
     }
     expanded[&d] = std::move(*axes);
   }
-  for (Definition& d : scope.definitions) {
+  // By number: what an extent reads may bring definitions along.
+  for (size_t k = 0; k < scope.definitions.size(); ++k) {
+    Definition& d = scope.definitions[k];
     if (!d.input || d.state != Definition::State::Header) continue;
     const std::vector<Axis>& axes = expanded.at(&d);
     d.state = Definition::State::Done;

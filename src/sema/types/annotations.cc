@@ -128,6 +128,17 @@ bool fixes_extent(Sema& s, Definition& d) {
   return index && closed(s.m, as_extent(s, index));
 }
 
+// The extent that a type gives as `index`; an error if the program has to run to know it.
+CoreId closed_extent(Sema& s, CoreId index, const ast::Dim& dim) {
+  if (!index) return {};
+  CoreId extent = as_extent(s, index);
+  if (closed(s.m, extent)) return extent;
+  s.diags.error(Code::E0405, "an extent in a type depends on values that the program computes")
+      .primary(dim.span, "known only when the program runs")
+      .help("give it a name of its own, as in `[f32; n]`; constants and integer inputs fix an extent");
+  return {};
+}
+
 }  // namespace
 
 CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId actual) {
@@ -165,8 +176,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   if (Symbol name = dim_name(s.ast, dim)) {
     if (auto extent = extent_named(name)) return *extent;
     if (definition_named(name)) {
-      CoreId value = elaborate_index(s, outside, dim.extent);
-      return value ? as_extent(s, value) : value;
+      return closed_extent(s, elaborate_index(s, outside, dim.extent), dim);
     }
     if (actual) scope.extents[name] = {actual, dim.span};
     return actual;
@@ -180,10 +190,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
       barrier.values.push_back({{name, dim.span}, untyped_int(outside, *extent, dim.span)});
     }
   }
-  if (fresh.empty()) {
-    CoreId value = elaborate_index(s, outside, dim.extent);
-    return value ? as_extent(s, value) : value;
-  }
+  if (fresh.empty()) return closed_extent(s, elaborate_index(s, outside, dim.extent), dim);
   if (fresh.size() > 1 || !actual) {
     s.diags.error(Code::E0405, "this extent has more than one unknown name").primary(dim.span, "");
     return {};
