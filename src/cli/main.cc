@@ -253,7 +253,8 @@ int dispatch(int argc, char** argv) {
       ->delimiter(',');
   gradcheck_app
       ->add_option("--value", gradcheck.claimed,
-                   "check these values of the program, one for each --wrt, instead of the compiler's derivatives")
+                   "check these values of the program, one for each --wrt, instead of the "
+                   "compiler's derivatives")
       ->delimiter(',');
   gradcheck_app->add_flag("--seed-tolerances", gradcheck.seed_tolerances,
                           "use fixed tolerances and step sizes for each type");

@@ -26,9 +26,9 @@ struct GradcheckOptions {
   bool quick = false;                // of those, only forward mode; for small programs
   // Claimed derivatives by each of `named.wrt`, instead of what autodiff derives.
   std::vector<std::string> claimed;
-  bool seed_tolerances = false;      // use a table of rtol, atol and step per type
-  int samples = 48;                  // cells of a denominator
-  double seconds = 20;               // no more cells after that
+  bool seed_tolerances = false;  // use a table of rtol, atol and step per type
+  int samples = 48;              // cells of a denominator
+  double seconds = 20;           // no more cells after that
 };
 
 struct Comparison {

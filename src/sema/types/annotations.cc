@@ -135,7 +135,9 @@ CoreId closed_extent(Sema& s, CoreId index, const ast::Dim& dim) {
   if (closed(s.m, extent)) return extent;
   s.diags.error(Code::E0405, "an extent in a type depends on values that the program computes")
       .primary(dim.span, "known only when the program runs")
-      .help("give it a name of its own, as in `[f32; n]`; constants and integer inputs fix an extent");
+      .help(
+          "give it a name of its own, as in `[f32; n]`; constants and integer inputs fix an "
+          "extent");
   return {};
 }
 
