@@ -29,7 +29,12 @@ std::optional<RuntimeError> Evaluator::compile(const core::Inputs& inputs) {
   if (auto* e = std::get_if<RuntimeError>(&ready)) return *e;
   cut_ = std::move(std::get<Prepared>(ready).cut);
   native_.reset();
-  auto made = compile_native(cut_ ? *cut_ : m_, wanted_, native_options(options_));
+  NativeOptions how = native_options(options_);
+  if (how.opt_level == 0) {  // lanes would only make more code to compile
+    how.choices.vector_axis = [](FamilyId, size_t) { return core::kMaxSlots; };
+    how.choices.reduce_width = [](core::ExprId) { return 1; };
+  }
+  auto made = compile_native(cut_ ? *cut_ : m_, wanted_, how);
   if (auto* native = std::get_if<std::shared_ptr<Native>>(&made)) native_ = *native;
   compiled_for_ = std::move(extents);
   compiled_ = true;
