@@ -63,6 +63,8 @@ struct RunCommand {
   std::vector<std::string> in, set, out;  // NAME=FILE, NAME=VALUE, NAME=FILE
   std::vector<std::string> show, watch;
   std::string progress = "auto";
+  std::string log, plot;                  // files that watched values are written to
+  std::string save_state, every, resume;  // folders, and how often
   std::string format = "text";
   std::string backend = "native";
   int opt_level = 2;

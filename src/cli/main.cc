@@ -120,12 +120,21 @@ int dispatch(int argc, char** argv) {
       ->allow_extra_args(false);
   run_app
       ->add_option("--watch", run.watch,
-                   "recurrences whose latest step is shown in the progress line")
+                   "values to show in the progress line at each step (default: loss)")
       ->delimiter(',')
       ->allow_extra_args(false);
   run_app
       ->add_option("--progress", run.progress, "show the progress of a long run on standard error")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  run_app->add_option("--log", run.log,
+                      "write the watched values of every step to a file (.csv or .jsonl)");
+  run_app->add_option("--plot", run.plot,
+                      "draw the watched values into a file (.svg) as they come");
+  run_app->add_option("--save-state", run.save_state,
+                      "keep the state of a long run in this folder, also on Ctrl-C");
+  run_app->add_option("--every", run.every,
+                      "how often: 30s, 10m, 1h, or a number of steps (default: 10m)");
+  run_app->add_option("--resume", run.resume, "go on from the state in this folder");
   run_app->add_option("--format", run.format, "format of --show")
       ->check(CLI::IsMember({"text", "json"}));
   run_app->add_option("--backend", run.backend, "run machine code, or the slow reference evaluator")

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "cli/cli.h"
+#include "runtime/bytes.h"
 #include "runtime/show.h"
 #include "runtime/streams.h"
 
@@ -25,10 +26,13 @@ constexpr size_t kLongestValue = 60;
 std::atomic<std::atomic<int32_t>*> g_wake{nullptr};
 volatile std::sig_atomic_t g_interrupted = 0;
 
+volatile std::sig_atomic_t g_keeps = 0;  // the state of the run
+
 void on_interrupt(int) {
   if (g_interrupted) _exit(kInterrupted);  // asked twice
   g_interrupted = 1;
   if (std::atomic<int32_t>* wake = g_wake.load()) wake->store(1);
+  if (g_keeps) return;  // a step may take as long as it likes
   itimerval limit{{0, 0}, {0, 900'000}};
   setitimer(ITIMER_REAL, &limit, nullptr);
 }
@@ -65,20 +69,35 @@ std::string percentage(const Moment& now) {
 
 }  // namespace
 
-RunMonitor::RunMonitor(const std::string& progress) {
+bool RunMonitor::shows(const std::string& progress) {
+  return progress == "always" || (progress == "auto" && isatty(STDERR_FILENO) != 0);
+}
+
+RunMonitor::RunMonitor(MonitorOptions options) : options_(std::move(options)) {
   terminal_ = isatty(STDERR_FILENO) != 0;
-  shows_ = progress == "always" || (progress == "auto" && terminal_);
-  begin_ = shown_ = Clock::now();
+  shows_ = shows(options_.progress);
+  begin_ = shown_ = saved_ = Clock::now();
   g_interrupted = 0;
+  g_keeps = !options_.save.empty();
   g_wake = &wake;
-  handle(SIGINT, on_interrupt);
+  for (int signal : {SIGINT, SIGTERM}) handle(signal, on_interrupt);
   handle(SIGALRM, on_time_out);
-  if (!shows_) return;
+  if (!options_.log.empty()) {
+    log_ = std::make_unique<RunLog>(options_.log, options_.names, options_.resumed);
+    error_ = log_->error();
+  }
+  if (!options_.plot.empty()) plot_ = std::make_unique<LivePlot>(options_.plot, options_.names);
+  if (log_ || plot_ || options_.save_steps > 0) wake = 1;
+  if (shows_ || options_.save_after.count() > 0) start_timer();
+}
+
+void RunMonitor::start_timer() {
   try {
     timer_ = std::thread([this] {
       std::unique_lock lock(mutex_);
       for (auto wait = kFirst; !ended_.wait_for(lock, wait, [this] { return over_; });
            wait = kEvery) {
+        due_ = true;
         wake = 1;
       }
     });
@@ -90,8 +109,7 @@ RunMonitor::RunMonitor(const std::string& progress) {
 RunMonitor::~RunMonitor() {
   itimerval none{};
   setitimer(ITIMER_REAL, &none, nullptr);
-  handle(SIGINT, SIG_DFL);
-  handle(SIGALRM, SIG_DFL);
+  for (int signal : {SIGINT, SIGTERM, SIGALRM}) handle(signal, SIG_DFL);
   g_wake = nullptr;
   if (timer_.joinable()) {
     {
@@ -104,11 +122,56 @@ RunMonitor::~RunMonitor() {
   if (line_open_) put_error(fmt::format("\r\x1b[K"));
 }
 
-bool RunMonitor::poll(const Moment& now) {
-  wake = 0;
-  if (g_interrupted) return true;
-  if (shows_) show(now);
+bool RunMonitor::save_due(const Moment& now) const {
+  if (options_.save.empty() || now.done == saved_done_) return false;
+  bool steps = options_.save_steps > 0 && now.done > 0 && now.done % options_.save_steps == 0;
+  bool time = options_.save_after.count() > 0 && Clock::now() - saved_ >= options_.save_after;
+  return g_interrupted || steps || time;
+}
+
+bool RunMonitor::cares(const Moment& now) {
+  if (g_interrupted || error_ || log_ || due_) return true;
+  if ((plot_ && plot_->wants(now)) || save_due(now)) return true;
+  wake = log_ || plot_ || options_.save_steps > 0;
   return false;
+}
+
+bool RunMonitor::poll(const Moment& now) {
+  bool due = due_.exchange(false);
+  wake = log_ || plot_ || options_.save_steps > 0;
+  if (log_) {
+    if (now.done > 0) log_->add(now, now.last());
+    if (!error_) error_ = log_->error();
+  }
+  if (plot_ && !error_) error_ = plot_->add(now);
+  if (!error_ && save_due(now)) save(now);
+  if (g_interrupted || error_) return true;
+  if (shows_ && due) show(now);
+  return false;
+}
+
+void RunMonitor::save(const Moment& now) {
+  try {
+    OutFile file(state_path(options_.save));
+    file.write(now.state());
+    file.close();
+  } catch (const Malformed& m) {
+    error_ = RuntimeError{Code::E0808,
+                          fmt::format("cannot write `{}`: {}", state_path(options_.save), m.why)};
+    return;
+  }
+  saved_ = Clock::now();
+  saved_done_ = now.done;
+  kept_ = true;
+}
+
+std::optional<RuntimeError> RunMonitor::finish() {
+  if (log_) {
+    log_->close();
+    if (!error_) error_ = log_->error();
+  }
+  if (plot_ && !error_) error_ = plot_->draw();
+  return error_;
 }
 
 void RunMonitor::show(const Moment& now) {
@@ -152,5 +215,7 @@ std::string stop_text(const Stopped& where) {
   return fmt::format("`{}` stopped at {} = {}, after {} of {} steps", where.family, at, where.next,
                      where.done, where.steps);
 }
+
+std::string state_path(const std::string& folder) { return folder + "/state.ein-state"; }
 
 }  // namespace ein::cli

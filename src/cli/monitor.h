@@ -1,35 +1,67 @@
-// What a long run shows on standard error, and Ctrl-C.
+// What a long run shows and keeps while it runs, and Ctrl-C.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "cli/live_plot.h"
+#include "cli/log.h"
 #include "runtime/monitor.h"
 
 namespace ein::cli {
 
-// Alive while a program runs: shows its progress, and turns Ctrl-C into a stop between two steps.
-// A program that does not come to the end of a step within a second of Ctrl-C is ended as it is.
+struct MonitorOptions {
+  std::string progress = "auto";   // or always, never
+  std::vector<std::string> names;  // of what is watched
+  std::string log, plot;           // files; empty: none
+  std::string save;                // the folder for the state of the run; empty: it is not kept
+  // How often: after so much time, or so many steps; zero: not for that reason.
+  std::chrono::milliseconds save_after{0};
+  int64_t save_steps = 0;
+  bool resumed = false;
+};
+
+// Alive while a program runs: shows its progress, writes its log and its state, and turns Ctrl-C
+// into a stop between two steps. A program that does not come to the end of a step within a second
+// of Ctrl-C is ended as it is, unless its state is to be kept.
 class RunMonitor : public Monitor {
  public:
-  explicit RunMonitor(const std::string& progress);  // auto, always or never
+  explicit RunMonitor(MonitorOptions options);
   ~RunMonitor() override;
   RunMonitor(const RunMonitor&) = delete;
   RunMonitor& operator=(const RunMonitor&) = delete;
+  static bool shows(const std::string& progress);  // whether there is somebody to show it to
 
   bool poll(const Moment& now) override;
+  bool cares(const Moment& now) override;
+  const std::optional<RuntimeError>& error() const { return error_; }
+  // After the run: what could not be written.
+  std::optional<RuntimeError> finish();
+  bool state_kept() const { return kept_; }  // when it was stopped
 
  private:
   using Clock = std::chrono::steady_clock;
   void show(const Moment& now);
+  void start_timer();
+  void save(const Moment& now);
+  bool save_due(const Moment& now) const;
 
-  bool shows_ = false, terminal_ = false, line_open_ = false;
+  const MonitorOptions options_;
+  bool shows_ = false, terminal_ = false, line_open_ = false, kept_ = false;
   std::string family_;  // the recurrence of the last line, with its start
-  Clock::time_point begin_, shown_;
-  int64_t begin_done_ = 0;
+  Clock::time_point begin_, shown_, saved_;
+  int64_t begin_done_ = 0, saved_done_ = -1;
+  std::unique_ptr<RunLog> log_;
+  std::unique_ptr<LivePlot> plot_;
+  std::optional<RuntimeError> error_;
+  std::atomic<bool> due_{false};  // the timer has struck
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;
@@ -38,5 +70,8 @@ class RunMonitor : public Monitor {
 
 // "`h` stopped at t = 12, after 12 of 100 steps"
 std::string stop_text(const Stopped& where);
+
+// The file in which a state is kept.
+std::string state_path(const std::string& folder);
 
 }  // namespace ein::cli

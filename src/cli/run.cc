@@ -5,35 +5,100 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "cli/cli.h"
 #include "cli/monitor.h"
 #include "cli/timing.h"
-#include "core/groups.h"
 #include "driver/cache.h"
+#include "driver/observe.h"
 #include "runtime/files.h"
 #include "runtime/show.h"
 
 namespace ein::cli {
 namespace {
 
-// Why `id` has no steps that run in sequence; empty when it has.
-std::string not_watchable(core::Module& m, core::FamilyId id) {
-  std::string name = text(m[id].name);
-  std::vector<std::string> before;  // recurrences it is computed from
-  for (const core::Step& s : core::schedule(m, {id}).steps) {
-    const auto* q = std::get_if<core::Sequence>(&s);
-    for (size_t i = 0; q && i < q->members.size(); ++i) {
-      const core::FamilyId member = q->members[i].family;
-      if (member == id) return {};
-      if (!m[member].generated) before.push_back(fmt::format("`{}`", text(m[member].name)));
+// What is watched: the names of --watch, or `loss` where nothing is asked for and somebody may look.
+std::optional<int> read_watched(const RunCommand& command, const Program& p, RunOptions& options) {
+  const core::Module& asked = p.compiled.asked;
+  options.asked = &asked;
+  for (const std::string& name : command.watch) {
+    auto found = find_watched(asked, p.sources, name);
+    if (auto* problem = std::get_if<std::string>(&found)) return usage_error(*problem);
+    bool twice = std::any_of(options.watch.begin(), options.watch.end(),
+                             [&](const Watched& w) { return w.name == name; });
+    if (!twice) options.watch.push_back(std::get<Watched>(found));
+  }
+  bool writes = !command.log.empty() || !command.plot.empty();
+  options.scalars = writes;
+  if (!options.watch.empty()) return std::nullopt;
+  if (!writes && !RunMonitor::shows(command.progress)) return std::nullopt;
+  auto found = find_watched(asked, p.sources, "loss");
+  if (auto* loss = std::get_if<Watched>(&found)) {
+    loss->asked = writes;
+    options.watch.push_back(*loss);
+  } else if (writes) {
+    return usage_error(
+        fmt::format("{}: name what to write with --watch A,B (the program has no `loss`)",
+                    command.log.empty() ? "--plot" : "--log"));
+  }
+  return std::nullopt;
+}
+
+// `30s`, `10m`, `1h`, or a number of steps.
+bool read_every(const std::string& text, MonitorOptions& out) {
+  size_t digits = text.find_first_not_of("0123456789");
+  int64_t number = std::strtoll(text.c_str(), nullptr, 10);
+  if (digits == 0 || text.empty() || text.size() > 9 || number == 0) return false;
+  std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  if (unit.empty()) {
+    out.save_steps = number;
+    return true;
+  }
+  int64_t seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  out.save_after = std::chrono::seconds(number * seconds);
+  return seconds > 0;
+}
+
+std::optional<int> read_monitor(const RunCommand& command, RunOptions& options,
+                                MonitorOptions& out) {
+  out.progress = command.progress;
+  out.log = command.log;
+  out.plot = command.plot;
+  out.save = command.save_state;
+  out.resumed = !command.resume.empty();
+  for (const Watched& w : options.watch) out.names.push_back(w.name);
+  if (!out.log.empty() && !is_log_path(out.log)) {
+    return usage_error(fmt::format("--log {}: the name of a log ends in .csv or .jsonl", out.log));
+  }
+  if (!out.plot.empty() && !out.plot.ends_with(".svg")) {
+    return usage_error(fmt::format("--plot {}: the name of a plot ends in .svg", out.plot));
+  }
+  if (!command.every.empty() && out.save.empty()) {
+    return usage_error("--every says how often --save-state DIR is done, which is missing");
+  }
+  if (!read_every(command.every.empty() ? "10m" : command.every, out)) {
+    return usage_error(fmt::format(
+        "--every {}: write a time such as 30s, 10m or 1h, or a number of steps", command.every));
+  }
+  options.keeps_state = !out.save.empty();
+  if (options.keeps_state) {
+    std::error_code failed;
+    std::filesystem::create_directories(out.save, failed);
+    if (failed || !std::filesystem::is_directory(out.save, failed)) {
+      return usage_error(fmt::format("--save-state {}: this folder cannot be made", out.save));
     }
   }
-  if (before.empty())
-    return fmt::format("`{}` is not a recurrence, so it has no steps to watch", name);
-  return fmt::format(
-      "`{}` is not a recurrence; it is computed after the steps of {}, which can be watched", name,
-      fmt::join(before, ", "));
+  if (out.resumed) {
+    auto read = read_file(state_path(command.resume));
+    if (!read) {
+      return usage_error(fmt::format("--resume {}: there is no state of a run ({})", command.resume,
+                                     state_path(command.resume)));
+    }
+    options.resume = std::move(*read);
+  }
+  return std::nullopt;
 }
 
 // Values of --out; those that a stopped run had not finished are named.
@@ -94,7 +159,8 @@ int run_verb(const RunCommand& command) {
                      : command.precision == "f16-mixed" ? DType::F16
                                                         : DType::F32;
   Program p =
-      load(command.common, {.in = command.in, .direction = command.direction, .runs = true});
+      load(command.common,
+           {.in = command.in, .direction = command.direction, .keep_asked = true, .runs = true});
   if (p.status != kFine) return p.status;
   core::Module& m = p.compiled.module;
 
@@ -115,13 +181,7 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
   }
-  for (const std::string& name : command.watch) {
-    std::string problem;
-    core::FamilyId id = find_value(m, name, problem);
-    if (!id) return usage_error(problem);
-    if (std::string why = not_watchable(m, id); !why.empty()) return usage_error(why);
-  }
-  options.watch = command.watch;
+  if (auto status = read_watched(command, p, options)) return *status;
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
   if (auto status = dump_native(m, inputs, options, command.common)) return *status;
@@ -132,6 +192,8 @@ int run_verb(const RunCommand& command) {
     return kFine;
   }
 
+  MonitorOptions watching;
+  if (auto status = read_monitor(command, options, watching)) return *status;
   std::string note;
   std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);
   if (!note.empty()) print_error("note: {}\n", note);
@@ -139,10 +201,15 @@ int run_verb(const RunCommand& command) {
   Trace passes;
   options.trace = &passes;
   RunResult result;
+  bool kept = false;
   {
-    RunMonitor monitor(command.progress);
+    RunMonitor monitor(watching);
+    if (monitor.error()) return runtime_error(*monitor.error(), command.common);
     options.monitor = &monitor;
     result = run(m, inputs, options, [](const std::string& line) { put(line); });
+    auto lost = monitor.finish();
+    if (lost && !result.error) result.error = lost;
+    kept = monitor.state_kept();
   }
   if (command.common.time_passes) print_times(passes);
   if (cache && command.cache_stats) {
@@ -168,8 +235,14 @@ int run_verb(const RunCommand& command) {
   } else if (command.time) {
     print_error("--time: nothing ran as native code\n");
   }
+  if (!result.refused.empty()) return usage_error(result.refused);
   if (result.error) return runtime_error(*result.error, command.common, &p.sources);
-  if (result.stopped) print_error("interrupted: {}\n", stop_text(*result.stopped));
+  if (result.stopped) {
+    print_error("interrupted: {}\n", stop_text(*result.stopped));
+    if (kept) {
+      print_error("its state is in `{0}`; go on with --resume {0}\n", command.save_state);
+    }
+  }
   if (auto status = write_outputs(command, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   if (shown.empty()) return kFine;

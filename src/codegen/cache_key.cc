@@ -215,6 +215,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.number(options.opt_level > 0);  // the levels above 0 are one
   d.number(options.check_bounds);
   d.number(own.rows);
+  d.number(own.resumable);
   for (const Tunable& t : tunables()) d.number(static_cast<uint64_t>(own.tuning.*t.field));
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);

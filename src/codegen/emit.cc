@@ -37,6 +37,8 @@ struct Called {
   llvm::Function* code;
   llvm::Constant* table = nullptr;
   std::optional<uint64_t> kernel = {};
+  std::optional<uint64_t> skipped_before =
+      {};  // the first kernel to run, from which on it is called
 };
 
 // Emits the calls one after the other, until one fails.
@@ -55,8 +57,17 @@ void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
   for (const Called* call = begin; call != end; ++call) {
     std::vector<Value*> args{context};
     if (call->table) args.push_back(call->table);
-    Value* status = b.CreateCall(call->code, args);
     BasicBlock* next = BasicBlock::Create(c, "next", run);
+    if (call->skipped_before) {
+      Value* at = b.CreateConstInBoundsGEP1_64(
+          b.getInt64Ty(), context, offsetof(NativeContext, first_kernel) / sizeof(int64_t));
+      Value* runs =
+          b.CreateICmpSLE(b.CreateLoad(b.getInt64Ty(), at), b.getInt64(*call->skipped_before));
+      BasicBlock* due = BasicBlock::Create(c, "due", run);
+      b.CreateCondBr(runs, due, next);
+      b.SetInsertPoint(due);
+    }
+    Value* status = b.CreateCall(call->code, args);
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), next, failed);
     b.SetInsertPoint(next);
     if (!call->kernel) continue;
@@ -143,6 +154,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     }
     llvm::Constant* table = serves_many ? table_of(mod, names[i], first_dim) : nullptr;
     calls.push_back({f, table, begun - 1});
+    if (p.resumable) calls.back().skipped_before = i;
   }
   emit_entry(run, std::move(calls), static_cast<size_t>(p.tuning.entry_calls));
 }

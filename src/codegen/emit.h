@@ -142,6 +142,7 @@ struct Emitter {
   void loop(const loops::Loop& s);
   void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps);
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  llvm::Value* resumed(loops::SiteId site, llvm::Value* lo, llvm::Value* last);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void ragged_loop(const loops::Loop& s, Val lo, Val hi);
   llvm::Constant* start_of(core::ReduceOp op, DType type);  // of a reduction

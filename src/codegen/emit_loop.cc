@@ -73,18 +73,38 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   bool around = in_sequence;
   bool in_pieces = s.poll && p.sites[s.poll].kind == loops::Site::Kind::Rows;  // few long ones
   in_sequence |= s.axis.kind == loops::Axis::Kind::Seq && !in_pieces;
+  Value* steps = !s.poll ? nullptr : s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
+  auto step = [&](Value* i) { return s.downward ? b.CreateSub(last, i) : i; };
+  llvm::AllocaInst* reached = s.poll ? entry.CreateAlloca(b.getInt64Ty()) : nullptr;
+  Value* from = s.poll && p.resumable ? resumed(s.poll, lo, last) : lo;
+  if (reached) b.CreateStore(from, reached);
   auto body = [&](Value* i) {
-    values[s.var] = uniform(s.downward ? b.CreateSub(last, i) : i);
-    Value* steps = s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
+    values[s.var] = uniform(step(i));
     if (s.poll) poll(s.poll, values[s.var].v, steps);
     block_in_parts(s.body);
+    if (reached) b.CreateStore(b.CreateAdd(i, i64(1)), reached);
   };
   if (s.leave) {
-    counted(lo, hi, 1, "loop", body, s.leave);
+    counted(from, hi, 1, "loop", body, s.leave);
   } else {
-    counted_sums(float_sums(s), lo, hi, 1, "loop", body);
+    counted_sums(float_sums(s), from, hi, 1, "loop", body);
   }
   in_sequence = around;
+  if (!reached || in_pieces) return;
+  flush_stores();
+  poll(s.poll, step(b.CreateLoad(b.getInt64Ty(), reached)), steps);
+}
+
+// Where a loop that a run was stopped in goes on; elsewhere at its beginning.
+Value* Emitter::resumed(loops::SiteId site, Value* lo, Value* last) {
+  auto field = [&](size_t offset) {
+    return b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), context,
+                                                                     offset / sizeof(int64_t)));
+  };
+  Value* at = field(offsetof(NativeContext, resumed_step));
+  if (last) at = b.CreateSub(last, at);  // downward: as the loop counts
+  Value* here = b.CreateICmpEQ(field(offsetof(NativeContext, resumed_site)), site_number(site));
+  return b.CreateSelect(here, at, lo);
 }
 
 void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {

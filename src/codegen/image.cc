@@ -10,6 +10,7 @@
 #include "core/eval.h"
 #include "core/eval_call.h"
 #include "core/rewrite.h"
+#include "loops/walk.h"
 
 namespace ein::codegen {
 namespace {
@@ -240,7 +241,11 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
           auto it = buffer_of.find(member.family.v);
           if (it != buffer_of.end()) by_buffer.emplace(it->second, member.position);
         }
-        for (const auto& [buffer, position] : by_buffer) to.members.push_back({buffer, position});
+        if (s.by_diagonals) break;  // its steps are not those of one coordinate
+        for (const auto& [buffer, position] : by_buffer) {
+          const core::Family& f = m[core::FamilyId(out.buffers[buffer].family)];
+          to.members.push_back({buffer, position, formula(m, f.coords[position].extent)});
+        }
         break;
       }
     }
@@ -258,6 +263,12 @@ std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops:
     add_buffers(plan, program, out);
     add_entry(plan.module, out);
     add_sites(plan, program, out);
+    for (uint32_t k = 0; k < program.kernels.size(); ++k) {
+      loops::for_each_stmt(program.kernels[k].body, [&](const loops::Stmt& stmt) {
+        const auto* loop = std::get_if<loops::Loop>(&stmt.node);
+        if (loop && loop->poll.valid()) out.sites[loop->poll.v].kernel = k;
+      });
+    }
     out.kernels =
         static_cast<uint32_t>(std::count_if(program.kernels.begin(), program.kernels.end(),
                                             [](const loops::Kernel& k) { return !k.continues; }));

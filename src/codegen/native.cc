@@ -47,14 +47,11 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   Frame frame;
   out.error = prepare(n.image, views, frame);
   if (out.error) return;
-  CallOptions options{watch.monitor, {}, kernel_times};
+  CallOptions options{watch.monitor, watch.observe, kernel_times, watch.resume};
   for (uint32_t i = 0; i < n.image.buffers.size(); ++i) {
     const Image::Buffer& b = n.image.buffers[i];
     core::FamilyId family(b.family);
     auto shape = frame.shape(n.image, i);
-    for (core::FamilyId watched : watch.families) {
-      if (watched == family) options.watched.push_back(i);
-    }
     if (b.wanted && b.space == Space::Input) out.values[family] = inputs.at(b.name);
     if (b.wanted && b.space == Space::Constant) out.values[family] = b.constant;
     if (b.space != Space::Output) continue;
@@ -69,6 +66,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   CallResult result = execute(n.image, n.code->entry, views, frame, options);
   out.error = std::move(result.error);
   out.stopped = std::move(result.stopped);
+  out.refused = std::move(result.refused);
   if (out.stopped) keep_finished(n.image, result.step, out);
 }
 

@@ -74,6 +74,7 @@ struct NativeResult {
   std::unordered_map<core::FamilyId, Tensor> values;  // of `wanted`
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
+  std::string refused;             // why Watch::resume does not fit; nothing has run
 };
 
 // With `kernel_times`, those become the nanoseconds that each kernel took.

@@ -111,6 +111,7 @@ class Evaluator {
       look(group, k, t, steps);
       for (const auto& w : group.walks) walk(w.family, &w.position, t);
     }
+    if (steps > 0) look(group, steps, group.downward ? -1 : steps, steps);
     for (FamilyId id : group.members) walk(id, nullptr, 0);
     states_.clear();
     out_.operations += std::exchange(finished_operations_, 0);
@@ -146,16 +147,23 @@ class Evaluator {
     if (!monitor || monitor->wake.load(std::memory_order_relaxed) == 0) return;
     const auto& [first, along] = group.walks[0];
     Moment now{text(m_[first].name), text(m_[first].coords[along].name), done, steps, next, {}};
-    int64_t last = group.downward ? next + 1 : next - 1;
-    for (FamilyId id : watch_.families) {
+    now.downward = group.downward;
+    if (!monitor->cares(now)) return;
+    now.step_of = [&](const std::string& family, int64_t at) -> std::optional<Tensor> {
+      int64_t last = now.last();
       for (const auto& w : group.walks) {
         const Tensor& value = out_.values.at(w.family);
-        if (w.family != id || done == 0 || last >= value.shape()[w.position]) continue;
-        now.watched.push_back({text(m_[id].name), slice(value.data(), value.dtype(), value.shape(),
-                                                        w.position, last)});
+        bool there = at >= 0 && at < value.shape()[w.position];
+        if (text(m_[w.family].name) != family || !there) continue;
+        if (group.downward ? at < last : at > last) continue;  // not yet computed
+        return slice(value.data(), value.dtype(), value.shape(), w.position, at);
       }
-    }
-    if (monitor->poll(now)) throw Stop{std::move(now)};
+      return std::nullopt;
+    };
+    if (watch_.observe) watch_.observe(now);
+    bool stops = monitor->poll(now);
+    now.step_of = nullptr;
+    if (stops) throw Stop{std::move(now)};
   }
 
   // All cells of a family, or those with coordinate `position` at `t`.

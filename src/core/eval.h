@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,10 @@
 #include "core/core.h"
 #include "runtime/monitor.h"
 #include "runtime/tensor.h"
+
+namespace ein {
+struct KeptState;
+}
 
 namespace ein::core {
 
@@ -29,9 +34,11 @@ struct EvalResult {
   std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
 };
 
+// How a run is looked at.
 struct Watch {
   Monitor* monitor = nullptr;
-  std::vector<FamilyId> families;  // whose steps it shows
+  std::function<void(Moment&)> observe = {};  // adds the watched values, before it is shown
+  const KeptState* resume = nullptr;          // native code only: where to go on
 };
 
 struct EvalOptions {

@@ -224,8 +224,10 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   bool free_order = plan.overflow == core::Overflow::Wraps;
   loops::Program p = run.pass("lower", &plan, [](plan::Plan* in) { return lower::lower(*in); });
   p = run.pass_if(free_order, "fuse-sums", std::move(p), loops::fuse_sums);
-  p = run.pass_if(free_order, "join-steps", std::move(p), loops::join_steps);
-  p = run.pass_if(free_order, "split-steps", std::move(p), loops::split_steps);
+  // What a step leaves to the next must be in buffers where a run may go on at any step.
+  bool whole_steps = free_order && !plan.resumable;
+  p = run.pass_if(whole_steps, "join-steps", std::move(p), loops::join_steps);
+  p = run.pass_if(whole_steps, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
   p = run.pass("share-loops", std::move(p), loops::share_loops);
   return run.pass("cut-kernels", std::move(p), loops::cut_kernels);

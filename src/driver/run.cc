@@ -13,6 +13,8 @@
 #include "core/rewrite.h"
 #include "driver/compile.h"
 #include "driver/files.h"
+#include "driver/observe.h"
+#include "driver/state.h"
 #include "optimise/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
@@ -73,7 +75,6 @@ std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& o
     for (const core::Piece& p : e.pieces) want(p.value);
   }
   for (const std::string& name : options.show) want(m.find(intern(name)));
-  for (const std::string& name : options.watch) want(m.find(intern(name)));
   if (wanted.empty() && otherwise == Else::Unread) return unread_families(m);
   return wanted;
 }
@@ -172,9 +173,33 @@ NativeOptions native_options(const RunOptions& options) {
   if (options.check_overflow) out.choices.overflow = core::Overflow::Stops;
   out.choices.operands = options.operands;
   out.choices.tuning = options.tuning;
-  out.choices.rows = options.watch.empty();  // steps are watched, not rows
+  // Steps are watched, not rows. What nobody asked for does not change how the program runs.
+  out.choices.rows = std::none_of(options.watch.begin(), options.watch.end(),
+                                  [](const Watched& w) { return w.asked; });
+  out.choices.resumable = options.keeps_state || options.resume.has_value();
   return out;
 }
+
+namespace {
+
+// Keeps the state of a run, or goes on from one that was kept.
+struct Keeping {
+  RunIdentity identity;
+  std::optional<KeptRun> from;
+
+  // What is wrong, if something is.
+  std::string begin(core::Module& m, const std::vector<FamilyId>& wanted,
+                    const core::Inputs& inputs, const RunOptions& options) {
+    identity = identity_of(m, wanted, inputs, options);
+    if (!options.resume) return {};
+    auto read = unpack_run(*options.resume);
+    if (auto* why = std::get_if<std::string>(&read)) return *why;
+    from = std::get<KeptRun>(std::move(read));
+    return difference(*from, m, identity);
+  }
+};
+
+}  // namespace
 
 RunResult run(core::Module& original, const core::Inputs& supplied, const RunOptions& given,
               const std::function<void(const std::string&)>& write) {
@@ -197,7 +222,31 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   out.checkpoints = std::move(checkpoints);
   core::Module& m = cut ? *cut : original;
   core::Watch watch{options.monitor, {}};
-  for (const std::string& name : options.watch) watch.families.push_back(m.find(intern(name)));
+  std::unique_ptr<Observer> observer;
+  auto observe = [&](const std::vector<RunningSteps>& recurrences) {
+    if (options.watch.empty()) return true;
+    observer = std::make_unique<Observer>(recurrences, inputs, options);
+    out.refused = observer->refused();
+    return out.refused.empty();
+  };
+  Keeping keeping;
+  bool keeps = options.keeps_state || options.resume.has_value();
+  auto cannot_go_on = [&](const std::string& why) {
+    if (!why.empty()) out.refused = "cannot go on from the state that was kept: " + why;
+    return !why.empty();
+  };
+  if (keeps && cannot_go_on(keeping.begin(m, wanted, inputs, options))) return out;
+  if (keeping.from) watch.resume = &keeping.from->state;
+  watch.observe = [&](Moment& now) {
+    if (observer) observer->look(now);
+    // A recurrence over records runs part by part; people know it by the name of the record.
+    if (FamilyId id = m.find(intern(now.family))) {
+      now.family = m[id].spelled().substr(0, m[id].spelled().find('.'));
+    }
+    if (!keeps || !now.state) return;
+    now.state = [&keeping, state = now.state] { return pack_run(keeping.identity, state()); };
+  };
+  if (wanted.empty() && !observe({})) return out;
   if (!wanted.empty()) {
     bool native = options.backend == Backend::Native;
     if (native) {
@@ -208,6 +257,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
         native = false;
       } else {
         Native& code = *std::get<std::shared_ptr<Native>>(compiled);
+        if (!observe(running_steps(image_of(code)))) return out;
         std::vector<int64_t> times;
         double begin = seconds_now();
         NativeResult result = run(code, inputs, watch, options.time ? &times : nullptr);
@@ -215,14 +265,22 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
         values = std::move(result.values);
         out.error = result.error;
         out.stopped = result.stopped;
+        if (cannot_go_on(result.refused)) return out;
         if (!times.empty()) {
           out.timing = Timing{compile_times(code), kernel_times(code, inputs, times), spent};
         }
       }
     }
     if (!native) {
+      if (keeps) {
+        out.refused = "the reference evaluator cannot keep the state of a run";
+        if (!out.fallback.empty())
+          out.refused += ", and native code cannot run this: " + out.fallback;
+        return out;
+      }
       core::Module rounded = m;
       optimise::round_operands(rounded, options.operands);
+      if (!observe(running_steps(rounded, wanted))) return out;
       core::EvalResult result =
           core::evaluate(rounded, inputs, wanted, watch, {options.check_overflow});
       values = std::move(result.values);
@@ -259,13 +317,13 @@ namespace {
 
 // What native code is made of: the module, cut into segments if that is wanted and extents are
 // known.
-struct Source {
+struct ToCompile {
   std::vector<FamilyId> wanted;
   std::optional<core::Module> cut;
 };
 
-Source source_of(core::Module& m, const core::Inputs& inputs, const RunOptions& options) {
-  Source out{wanted_families(m, options, Else::Unread), {}};
+ToCompile source_of(core::Module& m, const core::Inputs& inputs, const RunOptions& options) {
+  ToCompile out{wanted_families(m, options, Else::Unread), {}};
   if (!optimise::wants_segments(m, options.grad_memory)) return out;
   auto ready = prepare(m, out.wanted, inputs, options);
   if (auto* prepared = std::get_if<Prepared>(&ready)) out.cut = std::move(prepared->cut);

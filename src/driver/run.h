@@ -23,6 +23,14 @@ namespace ein {
 
 enum class Backend { Native, Reference };
 
+// A name that is watched while a program runs (observe.h), and the values it may stand for: families
+// of the program before autodiff. What was not asked for is shown where that is possible.
+struct Watched {
+  std::string name;
+  std::vector<core::FamilyId> meant;
+  bool asked = true;
+};
+
 struct RunOptions {
   Backend backend = Backend::Native;
   int opt_level = 2;
@@ -37,7 +45,11 @@ struct RunOptions {
   ImageCache* cache = nullptr;              // of compiled programs
   const FileAccess* access = nullptr;       // what `save` may write; null: everything
   Monitor* monitor = nullptr;               // told where the program is, and may stop it
-  std::vector<std::string> watch;           // recurrences whose steps the monitor is shown
+  std::vector<Watched> watch;               // values that the monitor is shown at each step
+  const core::Module* asked = nullptr;      // with `watch`: the program before autodiff
+  bool scalars = false;                     // what is watched must be one number at each step
+  bool keeps_state = false;                 // Moment::state gives the content of a file (state.h)
+  std::optional<std::string> resume;        // what such a file holds: where to go on
   bool time = false;                        // leave a Timing, when it runs natively
   Trace* trace = nullptr;                   // of the native passes
 };
@@ -60,6 +72,7 @@ struct RunResult {
   std::map<std::string, Tensor> values;  // of `show`; when stopped, those that were finished
   std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
+  std::string refused;   // why something cannot be watched, or not go on; nothing has happened
   std::string fallback;  // why the reference evaluator ran although native was asked for
   std::vector<optimise::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
   uint64_t operations = 0;                         // counted by the reference evaluator

@@ -225,6 +225,7 @@ struct Site {
   Span statement;                   // the clause it is computed for
   uint32_t step = 0;                // Step: which of the schedule's steps
   std::vector<uint32_t> also = {};  // Step: those that run along with it
+  bool by_diagonals = false;        // Step: of a table, one diagonal after the other
   core::Op op = core::Op::Add;
   DType type = DType::I64;
 };
@@ -252,6 +253,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
   Tuning tuning = {};
+  bool resumable = false;  // a run may go on at a step where another was stopped (native_abi.h)
 };
 
 // The passes over Loops, in the order in which driver/compile.cc runs them.

@@ -47,6 +47,7 @@ std::string name_of_step(const core::Module& m, const core::Step& s) {
 loops::Program lower(plan::Plan& plan) {
   loops::Program p;
   p.tuning = plan.tuning;
+  p.resumable = plan.resumable;
   Lowering l{plan, plan.module, p, {}, {}, {}, {}, {}};
   for (uint32_t i = 0; i < plan.module.families.size(); ++i) {
     FamilyId id(i);
@@ -199,6 +200,7 @@ void Lowering::diagonals(const core::Sequence& q) {
   loops::Site site{loops::Site::Kind::Step, text(m[q.members[0].family].name),
                    q.members[0].position};
   site.step = step_number;
+  site.by_diagonals = true;
   loop.poll = p.sites.add(std::move(site));
   loop.body = std::move(pop()->block);
   emit(top(), {std::move(loop)});

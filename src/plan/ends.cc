@@ -219,6 +219,22 @@ struct Finder {
 
 }  // namespace
 
+std::set<FamilyId> read_later(const Module& m, const Schedule& order,
+                              const std::vector<FamilyId>& wanted, const Sequence& q) {
+  std::vector<FamilyId> inside = families_of(q.body);
+  std::set<FamilyId> own(inside.begin(), inside.end());
+  std::set<FamilyId> later(wanted.begin(), wanted.end());
+  for (FamilyId reader : families_of(order.steps)) {
+    if (own.contains(reader)) continue;
+    for_each_body(m, reader, [&](ExprId body) {
+      for_each_node(m, body, [&](ExprId e) {
+        if (const auto* a = get_if<Access>(m, e)) later.insert(a->family);
+      });
+    });
+  }
+  return later;
+}
+
 std::optional<End> find_end(Module& m, const Sequence& q, const Outer& outer,
                             const std::set<FamilyId>& read_later) {
   Finder finder{m, q, outer};

@@ -34,6 +34,10 @@ struct End {
 
 // Which coordinates of each family the Sequences around run, outermost first.
 using Outer = std::map<core::FamilyId, std::vector<uint32_t>>;
+// Families that something outside of the Sequence reads or wants.
+std::set<core::FamilyId> read_later(const core::Module& m, const core::Schedule& order,
+                                    const std::vector<core::FamilyId>& wanted,
+                                    const core::Sequence& q);
 // How a Sequence ends, if it does. `read_later`: families that something outside of it reads.
 std::optional<End> find_end(core::Module& m, const core::Sequence& q, const Outer& outer,
                             const std::set<core::FamilyId>& read_later);

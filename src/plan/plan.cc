@@ -9,6 +9,7 @@
 #include "core/build.h"
 #include "core/rewrite.h"
 #include "optimise/operands.h"
+#include "plan/follow.h"
 #include "plan/rows.h"
 #include "plan/wavefront.h"
 
@@ -187,17 +188,7 @@ void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& ou
   for (const core::Step& s : steps) {
     const auto* q = std::get_if<Sequence>(&s);
     if (!q) continue;
-    std::vector<FamilyId> inside = families_of(q->body);
-    std::set<FamilyId> own(inside.begin(), inside.end());
-    std::set<FamilyId> later(plan.wanted.begin(), plan.wanted.end());
-    for (FamilyId reader : families_of(plan.schedule.steps)) {
-      if (own.contains(reader)) continue;
-      for_each_body(plan.module, reader, [&](ExprId body) {
-        for_each_node(plan.module, body, [&](ExprId e) {
-          if (const auto* a = get_if<Access>(plan.module, e)) later.insert(a->family);
-        });
-      });
-    }
+    std::set<FamilyId> later = read_later(plan.module, plan.schedule, plan.wanted, *q);
     if (auto end = find_end(plan.module, *q, outer, later)) plan.ends[key(*q)] = std::move(*end);
     Outer inner = outer;
     for (const auto& member : q->members) inner[member.family].push_back(member.position);
@@ -265,16 +256,20 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
   plan.tuning = choices.tuning;
+  plan.resumable = choices.resumable;
   plan.schedule = schedule(plan.module, plan.wanted);
   // Checked integers are computed family by family and sum by sum, as in the reference.
   bool free_order = choices.overflow == Overflow::Wraps;
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
+  if (free_order && choices.rings) {
+    plan.schedule = follow_steps(plan.module, plan.wanted, std::move(plan.schedule));
+  }
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   if (free_order) form_groups(plan, choices);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);
   if (choices.ends) find_ends(plan, plan.schedule.steps, {});
-  if (free_order && choices.diagonals) {
+  if (free_order && choices.diagonals && choices.rows) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
       if (!q || ends(plan, *q) || !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells))

@@ -120,6 +120,7 @@ struct Plan {
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
+  bool resumable = false;                                 // see Choices
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner. There is none for
@@ -143,12 +144,13 @@ struct Choices {
   bool rings = true;         // keep only the steps of a recurrence that are still read
   bool diagonals = true;     // run tables diagonal by diagonal
   bool rows = true;          // run recurrences along the last coordinate row by row
+  bool resumable = false;    // a run may be stopped between two steps and go on later
   bool ends = true;          // leave recurrences whose further steps only repeat
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
 
   // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
-  // chooses `tuning`, `rows`, `overflow` and `operands`.)
+  // chooses `tuning`, `rows`, `resumable`, `overflow` and `operands`.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
            !scatters || !unused || !scans || !rings || !diagonals;

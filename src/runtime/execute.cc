@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "runtime/layout.h"
 #include "runtime/pool.h"
+#include "runtime/state.h"
 
 namespace ein {
 namespace {
@@ -153,24 +154,43 @@ struct Polled {
   std::optional<Stopped> stopped = {};
 };
 
+// A step of a member of the recurrence that runs. A buffer that keeps the last few steps has step t
+// at t modulo their number.
+std::optional<Tensor> kept_step(const Polled& run, const Image::Site& site, const Moment& now,
+                                const std::string& family, int64_t at) {
+  for (const Image::Site::Member& member : site.members) {
+    const Image::Buffer& b = run.image.buffers[member.buffer];
+    if (b.name != family || b.space == Image::Buffer::Space::Row) continue;
+    auto extents = run.frame.shape(run.image, member.buffer);
+    std::vector<int64_t> shape(extents.begin(), extents.end());
+    int64_t kept = shape[member.position], last = now.last();
+    int64_t back = site.downward ? at - last : last - at;
+    bool there = at >= 0 && at < evaluate(member.extent, run.frame.params.data());
+    if (!there || back < 0 || back >= kept) return std::nullopt;
+    return slice(run.frame.pointers[member.buffer], b.dtype, shape, member.position, at % kept);
+  }
+  return std::nullopt;
+}
+
 int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   auto& run = *static_cast<Polled*>(state);
   const Image::Site& site = run.image.sites[static_cast<size_t>(number)];
   int64_t done = site.downward ? steps - 1 - next : next;
-  int64_t last = site.downward ? next + 1 : next - 1;
   Moment now{site.name, site.coordinate, done, steps, next, {}};
   now.by_rows = site.kind == Image::Site::Kind::Rows;
-  for (const Image::Site::Member& member : site.members) {
-    const auto& watched = run.options.watched;
-    if (done == 0 || std::count(watched.begin(), watched.end(), member.buffer) == 0) continue;
-    auto extents = run.frame.shape(run.image, member.buffer);
-    std::vector<int64_t> shape(extents.begin(), extents.end());
-    if (last >= shape[member.position]) continue;
-    const Image::Buffer& b = run.image.buffers[member.buffer];
-    now.watched.push_back(
-        {b.name, slice(run.frame.pointers[member.buffer], b.dtype, shape, member.position, last)});
-  }
-  if (!run.options.monitor->poll(now)) return 0;
+  now.downward = site.downward;
+  if (!run.options.monitor->cares(now)) return 0;
+  now.step_of = [&](const std::string& family, int64_t at) {
+    return kept_step(run, site, now, family, at);
+  };
+  now.state = [&] {
+    return pack(keep_state(run.image, run.frame, static_cast<size_t>(number), next, steps));
+  };
+  if (run.options.observe) run.options.observe(now);
+  bool stops = run.options.monitor->poll(now);
+  now.step_of = nullptr;
+  now.state = nullptr;
+  if (!stops) return 0;
   run.stopped = std::move(now);
   return 1;
 }
@@ -369,6 +389,12 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
                         wake,
                         poll,
                         &polled};
+  if (options.resume) {
+    if (auto why = put_back(*options.resume, image, frame, context)) {
+      out.refused = *why;
+      return out;
+    }
+  }
   if (workers > 1) {
     frame.failures.resize(static_cast<size_t>(workers));
     frame.contexts.assign(static_cast<size_t>(workers), context);

@@ -3,6 +3,7 @@
 // interface and libraries made by `ein build` call programs in the same way.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,16 +57,20 @@ struct Frame {
   std::vector<NativeContext> contexts;
 };
 
+struct KeptState;
+
 struct CallOptions {
   Monitor* monitor = nullptr;
-  std::vector<uint32_t> watched = {};            // buffers whose steps the monitor is shown
+  std::function<void(Moment&)> observe = {};     // adds the watched values, before it is shown
   std::vector<int64_t>* kernel_times = nullptr;  // become nanoseconds, by kernel
+  const KeptState* resume = nullptr;             // where to go on (state.h)
 };
 
 struct CallResult {
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;
-  uint32_t step = 0;  // the step of the schedule that was stopped
+  uint32_t step = 0;    // the step of the schedule that was stopped
+  std::string refused;  // why `resume` does not fit; nothing has run
 };
 
 // Computes the extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and

@@ -118,12 +118,12 @@ void field(A& a, Image::Buffer& x) {
 }
 template <class A>
 void field(A& a, Image::Site::Member& x) {
-  fields(a, x.buffer, x.position);
+  fields(a, x.buffer, x.position, x.extent);
 }
 template <class A>
 void field(A& a, Image::Site& x) {
   fields(a, x.kind, x.name, x.extents, x.span, x.statement, x.arity, x.type, x.coordinate,
-         x.downward, x.step, x.members);
+         x.downward, x.step, x.kernel, x.members);
 }
 template <class A>
 void field(A& a, Image::Place& x) {

@@ -88,10 +88,12 @@ struct Image {
     // Step:
     struct Member {
       uint32_t buffer = 0, position = 0;
+      Formula extent;  // its steps, of which the buffer may keep the last few
     };
     std::string coordinate;
     bool downward = false;
-    uint32_t step = 0;  // of the schedule
+    uint32_t step = 0;    // of the schedule
+    uint32_t kernel = 0;  // whose loop it is
     std::vector<Member> members;
   };
   struct Place {  // what a message says instead of showing the source

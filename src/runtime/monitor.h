@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +20,26 @@ struct Moment {
   std::string family, coordinate;  // the recurrence that runs, and along what
   int64_t done = 0, steps = 0;
   int64_t next = 0;                                     // the address of the step to come
-  std::vector<std::pair<std::string, Tensor>> watched;  // the last step of the watched families
-  bool by_rows = false;  // it runs row by row: `done` and `steps` count pieces of equal size
+  std::vector<std::pair<std::string, Tensor>> watched;  // values of the last step, by name
+  bool by_rows = false;   // it runs row by row: `done` and `steps` count pieces of equal size
+  bool downward = false;  // from the last address to the first
+  // A step of a family that runs along, by the family's name, as long as it is kept; only while the
+  // monitor is asked.
+  std::function<std::optional<Tensor>(const std::string& family, int64_t step)> step_of = {};
+
+  // Everything that a run needs to go on from here, as bytes; empty where it cannot. Only while the
+  // monitor is asked.
+  std::function<std::string()> state = {};
+
+  int64_t last() const { return downward ? next + 1 : next - 1; }  // the step that is done
 };
 
 class Monitor {
  public:
   virtual ~Monitor() = default;
   virtual bool poll(const Moment& now) = 0;  // true: stop here; resets `wake`
+  // Whether it is worth finding out what is watched; asked before that is done.
+  virtual bool cares(const Moment&) { return true; }
   std::atomic<int32_t> wake{0};
 };
 

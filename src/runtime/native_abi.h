@@ -34,6 +34,9 @@ struct NativeContext {
   // Nanoseconds: when the kernel before ended (the caller says when the first one begins), then
   // what each kernel took. Null: not timed.
   int64_t* times = nullptr;
+  // Of programs that can go on where a run was stopped: the first kernel to run, and in it the loop
+  // of this site starts at this step. Nothing was stopped: site −1.
+  int64_t first_kernel = 0, resumed_site = -1, resumed_step = 0;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled

@@ -152,10 +152,12 @@ class Progress(Cli):
 
     def test_what_can_be_watched(self):
         self.check(["-c", "let a = 1;", "--watch", "b"], 2, "", "no value `b`")
-        self.check(["-c", "let a = 1;", "--watch", "a"], 2, "", "`a` is not a recurrence")
+        self.check(["-c", "let a = 1;", "--watch", "a"], 2, "", "`a` cannot be watched: this run has no recurrence")
         training = ("let loss[s in 0..4] = (W[s] - 1.0) ** 2; let W[0] = 0.5;"
                     "let W[s in 1..4] = W[s - 1] - 0.1 * @loss[s - 1] / @W[s - 1]; print(loss[3]);")
-        self.check(["-c", training, "--watch", "loss"], 2, "", "after the steps of `W`, which can be watched")
+        self.check(["-c", training, "--watch", "loss"], 0)  # computed from the steps
+        self.check(["-c", training + "let a[k in 0..3] = k;", "--watch", "a"], 2, "",
+                   "`a` cannot be watched: it does not depend on the steps of a recurrence")
         self.check(["-c", "let a = 1;", "--progress", "maybe"], 2, "")
 
 

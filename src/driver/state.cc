@@ -1,0 +1,157 @@
+#include "driver/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/blake2.h"
+#include "codegen/jit.h"
+#include "core/groups.h"
+#include "driver/files.h"
+#include "runtime/bytes.h"
+
+namespace ein {
+namespace {
+
+// The last byte counts the formats: another one is another file.
+constexpr std::string_view kMagic = "ein state\n\x01";
+constexpr size_t kDigest = sizeof(Digest);
+
+std::string_view view_of(const Digest& d) {
+  return {reinterpret_cast<const char*>(d.data()), d.size()};
+}
+
+std::string content_of(const Tensor& t) {
+  std::string text = fmt::format("{} [{}] ", name_of(t.dtype()), fmt::join(t.shape(), ", "));
+  text.append(static_cast<const char*>(t.data()),
+              static_cast<size_t>(t.size()) * size_of(t.dtype()));
+  return hex(blake2(text));
+}
+
+void add(std::string& to, std::string_view text) {
+  add_little<uint64_t>(to, text.size());
+  to += text;
+}
+
+bool take(std::string_view& in, std::string& out) {
+  if (in.size() < 8) return false;
+  auto size = little_at<uint64_t>(reinterpret_cast<const unsigned char*>(in.data()));
+  in.remove_prefix(8);
+  if (size > in.size()) return false;
+  out = in.substr(0, size);
+  in.remove_prefix(size);
+  return true;
+}
+
+bool take(std::string_view& in, std::vector<RunIdentity::Piece>& out) {
+  std::string count;
+  if (!take(in, count)) return false;
+  for (long n = std::strtol(count.c_str(), nullptr, 10); n > 0; --n) {
+    RunIdentity::Piece& piece = out.emplace_back();
+    if (!take(in, piece.name) || !take(in, piece.digest)) return false;
+  }
+  return true;
+}
+
+const std::string* find(const std::vector<RunIdentity::Piece>& in, const std::string& name) {
+  for (const auto& piece : in) {
+    if (piece.name == name) return &piece.digest;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
+                        const core::Inputs& inputs, const RunOptions& options) {
+  RunIdentity out;
+  for (core::FamilyId id : reached(m, wanted)) {
+    const core::Family& f = m[id];
+    if (f.kind == core::Family::Kind::Input) {
+      auto it = inputs.find(text(f.name));
+      if (it != inputs.end()) out.inputs.push_back({f.spelled(), content_of(it->second)});
+    }
+    out.families.push_back({text(f.name), fmt::format("{:016x}", core::hash(m, id))});
+  }
+  // What else the last bit may depend on.
+  out.settings = {{"--precision", name_of(options.operands)},
+                  {"--check-overflow", options.check_overflow ? "on" : "off"},
+                  {"--cpu", codegen::processor_text(options.processor)},
+                  {"-O", options.opt_level > 0 ? "1 or more" : "0"}};
+  for (const Tunable& t : tunables()) {
+    out.settings.push_back(
+        {fmt::format("--tune {}", t.name), std::to_string(options.tuning.*t.field)});
+  }
+  return out;
+}
+
+std::string pack_run(const RunIdentity& identity, std::string_view state) {
+  std::string out(kMagic);
+  for (const auto* pieces : {&identity.families, &identity.inputs, &identity.settings}) {
+    add(out, std::to_string(pieces->size()));
+    for (const auto& piece : *pieces) {
+      add(out, piece.name);
+      add(out, piece.digest);
+    }
+  }
+  add(out, state);
+  out += view_of(blake2(out));
+  return out;
+}
+
+std::variant<KeptRun, std::string> unpack_run(std::string_view bytes) {
+  std::string_view kind = kMagic.substr(0, kMagic.size() - 1);
+  if (!bytes.starts_with(kind)) return "it is not a state that `ein run --save-state` wrote";
+  if (!bytes.starts_with(kMagic)) return "it was written by another version of `ein`";
+  if (bytes.size() < kMagic.size() + kDigest) return "it is damaged: it is too short";
+  std::string_view body = bytes.substr(0, bytes.size() - kDigest);
+  if (view_of(blake2(body)) != bytes.substr(body.size())) {
+    return "it is damaged: its checksum is wrong";
+  }
+  body.remove_prefix(kMagic.size());
+  KeptRun out;
+  std::string state;
+  bool whole = take(body, out.identity.families) && take(body, out.identity.inputs) &&
+               take(body, out.identity.settings) && take(body, state) && body.empty();
+  auto read = whole ? unpack_state(state) : std::nullopt;
+  if (!read) return "it is damaged";
+  out.state = std::move(*read);
+  return out;
+}
+
+std::string difference(const KeptRun& kept, core::Module& m, const RunIdentity& now) {
+  std::vector<core::FamilyId> of_state;
+  for (const KeptState::Part& part : kept.state.parts) {
+    core::FamilyId id = m.find(intern(part.name));
+    if (!find(kept.identity.families, part.name)) continue;  // made for native code
+    if (!id) return fmt::format("the program has no `{}` any more", part.name);
+    of_state.push_back(id);
+  }
+  std::string changed;
+  for (core::FamilyId id : reached(m, of_state)) {
+    const core::Family& f = m[id];
+    const std::string* had = find(kept.identity.families, text(f.name));
+    const std::string* has = find(now.families, text(f.name));
+    if (has && had && *had == *has) continue;
+    if (changed.empty() || !f.generated) changed = f.spelled();
+    if (!f.generated) break;
+  }
+  if (!changed.empty()) {
+    return fmt::format("`{}` is not defined as it was when the state was saved", changed);
+  }
+  for (const auto& [name, digest] : kept.identity.inputs) {
+    const std::string* has = find(now.inputs, name);
+    if (has && *has != digest) return fmt::format("the input `{}` has another value", name);
+  }
+  for (const auto& [name, value] : kept.identity.settings) {
+    const std::string* has = find(now.settings, name);
+    if (!has || *has != value) {
+      return fmt::format("it was saved with {} ({}), now it is {}", name, value,
+                         has ? *has : "gone");
+    }
+  }
+  return {};
+}
+
+}  // namespace ein

@@ -1,0 +1,40 @@
+// Keeping a running program: which program a state belongs to, and whether that is still this one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/core.h"
+#include "core/eval.h"
+#include "driver/run.h"
+#include "runtime/state.h"
+
+namespace ein {
+
+// What the bits of a run depend on, piece by piece, so that a difference can be named.
+struct RunIdentity {
+  struct Piece {
+    std::string name, digest;
+  };
+  std::vector<Piece> families, inputs, settings;
+};
+RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
+                        const core::Inputs& inputs, const RunOptions& options);
+
+// A state with the program that it belongs to, as the content of a file, and back. Says what is
+// wrong with bytes that are damaged or something else.
+std::string pack_run(const RunIdentity& identity, std::string_view state);
+struct KeptRun {
+  RunIdentity identity;
+  KeptState state;
+};
+std::variant<KeptRun, std::string> unpack_run(std::string_view bytes);
+
+// Why a state is not one of this run; empty when it is. Only what the state was computed from
+// counts: what is printed, or computed afterwards, may have changed.
+std::string difference(const KeptRun& kept, core::Module& m, const RunIdentity& now);
+
+}  // namespace ein

@@ -1,0 +1,219 @@
+#include "plan/follow.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/build.h"
+#include "core/rewrite.h"
+#include "core/steps.h"
+#include "plan/ends.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+using StepPositions = std::map<FamilyId, uint32_t>;
+
+struct Follower {
+  FamilyId family;
+  uint32_t position = 0;
+  std::set<FamilyId> reads;  // members and followers before it
+};
+
+void for_each_access(const Module& m, FamilyId id, const std::function<void(const Access&)>& f) {
+  for_each_body(m, id, [&](ExprId body) {
+    for_each_node(m, body, [&](ExprId e) {
+      if (const auto* a = get_if<Access>(m, e)) f(*a);
+    });
+  });
+}
+
+const Sequence* sequence_at(const Schedule& order, size_t i) {
+  return i < order.steps.size() ? std::get_if<Sequence>(&order.steps[i]) : nullptr;
+}
+
+struct FollowerSearch {
+  Module& m;
+  const Schedule& order;
+  const size_t at;  // of the recurrence in the schedule
+  const Sequence& q;
+  StepPositions steps = {};      // of members and followers
+  std::set<FamilyId> late = {};  // known only after the recurrence
+
+  // Whether a read at `index` is of the step `position`, or of one before it.
+  bool is_there(ExprId index, uint32_t position) {
+    ExprId now = slot(m, position);
+    auto back = const_int(m, q.downward ? sub(m, index, now) : sub(m, now, index));
+    return back && *back >= 0;
+  }
+
+  std::optional<Follower> along(FamilyId id, uint32_t position) {
+    Follower out{id, position, {}};
+    bool legal = true;
+    ExprId extent = m[id].coords[position].extent;
+    for_each_access(m, id, [&](const Access& a) {
+      legal &= !late.contains(a.family) && a.family != id;
+      auto found = steps.find(a.family);
+      if (found == steps.end()) return;
+      legal &= m[a.family].coords[found->second].extent == extent &&
+               is_there(a.at[found->second], position);
+      out.reads.insert(a.family);
+    });
+    return legal && !out.reads.empty() ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  bool reads_steps(FamilyId id) {
+    bool found = false;
+    for_each_access(m, id, [&](const Access& a) {
+      found |= steps.contains(a.family) || late.contains(a.family);
+    });
+    return found;
+  }
+
+  // In the order of the schedule.
+  std::vector<Follower> run() {
+    for (const auto& member : q.members) steps[member.family] = member.position;
+    std::vector<Follower> out;
+    for (size_t i = at + 1; i < order.steps.size(); ++i) {
+      const auto* c = std::get_if<Compute>(&order.steps[i]);
+      if (!c) {
+        for (FamilyId f : families_of({order.steps[i]})) late.insert(f);
+        continue;
+      }
+      const Family& f = m[c->family];
+      std::optional<Follower> found;
+      for (uint32_t k = 0; k < f.rank() && !found; ++k) {
+        if (f.kind == Family::Kind::Defined && f.with.empty()) found = along(c->family, k);
+      }
+      if (found) {
+        steps[found->family] = found->position;
+        out.push_back(std::move(*found));
+      } else if (reads_steps(c->family)) {
+        late.insert(c->family);
+      }
+    }
+    return out;
+  }
+};
+
+// Those that read one of `few`, and what they need.
+std::vector<Follower> useful(const std::vector<Follower>& all, const std::set<FamilyId>& few) {
+  std::set<FamilyId> reach = few, needed;
+  auto touches = [](const Follower& f, const std::set<FamilyId>& set) {
+    return std::any_of(f.reads.begin(), f.reads.end(), [&](FamilyId r) { return set.contains(r); });
+  };
+  for (const Follower& f : all) {
+    if (touches(f, reach)) reach.insert(f.family);
+  }
+  for (size_t i = all.size(); i-- > 0;) {
+    if (!reach.contains(all[i].family) && !needed.contains(all[i].family)) continue;
+    needed.insert(all[i].family);
+    needed.insert(all[i].reads.begin(), all[i].reads.end());
+  }
+  std::vector<Follower> out;
+  for (const Follower& f : all) {
+    if (needed.contains(f.family)) out.push_back(f);
+  }
+  return out;
+}
+
+std::optional<size_t> runs_in(const Schedule& order, FamilyId member) {
+  for (size_t i = 0; i < order.steps.size(); ++i) {
+    const Sequence* q = sequence_at(order, i);
+    if (!q) continue;
+    bool here = std::any_of(q->members.begin(), q->members.end(),
+                            [&](const auto& s) { return s.family == member; });
+    if (here) return i;
+  }
+  return std::nullopt;
+}
+
+bool ends_early(Module& m, const Schedule& order, const std::vector<FamilyId>& wanted, size_t at) {
+  const Sequence& q = *sequence_at(order, at);
+  return find_end(m, q, {}, read_later(m, order, wanted, q)).has_value();
+}
+
+struct Following {
+  Module& m;
+  const std::vector<FamilyId>& wanted;
+  Schedule order;
+  std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
+
+  // Members of the recurrence that keep all steps, though nobody wants them.
+  std::set<FamilyId> kept_whole(const Sequence& q) {
+    std::set<FamilyId> out;
+    for (const auto& member : q.members) {
+      FamilyId f = member.family;
+      bool shown = std::find(wanted.begin(), wanted.end(), f) != wanted.end();
+      if (!shown && !rings.contains(f)) out.insert(f);
+    }
+    return out;
+  }
+
+  // Lets the followers run along; gives the members that keep few steps then. Changes nothing where
+  // that is none.
+  std::set<FamilyId> attempt(size_t at, const std::vector<Follower>& followers,
+                             const std::set<FamilyId>& whole) {
+    const Sequence q = *sequence_at(order, at);
+    Lockstep lock{q.members, q.downward};
+    for (const Follower& f : followers) lock.members.push_back({f.family, f.position});
+    m.locksteps.push_back(std::move(lock));
+    Schedule next = schedule(m, wanted);
+    std::set<FamilyId> few;
+    auto there = next.cycle ? std::nullopt : runs_in(next, q.members[0].family);
+    bool same = there && (!ends_early(m, order, wanted, at) || ends_early(m, next, wanted, *there));
+    if (same) {
+      auto kept = find_rings(m, next, wanted);
+      for (FamilyId f : whole) {
+        if (kept.contains(f)) few.insert(f);
+      }
+      if (!few.empty()) rings = std::move(kept);
+    }
+    if (few.empty()) {
+      m.locksteps.pop_back();
+    } else {
+      order = std::move(next);
+    }
+    return few;
+  }
+
+  void recurrence(size_t at) {
+    const Sequence q = *sequence_at(order, at);
+    const std::set<FamilyId> whole = kept_whole(q);
+    if (whole.empty()) return;
+    const std::vector<Follower> all = FollowerSearch{m, order, at, q}.run();
+    std::vector<Follower> some = useful(all, whole);
+    if (some.empty()) return;
+    const Schedule before = order;
+    const auto rings_before = rings;
+    std::set<FamilyId> few = attempt(at, some, whole);
+    std::vector<Follower> fewer = useful(all, few);
+    if (few.empty() || fewer.size() == some.size()) return;
+    // Some of them run along for nothing.
+    m.locksteps.pop_back();
+    order = before;
+    rings = rings_before;
+    attempt(at, fewer, few);
+  }
+};
+
+}  // namespace
+
+Schedule follow_steps(Module& m, const std::vector<FamilyId>& wanted, Schedule order) {
+  std::vector<FamilyId> first;
+  for (size_t i = 0; i < order.steps.size(); ++i) {
+    if (const Sequence* q = sequence_at(order, i)) first.push_back(q->members[0].family);
+  }
+  // Every recurrence looks at all that comes after it. Very long programs keep their steps.
+  constexpr size_t kMost = 1'000'000;
+  if (first.empty() || first.size() * order.steps.size() > kMost) return order;
+  Following following{m, wanted, std::move(order)};
+  for (FamilyId member : first) {
+    if (auto at = runs_in(following.order, member)) following.recurrence(*at);
+  }
+  return following.order;
+}
+
+}  // namespace ein::plan
