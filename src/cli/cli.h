@@ -121,7 +121,7 @@ struct GradCommand {
   std::vector<std::string> in;  // as for `check`
   std::string of;
   std::vector<std::string> wrt;
-  std::string direction = "auto";  // --mode
+  std::string direction = "auto";  // --grad-mode
   bool all = false;                // the whole program
 };
 
@@ -260,12 +260,21 @@ void print_times(const Trace& trace);  // of passes, on standard error
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 
+// Makes `args` begin with a verb or `--help`, and repeats options for further pairs; a status, and
+// the reason on standard error, when the first word is neither a verb nor a file.
+std::optional<int> read_verb(std::vector<std::string>& args, const std::vector<std::string>& verbs);
+// Reports words that the verb does not take; `options` are those that it has.
+int unexpected_words(const std::string& verb, const std::vector<std::string>& words,
+                     const std::vector<std::string>& options);
 int usage_error(const std::string& message);
 void show_thread_note();  // after a run: fewer threads could be started than were asked for
 void report_faults();     // of this thread: signals such as SIGSEGV are reported, with status 70
 // A failure while the program ran, like any other diagnostic; without `sources` it has no place.
 int runtime_error(const RuntimeError& error, const CommonOptions& options,
-                  const SourceMap* sources = nullptr);
+                  const SourceMap* sources = nullptr, const std::string& help = {});
+// After a run without an input: how to supply it. Empty after other failures.
+std::string how_to_supply(const core::Module& m, const core::Inputs& given,
+                          const RuntimeError& error);
 std::string place_text(const SourceMap& sources, Span at);  // file:line:col
 
 }  // namespace ein::cli

@@ -157,4 +157,21 @@ std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector
   return std::nullopt;
 }
 
+std::string how_to_supply(const core::Module& m, const core::Inputs& given,
+                          const RuntimeError& error) {
+  if (error.code != Code::E0801) return {};
+  std::string first, others;
+  for (const core::Family& f : m.families) {
+    if (f.kind != core::Family::Kind::Input || f.file || given.count(text(f.name))) continue;
+    if (f.span == error.at && first.empty()) {
+      first = f.coords.empty() ? fmt::format("supply it with `--set {}=VALUE`", f.spelled())
+                               : fmt::format("supply it with `--in {}=FILE`", f.spelled());
+    } else {
+      others += fmt::format("{}`{}`", others.empty() ? "" : ", ", f.spelled());
+    }
+  }
+  if (first.empty() || others.empty()) return first;
+  return fmt::format("{}; these have no value either: {}", first, others);
+}
+
 }  // namespace ein::cli

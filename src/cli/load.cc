@@ -128,12 +128,13 @@ void show_thread_note() {
               few.started == 1 ? "" : "s", few.wanted, few.why);
 }
 
-int runtime_error(const RuntimeError& error, const CommonOptions& options,
-                  const SourceMap* sources) {
+int runtime_error(const RuntimeError& error, const CommonOptions& options, const SourceMap* sources,
+                  const std::string& help) {
   flush_output();
   Diagnostics diags;
   Diagnostic& d = diags.error(error.code, error.message);
   if (sources && error.at.valid()) d.primary(error.at, "");
+  if (!help.empty()) d.help(help);
   RenderOptions how = render_options(options);
   const SourceMap& map = sources ? *sources : SourceMap();
   std::string text = how.format == ErrorFormat::Human   ? render_human(d, map, how.color)
@@ -149,6 +150,13 @@ std::string place_text(const SourceMap& sources, Span at) {
 }
 
 Text read_source(const CommonOptions& options) {
+  if (options.code && !options.file.empty()) {
+    return {
+        {},
+        {},
+        usage_error(fmt::format(
+            "the program is either the file `{}` or the text after -c, not both", options.file))};
+  }
   if (options.code) return {"<command line>", *options.code};
   if (options.file == "-") {
     if (auto read = read_text(STDIN_FILENO)) return {"<standard input>", std::move(*read)};

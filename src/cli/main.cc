@@ -97,11 +97,46 @@ int finish(int status, const CommonOptions& common) {
   return status == kInternal || status == kInterrupted ? status : lost;
 }
 
+constexpr const char* kStatuses =
+    "exit statuses: 0 success; 1 a mistake in the program, or a check that failed; 2 wrong usage;\n"
+    "  3 a failure while the program ran, or output that could not be written; 70 a bug in the\n"
+    "  compiler; 130 interrupted";
+
+// `--help` shows what an option is when it is not given.
+void show_defaults(CLI::App& verb) {
+  for (CLI::Option* option : verb.get_options()) {
+    option->capture_default_str();
+    std::string shown = option->get_default_str();
+    // Lists are empty, and a 0 stands for what the option's text says.
+    if (shown == "[]" || shown == "{}" || (shown == "0" && !option->check_name("-O"))) {
+      option->default_str("");
+    }
+  }
+}
+
+// `--help` and `--version` too end the reading of the command line.
+int parse_failure(const CLI::App& app, const std::string& verb, const CLI::ParseError& e) {
+  std::ostringstream out, err;
+  if (app.exit(e, out, err) == 0) {
+    put(out.str());
+    return kFine;
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) == nullptr) {
+    return usage_error(fmt::format("{}\n`ein {} --help` shows what it takes", e.what(), verb));
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_subcommand(verb)->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  return unexpected_words(verb, app.remaining(true), known);
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app{"Einlang: tensors whose coordinates have names"};
   app.name("ein");
   app.set_version_flag("--version", "ein " EIN_VERSION);
   app.require_subcommand(1);
+  app.footer(kStatuses);  // the verbs inherit it
 
   RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "compile and run a program");
@@ -242,7 +277,7 @@ int dispatch(int argc, char** argv) {
   grad_app->add_option("--of", grad.of, "the value to differentiate");
   grad_app->add_option("--wrt", grad.wrt, "differentiate with respect to these values (NAME,NAME)")
       ->delimiter(',');
-  add_direction(*grad_app, "--mode", grad.direction);
+  add_direction(*grad_app, "--grad-mode,--mode", grad.direction);
   grad_app->add_flag("--all", grad.all,
                      "print the whole program, not only what the derivatives need");
 
@@ -345,26 +380,22 @@ int dispatch(int argc, char** argv) {
   CLI::App* new_app = app.add_subcommand("new", "create a new program in a new folder");
   new_app->add_option("NAME", create.name, "the folder to create")->required();
 
-  // `ein FILE …` is `ein run FILE …`.
-  std::vector<std::string> args(argv + 1, argv + argc);
-  auto is_verb = [&](const std::string& a) {
-    auto verbs = app.get_subcommands([](CLI::App*) { return true; });
-    return std::any_of(verbs.begin(), verbs.end(), [&](CLI::App* v) { return v->get_name() == a; });
-  };
-  if (!args.empty() && !is_verb(args[0]) && args[0] != "--help" && args[0] != "-h" &&
-      args[0] != "--version") {
-    args.insert(args.begin(), "run");
+  std::vector<std::string> verbs;
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
+    show_defaults(*verb);
+    verbs.push_back(verb->get_name());
   }
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.empty()) {
+    put_error(app.help());
+    return finish(kUsage, {});
+  }
+  if (auto status = read_verb(args, verbs)) return finish(*status, {});
+  const std::string verb = args[0];
   std::reverse(args.begin(), args.end());  // CLI11 takes them last first
   try {
     app.parse(args);
-  } catch (const CLI::ParseError& e) {
-    std::ostringstream out, err;
-    int status = app.exit(e, out, err) == 0 ? kFine : kUsage;
-    put(out.str());
-    put_error(err.str());
-    return finish(status, {});
-  }
+  } catch (const CLI::ParseError& e) { return finish(parse_failure(app, verb, e), {}); }
   if (*run_app) return finish(run_verb(run), run.common);
   if (*build_app) return finish(build_verb(build), build.common);
   if (*bench_app) return finish(bench_verb(bench), bench.common);

@@ -236,7 +236,10 @@ int run_verb(const RunCommand& command) {
     print_error("--time: nothing ran as native code\n");
   }
   if (!result.refused.empty()) return usage_error(result.refused);
-  if (result.error) return runtime_error(*result.error, command.common, &p.sources);
+  if (result.error) {
+    return runtime_error(*result.error, command.common, &p.sources,
+                         how_to_supply(m, inputs, *result.error));
+  }
   if (result.stopped) {
     print_error("interrupted: {}\n", stop_text(*result.stopped));
     if (kept) {

@@ -125,6 +125,38 @@ class Usage(Cli):
             with self.subTest(args):
                 self.assertNotEqual(self.check(args, 2, "").stderr, "")
 
+    def test_verbs(self):
+        self.write("sum.ein", "print(1);\n")
+        self.check(["runn", "sum.ein"], 2, "", "did you mean `ein run`?")
+        self.check(["sum"], 2, "", "did you mean the file `sum.ein`?")
+        self.check(["frobnicate"], 2, "", "`ein help` lists the commands")
+        self.assertEqual(self.check(["help"], 0).stdout, self.check(["--help"], 0).stdout)
+        self.assertEqual(self.check(["help", "check"], 0).stdout, self.check(["check", "--help"], 0).stdout)
+        self.check(["help", "chekc"], 2, "", "did you mean `ein check`?")
+        self.check([], 2, "", "exit statuses: 0 success")
+        self.assertIn("{native,ref}=native", self.check(["help", "run"], 0).stdout)
+
+    def test_words_that_a_verb_does_not_take(self):
+        self.check(["-c", "print(1);", "--shwo", "x"], 2, "", "`ein run` has no option `--shwo`; did you mean `--show`?")
+        self.check(["check", "a.ein", "b.ein"], 2, "", "takes no more arguments")
+        self.check(["run", "a.ein", "-c", "print(1);"], 2, "", "either the file `a.ein` or the text after -c")
+
+    def test_pairs_repeat_an_option(self):
+        code = "let x: f32; let y: f32; print(x + y);"
+        for words in (["--set", "x=1", "y=2"], ["--set=x=1", "y=2"], ["--set", "x=1", "--set", "y=2"]):
+            self.check(["-c", code, *words], 0, "3.0\n")
+        self.check(["run", "--set", "x=1", "y=2", "-c", code], 0, "3.0\n")
+
+    def test_an_input_that_is_missing(self):
+        code = "let x: [f32; n]; let s: f32; let z: f32; print(s * sum[i](x[i]));"
+        self.check(["-c", code], 3, "", "supply it with `--in x=FILE`; these have no value either: `s`, `z`")
+        self.check(["-c", "let s: f32; print(s);"], 3, "", "supply it with `--set s=VALUE`")
+
+    def test_the_mode_of_derivatives(self):
+        code = "let x = 2.0; let y = x * x; print(@y / @x);"
+        for verb, option in (("run", "--grad-mode"), ("grad", "--grad-mode"), ("grad", "--mode")):
+            self.check([verb, "-c", code, option, "forward"], 0)
+
     def test_unknown_values(self):
         self.check(["-c", "let loss = 1;", "--show", "lose"], 2, "", "did you mean `loss`?")
         self.check(["-c", "let loss = 1;", "--out", "lose=a.npy"], 2, "", "no value `lose`")

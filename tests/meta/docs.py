@@ -3,13 +3,16 @@
 ```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
 ```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
 it prints, on both back ends; a block ```message is what `ein check program.ein` says of it. The programs of a page are
-run in one folder, in order, so that one may read what another wrote. (The pages of docs/errors and the two indexes have checks of their own; C++ on a page is compiled by tests/api.)
+run in one folder, in order, so that one may read what another wrote. A program whose first line is `// NAME.ein` is kept there
+under that name, and a block ```console runs commands: after `$ ein …`, or `$ cat FILE`, stands what it prints; a line `…` stands for
+any lines, and `[status 3]` at the end for an exit status other than 0. (The pages of docs/errors and the two indexes have checks of their own; C++ on a page is compiled by tests/api.)
 What points to a section of docs/decisions.md by its number points to one that is there, and the tests it names are there."""
 
 import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,40 @@ def ein_blocks(text):
         if language == "ein":
             said = {m.group(3): m.group(4)}
             yield text.count("\n", 0, m.start()) + 1, marker, m.group(2), said.get("output"), said.get("message")
+
+
+def console_blocks(text):
+    for m in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S):
+        yield text.count("\n", 0, m.start()) + 1, m.group(1)
+
+
+def commands(block):
+    """(command, the lines it prints, status) of a console block."""
+    for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+        command, _, rest = part.partition("\n")
+        lines = rest.splitlines()
+        status = re.fullmatch(r"\[status (\d+)\]", lines[-1]) if lines else None
+        yield command, lines[:-1] if status else lines, int(status[1]) if status else 0
+
+
+def fits(expected, printed):
+    """Whether the lines are as expected, where `…` is any number of lines."""
+    pattern = "".join("(?:.*\n)*?" if line == "…" else re.escape(line) + "\n" for line in expected)
+    return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
+
+
+def check_console(ein, folder, block):
+    for command, expected, status in commands(block):
+        words = shlex.split(command)
+        if words[0] == "cat":
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
+        elif words[0] == "ein":
+            done = run(ein, folder, *words[1:])
+        else:
+            return f"`{command}` is neither `ein` nor `cat`"
+        if done.returncode != status or not fits(expected, (done.stdout + done.stderr).splitlines()):
+            return f"`{command}` has status {done.returncode} and prints:\n{done.stdout}{done.stderr}"
+    return None
 
 
 def run(ein, folder, *args, program=""):
@@ -43,6 +80,9 @@ def check_block(ein, folder, marker, program, output, message):
     if marker and (kind not in ("error", "warning") or not code):
         return f"unknown marker `{marker}`"
     expected = [code] if code else []
+    kept = re.match(r"// ([\w.]+\.ein)\n", program)
+    if kept:
+        pathlib.Path(folder, kept[1]).write_text(program)
     found = codes_of(ein, folder, program)
     if found != expected:
         return f"has {found or 'no diagnostic'}, expected {expected or 'none'}"
@@ -59,9 +99,10 @@ def check_block(ein, folder, marker, program, output, message):
 
 
 def check_text(ein, text):
-    blocks = list(ein_blocks(text))
+    blocks = sorted([*ein_blocks(text), *console_blocks(text)], key=lambda block: block[0])
     with tempfile.TemporaryDirectory() as folder:
-        results = [(line, check_block(ein, folder, *rest)) for line, *rest in blocks]
+        results = [(line, check_block(ein, folder, *rest) if len(rest) > 1 else check_console(ein, folder, *rest))
+                   for line, *rest in blocks]
     return len(blocks), [(line, problem) for line, problem in results if problem]
 
 
@@ -82,13 +123,16 @@ def self_test(ein):
     assert check_decisions(page, [], lambda path: False)
     good = ("```ein\nprint(1);\n```\n\n```output\n1\n```\n```ein,error=E0201\nlet a = b;\n```\n"
             "```sh\nnot ein\n```\n```ein\nsave(\"a.npy\", [1]);\nprint(1);\n```\n```output\n1\n```\n"
-            "```ein\nlet a = load(\"a.npy\");\n```\n")
-    assert check_text(ein, good) == (4, []), check_text(ein, good)
+            "```ein\nlet a = load(\"a.npy\");\n```\n```ein\n// two.ein\nprint(2);\n```\n"
+            "```console\n$ ein two.ein\n2\n$ ein run -c 'print(a);'\nerror[E0201]: unknown name `a`\n…\n[status 1]\n```\n")
+    assert check_text(ein, good) == (6, []), check_text(ein, good)
     for bad in ("```ein\nlet a = b;\n```\n", "```ein,error=E0202\nlet a = b;\n```\n",
                 "```ein,error=E0201\nlet a = 1;\n```\n", "```ein,fails\nlet a = 1;\n```\n",
                 "```ein\nprint(1);\n```\n\n```output\n2\n```\n",
                 "```ein,error=E0201\nlet a = b;\n```\n```message\nerror[E0201]: no\n```\n",
-                "```ein\nlet x = [1.0, 2.0]; let y = sum[k](x[k + 1]);\n```\n"):
+                "```ein\nlet x = [1.0, 2.0]; let y = sum[k](x[k + 1]);\n```\n",
+                "```console\n$ ein run -c 'print(1);'\n2\n```\n", "```console\n$ ein run -c 'print(a);'\n…\n```\n",
+                "```console\n$ ls\n```\n"):
         assert check_text(ein, bad)[1], bad
 
 
