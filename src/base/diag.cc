@@ -110,7 +110,12 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
     if (name.size() <= 2 && candidate.size() > name.size() + 1) continue;
     size_t d = distance(name, candidate);
     if (d == 0 || d > limit || d >= std::max(name.size(), candidate.size())) continue;
-    if (best.empty() || d < distance(name, best)) best = candidate;
+    // Of two that are equally near, the one with the same letters: `tahn` is `tanh`, not `tan`.
+    auto rank = [&](const std::string& other) {
+      return std::pair(distance(name, other),
+                       !std::is_permutation(name.begin(), name.end(), other.begin(), other.end()));
+    };
+    if (best.empty() || rank(candidate) < rank(best)) best = candidate;
   }
   return best;
 }

@@ -617,9 +617,22 @@ std::vector<FamilyId> reading_order(const Module& m, const std::vector<FamilyId>
   return out;
 }
 
+// A function that is called like an array gets another name: in source they share a scope.
+void part_names(Module& m) {
+  std::set<Symbol> taken;
+  for (const Family& f : m.families) taken.insert(f.name);
+  for (Function& f : m.functions) {
+    const std::string base = text(f.name);
+    for (int n = 1; !taken.insert(f.name).second; ++n) {
+      f.name = intern(n == 1 ? base + "_of" : fmt::format("{}_of_{}", base, n));
+    }
+  }
+}
+
 }  // namespace
 
 std::string print(Module& m, const PrintOptions& options) {
+  part_names(m);
   std::string out;
   std::set<FamilyId> bare = ungrounded(m);
   if (!options.only.empty()) {

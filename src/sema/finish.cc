@@ -117,6 +117,14 @@ bool only_until(const Sema& s, const core::Facts& facts) {
          });
 }
 
+// Whether one clause is the first cell along the coordinate alone: `let h[0] = …;`.
+bool begins_below(const Sema& s, const core::Family& f, size_t position) {
+  return std::any_of(f.clauses.begin(), f.clauses.end(), [&](const core::Clause& c) {
+    return core::const_int(s.m, c.box[position].lo) == 0 &&
+           core::const_int(s.m, c.box[position].hi) == 1;
+  });
+}
+
 void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, size_t position,
                 CoreId e, CoreId access, const core::Facts& facts,
                 std::set<std::pair<uint32_t, uint32_t>>& reported) {
@@ -178,6 +186,12 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
         fmt::format("the recurrence has no first cell: add `let {}[{}] = …;` and begin this "
                     "clause after it",
                     text(f.name), slots));
+  } else if (reader == family && s.definitions.owner.count(family) &&
+             begins_below(s, f, position)) {
+    d.help(fmt::format(
+        "the steps go up from the first cell, so a step reads earlier ones: `{0} - 1` "
+        "instead of `{0} + 1`; to go down, define the last cell and end this clause before it",
+        f.coords[position].name ? text(f.coords[position].name) : "t"));
   } else {
     d.help("narrow the range, or guard the access with `where` or `if`");
   }

@@ -233,8 +233,11 @@ class Lexer {
     while (size_t size = at_ < end_ ? name_continue(rest()) : 0) at_ += static_cast<uint32_t>(size);
     if (at_ > suffix) {
       std::string word(text_, suffix, at_ - suffix);
+      bool imaginary = word == "j" || word == "J";
       return bad_number(begin, fmt::format("`{}` cannot follow a number", word),
-                        "numbers have no suffix; `as` converts: `1.0 as f64`");
+                        imaginary ? "a complex number is a record, `{ re: 0.0, im: 1.0 }`; "
+                                    "`std::fft` has functions for them"
+                                  : "numbers have no suffix; `as` converts: `1.0 as f64`");
     }
     if (better.empty()) return push(kind, begin);
     diags_

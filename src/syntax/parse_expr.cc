@@ -268,10 +268,12 @@ Bracket Parser::bracket() {
   } else if (is(Tok::LParen)) {
     list([&] { b.group.push_back(name("the name of a coordinate")); });
   } else {
-    b.name = name("the name of a coordinate");
+    b.name = coordinate_name();
     if (!panic && is_word("in")) {
       take();
       b.range = binary();
+    } else if (!panic && is(Tok::Eq)) {
+      equals_in_brackets(b);
     }
   }
   b.span = span_from(begin);
@@ -294,6 +296,15 @@ ExprId Parser::property(ExprId base, size_t begin) {
   node.args.push_back(base);
   node.method = true;
   if (arguments) list([&] { node.args.push_back(expr(WhereItems::One)); });
+  if (!arguments && is(Tok::LParen) && peek().close == at + 1 && same_line()) {  // `x.len()`
+    Span parens = join(peek().span, peek(1).span);
+    fail(Code::E0101, fmt::format("`.{}` takes no parentheses", text(tokens[name_at])))
+        .primary(parens, "not expected here")
+        .fix({"remove them", {{parens, ""}}});
+    panic = false;
+    take();
+    take();
+  }
   return make(std::move(node), begin);
 }
 

@@ -46,6 +46,11 @@ decltype(Stmt::node) Parser::fn(bool pub, bool rule) {
   if (accept(Tok::Arrow)) node.result = type();
   node.signature = span_from(begin);
   if (panic && is(Tok::LBrace)) panic = false;  // the body stands on its own
+  if (!panic && is(Tok::Eq)) {
+    node.body = body_without_braces();
+    end_statement(false);
+    return node;
+  }
   if (!panic && !is(Tok::LBrace)) {
     fail_expected("`{` and the function's body");
     return ErrorStmt{};

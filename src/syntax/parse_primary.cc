@@ -12,7 +12,10 @@ namespace ein::ast {
 ExprId Parser::primary() {
   size_t begin = at;
   switch (peek().kind) {
-    case Tok::Name: return path();
+    case Tok::Name:
+      if (!at_prefixed_string()) return path();
+      report_prefix();
+      return string();
     case Tok::Int:
     case Tok::Float: return number();
     case Tok::Str: return string();
@@ -34,7 +37,11 @@ ExprId Parser::primary() {
       return make(Error{}, begin);
     default: break;
   }
-  fail_expected("an expression");
+  if (behind_increment()) {
+    report_increment();
+  } else {
+    fail_expected("an expression");
+  }
   return error_expr();
 }
 
@@ -97,6 +104,10 @@ ExprId Parser::array() {
     node.items.push_back(expr(WhereItems::One));
     if (!panic && node.items.size() == 1 && is(Tok::Pipe) && at < limit) {
       comprehended = comprehension(node.items[0], begin);
+      return;
+    }
+    if (!panic && node.items.size() == 1 && is_word("for") && is_word("in", 2) && at < limit) {
+      comprehended = python_comprehension(node.items[0], begin);
       return;
     }
     if (!panic && at < limit && is(Tok::Semi)) {
@@ -353,7 +364,7 @@ ExprId Parser::pattern_number() {
 ExprId Parser::block() {
   size_t begin = at;
   if (panic || !is(Tok::LBrace)) {
-    fail_expected("a block `{ … }`");
+    advise_block(fail_expected("a block `{ … }`"));
     return error_expr();
   }
   Nested nested(*this);

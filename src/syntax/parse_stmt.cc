@@ -145,17 +145,7 @@ void Parser::end_statement(bool block_like) {
   Diagnostic& d =
       fail(Code::E0108, fmt::format("expected `;` after the statement, found {}", found()));
   d.primary(peek().span, "not part of the statement before it");
-  if (const char* help = foreign_hint()) {
-    d.help(help);
-  } else if (is(Tok::At)) {
-    d.help("a matrix product is written `sum[k](A[i, k] * B[k, j])`");
-  } else if (is(Tok::If) || is(Tok::Question)) {
-    d.help("a conditional is written `if c { a } else { b }`");
-  } else if (is(Tok::Dot)) {
-    d.help("the parts of a path are joined by `::`");
-  } else {
-    d.fix({"end the statement", {{behind, ";"}}, false});
-  }
+  advise_end(d, behind);
 }
 
 // let x: T = e; let C[i, j] = e; let (a, b)[t in 1..T] = e; let { a, b } = e; let x: T;
@@ -177,17 +167,32 @@ decltype(Stmt::node) Parser::let() {
     if (is_word("mut")) d.help("values never change; remove `mut`");
     return ErrorStmt{};
   }
+  const bool bare = !node.tuple && !panic && is(Tok::Comma) && at < limit;
+  if (bare) pattern_without_parens(node);
   if (!panic && is(Tok::LBracket)) {
     node.has_slots = true;
     node.slots = slots();
   }
   if (accept(Tok::Colon)) node.type = type();
   if (panic) return ErrorStmt{};
+  if (is(Tok::AssignOp)) {
+    const std::string name(ein::text(node.names[0].symbol));
+    report_assignment(name, {});
+    if (defined_before(name, at)) return ErrorStmt{};
+    node.value = error_expr();
+    return node;
+  }
   if (!is(Tok::Eq)) {
     bool over = is(Tok::Semi) || at >= limit || peek().newline_before || begins_item();
     if (!over) {
-      expect(Tok::Eq, node.type.valid() ? "after the type" : "after the name");
-      return ErrorStmt{};
+      bool sized = node.type.valid() && is(Tok::LBracket);                       // `let x: f32[3]`
+      bool function = !node.type.valid() && !node.has_slots && is(Tok::LParen);  // `let f(x) = …`
+      if (!expect(Tok::Eq, node.type.valid() ? "after the type" : "after the name",
+                  sized      ? "a tensor type is written `[f32; 3]`"
+                  : function ? "a function is written `fn f(x) { … }`"
+                             : nullptr)) {
+        return ErrorStmt{};
+      }
     }
     if (!node.type.valid()) {
       fail(Code::E0115,
@@ -202,7 +207,12 @@ decltype(Stmt::node) Parser::let() {
     return node;
   }
   take();
+  size_t begin = at;
   node.value = expr(WhereItems::Many);
+  if (!panic && is(Tok::Comma) && at < limit) {
+    node.value = tuple_without_parens(node.value, begin, bare);
+    node.tuple |= bare;
+  }
   if (!panic && is_word("until") && at < limit) {
     take();
     node.until = expr(WhereItems::One);
@@ -256,25 +266,43 @@ decltype(Stmt::node) Parser::expr_stmt(bool& is_value) {
   return ExprStmt{value};
 }
 
-// `C[i] = …` without `let`, or `x += 1`. The right side is read for its own mistakes.
+// `C[i] = …` without `let`: the target begins with token `begin`.
 decltype(Stmt::node) Parser::assignment(ExprId target, size_t begin) {
+  const auto* path = std::get_if<Path>(&ast[target].node);
+  bool cells = std::holds_alternative<Index>(ast[target].node);
+  std::string_view name = path || cells ? text(tokens[begin]) : "";
+  // A clause more of an array is fine; a second value for a name is not.
+  bool fresh = cells || (path && !defined_before(name, begin));
+  if (const auto* field = std::get_if<Field>(&ast[target].node); field && field->name.symbol) {
+    const std::string part(ein::text(field->name.symbol));
+    report_assignment(
+        name, {},
+        fmt::format("a record with another part is a new one: `let q = {{ ..p, {}: … }};`", part));
+    return ErrorStmt{};
+  }
+  report_assignment(name, fresh ? std::optional(tokens[begin].span.begin) : std::nullopt);
+  return ErrorStmt{};
+}
+
+// `x = 2`, `x += 1` or `let x += 1`; the cursor is on the operator, and `start` is where a `let` is
+// all that is missing. The right side is read for its own mistakes.
+void Parser::report_assignment(std::string_view name, std::optional<uint32_t> start,
+                               const std::string& instead) {
   const Token op = take();
-  const ExprNode& node = ast[target].node;
-  bool named = std::holds_alternative<Path>(node) || std::holds_alternative<Index>(node);
   bool plain = op.kind == Tok::Eq;
   Diagnostic& d =
       fail(Code::E0116, plain ? "`=` without `let`" : fmt::format("`{}` does not exist", text(op)));
   d.primary(op.span, "values are defined once and never assigned");
-  Span start{file, tokens[begin].span.begin, tokens[begin].span.begin};
-  if (plain && named) {
-    d.fix({"define it with `let`", {{start, "let "}}, false});
+  if (plain && start) {
+    d.fix({"define it with `let`", {{{file, *start, *start}, "let "}}, false});
+  } else if (!instead.empty()) {
+    d.help(instead);
   } else {
-    d.help("write the steps as a recurrence: `let x[t in 1..T] = x[t-1] + …;`");
+    advise_assignment(d, plain ? "" : text(op).substr(0, text(op).size() - 1), name);
   }
   panic = false;
   expr(WhereItems::Many);
   end_statement(false);
-  return ErrorStmt{};
 }
 
 std::vector<Attribute> Parser::attributes() {

@@ -8,42 +8,6 @@
 
 namespace ein::ast {
 
-namespace {
-
-// Words of other languages, for the help of an error that stands at or after one.
-const char* foreign_help(std::string_view word) {
-  static constexpr struct {
-    std::string_view word;
-    const char* help;
-  } kWords[] = {
-      {"return", "the value of a function is its last expression; remove `return`"},
-      {"for", "there are no loops: use an index with a range, `let y[i in 0..n] = …`"},
-      {"while", "there are no loops: write a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
-      {"def", "a function is written `fn name(x) { … }`"},
-      {"func", "a function is written `fn name(x) { … }`"},
-      {"function", "a function is written `fn name(x) { … }`"},
-      {"lambda", "a lambda is written `|x| x * 2`"},
-      {"var", "a name is defined by `let` and never changes"},
-      {"mut",
-       "values never change; write the steps as a recurrence, `let h[t in 1..T] = f(h[t-1])`"},
-      {"import", "import names from a module with `use path::name;`"},
-      {"from", "import names from a module with `use path::name;`"},
-      {"and", "write `&&`"},
-      {"or", "write `||`"},
-      {"not", "write `!`"},
-      {"elif", "write `else if`"},
-      {"struct",
-       "a record needs no declaration: `let p = { x: 1.0, y: 2.0 };`, then `p.x`; "
-       "`type P = { x: f32, y: f32 };` names its type"},
-  };
-  for (const auto& entry : kWords) {
-    if (entry.word == word) return entry.help;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources,
                                Diagnostics& diags) {
   std::vector<StmtId> items;
@@ -87,10 +51,11 @@ bool Parser::accept(Tok kind) {
   return true;
 }
 
-bool Parser::expect(Tok kind, const char* after) {
+bool Parser::expect(Tok kind, const char* after, const char* help) {
   if (accept(kind)) return true;
   if (panic) return false;
   Diagnostic& d = fail_expected(fmt::format("{} {}", describe(kind), after));
+  if (help) d.help(help);
   if (kind == Tok::Eq && is(Tok::EqEq)) d.fix({"write `=`", {{peek().span, "="}}});
   return false;
 }
@@ -127,27 +92,14 @@ Diagnostic& Parser::fail_expected(std::string_view what) {
   Diagnostic& d = fail(Code::E0101, fmt::format("expected {}, found {}", what, found()));
   bool behind = t.kind == Tok::End || t.newline_before;
   d.primary(behind ? gap() : t.span, behind ? "expected here" : "not expected here");
-  if (t.kind == Tok::Eq) d.help("to compare, use `==`; `=` is for `let` and `where`");
-  if (t.kind == Tok::Ellipsis) d.help("a pack is written `..name`");
-  bool in_brackets = limit < tokens.size() && tokens[limit].kind == Tok::RBracket;
-  if (t.kind == Tok::Colon && in_brackets) {
-    d.help(
-        "there are no slices: write `let y[i in 0..2] = x[i + 1];`; for a whole row write `A[0]`");
-  }
-  if (const char* help = foreign_hint()) d.help(help);
+  advise(d);
   return d;
-}
-
-const char* Parser::foreign_hint() const {
-  const char* help = foreign_help(text(peek()));
-  return help == nullptr && at > 0 ? foreign_help(text(tokens[at - 1])) : help;
 }
 
 void Parser::skip_to_separator() {
   while (at < limit && !is(Tok::Comma)) {
     const Token& t = peek();
-    bool opens = t.kind == Tok::LParen || t.kind == Tok::LBracket || t.kind == Tok::LBrace;
-    at = opens ? std::max<size_t>(t.close, at + 1) : at + 1;
+    at = opens(t) ? std::max<size_t>(t.close, at + 1) : at + 1;
   }
   at = std::min(at, limit);
 }
@@ -156,8 +108,7 @@ void Parser::skip_to_statement() {
   while (at < limit) {
     if (begins_item() && peek().newline_before) return;
     const Token& t = peek();
-    bool opens = t.kind == Tok::LParen || t.kind == Tok::LBracket || t.kind == Tok::LBrace;
-    if (opens) {
+    if (opens(t)) {
       bool block = t.kind == Tok::LBrace;
       at = std::max<size_t>(t.close, at + 1);
       if (!t.unclosed && at < limit) ++at;

@@ -6,6 +6,7 @@
 // reported once and independent mistakes are all found.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -27,6 +28,11 @@ constexpr int kMaxDepth = 256;
 // Longest chain of operators or `else if`s. It nests to one side, so a phase that walks the tree
 // needs as many frames: the compiler runs on a stack with room for them (cli/main.cc).
 constexpr size_t kMaxChain = 50'000;
+
+inline bool opens(const Token& t) {
+  return t.kind == Tok::LParen || t.kind == Tok::LBracket || t.kind == Tok::LBrace;
+}
+inline bool is_name(const Token& t) { return t.kind == Tok::Name; }
 
 struct Parser {
   Parser(FileId in, const SourceMap& map, Diagnostics& sink, Ast& out, Lexed lexed)
@@ -63,7 +69,7 @@ struct Parser {
   bool same_line(size_t ahead = 0) const { return !peek(ahead).newline_before; }
   Token take();
   bool accept(Tok kind);
-  bool expect(Tok kind, const char* after);  // "expected `=` after …"
+  bool expect(Tok kind, const char* after, const char* help = nullptr);  // "expected `=` after …"
   std::string_view text(const Token& token) const { return sources.text(token.span); }
   Span span_from(size_t begin) const;  // from a token up to the last one taken
   Span gap() const;                    // directly after the last token taken
@@ -72,9 +78,28 @@ struct Parser {
   Diagnostic& fail(Code code, std::string message);
   Diagnostic& fail_expected(std::string_view what);  // at the current token
   std::string found() const;
+  void skip_to_separator();  // to a `,` of this list, or its end
+  void skip_to_statement();  // past the statement that went wrong
+
+  // -- what other languages write (foreign.cc)
   const char* foreign_hint() const;  // help, if a word of another language stands here; or null
-  void skip_to_separator();          // to a `,` of this list, or its end
-  void skip_to_statement();          // past the statement that went wrong
+  std::string slice_help() const;
+  void advise(Diagnostic& d);
+  void advise_block(Diagnostic& d) const;
+  void advise_end(Diagnostic& d, Span behind);
+  void advise_assignment(Diagnostic& d, std::string_view op, std::string_view target) const;
+  bool calls_an_effect(const Token& token) const;
+  size_t statement_end() const;
+  bool at_prefixed_string() const;
+  void report_prefix();
+  bool behind_increment() const;
+  void report_increment();
+  void pattern_without_parens(Let& node);
+  ExprId tuple_without_parens(ExprId first, size_t begin, bool told);
+  ExprId python_comprehension(ExprId body, size_t begin);
+  ExprId body_without_braces();
+  void equals_in_brackets(Bracket& b);
+  bool defined_before(std::string_view word, size_t here) const;
 
   // Items up to the closing delimiter; the cursor is on the opening one. Takes both delimiters.
   template <class Item>
@@ -114,6 +139,7 @@ struct Parser {
   ExprId index_item();
   ExprId call(ExprId callee, bool brackets, size_t begin);
   Bracket bracket();
+  Name coordinate_name();
   ExprId field(ExprId base, size_t begin);
   bool at_property() const;  // `.len`, `.shape`, `.extent(`
   ExprId property(ExprId base, size_t begin);
@@ -149,6 +175,8 @@ struct Parser {
   Slot slot();
   decltype(Stmt::node) expr_stmt(bool& is_value);
   decltype(Stmt::node) assignment(ExprId target, size_t begin);
+  void report_assignment(std::string_view name, std::optional<uint32_t> start,
+                         const std::string& instead = {});
   decltype(Stmt::node) const_stmt(bool pub);
   decltype(Stmt::node) fn(bool pub, bool rule);
   decltype(Stmt::node) use(bool pub);

@@ -48,7 +48,11 @@ void unknown_parameter(Sema& s, const ast::Fn& fn, const ast::Name& name) {
                            fmt::format("{} has no parameter {}", called(fn), quoted(name.symbol)));
   std::vector<std::string> names;
   for (const ast::Param& p : fn.params) names.push_back(text(p.name.symbol));
-  if (!suggest(d, did_you_mean(text(name.symbol), names), name.span)) {
+  const std::string& word = text(name.symbol);
+  if (!fn.coords.empty() && (word == "dim" || word == "axis")) {
+    d.help(fmt::format("the coordinate stands in brackets, by its name: `{}[j](x)`",
+                       text(fn.name.symbol)));
+  } else if (!suggest(d, did_you_mean(word, names), name.span)) {
     d.help("to compare two values in an argument, write `==`");
   }
 }

@@ -29,13 +29,40 @@ std::vector<std::string> coord_names(const std::vector<core::Coord>& coords) {
   return out;
 }
 
-// Help for a value without coordinate names, such as `raw[i, j]`: how to name them.
-std::string how_to_ground(const Value& arg, Symbol name, const std::string& value) {
+// The names that an argument without names needs, in the order of the parameter's type.
+std::string names_by_type(const Sema& s, const Signature& sig, const ast::Param& param,
+                          const Value& arg) {
+  const auto* dims = param.type ? dims_of(s.ast, param.type) : nullptr;
   std::string left;
-  for (size_t i = 0; i < arg.coords.size(); ++i) {
-    bool last = i + 1 == arg.coords.size();
-    left += (left.empty() ? "" : ", ") + (last ? text(name) : fmt::format("i{}", i));
+  size_t at = 0;
+  auto add = [&](const std::string& name) {
+    left += (left.empty() ? "" : ", ") + (name.empty() ? fmt::format("i{}", at) : name);
+    ++at;
+  };
+  size_t single = 0;
+  for (size_t k = 0; dims && k < dims->size(); ++k) {
+    single += (*dims)[k].kind != ast::Dim::Kind::Pack;
   }
+  bool filled = false;  // the first pack takes what the others leave
+  for (size_t k = 0; dims && k < dims->size(); ++k) {
+    const ast::Dim& dim = (*dims)[k];
+    if (dim.kind == ast::Dim::Kind::Pack) {
+      for (size_t n = filled ? 0 : arg.coords.size() - std::min(single, arg.coords.size()); n > 0;
+           --n) {
+        add("");
+      }
+      filled = true;
+      continue;
+    }
+    auto given = sig.given.find(dim_name(s.ast, dim));
+    add(given == sig.given.end() ? "" : text(given->second.symbol));
+  }
+  return left;
+}
+
+// Help for a value without coordinate names, such as `raw[i, j]`: how to name them.
+std::string how_to_ground(const std::string& left, const std::string& value) {
+  if (value.empty()) return fmt::format("name its coordinates: `let named[{}] = …;`", left);
   return fmt::format(
       "name its coordinates: `let named[{0}] = {1}[{0}];`, or annotate it, as in `: [f32; {0}]`",
       left, value);
@@ -51,8 +78,21 @@ void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Va
   d.label(arg.span, fmt::format("this has {} coordinate{} without a name", arg.coords.size(),
                                 arg.coords.size() == 1 ? "" : "s"));
   FamilyId family = whole_family(s.m, arg);
-  std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "…";
-  if (!arg.scalar()) d.help(how_to_ground(arg, given.symbol, value));
+  std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "";
+  if (!arg.scalar()) d.help(how_to_ground(names_by_type(s, sig, param, arg), value));
+}
+
+// The names that there are, with the wanted one for the last that is missing.
+std::string with_name(const std::vector<core::Coord>& coords, Symbol wanted) {
+  std::string out;
+  for (size_t i = coords.size(); i-- > 0;) {
+    std::string name = coords[i].name ? text(coords[i].name)
+                       : wanted       ? text(wanted)
+                                      : fmt::format("i{}", i);
+    if (!coords[i].name) wanted = {};
+    out = name + (out.empty() ? "" : ", ") + out;
+  }
+  return out;
 }
 
 void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
@@ -66,7 +106,10 @@ void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Val
   d.primary(given.span, "");
   d.label(arg.span, "this has coordinates " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
-  suggest(d, near, given.span);
+  if (!suggest(d, near, given.span) && names.size() < arg.coords.size()) {
+    d.help(fmt::format("`_` has no name; name the coordinates: `let named[{}] = …;`",
+                       with_name(arg.coords, given.symbol)));
+  }
 }
 
 // One coordinate of an argument against what its name inside already stands for.
@@ -457,7 +500,11 @@ bool result_coords(Sema& s, Env& env, Scope& scope, const Signature& sig, ast::T
                fmt::format("the return type of {} names `{}`, which comes from no parameter",
                            quoted(sig.fn.name.symbol), name))
         .primary(span, "")
-        .help("a coordinate of the result must come from a parameter's type or from the brackets");
+        .label(sig.fn.name.span, "the function")
+        .help(
+            "a coordinate of the result must come from a parameter's type or from the brackets; a "
+            "function that makes an array writes its extents, as in `[f32; 3, 2]`, or leaves the "
+            "return type out");
     return false;
   };
   for (const ast::Dim& dim : *dims) {

@@ -109,6 +109,16 @@ bool shifts(Sema& s, core::Op op, const std::vector<Value>& args) {
   return false;
 }
 
+// `2 ** -1` is 0: the quotient 1 / 2 of integers.
+void warn_negative_power(Sema& s, const Value& exponent, Span span) {
+  auto n = core::const_int(s.m, exponent.body);
+  if (exponent.typing == Typing::Float || is_float(exponent.type) || !n || *n >= 0) return;
+  if (!s.warned.insert({span.begin, span.end}).second) return;
+  s.diags.warning(Code::W0502, "an integer to a negative power is 0, unless the integer is 1 or -1")
+      .primary(span, "both sides are integers")
+      .help("for a fraction write floats: `2.0 ** -1.0`");
+}
+
 Value power(Sema& s, Env& env, Value a, Value b, Span span) {
   // An integer exponent on a float base becomes a float of the base's type.
   bool float_base = a.typing == Typing::Float || (a.typing == Typing::Fixed && is_float(a.type));
@@ -133,7 +143,18 @@ Value power(Sema& s, Env& env, Value a, Value b, Span span) {
     }
   }
   if (!same_type(s, env, {&a, &b}, span)) return {};
+  warn_negative_power(s, b, span);
   return build(s, env, core::Op::Pow, {a, b}, span);
+}
+
+// `"%f" % x`, `"x = " + x`: values stand in a string's placeholders.
+Value format_operator(Sema& s, const Value& a, const Value& b, Span span) {
+  const Value& text = a.kind == Value::Kind::Text ? a : b;
+  s.diags.error(Code::E0502, "operators do not work on strings")
+      .primary(text.span, "this is a string")
+      .label(span, "")
+      .help("a string shows values in placeholders: `\"x = {x}\"`, `\"{x:.3f}\"`");
+  return {};
 }
 
 }  // namespace
@@ -203,6 +224,8 @@ Value apply_binary(Sema& s, Env& env, core::Op op, Value a, Value b, Span span, 
   }
   if (a.poison() || b.poison()) return {};
   if (a.record() || b.record()) return record_binary(s, env, op, a, b, span, op_span);
+  if (a.kind == Value::Kind::Text || b.kind == Value::Kind::Text)
+    return format_operator(s, a, b, span);
   if (reject_non_data(s, a) || reject_non_data(s, b)) return {};
   if (op == core::Op::Pow) {
     a = as_data(s, env, std::move(a));

@@ -32,6 +32,34 @@ void no_such_field(Sema& s, const Value& record, const ast::Name& name) {
   suggest(d, did_you_mean(text(name.symbol), field_names(record)), name.span);
 }
 
+// How to write what other languages have a method for.
+const char* method_elsewhere(const std::string& method) {
+  static const std::map<std::string, const char*> kMethods = {
+      {"backward", "a derivative is written `@loss / @w`"},
+      {"grad", "a derivative is written `@loss / @w`"},
+      {"detach", "write `stop(x)`"},
+      {"dtype", "write `typeof(x)`"},
+      {"ndim", "write `len(shape(x))`"},
+      {"size", "write `len(x)` or `shape(x)`"},
+      {"item", "a scalar is a value already"},
+      {"copy", "values never change, so a copy is the value itself"},
+      {"clone", "values never change, so a copy is the value itself"},
+      {"astype", "convert with `as`: `x as f32`"},
+      {"float", "convert with `as`: `x as f32`"},
+      {"int", "convert with `as`: `x as i32`"},
+      {"to", "convert with `as`: `x as f32`"},
+      {"reshape", "write `reshape(x, 2, -1)`"},
+      {"view", "write `reshape(x, 2, -1)`"},
+      {"flatten", "write `flatten(x)` after `use std::array::flatten;`"},
+      {"map", "a function is applied to cells: `let y[i] = f(x[i]);`, or `f(x)`"},
+      {"append", "write `concat[i](x, y)` after `use std::array::concat;`"},
+      {"std", "write `sqrt(variance[i](x))`"},
+      {"var", "write `variance[i](x)`"},
+      {"norm", "write `sqrt(sum[i](x[i] ** 2.0))`"}};
+  auto it = kMethods.find(method);
+  return it == kMethods.end() ? nullptr : it->second;
+}
+
 // `x.sum()`, `x.T`: what people write who come from languages with methods.
 void no_fields(Sema& s, const Value& v, const ast::Name& name, Span span) {
   const std::string& method = text(name.symbol);
@@ -41,8 +69,8 @@ void no_fields(Sema& s, const Value& v, const ast::Name& name, Span span) {
     d.help(fmt::format("there are no methods: write `{}[i](x[i])`", method));
   } else if (method == "T" || method == "transpose") {
     d.help("there are no methods: write `let B[j, i] = A[i, j];`");
-  } else if (method == "backward" || method == "grad") {
-    d.help("there are no methods: a derivative is written `@loss / @w`");
+  } else if (const char* here = method_elsewhere(method)) {
+    d.help(fmt::format("there are no methods: {}", here));
   } else if (v.kind == Value::Kind::Tuple) {
     d.help("the items of a tuple have numbers, as in `t.0`");
   } else {

@@ -115,10 +115,17 @@ bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
   bool logical = b.op == core::ReduceOp::All || b.op == core::ReduceOp::Any;
   bool is_bool = body.typing == Typing::Fixed && body.type == DType::Bool;
   if (logical != is_bool) {
-    s.diags
-        .error(Code::E0502, fmt::format("`{}` takes {}, not {}", name,
-                                        logical ? "`bool`" : "numbers", show_value(s, body)))
-        .primary(body.span, "");
+    auto& d = s.diags.error(
+        Code::E0502, fmt::format("`{}` takes {}, not {}", name, logical ? "`bool`" : "numbers",
+                                 show_value(s, body)));
+    d.primary(body.span, "");
+    if (logical) {
+      d.help(fmt::format("compare first, as in `{}[i](x[i] != 0.0)`", name));
+    } else if (mean) {
+      d.help("the share that is true: `mean[i](b[i] as f32)`");
+    } else if (b.op == core::ReduceOp::Sum) {
+      d.help("how many are true: `sum[i](b[i] as i32)`");
+    }
     return false;
   }
   if (mean && body.typing == Typing::Fixed && is_int(body.type)) {
@@ -130,8 +137,24 @@ bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
   return true;
 }
 
+// `sum[k](x[i])`: the cells to sum over are those of an operand that is indexed by something else.
+std::string where_to_put(const Sema& s, TreeId body, Symbol name) {
+  const ast::Index* access = nullptr;
+  for_each_tree(s.ast, body, [&](TreeId e) {
+    const auto* index = std::get_if<ast::Index>(&s[e].node);
+    if (index && !access && path_name(s.ast, index->base)) access = index;
+  });
+  if (!access) return fmt::format("index what is summed, as in `x[{}]`", text(name));
+  std::string base = text(path_name(s.ast, access->base));
+  return access->at.size() == 1
+             ? fmt::format("to reduce over the cells of `{0}`, write `{0}[{1}]`", base, text(name))
+             : fmt::format(
+                   "put `{1}` where the cells of `{0}` are to be taken, as in `{0}[…, {1}]`", base,
+                   text(name));
+}
+
 // Where each bracket name stands: npos for an index used in the body, else a carried coordinate.
-bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
+bool place_names(Sema& s, const Parts& parts, TreeId tree, std::vector<size_t>& coord) {
   constexpr size_t npos = static_cast<size_t>(-1);
   for (size_t i = 0; i < parts.binders.size(); ++i) {
     const Index& index = *parts.binders[i];
@@ -172,6 +195,7 @@ bool place_names(Sema& s, const Parts& parts, std::vector<size_t>& coord) {
       d.primary(index.span, "reduced here");
       if (scalar) {
         d.label(parts.body.span, "no index or coordinate of that name here");
+        d.help(where_to_put(s, tree, index.name));
       } else {
         d.label(parts.body.span, "this has coordinates " + show_coords(s, parts.body.coords));
         std::vector<std::string> names;
@@ -347,7 +371,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   if (parts.body.poison() || parts.gate.poison) return {};
   if (!check_operand(s, b, mean, parts.body, name)) return {};
   std::vector<size_t> coord;
-  if (!place_names(s, parts, coord)) return {};
+  if (!place_names(s, parts, body, coord)) return {};
   if (mean && parts.body.typing == Typing::Int) {
     parts.body = adapt(s, env, parts.body, DType::F64);
     if (parts.body.poison()) return {};

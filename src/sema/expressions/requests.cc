@@ -205,16 +205,22 @@ std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
 bool check_float(Sema& s, const Operand& o, const char* role) {
   DType type = s.m[o.family].dtype;
   if (is_float(type)) return true;
+  const char* help =
+      is_int(type) ? "only floats have derivatives: write literals with a point, as in `3.0`, or "
+                     "convert, as in `n as f32`"
+                   : "only floats have derivatives";
   auto& d = s.diags.error(
       Code::E0602, fmt::format("{} of a derivative is `{}`, not a float", role, name_of(type)));
   d.primary(o.span, fmt::format("this is `{}`", name_of(type)));
   if (s.m[o.family].span.valid()) d.label(s.m[o.family].span, "defined here");
+  d.help(help);
   return false;
 }
 
 // One derivative: a scalar for each cell of numerator and denominator.
 Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span span) {
-  if (!check_float(s, num, "numerator") || !check_float(s, den, "denominator")) return {};
+  // If both are integers, the numerator is one because the denominator is.
+  if (!check_float(s, den, "denominator") || !check_float(s, num, "numerator")) return {};
   if (s.m[num.family].dtype != s.m[den.family].dtype) {
     s.diags.error(Code::E0501, "numerator and denominator of a derivative have different types")
         .primary(num.span, fmt::format("`{}`", name_of(s.m[num.family].dtype)))

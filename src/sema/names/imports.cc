@@ -98,9 +98,23 @@ void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
     d.help("the module imports it; to export it too, write `pub use` there");
     return;
   }
+  if (primitive_named(name.symbol)) {
+    d.help(quoted(name.symbol) + " needs no `use`: it is in scope everywhere");
+    return;
+  }
+  if (std::string import = how_to_import(s, name.symbol); !import.empty()) {
+    d.help(import);
+    return;
+  }
   std::vector<std::string> names;
   for (const auto& [known, function] : module.functions) {
     if (exported_function(module, known)) names.push_back(text(known));
+  }
+  if (module_name(s, module) == "std/math.ein") {
+#define EIN_OP(op, spelling, arity, cls) \
+  if (primitive_named(intern(spelling))) names.push_back(spelling);
+#include "core/ops.def"
+#undef EIN_OP
   }
   for (const auto& [known, definition] : module.values) {
     if (exported_value(module, known)) names.push_back(text(known));

@@ -44,6 +44,28 @@ void declare_value(Sema& s, Scope& scope, ast::Name name, ast::StmtId id, bool c
   e.primary(name.span, "defined again here").label(d.name.span, "first defined here");
   e.help(
       "the order of definitions does not matter, so a name has one meaning: choose another name");
+  if (clause) {
+    e.note(
+        fmt::format("for another cell, define a new array: `let new_{0}[i] = if i == 0 {{ … }} "
+                    "else {{ {0}[i] }};`",
+                    text(name.symbol)));
+  } else if (const auto* let = std::get_if<ast::Let>(&s.ast[id].node);
+             let && let->value && free_names(s.ast, let->value).count(name.symbol)) {
+    e.note(
+        fmt::format("steps that follow each other are a recurrence: `let {0}[0] = …;` and `let "
+                    "{0}[t in 1..T] = … "
+                    "{0}[t - 1] …;`",
+                    text(name.symbol)));
+  }
+}
+
+// A function and a value of one scope: a reader could not tell them apart.
+void both_kinds(Sema& s, const ast::Name& function, const ast::Name& value) {
+  bool later = function.span.begin > value.span.begin;
+  s.diags.error(Code::E0202, quoted(function.symbol) + " is defined as a function and as a value")
+      .primary((later ? function : value).span, later ? "the function" : "the value")
+      .label((later ? value : function).span, later ? "the value" : "the function")
+      .help("give one of them another name");
 }
 
 void declare_extent_names(Sema& s, Scope& scope, ast::TypeId type, Definition* d) {
@@ -142,6 +164,10 @@ void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts) {
               .primary(t.name.span, "not in a block");
         },
         [](const ast::ExprStmt&) {}, [](const ast::Test&) {}, [](const ast::ErrorStmt&) {});
+  }
+  for (const auto& [name, function] : scope.functions) {
+    auto value = scope.values.find(name);
+    if (value != scope.values.end()) both_kinds(s, function.fn->name, value->second->name);
   }
   for (ast::StmtId id : stmts) import(s, scope, id);
   find_groups(s, scope);
@@ -320,6 +346,11 @@ const char* foreign_name(const std::string& name) {
   return it == kNames.end() ? nullptr : it->second;
 }
 
+// Whether `name` is a slip for the index `near`: long enough that two indices would not be called so.
+bool slip_of(const Env& env, const std::string& near, const std::string& name) {
+  return name.size() > 3 && near.size() > 3 && find_index(env, intern(near)) != nullptr;
+}
+
 // How many factors of a product are accesses with `name` alone in a slot.
 int contracted(const Sema& s, TreeId e, Symbol name) {
   if (const auto* b = std::get_if<ast::Binary>(&s[e].node); b && b->op == ast::BinaryOp::Mul) {
@@ -348,6 +379,10 @@ void report_unknown(Sema& s, Env& env, ast::Name name) {
     // Slots are written after the name, so a left side with slots ends later than the name.
     bool indexed = defined && env.site->span.end > defined->name.span.end;
     d.label(env.site->span, defined ? "the left side of this statement" : "this statement");
+    if (slip_of(env, near, k)) {  // `x[bacth]`: not one more index, but one that is there
+      suggest(d, near, name.span);
+      return;
+    }
     if (near.size() > 1 && near != k) d.note(fmt::format("did you mean `{}`?", near));
     std::string left = indexed ? "or add it to the left side"
                        : defined

@@ -68,6 +68,37 @@ std::optional<DType> written_type(const ast::Ast& ast, ast::TypeId type) {
   return named ? scalar_type(named->name.symbol) : std::nullopt;
 }
 
+namespace {
+
+// What other languages call a type.
+std::string type_elsewhere(const std::string& name) {
+  static const std::map<std::string, const char*> kTypes = {
+      {"float", "f32"},   {"double", "f64"},    {"float32", "f32"},  {"float64", "f64"},
+      {"float16", "f16"}, {"bfloat16", "bf16"}, {"int", "i32"},      {"long", "i64"},
+      {"int8", "i8"},     {"int16", "i16"},     {"int32", "i32"},    {"int64", "i64"},
+      {"uint8", "u8"},    {"byte", "u8"},       {"boolean", "bool"}, {"string", "str"}};
+  auto it = kTypes.find(name);
+  return it == kTypes.end() ? "" : it->second;
+}
+
+// Once for each place: a type may be asked for more than once.
+void report_unknown_type(Sema& s, ast::TypeId type, const ast::Name& name) {
+  Span span = s.ast[type].span;
+  if (!s.warned.insert({span.begin, span.end}).second) return;
+  bool complex = text(name.symbol).starts_with("complex");
+  auto& d = s.diags.error(Code::E0201, "unknown type " + quoted(name.symbol));
+  d.primary(span, "");
+  if (suggest(d, type_elsewhere(text(name.symbol)), span)) return;
+  d.help(is_type_parameter(s.ast, type)
+             ? "a capitalised name is a type parameter; it must appear in the type of a "
+               "function parameter"
+         : complex ? "a complex number is a record of floats: `{ re: f32, im: f32 }`"
+                   : "the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and "
+                     "str");
+}
+
+}  // namespace
+
 std::optional<DType> element_type(Sema& s, ast::TypeId type) {
   const ast::Type& t = s.ast[type];
   if (const auto* named = std::get_if<ast::NamedType>(&t.node)) {
@@ -77,13 +108,7 @@ std::optional<DType> element_type(Sema& s, ast::TypeId type) {
       if (bound != s.calls.element_types.back().end()) return bound->second;
     }
     if (!dtype) {
-      s.diags.error(Code::E0201, "unknown type " + quoted(named->name.symbol))
-          .primary(t.span, "")
-          .help(is_type_parameter(s.ast, type)
-                    ? "a capitalised name is a type parameter; it must appear in the type of a "
-                      "function parameter"
-                    : "the scalar types are bool, i8, i16, i32, i64, u8, f16, bf16, f32, f64 and "
-                      "str");
+      report_unknown_type(s, type, named->name);
       return std::nullopt;
     }
     if (*dtype == DType::Str) {
