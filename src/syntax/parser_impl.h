@@ -115,8 +115,7 @@ struct Parser {
   ExprId call(ExprId callee, bool brackets, size_t begin);
   Bracket bracket();
   ExprId field(ExprId base, size_t begin);
-  bool at_property() const;  // `.len`, `.shape`, `.extent(`
-  ExprId property(ExprId base, size_t begin);
+  ExprId property(ExprId base, size_t begin);  // after the dot
   ExprId primary();
   ExprId path();
   ExprId number();
