@@ -125,7 +125,7 @@ std::string name_of_file(const fs::path& path) {
 int make_program(const BuildCommand& command, Program& p) {
   bool executable = command.emit == "exe";
   BuildOptions options;
-  options.show = command.show;
+  options.show = shown_parts(p.compiled.module, command.show);
   options.opt_level = command.opt_level;
   options.executable = executable;
   options.processor = *processor_named(command.cpu);
@@ -176,7 +176,7 @@ int make_program(const BuildCommand& command, Program& p) {
 int build_verb(const BuildCommand& command) {
   Program p = load(command.common, {.in = command.in, .direction = command.direction});
   if (p.status != kFine) return p.status;
-  for (const std::string& name : command.show) {
+  for (const std::string& name : shown_parts(p.compiled.module, command.show)) {
     std::string problem;
     if (!find_value(p.compiled.module, name, problem)) return usage_error(problem);
   }
@@ -187,7 +187,8 @@ int build_verb(const BuildCommand& command) {
     RunOptions options;
     options.opt_level = command.opt_level;
     options.processor = *processor_named(command.cpu);
-    options.show = command.show;
+    options.show = shown_parts(p.compiled.module, command.show);
+    options.streams = false;  // a library gets its inputs in memory
     auto text = emit(p.compiled.module, {}, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) {
       runtime_error(*e, command.common, &p.sources);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "core/facts.h"
 #include "driver/run.h"
+#include "driver/streams.h"
 
 namespace ein::cli {
 namespace {
@@ -24,6 +25,17 @@ nlohmann::ordered_json checkpoints_json(const std::vector<optimise::SegmentPlan>
   return out;
 }
 
+nlohmann::ordered_json streams_json(const std::vector<StreamFact>& facts) {
+  auto out = nlohmann::ordered_json::array();
+  for (const StreamFact& f : facts) {
+    out.push_back({{"input", f.input},
+                   {"streams", f.streams},
+                   {"rows", f.window},
+                   {"reason", f.text}});
+  }
+  return out;
+}
+
 }  // namespace
 
 int check_verb(const CheckCommand& command) {
@@ -36,10 +48,19 @@ int check_verb(const CheckCommand& command) {
   RunOptions options;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   auto plans = plan_checkpoints(m, options);
+  for (const std::string& given : command.in) {
+    auto pair = split(given);
+    std::string why;
+    auto rows =
+        pair ? find_rows(pair->value, member_for(*pair, command.common), why) : std::nullopt;
+    if (rows) options.files.emplace(pair->name, std::move(*rows));
+  }
+  std::vector<StreamFact> streams = stream_facts(m, options);
   std::vector<core::FamilyReport> reports = core::report_families(m);
   if (command.format == "json") {
     auto facts = nlohmann::ordered_json::parse(core::facts_json(m, reports));
     if (plans) facts["checkpoints"] = checkpoints_json(*plans);
+    facts["streams"] = streams_json(streams);
     print_out("{}\n", facts.dump());
     return kFine;
   }
@@ -51,6 +72,8 @@ int check_verb(const CheckCommand& command) {
     text += "steps kept for derivatives\n";
     for (const optimise::SegmentPlan& plan : *plans) text += "  " + optimise::describe(plan) + "\n";
   }
+  if (!streams.empty()) text += "files read while the program runs\n";
+  for (const StreamFact& fact : streams) text += "  " + fact.text + "\n";
   put(text);
   return kFine;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "core/eval.h"
 #include "driver/compile.h"
 #include "runtime/paths.h"
+#include "runtime/row_file.h"
 #include "runtime/streams.h"
 #include "runtime/tensor.h"
 
@@ -235,10 +237,16 @@ struct Pair {
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem);
 // The paths of the parts of a record; empty when there is no record of that name.
 std::vector<std::string> parts_of(const core::Module& m, const std::string& name);
+// The values that `--show` asks for; a record is shown part by part.
+std::vector<std::string> shown_parts(const core::Module& m, const std::vector<std::string>& names);
+// Of the same, those that have derivatives, by the names of their families.
+std::vector<std::string> float_parts(const core::Module& m, const std::vector<std::string>& names);
 // Fills `inputs` from --in and --set; the exit status when something is wrong.
+// With `later`, files from which rows can be read are put there, with their name, and not read.
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
-                               core::Inputs& inputs, const CommonOptions& common);
+                               core::Inputs& inputs, const CommonOptions& common,
+                               std::map<std::string, RowFile>* later = nullptr);
 // The targets of --out; the exit status when one cannot be written.
 std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets);
 // The value of --grad-memory; the exit status when it is wrong.

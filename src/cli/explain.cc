@@ -54,8 +54,10 @@ int explain_code(const std::string& given) {
 std::vector<std::pair<std::string, std::string>> pairs(const ExplainCommand& command,
                                                        const core::Module& asked) {
   std::vector<std::pair<std::string, std::string>> out;
-  for (const std::string& wrt : command.wrt) out.emplace_back(command.of, wrt);
-  if (!out.empty()) return out;
+  for (const std::string& wrt : float_parts(asked, command.wrt)) {
+    for (const std::string& of : float_parts(asked, {command.of})) out.emplace_back(of, wrt);
+  }
+  if (!command.wrt.empty()) return out;
   for (uint32_t i = 0; i < asked.families.size(); ++i) {
     core::for_each_body(asked, core::FamilyId(i), [&](core::ExprId body) {
       core::for_each_node(asked, body, [&](core::ExprId e) {

@@ -181,6 +181,14 @@ int gradcheck_verb(const GradcheckCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
+  if (!command.of.empty() && command.claimed.empty()) {  // records part by part
+    std::vector<std::string> of = float_parts(p.compiled.asked, {command.of});
+    if (of.size() != 1) {
+      return usage_error(
+          fmt::format("`{0}` is a record: name one of its parts, as in --of {0}.loss", command.of));
+    }
+    named = {of[0], float_parts(p.compiled.asked, command.wrt)};
+  }
   GradcheckOptions options{.named = named, .claimed = command.claimed};
   options.seed_tolerances = command.seed_tolerances;
   options.quick = command.quick;

@@ -29,13 +29,14 @@ std::optional<Tensor> converted(const Tensor& t, DType to) {
 
 // Rounding loses digits, so it has to be asked for.
 std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f,
+                                              const std::string& member,
                                               const CommonOptions& common) {
-  auto read = read_tensor(given.value, member_for(given, common), Wanted{f.dtype, f.coords.size()});
+  auto read = read_tensor(given.value, member, Wanted{f.dtype, f.coords.size()});
   const auto* t = std::get_if<Tensor>(&read);
   if (!t || t->dtype() == f.dtype) return read;
   auto fits = converted(*t, f.dtype);
   if (fits && common.convert) return *fits;
-  std::string what = fmt::format("input `{}` is declared as {}, but its value is {}", given.name,
+  std::string what = fmt::format("input `{}` is declared as {}, but its value is {}", f.spelled(),
                                  name_of(f.dtype), name_of(t->dtype()));
   if (fits) {
     what += is_float(f.dtype) ? "; --convert rounds the numbers in the file to the input's type"
@@ -52,6 +53,25 @@ std::vector<std::string> parts_of(const core::Module& m, const std::string& name
   std::vector<std::string> out;
   for (const core::Family& f : m.families) {
     if (f.path.compare(0, name.size() + 1, name + ".") == 0) out.push_back(f.path);
+  }
+  return out;
+}
+
+std::vector<std::string> shown_parts(const core::Module& m, const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    std::vector<std::string> parts = parts_of(m, name);
+    if (parts.empty()) parts = {name};
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+  return out;
+}
+
+std::vector<std::string> float_parts(const core::Module& m, const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& part : shown_parts(m, names)) {
+    core::FamilyId id = m.find(intern(part));
+    if (id && is_float(m[id].dtype)) out.push_back(text(m[id].name));
   }
   return out;
 }
@@ -75,71 +95,90 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 
 namespace {
 
-// `--in net=model.npz`: the arrays of the file are the parts of the record, by their paths.
-std::optional<int> read_record(const Pair& given, const std::vector<std::string>& parts,
-                               const core::Module& m, core::Inputs& inputs,
-                               const CommonOptions& common) {
-  for (const std::string& path : parts) {
-    const core::Family& f = m[m.find(intern(path))];
-    if (f.kind != core::Family::Kind::Input || f.file) {
-      return usage_error(
-          fmt::format("`{0}` has a definition; only inputs (`let {0}: type;`) can be "
-                      "supplied",
-                      given.name));
+// Why nobody can supply it; empty when it is an input.
+std::string not_supplied(const core::Family& f, const std::string& name) {
+  if (f.file) {
+    return fmt::format("`{0}` is loaded from `{1}`; only inputs (`let {0}: type;`) are supplied",
+                       name, f.file->written);
+  }
+  if (f.kind == core::Family::Kind::Input) return "";
+  return fmt::format("`{0}` has a definition; only inputs (`let {0}: type;`) can be supplied",
+                     name);
+}
+
+// Where the values of inputs go.
+struct Supply {
+  const core::Module& m;
+  const CommonOptions& common;
+  core::Inputs& inputs;
+  std::map<std::string, RowFile>* later;
+
+  // The exit status when something is wrong, as everywhere below.
+  std::optional<int> from_file(const Pair& given, const core::Family& f,
+                               const std::string& member) {
+    std::string why;
+    auto rows = later ? find_rows(given.value, member, why) : std::nullopt;
+    if (rows && rows->header.dtype == f.dtype) {
+      later->emplace(text(f.name), std::move(*rows));
+      return std::nullopt;
     }
-    auto read = read_tensor(given.value, path.substr(given.name.size() + 1),
-                            Wanted{f.dtype, f.coords.size()});
+    auto read = read_input(given, f, member, common);
     if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
     inputs[text(f.name)] = std::get<Tensor>(read);
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+  std::optional<int> from_text(const Pair& given, const core::Family& f) {
+    if (!f.coords.empty()) {
+      return usage_error(
+          fmt::format("`{0}` is a tensor: supply it with --in {0}=FILE", given.name));
+    }
+    auto value = read_scalar(given.value, f.dtype);
+    if (!value) {
+      return usage_error(
+          fmt::format("`{}` is not a value of type {}", given.value, name_of(f.dtype)));
+    }
+    inputs[text(f.name)] = *value;
+    return std::nullopt;
+  }
+
+  // `--in net=model.npz`: the arrays of the file are the parts of the record, by their paths.
+  std::optional<int> record(const Pair& given, const std::vector<std::string>& parts) {
+    for (const std::string& path : parts) {
+      const core::Family& f = m[m.find(intern(path))];
+      if (std::string why = not_supplied(f, given.name); !why.empty()) return usage_error(why);
+      if (auto status = from_file(given, f, path.substr(given.name.size() + 1))) return status;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<int> one(const Pair& given, bool file) {
+    std::vector<std::string> parts = parts_of(m, given.name);
+    if (file && !parts.empty()) return record(given, parts);
+    std::string problem;
+    core::FamilyId id = find_value(m, given.name, problem);
+    if (!id) return usage_error(problem);
+    const core::Family& f = m[id];
+    if (std::string why = not_supplied(f, given.name); !why.empty()) return usage_error(why);
+    return file ? from_file(given, f, member_for(given, common)) : from_text(given, f);
+  }
+};
 
 }  // namespace
 
 std::optional<int> read_inputs(const std::vector<std::string>& in,
                                const std::vector<std::string>& set, const core::Module& m,
-                               core::Inputs& inputs, const CommonOptions& common) {
-  for (bool from_file : {true, false}) {
-    for (const std::string& given : from_file ? in : set) {
-      const char* option = from_file ? "--in" : "--set";
+                               core::Inputs& inputs, const CommonOptions& common,
+                               std::map<std::string, RowFile>* later) {
+  Supply supply{m, common, inputs, later};
+  for (bool file : {true, false}) {
+    for (const std::string& given : file ? in : set) {
       auto pair = split(given);
-      if (!pair)
-        return usage_error(
-            fmt::format("{} needs NAME={}, got `{}`", option, from_file ? "FILE" : "VALUE", given));
-      if (std::vector<std::string> parts = parts_of(m, pair->name); from_file && !parts.empty()) {
-        if (auto status = read_record(*pair, parts, m, inputs, common)) return status;
-        continue;
+      if (!pair) {
+        return usage_error(fmt::format("{} needs NAME={}, got `{}`", file ? "--in" : "--set",
+                                       file ? "FILE" : "VALUE", given));
       }
-      std::string problem;
-      core::FamilyId id = find_value(m, pair->name, problem);
-      if (!id) return usage_error(problem);
-      const core::Family& f = m[id];
-      if (f.kind != core::Family::Kind::Input) {
-        return usage_error(
-            fmt::format("`{}` has a definition; only inputs (`let {}: type;`) can be supplied",
-                        pair->name, pair->name));
-      }
-      if (f.file) {
-        return usage_error(
-            fmt::format("`{}` is loaded from `{}`; only inputs (`let {}: type;`) are "
-                        "supplied",
-                        pair->name, f.file->written, pair->name));
-      }
-      if (from_file) {
-        auto read = read_input(*pair, f, common);
-        if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
-        inputs[text(f.name)] = std::get<Tensor>(read);
-        continue;
-      }
-      if (!f.coords.empty())
-        return usage_error(
-            fmt::format("`{}` is a tensor: supply it with --in {}=FILE", pair->name, pair->name));
-      auto value = read_scalar(pair->value, f.dtype);
-      if (!value)
-        return usage_error(
-            fmt::format("`{}` is not a value of type {}", pair->value, name_of(f.dtype)));
-      inputs[text(f.name)] = *value;
+      if (auto status = supply.one(*pair, file)) return status;
     }
   }
   return std::nullopt;

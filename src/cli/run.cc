@@ -165,11 +165,7 @@ int run_verb(const RunCommand& command) {
   core::Module& m = p.compiled.module;
 
   options.access = p.access.get();
-  for (const std::string& name : command.show) {  // a record is shown part by part
-    std::vector<std::string> parts = parts_of(m, name);
-    if (parts.empty()) parts = {name};
-    options.show.insert(options.show.end(), parts.begin(), parts.end());
-  }
+  options.show = shown_parts(m, command.show);
   const std::vector<std::string> shown = options.show;
   options.time = command.time;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
@@ -183,7 +179,10 @@ int run_verb(const RunCommand& command) {
   }
   if (auto status = read_watched(command, p, options)) return *status;
   core::Inputs inputs;
-  if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
+  if (auto status =
+          read_inputs(command.in, command.set, m, inputs, command.common, &options.files)) {
+    return *status;
+  }
   if (auto status = dump_native(m, inputs, options, command.common)) return *status;
   if (!command.emit.empty()) {
     auto text = emit(m, inputs, options, command.emit);

@@ -14,7 +14,7 @@ namespace ein::codegen {
 namespace {
 
 // Raise this when the contents of an image change, or their meaning.
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 // The id that the linker gave to the binary that holds this function, a digest of all of it: the
 // compiler, LLVM and the standard library.
@@ -216,6 +216,8 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.number(options.check_bounds);
   d.number(own.rows);
   d.number(own.resumable);
+  d.number(own.streams.size());
+  for (core::FamilyId f : own.streams) d.id(f);
   for (const Tunable& t : tunables()) d.number(static_cast<uint64_t>(own.tuning.*t.field));
   d.number(wanted.size());
   for (core::FamilyId f : wanted) d.id(f);

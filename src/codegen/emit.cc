@@ -194,7 +194,8 @@ void Emitter::stmt(const loops::Stmt& s) {
       [&](const loops::Store& n) { store(n); }, [&](const loops::Update& n) { update(n); },
       [&](const loops::Fold& n) { fold(n); }, [&](const loops::If& n) { branch(n); },
       [&](const loops::Loop& n) { loop(n); }, [&](const loops::Check& n) { check(n); },
-      [&](const loops::Contract& n) { contract(n); }, [&](const loops::Invoke& n) { invoke(n); });
+      [&](const loops::Contract& n) { contract(n); }, [&](const loops::Invoke& n) { invoke(n); },
+      [&](const loops::Fetch& n) { fetch(n); });
 }
 
 void Emitter::declare(const loops::Declare& s) {

@@ -141,6 +141,11 @@ struct Emitter {
   // emit_loop.cc
   void loop(const loops::Loop& s);
   void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps);
+  void fetch(const loops::Fetch& s);
+  llvm::Value* context_field(llvm::IRBuilder<>& at, size_t offset);
+  // Calls back, and stops the program if that is the answer.
+  void call_back(loops::SiteId site, llvm::Value* next, llvm::Value* steps,
+                 llvm::BasicBlock* go_on);
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   llvm::Value* resumed(loops::SiteId site, llvm::Value* lo, llvm::Value* last);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);

@@ -109,28 +109,39 @@ Value* Emitter::resumed(loops::SiteId site, Value* lo, Value* last) {
 
 void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
   auto& c = mod.getContext();
-  auto field = [&](llvm::IRBuilder<>& at, size_t offset) {
-    return at.CreateLoad(at.getPtrTy(), at.CreateConstInBoundsGEP1_64(at.getPtrTy(), context,
-                                                                      offset / sizeof(void*)));
-  };
   // Volatile: somebody else writes it while the loop runs.
-  Value* wake = b.CreateLoad(b.getInt32Ty(), field(entry, offsetof(NativeContext, wake)), true);
+  Value* wake =
+      b.CreateLoad(b.getInt32Ty(), context_field(entry, offsetof(NativeContext, wake)), true);
   BasicBlock* ask = BasicBlock::Create(c, "ask", fn);
-  BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
   b.CreateCondBr(b.CreateICmpNE(wake, b.getInt32(0)), ask, go_on,
                  llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(ask);
+  call_back(site, next, steps, go_on);
+}
+
+void Emitter::fetch(const loops::Fetch& s) {
+  flush_stores();
+  call_back(s.site, expr(s.first).v, i64(0), BasicBlock::Create(mod.getContext(), "go", fn));
+}
+
+Value* Emitter::context_field(llvm::IRBuilder<>& at, size_t offset) {
+  return at.CreateLoad(
+      at.getPtrTy(), at.CreateConstInBoundsGEP1_64(at.getPtrTy(), context, offset / sizeof(void*)));
+}
+
+void Emitter::call_back(loops::SiteId site, Value* next, Value* steps, BasicBlock* go_on) {
+  BasicBlock* stop = BasicBlock::Create(mod.getContext(), "stop", fn);
   auto* type = llvm::FunctionType::get(
       b.getInt32Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty()}, false);
-  llvm::CallInst* answer =
-      b.CreateCall(type, field(b, offsetof(NativeContext, poll)),
-                   {field(b, offsetof(NativeContext, state)), site_number(site), next, steps});
+  llvm::CallInst* answer = b.CreateCall(
+      type, context_field(b, offsetof(NativeContext, poll)),
+      {context_field(b, offsetof(NativeContext, state)), site_number(site), next, steps});
   answer->setDoesNotThrow();
   b.CreateCondBr(b.CreateICmpNE(answer, b.getInt32(0)), stop, go_on);
   b.SetInsertPoint(stop);
-  b.CreateStore(site_number(site), field(b, offsetof(NativeContext, failure)));
-  b.CreateRet(b.getInt32(1));
+  b.CreateStore(site_number(site), failure());
+  leave();
   b.SetInsertPoint(go_on);
 }
 

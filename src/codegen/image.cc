@@ -147,6 +147,7 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
       case loops::Buffer::Space::Temp: to.space = Image::Buffer::Space::Temp; break;
     }
     to.name = b.name;
+    to.path = f.path;
     to.dtype = b.dtype;
     for (core::ExprId d : b.dims) to.dims.push_back(formula(m, d));
     for (const core::Coord& c : f.coords) to.coords.push_back(text(c.name));
@@ -157,7 +158,10 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
     if (b.space == loops::Buffer::Space::Constant) to.constant = constant_table(m, f);
     if (b.space == loops::Buffer::Space::Input) {
       to.input = static_cast<uint32_t>(out.inputs.size());
-      Image::Input input{text(f.name), f.dtype, {}, f.span};
+      Image::Input input{text(f.name), f.path, f.dtype, {}, f.span};
+      if (auto it = plan.streams.find(b.family); it != plan.streams.end()) {
+        input.window = it->second.window;
+      }
       for (const core::Coord& c : f.coords) {
         input.coords.push_back({text(c.name), formula(m, c.extent)});
       }
@@ -226,6 +230,10 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         break;
       case loops::Site::Kind::Call: to.kind = Image::Site::Kind::Call; break;
       case loops::Site::Kind::Rows: to.kind = Image::Site::Kind::Rows; break;
+      case loops::Site::Kind::Fetch:
+        to.kind = Image::Site::Kind::Fetch;
+        to.members.push_back({buffer_of.at(families.at(s.name).v), 0});
+        break;
       case loops::Site::Kind::Step: {
         to.kind = Image::Site::Kind::Step;
         const auto& q = std::get<core::Sequence>(plan.schedule.steps[s.step]);

@@ -114,6 +114,10 @@ struct Writer {
           var(n.var);
           put(n.function);
           site(n.site);
+        },
+        [&](const loops::Fetch& n) {
+          buffer(n.buffer);
+          site(n.site);
         });
     loops::for_each_block(s, [&](const loops::Block& b) { block(b); });
   }

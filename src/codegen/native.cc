@@ -36,17 +36,40 @@ void keep_finished(const Image& image, uint32_t step, NativeResult& out) {
   }
 }
 
+// Begins to read a file of which few rows are held at a time.
+std::optional<RuntimeError> open_rows(const RowFile& file, const Image::Input& input,
+                                      std::vector<std::unique_ptr<RowReader>>& readers,
+                                      std::vector<View>& views) {
+  auto opened = RowReader::open(file, input.window);
+  if (auto* e = std::get_if<RuntimeError>(&opened)) {
+    e->at = input.span;
+    return *e;
+  }
+  readers.push_back(std::move(std::get<std::unique_ptr<RowReader>>(opened)));
+  RowReader& rows = *readers.back();
+  views.push_back({file.header.dtype, file.header.shape, rows.window(), true, &rows});
+  return std::nullopt;
+}
+
 void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
-             std::vector<int64_t>* kernel_times, NativeResult& out) {
+             std::vector<int64_t>* kernel_times, const std::map<std::string, RowFile>& files,
+             NativeResult& out) {
   using Space = Image::Buffer::Space;
   std::vector<View> views;
+  std::vector<std::unique_ptr<RowReader>> readers;
   for (const Image::Input& input : n.image.inputs) {
+    if (input.window > 0) {
+      out.error = open_rows(files.at(input.name), input, readers, views);
+      if (out.error) return;
+      continue;
+    }
     auto it = inputs.find(input.name);
     views.push_back(it == inputs.end() ? View{.given = false} : view_of(it->second));
   }
   Frame frame;
   out.error = prepare(n.image, views, frame);
   if (out.error) return;
+  out.params = frame.params;
   CallOptions options{watch.monitor, watch.observe, kernel_times, watch.resume};
   for (uint32_t i = 0; i < n.image.buffers.size(); ++i) {
     const Image::Buffer& b = n.image.buffers[i];
@@ -148,10 +171,10 @@ std::shared_ptr<Native> make_native(Lowered lowered, const std::vector<PassTime>
 }
 
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch,
-                 std::vector<int64_t>* kernel_times) {
+                 std::vector<int64_t>* kernel_times, const std::map<std::string, RowFile>& files) {
   NativeResult out;
   try {
-    execute(native, inputs, watch, kernel_times, out);
+    execute(native, inputs, watch, kernel_times, files, out);
   } catch (const std::bad_alloc&) { out.error = RuntimeError{Code::E0807, "out of memory"}; }
   if (out.error) out.values.clear();
   return out;

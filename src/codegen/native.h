@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "runtime/image.h"
 #include "runtime/native_abi.h"
 #include "runtime/processor.h"
+#include "runtime/row_file.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -75,11 +77,14 @@ struct NativeResult {
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;  // by the monitor; `values` then has what was finished
   std::string refused;             // why Watch::resume does not fit; nothing has run
+  std::vector<int64_t> params;     // the symbolic extents
 };
 
-// With `kernel_times`, those become the nanoseconds that each kernel took.
+// With `kernel_times`, those become the nanoseconds that each kernel took. `files`, by name, are
+// the inputs that the program was compiled to stream; they are not among `inputs`.
 NativeResult run(Native& native, const core::Inputs& inputs, const core::Watch& watch = {},
-                 std::vector<int64_t>* kernel_times = nullptr);
+                 std::vector<int64_t>* kernel_times = nullptr,
+                 const std::map<std::string, RowFile>& files = {});
 
 // What it was compiled from, its image moved to image_of; null for a program from the cache.
 Lowered* lowered_of(Native& native);

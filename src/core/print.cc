@@ -14,6 +14,7 @@
 #include "core/groups.h"
 #include "core/print_effects.h"
 #include "core/rewrite.h"
+#include "runtime/csv_options.h"
 
 namespace ein::core {
 namespace {
@@ -386,6 +387,26 @@ class Printer {
   std::set<std::string> hidden_;    // extents of these names need another spelling
 };
 
+}  // namespace
+
+std::string csv_arguments(const std::string& options) {
+  const CsvOptions o = parse_csv_options(options);
+  std::string out;
+  if (o.headings) out += fmt::format(", headings = {}", *o.headings);
+  if (!o.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& column : o.columns) names.push_back(quoted(column));
+    out += fmt::format(", columns = [{}]", fmt::join(names, ", "));
+  }
+  if (o.labels) out += ", labels = true";
+  if (o.missing) out += ", missing = " + *o.missing;
+  if (o.separator != '\0') out += ", separator = " + quoted(std::string(1, o.separator));
+  if (o.decimal_comma) out += ", decimal = \",\"";
+  return out;
+}
+
+namespace {
+
 std::string load_text(const Module& m, const Family& f) {
   std::string type;
   std::vector<std::string> dims;
@@ -395,9 +416,14 @@ std::string load_text(const Module& m, const Family& f) {
     if (c.name) type = ":";
   }
   if (!type.empty()) type = fmt::format(": [{}; {}]", name_of(f.dtype), fmt::join(dims, ", "));
-  std::string member = f.file->member.empty() ? "" : ", " + quoted(f.file->member);
-  return fmt::format("let {}{} = load({}{});\n", text(f.name), type, quoted(f.file->written),
-                     member);
+  const std::string& member = f.file->member;
+  std::string more = member.empty() ? "" : ", " + quoted(member), cast;
+  if (is_csv(f.file->path)) {
+    more = csv_arguments(member);
+    if (parse_csv_options(member).type) cast = fmt::format(" as {}", name_of(f.dtype));
+  }
+  return fmt::format("let {}{} = load({}{}){};\n", text(f.name), type, quoted(f.file->written),
+                     more, cast);
 }
 
 std::string input_text(const Module& m, const Family& f) {

@@ -24,4 +24,8 @@ std::string print(const Module& m, FamilyId family, ExprId e);
 // the ranges of reductions, which a reader knows and a compiler would infer.
 std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e, bool brief = false);
 
+// How a csv file is read (runtime/csv_options.h), as further arguments of `load`:
+// `, columns = ["a", "b"], missing = nan`. Not the type, which `as` says. Throws Malformed.
+std::string csv_arguments(const std::string& options);
+
 }  // namespace ein::core

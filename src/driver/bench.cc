@@ -98,7 +98,7 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
 
   out.median.compile = compile_times(code);
   out.median.seconds = median(out.runs);
-  out.median.kernels = kernel_times(code, inputs, std::vector<int64_t>(kernels.size()));
+  out.median.kernels = kernel_times(code, result.params, std::vector<int64_t>(kernels.size()));
   for (size_t k = 0; k < kernels.size(); ++k) out.median.kernels[k].seconds = median(kernels[k]);
   for (const std::string& name : options.run.show) {
     out.values[name] = result.values.at(m.find(intern(name)));

@@ -78,7 +78,7 @@ void add_unused(const core::Module& m, Image& image) {
                     [&](const Image::Input& i) { return i.name == name; })) {
       continue;
     }
-    Image::Input input{name, f.dtype, {}, f.span};
+    Image::Input input{name, f.path, f.dtype, {}, f.span};
     for (const core::Coord& c : f.coords) input.coords.push_back({text(c.name), {}});
     image.unused.push_back(std::move(input));
   }

@@ -151,13 +151,31 @@ std::string comment(std::string text) {
   return text;
 }
 
-void add_field(std::string& out, const std::string& name, DType dtype, size_t rank,
-               const char* qualifier, const std::string& about) {
-  if (rank == 0) {
-    out += fmt::format("  {} {};  /* {} */\n", c_type(dtype), name, comment(about));
-  } else {
-    out += fmt::format("  {}{} *{};  /* {} */\n  int64_t {}_shape[{}];\n", qualifier, c_type(dtype),
-                       name, comment(about), name, rank);
+struct HeaderField {
+  DType dtype;
+  size_t rank;
+  std::string about;
+};
+
+// The fields of a struct, line by line; those of a record are a struct inside it.
+void add_fields(std::string& out, const StructPart& of, const std::vector<HeaderField>& fields,
+                const char* qualifier, const std::string& indent) {
+  Names names;
+  for (const StructPart& part : of.parts) {
+    const std::string name = names.of(part.name);
+    if (!part.parts.empty()) {
+      out += indent + "struct {\n";
+      add_fields(out, part, fields, qualifier, indent + "  ");
+      out += fmt::format("{}}} {};\n", indent, name);
+      continue;
+    }
+    const HeaderField& f = fields[part.field];
+    if (f.rank == 0) {
+      out += fmt::format("{}{} {};  /* {} */\n", indent, c_type(f.dtype), name, comment(f.about));
+    } else {
+      out += fmt::format("{0}{1}{2} *{3};  /* {4} */\n{0}int64_t {3}_shape[{5}];\n", indent,
+                         qualifier, c_type(f.dtype), name, comment(f.about), f.rank);
+    }
   }
 }
 
@@ -188,7 +206,7 @@ std::string header_text(const Image& image, const std::string& name, const std::
   std::transform(guard.begin(), guard.end(), guard.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   std::string inputs, outputs;
-  Names input_names, output_names;
+  std::vector<HeaderField> in, out;
   for (const Image::Input& i : image.inputs) {
     std::vector<std::string> coords;
     std::vector<Formula> dims;
@@ -196,14 +214,15 @@ std::string header_text(const Image& image, const std::string& name, const std::
       coords.push_back(c.name);
       dims.push_back(c.extent);
     }
-    add_field(inputs, input_names.of(i.name), i.dtype, i.coords.size(), "const ",
-              type_text(image, i.name, i.dtype, coords, dims));
+    in.push_back({i.dtype, i.coords.size(), type_text(image, i.spelled(), i.dtype, coords, dims)});
   }
   for (uint32_t number : image.outputs) {
     const Image::Buffer& b = image.buffers[number];
-    add_field(outputs, output_names.of(b.name), b.dtype, b.dims.size(), "",
-              type_text(image, b.name, b.dtype, b.coords, b.dims));
+    out.push_back(
+        {b.dtype, b.dims.size(), type_text(image, b.spelled(), b.dtype, b.coords, b.dims)});
   }
+  add_fields(inputs, input_struct(image), in, "const ", "  ");
+  add_fields(outputs, output_struct(image), out, "", "  ");
   if (inputs.empty()) inputs = "  char ein_none;  /* the program has no inputs */\n";
   std::string needs;
   for (const Image::Constraint& c : image.constraints) {

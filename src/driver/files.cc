@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/rewrite.h"
+#include "runtime/members.h"
 
 namespace ein {
 namespace {
@@ -59,6 +60,11 @@ sema::FileLookup files_on_disk(const SourceMap& sources, std::shared_ptr<const F
     }
     if (found.empty() && refused) return *refused;
     if (found.empty()) found = path;  // reading it reports that it is not there
+    if (member == sema::kAllMembers) {
+      auto members = file_members(found);
+      if (auto* e = std::get_if<RuntimeError>(&members)) return *e;
+      return sema::FoundFile{found, {}, std::move(std::get<std::vector<std::string>>(members))};
+    }
     auto header = inspect_file(found, member);
     if (auto* e = std::get_if<RuntimeError>(&header)) return *e;
     return sema::FoundFile{found, std::get<FileHeader>(header)};
@@ -66,11 +72,12 @@ sema::FileLookup files_on_disk(const SourceMap& sources, std::shared_ptr<const F
 }
 
 std::optional<RuntimeError> read_loaded(const core::Module& m, const std::vector<FamilyId>& wanted,
-                                        core::Inputs& inputs) {
+                                        core::Inputs& inputs,
+                                        const std::map<std::string, RowFile>& streamed) {
   std::map<std::pair<std::string, std::string>, Tensor> read;  // a file loaded twice is read once
   for (FamilyId id : reached(m, wanted)) {
     const core::Family& f = m[id];
-    if (!f.file) continue;
+    if (!f.file || inputs.contains(text(f.name)) || streamed.contains(text(f.name))) continue;
     auto fail = [&](const std::string& why) { return RuntimeError{Code::E0808, why, f.span}; };
     auto [it, fresh] = read.try_emplace({f.file->path, f.file->member});
     if (fresh) {

@@ -1,6 +1,7 @@
 // The files of a program: where `load` finds them, and reading them when it runs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include "core/core.h"
 #include "core/eval.h"
 #include "runtime/paths.h"
+#include "runtime/row_file.h"
 #include "sema/file_lookup.h"
 
 namespace ein {
@@ -22,9 +24,11 @@ sema::FileLookup files_on_disk(const SourceMap& sources,
 // `wanted` and everything they read.
 std::set<core::FamilyId> reached(const core::Module& m, const std::vector<core::FamilyId>& wanted);
 
-// Reads what `wanted` reach into `inputs`, by family name; nothing else is read (decisions.md, 30).
+// Reads what `wanted` reach and `inputs` does not have yet into `inputs`, by family name; nothing
+// else is read (decisions.md, 30), and nothing that is `streamed`.
 std::optional<RuntimeError> read_loaded(const core::Module& m,
                                         const std::vector<core::FamilyId>& wanted,
-                                        core::Inputs& inputs);
+                                        core::Inputs& inputs,
+                                        const std::map<std::string, RowFile>& streamed = {});
 
 }  // namespace ein

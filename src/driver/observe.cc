@@ -206,7 +206,8 @@ struct Observer::Running {
   std::optional<std::map<std::string, Tensor>> values;  // computed last
   std::chrono::steady_clock::time_point next = {};      // not before
 
-  void add(const core::Module& asked, const Watched& what, bool scalars);
+  void add(const core::Module& asked, const Watched& what, bool scalars,
+           const std::map<std::string, RowFile>& streamed);
   bool has_value(const Shown& s, int64_t step) const;
   bool prepare(const core::Inputs& given, const RunOptions& options);
   std::optional<std::map<std::string, Tensor>> compute(const Moment& now);
@@ -252,10 +253,23 @@ bool is_filler(const core::Module& m, const Family& f, const core::Clause& c) {
   return f.generated && c.span == f.span && literal;
 }
 
+// What runs beside the program reads no file a second time. Throws CannotWatch.
+void refuse_streamed(const core::Module& m, const std::string& result,
+                     const std::map<std::string, RowFile>& streamed) {
+  for (FamilyId id : reached(m, families(m, {result}))) {
+    if (!streamed.contains(text(m[id].name))) continue;
+    throw CannotWatch{fmt::format(
+        "it reads `{}`, which comes from its file step by step; make it a part of the state, as in "
+        "`{{ p: …, loss: … }}`",
+        m[id].spelled())};
+  }
+}
+
 }  // namespace
 
 // Throws CannotWatch.
-void Observer::Running::add(const core::Module& asked, const Watched& what, bool scalars) {
+void Observer::Running::add(const core::Module& asked, const Watched& what, bool scalars,
+                            const std::map<std::string, RowFile>& streamed) {
   std::optional<CannotWatch> why;
   for (FamilyId id : what.meant) {
     const Family& f = asked[id];
@@ -286,6 +300,7 @@ void Observer::Running::add(const core::Module& asked, const Watched& what, bool
         why = {"it does not depend on the steps of a recurrence"};
         continue;
       }
+      refuse_streamed(attempt.module, result, streamed);
       program = std::make_unique<StepProgram>(std::move(attempt));
       Shown& s = shown.emplace_back(Shown{what.name, "", std::move(result)});
       for (const core::Clause& c : f.clauses) {
@@ -364,8 +379,8 @@ std::optional<std::map<std::string, Tensor>> Observer::Running::compute(const Mo
 }
 
 Observer::Observer(const std::vector<RunningSteps>& recurrences, const core::Inputs& inputs,
-                   const RunOptions& options)
-    : inputs_(inputs), options_(options) {
+                   const std::map<std::string, RowFile>& streamed, const RunOptions& options)
+    : inputs_(inputs), streamed_(streamed), options_(options) {
   EIN_CHECK(options.asked || options.watch.empty(), "the program before autodiff is missing");
   for (const RunningSteps& steps : recurrences) {
     running_.push_back(std::make_unique<Running>());
@@ -376,7 +391,7 @@ Observer::Observer(const std::vector<RunningSteps>& recurrences, const core::Inp
     bool shown = false;
     for (auto& running : running_) {
       try {
-        running->add(*options.asked, what, options.scalars || !what.asked);
+        running->add(*options.asked, what, options.scalars || !what.asked, streamed_);
         shown = true;
       } catch (const CannotWatch& because) {
         if (why.empty()) why = because.why;

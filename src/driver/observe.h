@@ -43,9 +43,10 @@ std::vector<RunningSteps> running_steps(const core::Module& m,
 
 class Observer {
  public:
-  // `inputs` are those of the run. `options` says what is watched, and how it is computed.
+  // `inputs` are those of the run, except for what it reads from `streamed` step by step. `options`
+  // says what is watched, and how it is computed.
   Observer(const std::vector<RunningSteps>& recurrences, const core::Inputs& inputs,
-           const RunOptions& options);
+           const std::map<std::string, RowFile>& streamed, const RunOptions& options);
   ~Observer();
   Observer(Observer&&) = delete;
 
@@ -57,6 +58,7 @@ class Observer {
  private:
   struct Running;
   const core::Inputs& inputs_;
+  const std::map<std::string, RowFile>& streamed_;
   const RunOptions& options_;
   std::vector<std::unique_ptr<Running>> running_;
   std::string refused_;

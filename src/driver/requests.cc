@@ -7,15 +7,40 @@
 namespace ein {
 namespace {
 
-core::FamilyId find_named(const core::Module& m, const std::string& name, Diagnostics& diags) {
-  core::FamilyId id = m.find(intern(name));
-  if (id) return id;
+// The value of that name, or the parts of the record.
+std::vector<core::FamilyId> find_named(const core::Module& m, const std::string& name,
+                                       Diagnostics& diags) {
+  if (core::FamilyId id = m.find(intern(name))) return {id};
+  std::vector<core::FamilyId> parts;
   std::vector<std::string> known;
-  for (const core::Family& f : m.families) known.push_back(text(f.name));
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    const core::Family& f = m[core::FamilyId(i)];
+    if (f.path.starts_with(name + ".")) parts.push_back(core::FamilyId(i));
+    known.push_back(f.spelled());
+    for (size_t dot = f.path.find('.'); dot != std::string::npos; dot = f.path.find('.', dot + 1)) {
+      known.push_back(f.path.substr(0, dot));
+    }
+  }
+  if (!parts.empty()) return parts;
   std::string near = did_you_mean(name, known);
   auto& d = diags.error(Code::E0201, fmt::format("the program defines no value `{}`", name));
   if (!near.empty()) d.help(fmt::format("did you mean `{}`?", near));
-  return id;
+  return {};
+}
+
+// Of the parts of a record, those that have derivatives: the others are held. Reported when there is
+// none, and for a single value that has none.
+std::vector<core::FamilyId> floats_of(const core::Module& m, std::vector<core::FamilyId> ids,
+                                      Diagnostics& diags) {
+  const std::vector<core::FamilyId> all = ids;
+  std::erase_if(ids, [&](core::FamilyId f) { return !is_float(m[f].dtype); });
+  if (!ids.empty() || all.empty()) return ids;
+  const core::Family& f = m[all[0]];
+  diags
+      .error(Code::E0602,
+             fmt::format("`{}` is {}: only floats have derivatives", f.spelled(), name_of(f.dtype)))
+      .primary(f.span, "defined here");
+  return ids;
 }
 
 void add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
@@ -39,19 +64,11 @@ void add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
 }  // namespace
 
 void add_requests(core::Module& m, const ExtraRequest& extra, Diagnostics& diags) {
-  core::FamilyId num = find_named(m, extra.of, diags);
+  const std::vector<core::FamilyId> nums = floats_of(m, find_named(m, extra.of, diags), diags);
   for (const std::string& name : extra.wrt) {
-    core::FamilyId den = find_named(m, name, diags);
-    if (!num || !den) continue;
-    for (core::FamilyId f : {num, den}) {
-      if (is_float(m[f].dtype)) continue;
-      diags
-          .error(Code::E0602, fmt::format("`{}` is {}: only floats have derivatives",
-                                          text(m[f].name), name_of(m[f].dtype)))
-          .primary(m[f].span, "defined here");
-      return;
+    for (core::FamilyId den : floats_of(m, find_named(m, name, diags), diags)) {
+      for (core::FamilyId num : nums) add_request(m, num, den);
     }
-    add_request(m, num, den);
   }
 }
 

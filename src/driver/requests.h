@@ -8,7 +8,8 @@
 
 namespace ein {
 
-// Adds `d_<of>_d_<wrt>` for each `wrt`, as if the program had asked for it.
+// Adds `d_<of>_d_<wrt>` for each `wrt`, as if the program had asked for it; of a record, for each of
+// its parts.
 void add_requests(core::Module& m, const ExtraRequest& extra, Diagnostics& diags);
 
 }  // namespace ein

@@ -15,6 +15,7 @@
 #include "driver/files.h"
 #include "driver/observe.h"
 #include "driver/state.h"
+#include "driver/streams.h"
 #include "optimise/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
@@ -56,6 +57,15 @@ std::vector<FamilyId> unread_families(const core::Module& m) {
     if (!read.contains(FamilyId(i))) out.push_back(FamilyId(i));
   }
   return out;
+}
+
+// Of the files that may be streamed, those that the program was compiled to stream.
+void keep_streamed(const Image& image, std::map<std::string, RowFile>& files) {
+  std::erase_if(files, [&](const auto& file) {
+    return std::none_of(image.inputs.begin(), image.inputs.end(), [&](const Image::Input& input) {
+      return input.name == file.first && input.window > 0;
+    });
+  });
 }
 
 double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
@@ -119,19 +129,12 @@ Effect plain_effect(const core::Module& m, const core::Effect& e) {
   return out;
 }
 
-std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
+std::vector<KernelTime> kernel_times(Native& native, const std::vector<int64_t>& params,
                                      const std::vector<int64_t>& nanoseconds) {
   Lowered* lowered = lowered_of(native);
   EIN_CHECK(lowered, "a program from the cache has no plan");
-  std::vector<FamilyId> needed;
-  for (const Image::Buffer& b : image_of(native).buffers) {
-    if (b.space == Image::Buffer::Space::Input) needed.push_back(FamilyId(b.family));
-  }
-  auto params = core::bind_params(lowered->plan.module, inputs, needed);
-  EIN_CHECK(!std::holds_alternative<RuntimeError>(params), "inputs that were never accepted");
   std::vector<KernelTime> out;
-  for (lower::Work& work :
-       lower::work_of(lowered->plan, lowered->program, std::get<std::vector<int64_t>>(params))) {
+  for (lower::Work& work : lower::work_of(lowered->plan, lowered->program, params)) {
     out.push_back({std::move(work), static_cast<double>(nanoseconds[out.size()]) * 1e-9});
   }
   return out;
@@ -144,10 +147,10 @@ std::optional<std::vector<optimise::SegmentPlan>> plan_checkpoints(core::Module&
 }
 
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<FamilyId> wanted,
-                                             const core::Inputs& inputs,
-                                             const RunOptions& options) {
+                                             const core::Inputs& inputs, const RunOptions& options,
+                                             const std::map<std::string, RowFile>& streamed) {
   Prepared out{std::move(wanted), inputs, {}, {}};
-  if (auto error = read_loaded(m, out.wanted, out.inputs)) return *error;
+  if (auto error = read_others(m, out.wanted, options, streamed, out.inputs)) return *error;
   std::vector<int64_t> params;
   if (optimise::wants_segments(m, options.grad_memory)) {  // finding the extents takes time
     auto bound =
@@ -182,22 +185,112 @@ NativeOptions native_options(const RunOptions& options) {
 
 namespace {
 
-// Keeps the state of a run, or goes on from one that was kept.
-struct Keeping {
-  RunIdentity identity;
-  std::optional<KeptRun> from;
+// One run: what is computed, from what, and where results go.
+struct Task {
+  core::Module& m;
+  const std::vector<FamilyId>& wanted;
+  core::Inputs& inputs;
+  std::map<std::string, RowFile>& streamed;
+  const RunOptions& options;
+  Values& values;
+  RunResult& out;
+  core::Watch watch = {options.monitor, {}};
+  std::unique_ptr<Observer> observer = {};
+  RunIdentity identity = {};
+  std::optional<KeptRun> from = {};  // where it goes on
 
-  // What is wrong, if something is.
-  std::string begin(core::Module& m, const std::vector<FamilyId>& wanted,
-                    const core::Inputs& inputs, const RunOptions& options) {
-    identity = identity_of(m, wanted, inputs, options);
-    if (!options.resume) return {};
-    auto read = unpack_run(*options.resume);
-    if (auto* why = std::get_if<std::string>(&read)) return *why;
-    from = std::get<KeptRun>(std::move(read));
-    return difference(*from, m, identity);
-  }
+  bool keeps() const { return options.keeps_state || options.resume.has_value(); }
+  bool refused(const std::string& why);
+  bool observe(const std::vector<RunningSteps>& recurrences);
+  bool go_on();
+  void look(Moment& now);
 };
+
+// Whether a run cannot go on from what was kept.
+bool Task::refused(const std::string& why) {
+  if (!why.empty()) out.refused = "cannot go on from the state that was kept: " + why;
+  return !why.empty();
+}
+
+// False when something that was asked for cannot be watched.
+bool Task::observe(const std::vector<RunningSteps>& recurrences) {
+  if (options.watch.empty()) return true;
+  observer = std::make_unique<Observer>(recurrences, inputs, streamed, options);
+  out.refused = observer->refused();
+  return out.refused.empty();
+}
+
+// Finds out which run this is, and where it goes on. False when it cannot.
+bool Task::go_on() {
+  watch.observe = [this](Moment& now) { look(now); };
+  if (!keeps()) return true;
+  identity = identity_of(m, wanted, inputs, streamed, options);
+  if (!options.resume) return true;
+  auto read = unpack_run(*options.resume);
+  if (auto* why = std::get_if<std::string>(&read)) return !refused(*why);
+  from = std::get<KeptRun>(std::move(read));
+  watch.resume = &from->state;
+  return !refused(difference(*from, m, identity));
+}
+
+void Task::look(Moment& now) {
+  if (observer) observer->look(now);
+  // A recurrence over records runs part by part; people know it by the name of the record.
+  if (FamilyId id = m.find(intern(now.family))) {
+    now.family = m[id].spelled().substr(0, m[id].spelled().find('.'));
+  }
+  if (!keeps() || !now.state) return;
+  now.state = [this, state = now.state] { return pack_run(identity, state()); };
+}
+
+// False when there is no native code for the program; then everything is in `inputs`.
+bool run_native(Task& t) {
+  set_threads(t.options.threads);
+  NativeOptions how = native_options(t.options);
+  how.choices.streams = families_of(t.m, t.streamed);
+  auto compiled = compile_native(t.m, t.wanted, how);
+  const auto* code = std::get_if<std::shared_ptr<Native>>(&compiled);
+  if (code) {
+    keep_streamed(image_of(**code), t.streamed);
+  } else {
+    t.out.fallback = std::get<std::string>(compiled);
+    t.streamed.clear();
+  }
+  t.out.error = read_others(t.m, t.wanted, t.options, t.streamed, t.inputs);
+  if (!code || t.out.error) return code || t.out.error;
+  if (!t.observe(running_steps(image_of(**code))) || !t.go_on()) return true;
+  std::vector<int64_t> times;
+  double begin = seconds_now();
+  NativeResult result =
+      run(**code, t.inputs, t.watch, t.options.time ? &times : nullptr, t.streamed);
+  double spent = seconds_now() - begin;
+  t.values = std::move(result.values);
+  t.out.error = result.error;
+  t.out.stopped = result.stopped;
+  if (!t.refused(result.refused) && !times.empty()) {
+    t.out.timing = Timing{compile_times(**code), kernel_times(**code, result.params, times), spent};
+  }
+  return true;
+}
+
+void run_reference(Task& t) {
+  if (t.keeps()) {
+    t.out.refused = "the reference evaluator cannot keep the state of a run";
+    if (!t.out.fallback.empty()) {
+      t.out.refused += ", and native code cannot run this: " + t.out.fallback;
+    }
+    return;
+  }
+  core::Module rounded = t.m;
+  optimise::round_operands(rounded, t.options.operands);
+  if (!t.observe(running_steps(rounded, t.wanted)) || !t.go_on()) return;
+  core::EvalResult result =
+      core::evaluate(rounded, t.inputs, t.wanted, t.watch, {t.options.check_overflow});
+  t.values = std::move(result.values);
+  t.out.error = result.error;
+  t.out.stopped = result.stopped;
+  t.out.operations = result.operations;
+}
 
 }  // namespace
 
@@ -213,7 +306,11 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     out.error = refuse_effect(options.access, e);
     if (out.error) return out;
   }
-  auto ready = prepare(original, wanted_families(original, options), supplied, options);
+  bool native = options.backend == Backend::Native;
+  std::vector<FamilyId> asked = wanted_families(original, options);
+  std::map<std::string, RowFile> streamed;
+  if (native) streamed = streamable(original, asked, options);
+  auto ready = prepare(original, std::move(asked), supplied, options, streamed);
   if (auto* e = std::get_if<RuntimeError>(&ready)) {
     out.error = *e;
     return out;
@@ -221,74 +318,10 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   auto& [wanted, inputs, checkpoints, cut] = std::get<Prepared>(ready);
   out.checkpoints = std::move(checkpoints);
   core::Module& m = cut ? *cut : original;
-  core::Watch watch{options.monitor, {}};
-  std::unique_ptr<Observer> observer;
-  auto observe = [&](const std::vector<RunningSteps>& recurrences) {
-    if (options.watch.empty()) return true;
-    observer = std::make_unique<Observer>(recurrences, inputs, options);
-    out.refused = observer->refused();
-    return out.refused.empty();
-  };
-  Keeping keeping;
-  bool keeps = options.keeps_state || options.resume.has_value();
-  auto cannot_go_on = [&](const std::string& why) {
-    if (!why.empty()) out.refused = "cannot go on from the state that was kept: " + why;
-    return !why.empty();
-  };
-  if (keeps && cannot_go_on(keeping.begin(m, wanted, inputs, options))) return out;
-  if (keeping.from) watch.resume = &keeping.from->state;
-  watch.observe = [&](Moment& now) {
-    if (observer) observer->look(now);
-    // A recurrence over records runs part by part; people know it by the name of the record.
-    if (FamilyId id = m.find(intern(now.family))) {
-      now.family = m[id].spelled().substr(0, m[id].spelled().find('.'));
-    }
-    if (!keeps || !now.state) return;
-    now.state = [&keeping, state = now.state] { return pack_run(keeping.identity, state()); };
-  };
-  if (wanted.empty() && !observe({})) return out;
-  if (!wanted.empty()) {
-    bool native = options.backend == Backend::Native;
-    if (native) {
-      set_threads(options.threads);
-      auto compiled = compile_native(m, wanted, native_options(options));
-      if (auto* why = std::get_if<std::string>(&compiled)) {
-        out.fallback = *why;
-        native = false;
-      } else {
-        Native& code = *std::get<std::shared_ptr<Native>>(compiled);
-        if (!observe(running_steps(image_of(code)))) return out;
-        std::vector<int64_t> times;
-        double begin = seconds_now();
-        NativeResult result = run(code, inputs, watch, options.time ? &times : nullptr);
-        double spent = seconds_now() - begin;
-        values = std::move(result.values);
-        out.error = result.error;
-        out.stopped = result.stopped;
-        if (cannot_go_on(result.refused)) return out;
-        if (!times.empty()) {
-          out.timing = Timing{compile_times(code), kernel_times(code, inputs, times), spent};
-        }
-      }
-    }
-    if (!native) {
-      if (keeps) {
-        out.refused = "the reference evaluator cannot keep the state of a run";
-        if (!out.fallback.empty())
-          out.refused += ", and native code cannot run this: " + out.fallback;
-        return out;
-      }
-      core::Module rounded = m;
-      optimise::round_operands(rounded, options.operands);
-      if (!observe(running_steps(rounded, wanted))) return out;
-      core::EvalResult result =
-          core::evaluate(rounded, inputs, wanted, watch, {options.check_overflow});
-      values = std::move(result.values);
-      out.error = result.error;
-      out.stopped = result.stopped;
-      out.operations = result.operations;
-    }
-  }
+  Task task{m, wanted, inputs, streamed, options, values, out};
+  if (wanted.empty()) task.observe({});
+  if (!wanted.empty() && (!native || !run_native(task))) run_reference(task);
+  if (!out.refused.empty()) return out;
   if (out.error) {
     locate(m, wanted, *out.error);
     return out;
@@ -338,7 +371,9 @@ std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core:
   core::Module& source = cut ? *cut : m;
   if (pass == "checkpoint") return core::print(source);
   std::string why;
-  std::string text = dump_native_pass(source, wanted, native_options(options), pass, why);
+  NativeOptions how = native_options(options);
+  how.choices.streams = families_of(source, streamable(source, wanted, options));
+  std::string text = dump_native_pass(source, wanted, how, pass, why);
   if (!why.empty()) return RuntimeError{Code::E0701, why};
   return text;
 }
@@ -348,8 +383,10 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs
   if (stage == "plan") return native_dump(m, inputs, "plan", options);
   if (stage == "loops") return native_dump(m, inputs, "cut-kernels", options);
   auto [wanted, cut] = source_of(m, inputs, options);
-  const NativeOptions how = native_options(options);
-  auto made = lower_native(cut ? *cut : m, wanted, how);
+  core::Module& source = cut ? *cut : m;
+  NativeOptions how = native_options(options);
+  how.choices.streams = families_of(source, streamable(source, wanted, options));
+  auto made = lower_native(source, wanted, how);
   if (auto* why = std::get_if<std::string>(&made)) return RuntimeError{Code::E0701, *why};
   const loops::Program& program = std::get<Lowered>(made).program;
   return stage == "llvm" ? codegen::llvm_text(program, jit_options(how))

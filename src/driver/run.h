@@ -17,6 +17,7 @@
 #include "runtime/effect.h"
 #include "runtime/paths.h"
 #include "runtime/processor.h"
+#include "runtime/row_file.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -42,6 +43,8 @@ struct RunOptions {
   Tuning tuning;                            // other numbers for the plan than those of tuning.def
   std::optional<uint64_t> grad_memory;      // bytes; see optimise/checkpoint.h
   std::vector<std::string> show;            // values asked for besides what effects need
+  std::map<std::string, RowFile> files;     // inputs that are read when the program runs, by name
+  bool streams = true;                      // files may be read step by step; see plan/streams.h
   ImageCache* cache = nullptr;              // of compiled programs
   const FileAccess* access = nullptr;       // what `save` may write; null: everything
   Monitor* monitor = nullptr;               // told where the program is, and may stop it
@@ -83,8 +86,8 @@ struct RunResult {
 RunResult run(core::Module& m, const core::Inputs& inputs, const RunOptions& options,
               const std::function<void(const std::string&)>& write);
 
-// What has to be computed, from what: the loaded files read and, under a memory budget, recurrences
-// cut into segments.
+// What has to be computed, from what: the files read, except those of `streamed`, and, under a memory
+// budget, recurrences cut into segments.
 struct Prepared {
   std::vector<core::FamilyId> wanted;
   core::Inputs inputs;
@@ -92,8 +95,10 @@ struct Prepared {
   std::optional<core::Module> cut;  // to be run instead of the original
 };
 std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<core::FamilyId> wanted,
-                                             const core::Inputs& inputs, const RunOptions& options);
-std::vector<KernelTime> kernel_times(Native& native, const core::Inputs& inputs,
+                                             const core::Inputs& inputs, const RunOptions& options,
+                                             const std::map<std::string, RowFile>& streamed = {});
+// `params`: the symbolic extents.
+std::vector<KernelTime> kernel_times(Native& native, const std::vector<int64_t>& params,
                                      const std::vector<int64_t>& nanoseconds);
 // What effects and `show` need; if that is nothing: nothing, or the values that nothing else reads.
 enum class Else : uint8_t { Nothing, Unread };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include "base/blake2.h"
@@ -26,6 +27,21 @@ std::string content_of(const Tensor& t) {
   std::string text = fmt::format("{} [{}] ", name_of(t.dtype()), fmt::join(t.shape(), ", "));
   text.append(static_cast<const char*>(t.data()),
               static_cast<size_t>(t.size()) * size_of(t.dtype()));
+  return hex(blake2(text));
+}
+
+// Of a file that is too large to be read whole: how long it is, how it begins and how it ends.
+std::string content_of(const RowFile& file) {
+  constexpr int64_t kEnd = 1 << 20;
+  std::ifstream in(file.path, std::ios::binary | std::ios::ate);
+  int64_t size = in ? static_cast<int64_t>(in.tellg()) : 0;
+  std::string text = fmt::format("{} {} ", file.member, size);
+  for (int64_t from : {int64_t{0}, std::max<int64_t>(0, size - kEnd)}) {
+    std::string part(static_cast<size_t>(std::min(size, kEnd)), '\0');
+    in.seekg(from);
+    in.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text += part;
+  }
   return hex(blake2(text));
 }
 
@@ -64,13 +80,16 @@ const std::string* find(const std::vector<RunIdentity::Piece>& in, const std::st
 }  // namespace
 
 RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
-                        const core::Inputs& inputs, const RunOptions& options) {
+                        const core::Inputs& inputs,
+                        const std::map<std::string, RowFile>& streamed, const RunOptions& options) {
   RunIdentity out;
   for (core::FamilyId id : reached(m, wanted)) {
     const core::Family& f = m[id];
     if (f.kind == core::Family::Kind::Input) {
       auto it = inputs.find(text(f.name));
       if (it != inputs.end()) out.inputs.push_back({f.spelled(), content_of(it->second)});
+      auto file = streamed.find(text(f.name));
+      if (file != streamed.end()) out.inputs.push_back({f.spelled(), content_of(file->second)});
     }
     out.families.push_back({text(f.name), fmt::format("{:016x}", core::hash(m, id))});
   }

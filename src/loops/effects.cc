@@ -36,6 +36,10 @@ Effects effects(const Program& p, const Stmt& stmt) {
         [&](const Invoke& n) {
           out.binds.insert(n.var);
           out.checks = true;
+        },
+        [&](const Fetch& n) {
+          out.stores.insert(n.buffer);
+          out.checks = true;
         });
   };
   look(stmt);

@@ -177,8 +177,18 @@ struct Invoke {
   SiteId site;  // the statement that calls; invalid inside a function
 };
 
+// The rows of a streamed input from `first` on become the contents of its buffer, which is as long
+// as its window; rows that do not exist are left out, and their places must not be loaded. May stop
+// the program. Stands in no loop but sequential ones.
+struct Fetch {
+  BufferId buffer;
+  ExprId first;
+  SiteId site;
+};
+
 struct Stmt {
-  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke> node;
+  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke, Fetch>
+      node;
 };
 
 // ---- programs ----------------------------------------------------------------------------------
@@ -190,7 +200,7 @@ struct Var {
 
 struct Buffer {
   enum class Space : uint8_t {
-    Input,     // supplied by the caller, read only
+    Input,     // supplied by the caller, read only; of a streamed one, the rows last fetched
     Constant,  // an array literal, filled when compiling
     Output,    // asked for
     Row,       // scratch of one iteration of a loop: every thread has its own
@@ -218,6 +228,7 @@ struct Site {
                // `position`: of its coordinate
     Rows,      // the same, for one that runs row by row (plan/rows.h); values: how
                // many pieces are done
+    Fetch,     // a file that is read while the program runs; `name`: the input
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t position = 0;

@@ -121,6 +121,9 @@ struct Printer {
         [&](const Invoke& n) {
           line(fmt::format("let {} = call {}({})", var(n.var), p.functions[n.function].name,
                            list(n.args)));
+        },
+        [&](const Fetch& n) {
+          line(fmt::format("fetch {} from {}", p.buffers[n.buffer].name, expr(n.first)));
         });
   }
 

@@ -70,7 +70,8 @@ struct Sharing {
           },
           [&](const Loop& n) { add(repeated(n)); }, [&](const Check&) { out.constant += 1; },
           [&](const Contract&) { out.constant += kMany; },
-          [&](const Invoke&) { out.constant += tuning.call_work; });
+          [&](const Invoke&) { out.constant += tuning.call_work; },
+          [&](const Fetch&) { out.constant += kMany; });
     }
     return out;
   }

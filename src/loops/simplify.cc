@@ -63,7 +63,8 @@ struct Simplifier {
         folded.insert(f->acc);
         if (f->arg.valid()) folded.insert(f->arg);
       }
-      other |= std::holds_alternative<Check>(s.node) || std::holds_alternative<Invoke>(s.node);
+      other |= std::holds_alternative<Check>(s.node) || std::holds_alternative<Invoke>(s.node) ||
+               std::holds_alternative<Fetch>(s.node);
     });
     std::erase_if(n.folds, [&](VarId v) { return !folded.contains(v); });
     if (!n.folds.empty()) return false;

@@ -158,6 +158,12 @@ struct Verifier {
           }
           if (p.vars[n.var].type != p.exprs[f.result].type) error("result of " + f.name);
           bind(n.var);
+        },
+        [&](const Fetch& n) {
+          use(n.first, DType::I64);
+          if (p.buffers[n.buffer].space != Buffer::Space::Input)
+            error("what is fetched is no input");
+          if (!ordered || vector || shared) error("rows are fetched in a loop that is not seq");
         });
   }
 

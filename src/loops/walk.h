@@ -57,6 +57,7 @@ void for_each_expr(S& s, F&& f) {
           all(n.a.at), all(n.b.at), all(n.out.at);
         }
         if constexpr (std::is_same_v<N, Invoke>) all(n.args);
+        if constexpr (std::is_same_v<N, Fetch>) some(n.first);
       },
       s.node);
 }
@@ -151,7 +152,7 @@ inline bool does_little(const Program& p, const Block& body, int64_t most_nodes)
   bool ok = nodes_in(p, body) <= most_nodes;
   for_each_stmt(body, [&](const Stmt& s) {
     if (const auto* n = std::get_if<Loop>(&s.node)) ok &= trips(p, *n).has_value();
-    ok &= !std::holds_alternative<Contract>(s.node);
+    ok &= !std::holds_alternative<Contract>(s.node) && !std::holds_alternative<Fetch>(s.node);
   });
   return ok;
 }

@@ -59,6 +59,9 @@ loops::Program lower(plan::Plan& plan) {
     if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
       dims[ring->second.position] = core::int_lit(plan.module, ring->second.kept);
     }
+    if (auto stream = plan.streams.find(id); stream != plan.streams.end()) {
+      dims[0] = core::int_lit(plan.module, stream->second.window);
+    }
     auto space = space_of(plan.module, f, it->second.wanted);
     if (it->second.storage == plan::Storage::Register) continue;
     if (it->second.storage == plan::Storage::Row) {
@@ -321,6 +324,7 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   }
   bool outermost_one = !in_sequence;
   in_sequence = true;
+  fetch(q, t);
   steps(q.body, inner);
   if (end) note_end(*end, inner, get(t, top()), ended);
   for (FamilyId id : core::families_of(q.body)) staged.erase(id);
@@ -337,6 +341,26 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   loop.body = std::move(pop()->block);
   emit(top(), {std::move(loop)});
   if (end) fill_end(*end, q, fixed, ended);
+}
+
+// Moves the windows of the inputs that the steps of an outermost Sequence read.
+void Lowering::fetch(const core::Sequence& q, loops::VarId t) {
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    FamilyId id(i);
+    auto stream = plan.streams.find(id);
+    if (stream == plan.streams.end() || !stream->second.first.contains(plan::key(q))) continue;
+    ExprId first = stream->second.first.at(plan::key(q));
+    const uint32_t around = top();
+    push(Scope::Kind::Guard);  // in the clauses, slot 0 may be something else
+    slots.assign(core::kMaxSlots, {});
+    slots[0] = get(t, top());
+    count_uses(first);
+    Value row = bind(lower(first), "row");
+    loops::Block made = std::move(pop()->block);
+    for (loops::Stmt& s : made) emit(around, std::move(s));
+    loops::Site site{loops::Site::Kind::Fetch, text(m[id].name)};
+    emit(around, {loops::Fetch{buffers.at(id), row.expr, p.sites.add(std::move(site))}});
+  }
 }
 
 void Lowering::compute(FamilyId id, const Fixed& fixed) {
@@ -496,6 +520,14 @@ void Lowering::store(FamilyId id, Value value) {
   std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
   to_stored(id, at);
   emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
+}
+
+void Lowering::to_window(ExprId access, FamilyId id, std::vector<Value>& at) {
+  if (!plan.streams.contains(id)) return;
+  auto row = plan.window_rows.find(access);
+  EIN_CHECK(row != plan.window_rows.end(), "a row of a stream that is not in its window");
+  Value in_window = lower(row->second);
+  at[0] = {in_window.expr, std::max(in_window.depth, at[0].depth)};
 }
 
 void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {

@@ -70,16 +70,17 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
       slots[s].depth = top();  // what is computed from it is valid in this scope only
     }
   }
-  auto operand = [&](core::FamilyId family, const std::vector<ExprId>& at) {
+  auto operand = [&](ExprId access, core::FamilyId family, const std::vector<ExprId>& at) {
     std::vector<Value> start;
     for (ExprId e : at) start.push_back(bind(lower(e), "i"));
+    to_window(access, family, start);
     to_stored(family, start);
     for (Value& v : start) v = bind(v, "i");
     return loops::Contract::Operand{buffers.at(family), exprs_of(start)};
   };
-  out.a = operand(a.family, a.at);
-  out.b = operand(b.family, b.at);
-  out.out = operand(id, out_at);
+  out.a = operand(x.a, a.family, a.at);
+  out.b = operand(x.b, b.family, b.at);
+  out.out = operand({}, id, out_at);
   emit(top(), {std::move(out)});
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
     for (uint32_t s : *set) slots[s] = {};

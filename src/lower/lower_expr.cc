@@ -381,6 +381,7 @@ Value Lowering::access(ExprId e, const core::Access& n, DType type) {
     }
     depth = std::max(depth, *proven);
   }
+  to_window(e, n.family, at);
   to_stored(n.family, at);
   for (Value& v : at) {
     if (v.depth < depth) v = bind(v, "i");

@@ -143,6 +143,7 @@ struct Lowering {
   using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
   void sequence(const core::Sequence& q, const Fixed& fixed);
+  void fetch(const core::Sequence& q, loops::VarId t);
   // Variables of a Sequence that ends (lower_end.cc): whether it has, its last step, and how many
   // more steps run once the flag is set.
   struct Ended {
@@ -167,6 +168,8 @@ struct Lowering {
   void store(core::FamilyId id, Value value);
   // Where a cell is stored: a step of a ring takes the place of an old one.
   void to_stored(core::FamilyId id, std::vector<Value>& at);
+  // The same for an access to an input that streams: rows count from the start of its window.
+  void to_window(core::ExprId access, core::FamilyId id, std::vector<Value>& at);
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);

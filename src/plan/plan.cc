@@ -106,9 +106,23 @@ struct Planner {
         const auto& q = std::get<Sequence>(s);
         std::map<FamilyId, uint64_t> inner = fixed;
         for (const auto& member : q.members) inner[member.family] |= bit(member.position);
-        steps(q.body, inner, true);
+        steps(q.body, inner, repeated || is_recurrence(q));
       }
     }
+  }
+
+  // Other values run step by step for the sake of files that stream (streams.h). They are computed in
+  // the same way as at once, so that every bit is the same.
+  bool is_recurrence(const Sequence& q) const {
+    if (q.members.size() > 1) return true;
+    bool found = false;
+    for_each_body(plan.module, q.members[0].family, [&](ExprId body) {
+      for_each_node(plan.module, body, [&](ExprId e) {
+        const auto* read = get_if<Access>(plan.module, e);
+        found |= read && read->family == q.members[0].family;
+      });
+    });
+    return found;
   }
 
   void family(FamilyId id, uint64_t fixed, bool repeated) {
@@ -179,10 +193,11 @@ struct Planner {
   }
 };
 
-std::pair<FamilyId, uint32_t> key(const Sequence& q) {
-  return {q.members[0].family, q.members[0].position};
-}
 bool ends(const Plan& plan, const Sequence& q) { return plan.ends.contains(key(q)); }
+bool fetches(const Plan& plan, const Sequence& q) {
+  return std::any_of(plan.streams.begin(), plan.streams.end(),
+                     [&](const auto& s) { return s.second.first.contains(key(q)); });
+}
 
 void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& outer) {
   for (const core::Step& s : steps) {
@@ -224,7 +239,7 @@ void find_stops(Plan& plan) {
 void find_rows(Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     const auto* q = std::get_if<Sequence>(&s);
-    if (!q || ends(plan, *q) || !runs_by_rows(plan.module, *q)) continue;
+    if (!q || ends(plan, *q) || fetches(plan, *q) || !runs_by_rows(plan.module, *q)) continue;
     bool plain = std::none_of(q->members.begin(), q->members.end(), [&](const auto& member) {
       return plan.rings.contains(member.family) || plan.group_of.contains(member.family) ||
              plan.by_diagonals.contains(member.family);
@@ -264,6 +279,12 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   if (free_order && choices.rings) {
     plan.schedule = follow_steps(plan.module, plan.wanted, std::move(plan.schedule));
   }
+  if (free_order) {
+    Streams found = find_streams(plan.module, plan.schedule, plan.wanted, choices.streams);
+    plan.streams = std::move(found.inputs);
+    plan.window_rows = std::move(found.rows);
+    plan.whole = std::move(found.whole);
+  }
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   if (free_order) form_groups(plan, choices);
@@ -272,8 +293,10 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   if (free_order && choices.diagonals && choices.rows) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
-      if (!q || ends(plan, *q) || !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells))
+      if (!q || ends(plan, *q) || fetches(plan, *q) ||
+          !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells)) {
         continue;
+      }
       uint32_t lanes = ~0u;
       for (const auto& member : q->members) {
         lanes = std::min(lanes, lanes_for(plan.module[member.family].dtype));

@@ -30,6 +30,7 @@
 //   diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row (rows.h;
 //   where all steps are stored), how many rows at a time, and how often the caller may stop it; or
 //   is left when its further steps only repeat (ends.h).
+// - which inputs stream from their files, of those that may (streams.h).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
@@ -52,6 +53,7 @@
 #include "optimise/classify.h"
 #include "optimise/passes.h"
 #include "plan/ends.h"
+#include "plan/streams.h"
 
 namespace ein::plan {
 
@@ -114,7 +116,10 @@ struct Plan {
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::unordered_map<core::FamilyId, RowsPlan> by_rows;  // by the first member of the recurrence
   // How Sequences end early (ends.h), by their first member and its coordinate.
-  std::map<std::pair<core::FamilyId, uint32_t>, End> ends;
+  std::map<SequenceKey, End> ends;
+  std::unordered_map<core::FamilyId, Stream> streams;          // inputs
+  std::unordered_map<core::ExprId, core::ExprId> window_rows;  // by access to one of them
+  std::map<core::FamilyId, std::string> whole;  // why other inputs that may do not stream
   Tuning tuning;  // every decision that a number makes (base/tuning.def)
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
@@ -146,11 +151,13 @@ struct Choices {
   bool rows = true;          // run recurrences along the last coordinate row by row
   bool resumable = false;    // a run may be stopped between two steps and go on later
   bool ends = true;          // leave recurrences whose further steps only repeat
+  // Inputs that may stream, because the caller has them in files that can be read row by row.
+  std::vector<core::FamilyId> streams;
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
 
   // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
-  // chooses `tuning`, `rows`, `resumable`, `overflow` and `operands`.)
+  // chooses `tuning`, `rows`, `resumable`, `streams`, `overflow` and `operands`.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
            !scatters || !unused || !scans || !rings || !diagonals;

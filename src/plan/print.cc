@@ -45,6 +45,9 @@ struct Printer {
       out += fmt::format("{}  keeps {} of {}\n", indent, ring->second.kept,
                          coordinate(f, ring->second.position));
     }
+    if (auto stream = plan.streams.find(id); stream != plan.streams.end()) {
+      out += fmt::format("{}  streams, {} in memory\n", indent, stream->second.window);
+    }
     for (size_t c = 0; c < p.clauses.size(); ++c) {
       const ClausePlan& cp = p.clauses[c];
       std::string axes;

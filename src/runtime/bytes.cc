@@ -14,6 +14,11 @@
 #include "runtime/paths.h"
 
 namespace ein {
+namespace {
+
+int64_t nanoseconds(const timespec& t) { return t.tv_sec * 1'000'000'000 + t.tv_nsec; }
+
+}  // namespace
 
 InFile::InFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) throw Malformed{"its name holds a NUL character"};
@@ -28,7 +33,7 @@ InFile::InFile(const std::string& path) {
     throw Malformed{S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file"};
   }
   size_ = static_cast<uint64_t>(info.st_size);
-  modified_ = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
+  modified_ = nanoseconds(info.st_mtim);
 }
 
 InFile::~InFile() { ::close(fd_); }
@@ -44,6 +49,18 @@ void InFile::read_at(uint64_t offset, void* to, size_t n) const {
     offset += static_cast<uint64_t>(got);
     n -= static_cast<size_t>(got);
   }
+}
+
+void InFile::read_ahead(uint64_t offset, uint64_t n) const {
+  // A hint: if it is not taken, reading waits for the device.
+  (void)::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(n),
+                        POSIX_FADV_WILLNEED);
+}
+
+bool InFile::has_changed() const {
+  struct stat now {};
+  return ::fstat(fd_, &now) != 0 || static_cast<uint64_t>(now.st_size) != size_ ||
+         nanoseconds(now.st_mtim) != modified_;
 }
 
 std::optional<std::string> read_text(int descriptor) {

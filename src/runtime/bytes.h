@@ -28,6 +28,8 @@ class InFile {
   int64_t modified() const { return modified_; }  // nanoseconds since 1970
   // Exactly n bytes, or Malformed.
   void read_at(uint64_t offset, void* to, size_t n) const;
+  void read_ahead(uint64_t offset, uint64_t n) const;  // these bytes are wanted soon
+  bool has_changed() const;                            // since it was opened
 
  private:
   int fd_ = -1;

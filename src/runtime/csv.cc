@@ -207,7 +207,7 @@ bool first_is_heading(const Table& t, bool labels) {
     if (words) continue;
     bad_cell(t.lines[0], own,
              "a number, but other cells of the line are: if the line is a heading, say so with "
-             "`load(\"…\", \"headings\")` or --csv-headings");
+             "`load(\"…\", headings = true)` or --csv-headings");
   }
   return false;
 }
@@ -252,8 +252,8 @@ std::vector<size_t> chosen_columns(const Table& t, const CsvOptions& options) {
   }
   if (t.headings.empty()) {
     throw Malformed{
-        "its columns have no names: its first line is not one of headings (say `headings` if it "
-        "is)"};
+        "its columns have no names: its first line is not one of headings (say `headings = true` "
+        "if it is)"};
   }
   for (const std::string& name : options.columns) {
     auto found = std::find(t.headings.begin(), t.headings.end(), name);
@@ -322,7 +322,7 @@ Codes codes_of(const Table& t, size_t column, const CsvOptions& options) {
       why += fmt::format(", but `{}` in line {} of the same column is one",
                          t.cell(*number, column).substr(0, 40), t.lines[*number]);
     } else {
-      why += "; with `labels` the words of a column become numbers, in their sorted order";
+      why += "; with `labels = true` the words of a column become numbers, in their sorted order";
     }
     bad_cell(t.lines[*word], other, why);
   }

@@ -91,7 +91,7 @@ CsvOptions parse_csv_options(const std::string& text) {
       out.type = csv_type(value);
     } else {
       throw Malformed{fmt::format(
-          "a csv file has no member `{}`; how it is read is said with `headings`, `no headings`, "
+          "`{}` does not say how a csv file is read; there are `headings`, `no headings`, "
           "`columns = a, b`, `labels`, `missing = nan`, `separator = tab` or `decimal = comma`",
           part)};
     }

@@ -132,6 +132,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
     case Image::Site::Kind::TooDeep: return {Code::E0810, site.name, site.span, {}};
     case Image::Site::Kind::Call:
     case Image::Site::Kind::Rows:
+    case Image::Site::Kind::Fetch:
     case Image::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case Image::Site::Kind::Bounds: break;
   }
@@ -151,7 +152,9 @@ struct Polled {
   const Image& image;
   const Frame& frame;
   const CallOptions& options;
+  std::span<const View> inputs;
   std::optional<Stopped> stopped = {};
+  std::optional<RuntimeError> error = {};  // of a file that is read while the program runs
 };
 
 // A step of a member of the recurrence that runs. A buffer that keeps the last few steps has step t
@@ -172,9 +175,18 @@ std::optional<Tensor> kept_step(const Polled& run, const Image::Site& site, cons
   return std::nullopt;
 }
 
+int32_t fetch(Polled& run, const Image::Site& site, int64_t first) {
+  const uint32_t input = run.image.buffers[site.members[0].buffer].input;
+  run.error = run.inputs[input].rows->fetch(first);
+  if (!run.error) return 0;
+  run.error->at = run.image.inputs[input].span;
+  return 1;
+}
+
 int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   auto& run = *static_cast<Polled*>(state);
   const Image::Site& site = run.image.sites[static_cast<size_t>(number)];
+  if (site.kind == Image::Site::Kind::Fetch) return fetch(run, site, next);
   int64_t done = site.downward ? steps - 1 - next : next;
   Moment now{site.name, site.coordinate, done, steps, next, {}};
   now.by_rows = site.kind == Image::Site::Kind::Rows;
@@ -340,6 +352,7 @@ std::optional<RuntimeError> overlapping(const Image& image, std::span<const View
   }
   if (areas.empty()) return std::nullopt;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].rows) continue;  // memory that nobody else knows
     add(image.inputs[i].name, inputs[i].data, byte_size(inputs[i].shape, inputs[i].dtype), false);
   }
   std::sort(areas.begin(), areas.end(),
@@ -377,7 +390,7 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
   }
   NativeFailure failure;
   static const int32_t asleep = 0;
-  Polled polled{image, frame, options};
+  Polled polled{image, frame, options, inputs};
   static_assert(sizeof(options.monitor->wake) == sizeof(int32_t));
   const auto* wake =
       options.monitor ? reinterpret_cast<const int32_t*>(&options.monitor->wake) : &asleep;
@@ -414,6 +427,10 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
   bool finished = entry(&context) == 0;
   if (options.kernel_times) options.kernel_times->assign(times.begin() + 1, times.end());
   if (finished) return out;
+  if (polled.error) {
+    out.error = std::move(polled.error);
+    return out;
+  }
   if (polled.stopped) {
     out.stopped = std::move(polled.stopped);
     out.step = image.sites[static_cast<size_t>(failure.site)].step;

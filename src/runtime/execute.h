@@ -12,6 +12,7 @@
 #include "runtime/image.h"
 #include "runtime/monitor.h"
 #include "runtime/native_abi.h"
+#include "runtime/row_file.h"
 
 namespace ein {
 
@@ -21,6 +22,7 @@ struct View {
   std::span<const int64_t> shape = {};
   void* data = nullptr;
   bool given = true;
+  RowReader* rows = nullptr;  // of an input that streams: `data` is its window
 };
 View view_of(const Tensor& t);
 

@@ -8,7 +8,10 @@
 #include <cmath>
 #include <new>
 
+#include "base/check.h"
 #include "runtime/formats.h"
+#include "runtime/members.h"
+#include "runtime/row_file.h"
 #include "runtime/write_program.h"
 
 namespace ein {
@@ -239,6 +242,43 @@ std::variant<T, RuntimeError> named(const char* doing, const std::string& path, 
 
 }  // namespace
 
+std::optional<RowFile> find_rows(const std::string& path, const std::string& member,
+                                 std::string& why) try {
+  const Format format = format_of(path);
+  if (format != Format::Npy && format != Format::Idx && format != Format::Safetensors) {
+    why = fmt::format("{} files are read whole", extension(path));
+    return std::nullopt;
+  }
+  const InFile file(path);
+  RowFile out{path, member, header_of(file, path, member)};
+  FileSource in(file, 0, file.size());
+  switch (format) {
+    case Format::Npy: {
+      NpyHeader h = read_npy_header(in);
+      if (h.fortran && h.shape.size() > 1) why = "its cells are in column-major order";
+      out.begin = file.size() - in.left();
+      out.swapped = h.swapped;
+      break;
+    }
+    case Format::Idx:
+      read_idx_header(in);
+      out.begin = file.size() - in.left();
+      out.swapped = true;
+      break;
+    case Format::Safetensors: {
+      std::vector<SafeEntry> entries = safetensors_entries(file);
+      out.begin = choose(entries, member, [](const SafeEntry& x) { return x.name; }).begin;
+      break;
+    }
+    default: EIN_UNREACHABLE("a format without rows");
+  }
+  if (why.empty() && out.header.shape.empty()) why = "it is one number";
+  return why.empty() ? std::optional(out) : std::nullopt;
+} catch (const Malformed& m) {
+  why = m.why;
+  return std::nullopt;
+}
+
 std::optional<Tensor> read_scalar(const std::string& text, DType dtype) {
   Tensor t(dtype, {});
   if (dtype == DType::Bool) {
@@ -259,6 +299,20 @@ std::optional<Tensor> read_scalar(const std::string& text, DType dtype) {
   }
   t.set_int(0, whole);
   return t.get_int(0) == whole ? std::optional(t) : std::nullopt;
+}
+
+std::variant<std::vector<std::string>, RuntimeError> file_members(const std::string& path) {
+  return named<std::vector<std::string>>("read", path, [&] {
+    check_name(path);
+    const InFile file(path);
+    std::vector<std::string> out;
+    if (format_of(path) == Format::Npz) {
+      for (const ZipMember& m : zip_members(file)) out.push_back(printable(npz_name(m)));
+    } else if (format_of(path) == Format::Safetensors) {
+      for (const SafeEntry& e : safetensors_entries(file)) out.push_back(printable(e.name));
+    }
+    return out;
+  });
 }
 
 std::variant<FileHeader, RuntimeError> inspect_file(const std::string& path,

@@ -101,7 +101,7 @@ void field(A& a, Image::Coord& x) {
 }
 template <class A>
 void field(A& a, Image::Input& x) {
-  fields(a, x.name, x.dtype, x.coords, x.span);
+  fields(a, x.name, x.path, x.dtype, x.coords, x.span, x.window);
 }
 template <class A>
 void field(A& a, Image::Param& x) {
@@ -113,8 +113,8 @@ void field(A& a, Image::Constraint& x) {
 }
 template <class A>
 void field(A& a, Image::Buffer& x) {
-  fields(a, x.space, x.name, x.dtype, x.dims, x.coords, x.input, x.family, x.step, x.lives.first,
-         x.lives.last, x.wanted, x.constant, x.span);
+  fields(a, x.space, x.name, x.path, x.dtype, x.dims, x.coords, x.input, x.family, x.step,
+         x.lives.first, x.lives.last, x.wanted, x.constant, x.span);
 }
 template <class A>
 void field(A& a, Image::Site::Member& x) {

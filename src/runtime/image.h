@@ -47,9 +47,12 @@ struct Image {
   };
   struct Input {
     std::string name;
+    std::string path;  // `net.w`, if it is a part of a record
     DType dtype = DType::F32;
     std::vector<Coord> coords;
     Span span;
+    const std::string& spelled() const { return path.empty() ? name : path; }
+    int64_t window = 0;  // how many rows are in memory at a time (row_file.h); 0: all
   };
   struct Param {
     static constexpr uint32_t kItself = ~uint32_t{0};  // as `position`: the value itself
@@ -65,7 +68,7 @@ struct Image {
   };
   struct Buffer {
     enum class Space : uint8_t { Input, Constant, Output, Row, Temp } space = Space::Temp;
-    std::string name;
+    std::string name, path;  // as of an input
     DType dtype = DType::F32;
     std::vector<Formula> dims;
     std::vector<std::string> coords;  // of the family; empty where there is no name
@@ -76,16 +79,27 @@ struct Image {
     bool wanted = false;
     Tensor constant;  // Constant
     Span span;
+    const std::string& spelled() const { return path.empty() ? name : path; }
   };
   struct Site {
-    enum class Kind : uint8_t { Bounds, DivideByZero, Shift, Overflow, TooDeep, Call, Step, Rows };
+    enum class Kind : uint8_t {
+      Bounds,
+      DivideByZero,
+      Shift,
+      Overflow,
+      TooDeep,
+      Call,
+      Step,
+      Rows,
+      Fetch
+    };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
     uint32_t arity = 0;       // Overflow: of the operator
     DType type = DType::I64;  // Overflow, Shift
-    // Step:
+    // Step; of Fetch, the one member is the buffer:
     struct Member {
       uint32_t buffer = 0, position = 0;
       Formula extent;  // its steps, of which the buffer may keep the last few

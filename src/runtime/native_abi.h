@@ -24,7 +24,8 @@ struct NativeContext {
   const void* const* functions = nullptr;
   // Looked at before each step of an outermost sequential loop; when it is not 0, `poll` is called
   // with the site of the loop, the step to come and the number of steps, and stops the program by
-  // returning anything but 0.
+  // returning anything but 0. Also called, always, to fetch rows of a streamed input: with a site
+  // that names it, the first row and 0.
   const int32_t* wake = nullptr;
   int32_t (*poll)(void* state, int64_t site, int64_t next, int64_t steps) = nullptr;
   void* state = nullptr;

@@ -14,12 +14,50 @@ namespace {
 
 size_t aligned(size_t at, size_t to) { return (at + to - 1) / to * to; }
 
-size_t add_field(StructLayout& out, size_t end, uint32_t number, DType dtype, size_t rank) {
-  size_t size = rank == 0 ? size_of(dtype) : sizeof(void*);
-  size_t offset = aligned(end, size);
-  out.fields.push_back({number, dtype, rank, offset});
-  return offset + size + rank * sizeof(int64_t);
+// Puts a field under its path, `net.enc.w`.
+void add_part(StructPart& to, const std::string& path, uint32_t field) {
+  const size_t dot = path.find('.');
+  const std::string head = path.substr(0, dot);
+  if (dot == std::string::npos) {
+    to.parts.push_back({head, field});
+    return;
+  }
+  auto it = std::find_if(to.parts.begin(), to.parts.end(),
+                         [&](const StructPart& p) { return p.name == head && !p.parts.empty(); });
+  if (it == to.parts.end()) it = to.parts.insert(it, {head, 0});
+  add_part(*it, path.substr(dot + 1), field);
 }
+
+struct Layouter {
+  const std::vector<StructField>& list;  // by field; offsets are not known yet
+  StructLayout out = {};
+
+  static size_t size_of_field(const StructField& f) {
+    return f.rank == 0 ? size_of(f.dtype) : sizeof(void*);
+  }
+  size_t alignment(const StructPart& part) const {
+    if (part.parts.empty()) return size_of_field(list[part.field]);
+    size_t most = 1;
+    for (const StructPart& p : part.parts) most = std::max(most, alignment(p));
+    return most;
+  }
+  // The end of the part when it comes after `end`, as a C compiler lays it out.
+  size_t place(const StructPart& part, size_t end) {
+    size_t at = aligned(end, alignment(part));
+    if (part.parts.empty()) {
+      StructField f = list[part.field];
+      f.offset = at;
+      out.fields.push_back(f);
+      return at + size_of_field(f) + f.rank * sizeof(int64_t);
+    }
+    for (const StructPart& p : part.parts) at = place(p, at);
+    return aligned(at, alignment(part));
+  }
+  StructLayout run(const StructPart& whole) {
+    for (const StructPart& p : whole.parts) out.owned = place(p, out.owned);
+    return std::move(out);
+  }
+};
 
 void report(StandaloneError* to, const char* code, const std::string& message) {
   if (!to) return;
@@ -38,7 +76,7 @@ T* at(void* base, size_t offset) {
 }
 
 std::vector<View> views_of(const StructLayout& layout, const void* inputs) {
-  std::vector<View> out;
+  std::vector<View> out(layout.fields.size());
   auto* base = const_cast<void*>(inputs);
   for (const StructField& f : layout.fields) {
     View v{f.dtype};
@@ -50,7 +88,7 @@ std::vector<View> views_of(const StructLayout& layout, const void* inputs) {
       bool empty = std::count(v.shape.begin(), v.shape.end(), 0) > 0;
       v.given = v.data != nullptr || empty;
     }
-    out.push_back(v);
+    out[f.buffer] = v;
   }
   return out;
 }
@@ -153,21 +191,36 @@ void release(const StandaloneState& s, void* outputs, Owner whose) {
 
 }  // namespace
 
-StructLayout input_layout(const Image& image) {
-  StructLayout out;
-  size_t end = 0;
+StructPart input_struct(const Image& image) {
+  StructPart out;
   for (uint32_t i = 0; i < image.inputs.size(); ++i) {
-    end = add_field(out, end, i, image.inputs[i].dtype, image.inputs[i].coords.size());
+    add_part(out, image.inputs[i].spelled(), i);
   }
   return out;
 }
 
-StructLayout output_layout(const Image& image) {
-  StructLayout out;
-  for (uint32_t i : image.outputs) {
-    out.owned = add_field(out, out.owned, i, image.buffers[i].dtype, image.buffers[i].dims.size());
+StructPart output_struct(const Image& image) {
+  StructPart out;
+  for (uint32_t i = 0; i < image.outputs.size(); ++i) {
+    add_part(out, image.buffers[image.outputs[i]].spelled(), i);
   }
   return out;
+}
+
+StructLayout input_layout(const Image& image) {
+  std::vector<StructField> list;
+  for (uint32_t i = 0; i < image.inputs.size(); ++i) {
+    list.push_back({i, image.inputs[i].dtype, image.inputs[i].coords.size()});
+  }
+  return Layouter{list}.run(input_struct(image));
+}
+
+StructLayout output_layout(const Image& image) {
+  std::vector<StructField> list;
+  for (uint32_t i : image.outputs) {
+    list.push_back({i, image.buffers[i].dtype, image.buffers[i].dims.size()});
+  }
+  return Layouter{list}.run(output_struct(image));
 }
 
 StandaloneState& state_of(StandaloneProgram& program) {

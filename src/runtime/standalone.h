@@ -2,12 +2,14 @@
 // whatever goes wrong is a status and a message.
 //
 // The structs that callers pass follow from the image, field by field in its order, and are written
-// down in the generated header: a scalar by value; a tensor as a pointer and its extents. After the
-// outputs comes a byte for each of them: whether the pointer is the library's.
+// down in the generated header: a scalar by value; a tensor as a pointer and its extents; a record as
+// a struct of its parts. After the outputs comes a byte for each of them: whether the pointer is the
+// library's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/image.h"
@@ -27,6 +29,15 @@ struct StandaloneError {
   char message[1016];
 };
 
+// A struct as a tree: a record has `parts`, anything else is a field.
+struct StructPart {
+  std::string name;
+  uint32_t field = 0;  // its place in the list that the struct is made of
+  std::vector<StructPart> parts = {};
+};
+StructPart input_struct(const Image& image);   // of `inputs`
+StructPart output_struct(const Image& image);  // of `outputs`
+
 struct StructField {
   uint32_t buffer = 0;  // outputs: which buffer; inputs: which input
   DType dtype = DType::F32;
@@ -34,8 +45,8 @@ struct StructField {
   size_t offset = 0;  // of the scalar, or of the pointer, after which the extents stand
 };
 struct StructLayout {
-  std::vector<StructField> fields;
-  size_t owned = 0;  // outputs: where the bytes start
+  std::vector<StructField> fields;  // in the order of the struct
+  size_t owned = 0;                 // outputs: where the bytes start
 };
 StructLayout input_layout(const Image& image);
 StructLayout output_layout(const Image& image);

@@ -37,12 +37,13 @@ int usage(const Image& image, const char* name, const std::string& problem) {
   std::string out = problem.empty() ? "" : fmt::format("{}: {}\n", name, problem);
   out += fmt::format("usage: {}", name);
   for (const Image::Input& i : image.inputs) {
-    out += fmt::format(" {}={}", i.name, i.coords.empty() ? "VALUE" : "FILE");
+    out += fmt::format(" {}={}", i.spelled(), i.coords.empty() ? "VALUE" : "FILE");
   }
   out += "\n";
-  for (const Image::Input& i : image.inputs) out += fmt::format("  {}: {}\n", i.name, type_text(i));
+  for (const Image::Input& i : image.inputs)
+    out += fmt::format("  {}: {}\n", i.spelled(), type_text(i));
   for (const Image::Input& i : image.unused) {
-    out += fmt::format("  {}: {}, not needed\n", i.name, type_text(i));
+    out += fmt::format("  {}: {}, not needed\n", i.spelled(), type_text(i));
   }
   problem.empty() ? put(out) : put_error(out);
   return problem.empty() ? kFine : kUsage;
@@ -61,7 +62,7 @@ int read_given(const Image& image, const Image::Input& input, const std::string&
     return kFine;
   }
   auto only = has_members(value) ? inspect_file(value, "") : FileHeader{};
-  std::string member = std::holds_alternative<RuntimeError>(only) ? input.name : "";
+  std::string member = std::holds_alternative<RuntimeError>(only) ? input.spelled() : "";
   auto read = read_tensor(value, member, Wanted{input.dtype, input.coords.size()});
   if (auto* e = std::get_if<RuntimeError>(&read)) return fail(image, *e);
   out = std::move(std::get<Tensor>(read));
@@ -79,7 +80,7 @@ int run(StandaloneProgram& program, int argc, char** argv) {
     size_t equals = given.find('=');
     std::string name = given.substr(0, equals);
     auto find = [&](const std::vector<Image::Input>& in) {
-      return std::find_if(in.begin(), in.end(), [&](const auto& i) { return i.name == name; });
+      return std::find_if(in.begin(), in.end(), [&](const auto& i) { return i.spelled() == name; });
     };
     auto used = find(image.inputs), unused = find(image.unused);
     if (equals == std::string::npos ||

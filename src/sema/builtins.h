@@ -33,6 +33,7 @@ struct Builtin {
   Elaborator elaborate;                     // null when Planned
   core::ReduceOp op = core::ReduceOp::Sum;  // of a Reduction
 
+  bool takes_names() const { return id == Id::Load; }  // of arguments
   bool takes(size_t arguments) const { return fewest <= arguments && arguments <= most; }
 };
 

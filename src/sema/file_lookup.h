@@ -16,9 +16,12 @@ namespace ein::sema {
 struct FoundFile {
   std::string path;
   FileHeader header;
+  std::vector<std::string> members = {};  // their names, when they are asked for
 };
 
-// `from` is the file in which `load(path, member)` stands. Empty: there are no files.
+// `from` is the file in which `load(path, member)` stands; kAllMembers asks which there are. Empty:
+// there are no files.
+inline constexpr const char* kAllMembers = "*";
 using FileLookup = std::function<std::variant<FoundFile, RuntimeError>(
     FileId from, const std::string& path, const std::string& member)>;
 

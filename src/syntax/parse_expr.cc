@@ -207,8 +207,6 @@ ExprId Parser::postfix() {
       bool calls =
           lone_name && !open.unclosed && behind.kind == Tok::LParen && !behind.newline_before;
       id = calls ? call(id, true, begin) : index(id, begin);
-    } else if (at_property()) {
-      id = property(id, begin);
     } else if (is(Tok::Dot)) {
       id = field(id, begin);
     } else {
@@ -280,14 +278,8 @@ Bracket Parser::bracket() {
   return b;
 }
 
-bool Parser::at_property() const {
-  if (!is(Tok::Dot)) return false;
-  return is_word("len", 1) || is_word("shape", 1) || (is_word("extent", 1) && is(Tok::LParen, 2));
-}
-
 // `x.len` is `len(x)`, `x.shape` is `shape(x)`, `x.extent(c)` is `extent(x, c)`.
 ExprId Parser::property(ExprId base, size_t begin) {
-  take();
   size_t name_at = at;
   Path callee{{name_of(take())}};
   bool arguments = text(tokens[name_at]) == "extent";
@@ -310,6 +302,9 @@ ExprId Parser::property(ExprId base, size_t begin) {
 
 ExprId Parser::field(ExprId base, size_t begin) {
   const Token dot = take();
+  if (is_word("len") || is_word("shape") || (is_word("extent") && is(Tok::LParen, 1))) {
+    return property(base, begin);
+  }
   if (is(Tok::Int)) {
     const Token number = peek();
     std::string digits(text(number));

@@ -141,8 +141,7 @@ struct Parser {
   Bracket bracket();
   Name coordinate_name();
   ExprId field(ExprId base, size_t begin);
-  bool at_property() const;  // `.len`, `.shape`, `.extent(`
-  ExprId property(ExprId base, size_t begin);
+  ExprId property(ExprId base, size_t begin);  // after the dot
   ExprId primary();
   ExprId path();
   ExprId number();

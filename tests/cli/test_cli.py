@@ -477,6 +477,21 @@ class Grad(Cli):
         self.assertEqual(value["d_loss_d_x"]["data"], [5.0, 5.0])
         self.assertEqual(value["d_loss_d_w"]["data"], 4.0)
 
+    def test_by_a_record(self):
+        code = "let x: { enc: { w: [f64; n], k: i32 }, b: f64 }; let loss = sum[i](x.enc.w[i] ** 2.0 * x.b);"
+        printed = self.check(["grad", "-c", code, "--of", "loss", "--wrt", "x"], 0).stdout
+        w = self.npy("w.npy", "f64", [2], [1, 3])
+        done = self.check([self.write("p.ein", printed), "--in", f"x_enc_w={w}", "--set", "x_b=0.5", "--show",
+                           "d_loss_d_x_enc_w,d_loss_d_x_b", "--format", "json"], 0)
+        value = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual(value["d_loss_d_x_enc_w"]["data"], [1.0, 3.0])
+        self.assertEqual(value["d_loss_d_x_b"]["data"], 10.0)
+        self.assertNotIn("x_b", self.check(["grad", "-c", code.replace(" * x.b", ""), "--of", "loss", "--wrt", "x.enc"], 0).stdout)
+        self.assertIn("x_enc_w", self.check(["explain", "-c", code, "--of", "loss", "--wrt", "x"], 0).stdout)
+        self.check(["grad", "-c", code, "--of", "loss", "--wrt", "x.enk"], 1, "", "did you mean `x.enc`?")
+        self.check(["grad", "-c", code, "--of", "loss", "--wrt", "x.enc.k"], 1, "", "E0602")
+        self.check(["gradcheck", "-c", code, "--of", "loss", "--wrt", "x"], 0)
+
     def test_mistakes(self):
         self.check(["grad", "-c", "let a = b;"], 1, "", "E0201")
         code = "let x = 1.0; let k = 2; let loss = x * x;"

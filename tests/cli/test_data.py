@@ -13,7 +13,7 @@ import numpy
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import png  # noqa: E402
 import test_cli  # noqa: E402
-from test_files import DTYPES, Files  # noqa: E402
+from tensor_files import DTYPES, Files  # noqa: E402
 
 
 class Tables(Files):
@@ -28,13 +28,16 @@ class Tables(Files):
     def read(self, text, how="", cast="", name="x.csv"):
         """What `load` with these options gives, as it is shown."""
         self.write(name, text)
-        option = f", {self.quoted(how)}" if how else ""
-        x = self.shown(f"let x = load({self.quoted(name)}{option}){cast};")["x"]
+        option = f", {how}" if how else ""
+        code = f"let x = load({self.quoted(name)}{option}){cast};"
+        x = self.shown(code)["x"]
+        printed = self.check(["grad", "--all", "-c", code + " print(x);"], 0).stdout  # means the same
+        self.assertEqual(self.shown(printed)["x"]["data"], x["data"])
         return x["dtype"], x["data"]
 
     def refused(self, text, message, how="", cast=""):
         self.write("x.csv", text)
-        option = f", {self.quoted(how)}" if how else ""
+        option = f", {how}" if how else ""
         self.check(["-c", f'let x = load("x.csv"{option}){cast};'], 1, "", message)
 
     def test_quotes(self):
@@ -49,19 +52,45 @@ class Tables(Files):
         self.assertEqual(self.load("1\t2\n3\t4\n"), ("i32", [[1, 2], [3, 4]]))
         self.assertEqual(self.read("a\tb\n1\t2.5\n", name="x.tsv"), ("f32", [[1, 2.5]]))
         self.assertEqual(self.load('"a;b",c\n1,2\n'), ("i32", [[1, 2]]))
-        self.assertEqual(self.read("a;b\n1,5;2\n-3,25;4\n", "decimal = comma"), ("f32", [[1.5, 2], [-3.25, 4]]))
-        self.assertEqual(self.read("a;b,c\n1;2,3\n", "separator = comma; headings; labels"), ("i32", [[0, 3]]))
+        self.assertEqual(self.read("a;b\n1,5;2\n-3,25;4\n", 'decimal = ","'), ("f32", [[1.5, 2], [-3.25, 4]]))
+        self.assertEqual(self.read("a;b,c\n1;2,3\n", 'separator = ",", headings = true, labels = true'), ("i32", [[0, 3]]))
         self.load("a;b\n1,5;2\n", 1, "line 2: `1,5` is not a number")
 
     def test_columns(self):
         text = "year,n,rate\n2019,1,0.5\n2020,2,0.25\n"
-        self.assertEqual(self.read(text, "columns = rate"), ("f32", [0.5, 0.25]))
-        self.assertEqual(self.read(text, "columns = n, year"), ("i32", [[1, 2019], [2, 2020]]))
-        self.assertEqual(self.read('"a, b",c\n1,2\n', 'columns = "a, b"'), ("i32", [1]))
-        self.refused(text, "it has no column `rates`: its headings are `year`, `n`, `rate`", "columns = rates")
-        self.refused("1,2\n", "its columns have no names", "columns = a")
-        self.refused("a,a\n1,2\n", "it has two columns `a`", "columns = a")
-        self.refused(text, "a csv file has no member `colums = n`", "colums = n")
+        self.assertEqual(self.read(text, 'columns = ["rate"]'), ("f32", [0.5, 0.25]))
+        self.assertEqual(self.read(text, 'columns = ["n", "year"]'), ("i32", [[1, 2019], [2, 2020]]))
+        self.assertEqual(self.read('"a, b",c\n1,2\n', 'columns = ["a, b"]'), ("i32", [1]))
+        self.refused(text, "it has no column `rates`: its headings are `year`, `n`, `rate`", 'columns = "rates"')
+        self.refused("1,2\n", "its columns have no names", 'columns = ["a"]')
+        self.refused("a,a\n1,2\n", "it has two columns `a`", 'columns = ["a"]')
+        self.refused(text, "`load` has no parameter `colums`", 'colums = ["n"]')
+        self.refused(text, "did you mean `columns`?", 'colums = ["n"]')
+        for value in ("n", "[]", "3", '["n", 3]', '["{1}"]', "true"):
+            self.refused(text, "`columns` must be an array of headings, such as `[\"length\", \"width\"]`",
+                         f"columns = {value}")
+        self.refused(text, "`load` gets `columns` twice", 'columns = ["n"], columns = ["year"]')
+        self.refused(text, "load(file, member, columns = …", 'rows = ["n"]')
+
+    def test_other_options(self):
+        for option, wanted in (("missing = true", "`missing` must be a number or `nan`"),
+                               ('missing = "x"', "`missing` must be a number or `nan`"),
+                               ("labels = 1", "`labels` must be `true` or `false`"),
+                               ('headings = "no"', "`headings` must be `true` or `false`"),
+                               ('separator = "::"', '`separator` must be `","`, `";"` or `"\\t"`'),
+                               ('decimal = ";"', '`decimal` must be `","` or `"."`')):
+            self.refused("1,2\n", wanted, option)
+        self.assertEqual(self.read("1,2\n", "headings = false"), ("i32", [[1, 2]]))
+        self.assertEqual(self.read("1,2\t3\n", 'headings = false, separator = "\\t", decimal = ","'), ("f32", [[1.2, 3]]))
+        self.assertEqual(self.read("1;2,5\n", 'headings = false, separator = ";", decimal = ","'), ("f32", [[1, 2.5]]))
+        numpy.save(self.path("x.npy"), self.array())
+        self.check(["-c", 'let x = load("x.npy", labels = true);'], 1, "", "only a csv file has options")
+
+    def test_options_in_one_string(self):
+        self.refused("1,2\n", "a csv file has no members", '"header"')
+        self.refused("1,2\n", 'load("…", columns = ["a", "b"], missing = nan)', '"header"')
+        self.refused("1,2\n", 'load("…", headings = true, columns = ["a", "b c"], labels = true, missing = -1)',
+                     '"columns = a, b c; missing = -1; labels; headings"')
 
     def test_missing_cells(self):
         text = "a,b\n1,\nNA,4\n"
@@ -69,18 +98,18 @@ class Tables(Files):
         self.refused("a,b\n1,2\nNA,4\n", "line 3: `NA` is not a number; if it means that the cell is empty")
         self.assertEqual(self.read(text, "missing = nan"), ("f32", [[1, "nan"], ["nan", 4]]))
         self.assertEqual(self.read(text, "missing = -1"), ("i32", [[1, -1], [-1, 4]]))
-        self.refused(text, "`missing = none` is not a number", "missing = none")
+        self.refused(text, "`missing` must be a number or `nan`", "missing = none")
         self.refused(text, "`nan` is not a value of type i32", "missing = nan", " as i32")
 
     def test_labels(self):
         text = "length,species\n5.1,setosa\n6.3,virginica\n5.0,setosa\n"
-        self.refused(text, "line 2: `setosa` is not a number; with `labels` the words of a column become numbers")
-        self.assertEqual(self.read(text, "columns = species; labels"), ("i32", [0, 1, 0]))
-        self.assertEqual(self.read(text, "labels"), ("f32", [[5.1, 0], [6.3, 1], [5, 0]]))
-        self.assertEqual(self.read("5.1,b\n6.3,a\n", "labels"), ("f32", [[5.1, 1], [6.3, 0]]))
-        self.refused("a\n1\nx\n", "line 3: `x` is not a number, but `1` in line 2 of the same column is one", "labels")
+        self.refused(text, "line 2: `setosa` is not a number; with `labels = true` the words of a column become numbers")
+        self.assertEqual(self.read(text, 'columns = ["species"], labels = true'), ("i32", [0, 1, 0]))
+        self.assertEqual(self.read(text, "labels = true"), ("f32", [[5.1, 0], [6.3, 1], [5, 0]]))
+        self.assertEqual(self.read("5.1,b\n6.3,a\n", "labels = true"), ("f32", [[5.1, 1], [6.3, 0]]))
+        self.refused("a\n1\nx\n", "line 3: `x` is not a number, but `1` in line 2 of the same column is one", "labels = true")
         self.write("x.csv", text)
-        code = 'let x = load("x.csv", "labels");'
+        code = 'let x = load("x.csv", labels = true);'
         self.check(["check", "-c", code, "--facts"], 0, "x: f32 [0: 3, 1: 2], loaded\n  labels of species: 0 setosa, 1 virginica\n")
         facts = json.loads(self.check(["check", "-c", code, "--facts", "--format", "json"], 0).stdout)
         self.assertEqual(facts["families"][0]["labels"], {"species": ["setosa", "virginica"]})

@@ -12,51 +12,7 @@ import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_cli  # noqa: E402
-from test_cli import Cli  # noqa: E402
-
-DTYPES = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "f16": "f2",
-          "f32": "f4", "f64": "f8"}
-SAFE = {"bool": "BOOL", "i8": "I8", "i16": "I16", "i32": "I32", "i64": "I64", "u8": "U8",
-        "f16": "F16", "f32": "F32", "f64": "F64"}
-
-
-def safetensors(tensors):
-    """The bytes of a file; tensors: {name: (dtype, array)}."""
-    header, data = {"__metadata__": {"made": "by hand"}}, b""
-    for name, (dtype, array) in tensors.items():
-        raw = array.tobytes()
-        header[name] = {"dtype": dtype, "shape": list(array.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def read_safetensors(path):
-    raw = pathlib.Path(path).read_bytes()
-    size = struct.unpack("<Q", raw[:8])[0]
-    header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
-    names = {v: DTYPES[k] for k, v in SAFE.items()}
-    return {name: numpy.frombuffer(data[e["data_offsets"][0]:e["data_offsets"][1]],
-                                   names[e["dtype"]]).reshape(e["shape"])
-            for name, e in header.items()}
-
-
-class Files(Cli):
-    def ein(self, *args, **more):
-        """In the folder of the test: programs reach no other."""
-        return super().ein(*args, **{"cwd": self.folder.name, **more})
-
-    def shown(self, code, names="x", *args, **more):
-        done = self.check(["-c", code, "--show", names, "--format", "json", *args], 0, **more)
-        return json.loads(done.stdout.splitlines()[-1])
-
-    def array(self, shape=(2, 3), dtype="f4"):
-        return numpy.arange(numpy.prod(shape)).reshape(shape).astype(dtype)
-
-    def quoted(self, path):
-        return json.dumps(str(path))
-
+from tensor_files import DTYPES, SAFE, Files, read_safetensors, safetensors  # noqa: E402
 
 class Npy(Files):
     def test_every_type_order_and_byte_order(self):
@@ -541,6 +497,47 @@ class Save(Files):
         self.assertIn(" --> <command line>:1:12\n", done.stderr)
         self.check(["-c", "let x = 1;", "--out", "x=/dev/null/x.npy"], 3, "", "cannot write")
         self.check(["-c", "let x = 1;", "--out", "x=x.dat"], 2, "", "not a tensor format")
+
+
+class Records(Files):
+    NET = "type Net = { enc: { w: [f32; hidden, 3], b: [f32; hidden] }, out: [f32; hidden], rate: f32 };\n"
+
+    def save(self, name="net.npz", **changes):
+        parts = {"enc.w": self.array((4, 3)), "enc.b": self.array((4,)), "out": self.array((4,)) + 1,
+                 "rate": numpy.float32(0.5)}
+        parts.update({k.replace("_", "."): v for k, v in changes.items()})
+        numpy.savez(self.path(name), **{k: v for k, v in parts.items() if v is not None})
+
+    def test_all_parts(self):
+        self.save()
+        x = self.shown(self.NET + 'let x = load("net.npz") as Net;')["x"]
+        self.assertEqual(x["enc"]["w"]["data"], self.array((4, 3)).tolist())
+        self.assertEqual(x["rate"]["data"], 0.5)
+        self.assertEqual(list(x), ["enc", "out", "rate"])
+        self.check(["-c", self.NET + 'let x = load("net.npz") as Net; save("again.npz", x);'], 0, "")
+        again = numpy.load(self.path("again.npz"))
+        self.assertEqual(sorted(again), ["enc.b", "enc.w", "out", "rate"])
+
+    def test_what_does_not_fit_is_named_together(self):
+        code = self.NET + 'let x = load("net.npz") as Net; print(x.rate);'
+        self.save(enc_b=None, rate=None, other=self.array(), enc_w=self.array((4, 2)), out=self.array((5, 1)))
+        said = self.check(["-c", code], 1, "", "error[E0220]: `net.npz` does not have the parts of this record").stderr
+        for part in ("it lacks `enc.b`, `rate`", "it also has `other`",
+                     "`enc.w` is [f32; 4, 2], but 3 is needed at coordinate 1",
+                     "`out` is [f32; 5, 1], but it needs 1 coordinate", "1 error"):
+            self.assertIn(part, said)
+        self.save(out=self.array((5,)))
+        self.check(["-c", code], 1, "", "`out` is [f32; 5], but `hidden` is 4 in `enc.w`")
+        self.save(more=self.array())
+        self.check(["-c", code], 1, "", "it also has `more`")
+
+    def test_files_without_parts(self):
+        numpy.save(self.path("x.npy"), self.array())
+        self.check(["-c", self.NET + 'let x = load("x.npy") as Net;'], 1, "", "`x.npy` holds no parts with names")
+        self.check(["-c", self.NET + 'let x = load("no.npz") as Net;'], 1, "", "there is no such file")
+        self.save()
+        self.check(["-c", self.NET + 'let x = load("net.npz", "enc") as Net;'], 1, "",
+                   "a record is loaded from a whole file")
 
 
 if __name__ == "__main__":

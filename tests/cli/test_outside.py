@@ -459,17 +459,14 @@ class Csv(Cli):
             status, said = self.load(first + "\n3,4\n")
             self.assertEqual(status, 1, said)
             self.assertIn("is not a number, but other cells of the line are", said)
-            self.assertIn('load("…", "headings")', said)
+            self.assertIn('load("…", headings = true)', said)
         status, said = self.load("1,\n3,4\n")
         self.assertIn("line 1 has an empty cell", said)
 
     def test_headings_that_are_asked_for(self):
         for first in ("2019,2020", "1,b", "a,b", "x,"):
-            self.assertEqual(self.load(first + "\n3,4\n", ', "headings"'), (0, "[1, 2]\n[[3, 4]]\n"))
-        status, said = self.load("1,2\n", ', "header"')
-        self.assertEqual(status, 1)
-        self.assertIn("a csv file has no member `header`; how it is read is said with `headings`", said)
-        self.assertIn("no numbers", self.load("1,2\n", ', "headings"')[1])
+            self.assertEqual(self.load(first + "\n3,4\n", ', headings = true'), (0, "[1, 2]\n[[3, 4]]\n"))
+        self.assertIn("no numbers", self.load("1,2\n", ', headings = true')[1])
         x = self.write("x.csv", "2019,2020\n3,4\n")
         code = "let x: [f32; r, c]; print(x);"
         self.check(["-c", code, "--in", f"x={x}", "--csv-headings"], 0, "[r: 1, c: 2]\n[[3.0, 4.0]]\n")

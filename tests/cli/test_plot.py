@@ -9,7 +9,7 @@ import xml.etree.ElementTree as xml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_cli  # noqa: E402
-from test_files import Files  # noqa: E402
+from tensor_files import Files  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_cli  # noqa: E402
-from test_files import Files  # noqa: E402
+from tensor_files import Files  # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "mixed_precision.ein"
 

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_cli  # noqa: E402
-from test_files import Files  # noqa: E402
+from tensor_files import Files  # noqa: E402
 
 WORD = 1 << 64
 

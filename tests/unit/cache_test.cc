@@ -56,7 +56,7 @@ TEST(DiskCache, TooLargeIsNotKept) {
 
 TEST(Image, RoundTrip) {
   Image image;
-  image.inputs.push_back({"x", DType::F64, {{"i", {{{Formula::Op::Param, 0}}}}}, {}});
+  image.inputs.push_back({"x", "", DType::F64, {{"i", {{{Formula::Op::Param, 0}}}}}, {}});
   image.params.push_back({"n", 0, 0});
   Image::Buffer table;
   table.space = Image::Buffer::Space::Constant;

@@ -11,6 +11,7 @@
 #include "driver/compile.h"
 #include "driver/files.h"
 #include "driver/run.h"
+#include "runtime/row_file.h"
 
 namespace ein {
 namespace {
@@ -102,6 +103,94 @@ TEST_F(FilesTest, NoDamageDoesMoreThanAMessage) {
       }
     }
   }
+}
+
+// The rows that a window shows, against those of the whole.
+void expect_rows(RowReader& reader, const Tensor& whole, int64_t first, int64_t rows) {
+  int64_t length = whole.size() / whole.shape()[0];
+  ASSERT_FALSE(reader.fetch(first).has_value());
+  for (int64_t r = 0; r < rows; ++r) {
+    if (first + r < 0 || first + r >= whole.shape()[0]) continue;
+    for (int64_t k = 0; k < length; ++k) {
+      EXPECT_EQ(static_cast<const float*>(reader.window())[r * length + k],
+                whole.get_float((first + r) * length + k))
+          << "row " << first + r;
+    }
+  }
+}
+
+RowFile rows_of(const std::string& path, const std::string& member = "") {
+  std::string why;
+  auto rows = find_rows(path, member, why);
+  EXPECT_TRUE(rows) << why;
+  return rows.value_or(RowFile{});
+}
+
+std::unique_ptr<RowReader> reader_of(const RowFile& file, int64_t window) {
+  auto opened = RowReader::open(file, window);
+  EXPECT_TRUE(std::holds_alternative<std::unique_ptr<RowReader>>(opened));
+  return std::move(std::get<std::unique_ptr<RowReader>>(opened));
+}
+
+// Short rows are read in blocks, long ones by themselves; windows move up, down, by leaps, and over
+// both ends.
+TEST_F(FilesTest, WindowsOverRows) {
+  for (int64_t length : {3, 1000, 100'000}) {
+    Tensor whole = counted({40, length});
+    for (const char* name : {"x.npy", "x.safetensors", "x.idx"}) {
+      SCOPED_TRACE(std::string(name) + " " + std::to_string(length));
+      write(name, whole);
+      for (int64_t window : {1, 3}) {
+        auto reader = reader_of(rows_of(path(name)), window);
+        for (int64_t first = -2; first < 42; ++first) expect_rows(*reader, whole, first, window);
+        for (int64_t first = 41; first >= -4; --first) expect_rows(*reader, whole, first, window);
+        for (int64_t first : {7, 7, 30, 2, 39, INT64_MAX, 0, INT64_MIN, 12, 13, 11}) {
+          if (first > 40 || first < -4) {
+            EXPECT_FALSE(reader->fetch(first).has_value());
+          } else {
+            expect_rows(*reader, whole, first, window);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(FilesTest, FilesThatChangeWhileTheyAreRead) {
+  auto expect = [&](const std::function<void()>& change, const std::string& want) {
+    write("x.npy", counted({40, 100'000}));
+    auto reader = reader_of(rows_of(path("x.npy")), 1);
+    EXPECT_FALSE(reader->fetch(0).has_value());
+    change();
+    auto error = reader->fetch(20);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code, Code::E0808);
+    EXPECT_NE(error->message.find(path("x.npy")), std::string::npos) << error->message;
+    EXPECT_NE(error->message.find(want), std::string::npos) << error->message;
+  };
+  expect([&] { std::filesystem::resize_file(path("x.npy"), 1000); }, "it is truncated");
+  expect([&] { std::filesystem::resize_file(path("x.npy"), 1 << 25); },
+         "changed while it was read");
+  RowFile before = rows_of(path("x.npy"));
+  write("x.npy", counted({41, 100'000}));
+  auto opened = RowReader::open(before, 1);
+  ASSERT_TRUE(std::holds_alternative<RuntimeError>(opened));
+  EXPECT_NE(std::get<RuntimeError>(opened).message.find("changed"), std::string::npos);
+}
+
+TEST_F(FilesTest, FilesWithoutRows) {
+  for (const char* name : {"x.npz", "x.csv"}) {
+    write(name, counted({4, 3}));
+    std::string why;
+    EXPECT_FALSE(find_rows(path(name), "", why));
+    EXPECT_NE(why.find("read whole"), std::string::npos) << why;
+  }
+  std::string why;
+  EXPECT_FALSE(find_rows(path("none.npy"), "", why));
+  EXPECT_EQ(why, "there is no such file");
+  write("x.npy", counted({}));
+  EXPECT_FALSE(find_rows(path("x.npy"), "", why = ""));
+  EXPECT_EQ(why, "it is one number");
 }
 
 }  // namespace

@@ -378,14 +378,14 @@ bool pick_fields(Sema& s, const ast::Let& let, Value& v) {
   out.items.clear();
   out.fields.clear();
   for (const ast::Name& name : let.names) {
-    auto at = std::find(v.fields.begin(), v.fields.end(), name.symbol);
-    if (at == v.fields.end()) {
+    auto at = field_at(v, name.symbol);
+    if (!at) {
       s.diags.error(Code::E0502, "there is no field " + quoted(name.symbol))
           .primary(name.span, "")
           .label(v.span, "this is " + show_value(s, v));
       return false;
     }
-    out.items.push_back(v.items[static_cast<size_t>(at - v.fields.begin())]);
+    out.items.push_back(v.items[*at]);
   }
   v = std::move(out);
   return true;

@@ -303,10 +303,8 @@ Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
   if (extent && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
   Value v = elaborate(s, env, call.args[0]);
   if (v.poison()) return {};
-  auto field = std::find(v.fields.begin(), v.fields.end(), intern(b.spelling));
-  if (call.method && field != v.fields.end()) {  // `p.len` of a record that has such a field
-    return v.items[static_cast<size_t>(field - v.fields.begin())];
-  }
+  auto field = field_at(v, intern(b.spelling));
+  if (call.method && field) return v.items[*field];  // `p.len` of a record that has such a field
   if (extent) {
     auto at = coordinate_argument(s, v, call.args[1]);
     return at ? extent_value(s, env, v.coords[*at].extent, span) : Value{};

@@ -20,12 +20,6 @@ std::vector<std::string> field_names(const Value& record) {
   return out;
 }
 
-std::optional<size_t> field_at(const Value& record, Symbol name) {
-  auto it = std::find(record.fields.begin(), record.fields.end(), name);
-  if (it == record.fields.end()) return std::nullopt;
-  return static_cast<size_t>(it - record.fields.begin());
-}
-
 void no_such_field(Sema& s, const Value& record, const ast::Name& name) {
   auto& d = s.diags.error(Code::E0502, "there is no field " + quoted(name.symbol));
   d.primary(name.span, fmt::format("the record has {}", show_fields(record.fields)));

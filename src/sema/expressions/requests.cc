@@ -77,26 +77,27 @@ std::optional<Operand> not_named(Sema& s, TreeId e, const char* role) {
   return std::nullopt;
 }
 
-// The binding that a name, with or without indices, refers to; of a record, every part of it.
-std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
-  Env plain = env;
-  plain.shadow_ok = plain.in_slot = false;
+// What stands before the indices.
+TreeId base_of(const Sema& s, TreeId e) {
   const auto* index = std::get_if<ast::Index>(&s[e].node);
-  TreeId base = index ? index->base : e;
-  const ast::Path* path = as_path(s.ast, base);
+  return index ? index->base : e;
+}
+
+Env plain_of(const Env& env) {
+  Env out = env;
+  out.shadow_ok = out.in_slot = false;
+  return out;
+}
+
+// The families that `value`, which stands before the indices of `e`, refers to; of a record, every
+// part of it. `named`: it is a plain name. `bound`: a definition has that name.
+std::optional<Operands> operands(Sema& s, Env& env, TreeId e, Value value, bool named, bool bound,
+                                 const char* role) {
   Operands out;
-  if (path) {
-    Found found = lookup(s, plain, path->parts[0], true);
-    if (found.kind == Found::Kind::None) report_unknown(s, plain, path->parts[0]);
-    out.value = std::move(found.value);
-  } else {
-    out.value = elaborate(s, plain, base);  // `p.w`, `s[t - 1].p.w`
-  }
-  if (out.value.poison()) return std::nullopt;
-  // A parameter was given a family of its own; a name bound by `where` is only an expression.
-  bool bound = !path || find_definition(plain, path->parts[0].symbol);
+  out.value = std::move(value);
   for (const Value& v : leaves_of(out.value)) {
-    FamilyId family = path ? whole_family(s.m, v) : read_part(s.m, v);
+    FamilyId family = named ? whole_family(s.m, v) : read_part(s.m, v);
+    // A parameter was given a family of its own; a name bound by `where` is only an expression.
     if (family && !bound && !s.m[family].generated) family = {};
     // Integers of a record are held.
     if (out.value.record() && !(v.one() && v.typing == Typing::Fixed && is_float(v.type))) {
@@ -115,6 +116,23 @@ std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
     out.leaves.push_back(std::move(*leaf));
   }
   return out;
+}
+
+// The binding that a name, with or without indices, refers to.
+std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
+  Env plain = plain_of(env);
+  TreeId base = base_of(s, e);
+  const ast::Path* path = as_path(s.ast, base);
+  if (!path) {  // `p.w`, `s[t - 1].p.w`
+    Value v = elaborate(s, plain, base);
+    if (v.poison()) return std::nullopt;
+    return operands(s, env, e, std::move(v), false, true, role);
+  }
+  Found found = lookup(s, plain, path->parts[0], true);
+  if (found.kind == Found::Kind::None) report_unknown(s, plain, path->parts[0]);
+  if (found.value.poison()) return std::nullopt;
+  bool bound = find_definition(plain, path->parts[0].symbol) != nullptr;
+  return operands(s, env, e, std::move(found.value), true, bound, role);
 }
 
 // The place of the clause itself, outside of the reductions around.
@@ -148,14 +166,12 @@ bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
 }
 
 // `p.w`, `s.a[t]`: a part of a record that is a family, as it stands.
-bool names_part(Sema& s, const Env& env, TreeId e) {
-  const auto* index = std::get_if<ast::Index>(&s[e].node);
-  TreeId base = index ? index->base : e;
-  if (!std::holds_alternative<ast::Field>(s[base].node) || !rooted_name(s.ast, base)) return false;
-  Env plain = env;
-  plain.shadow_ok = plain.in_slot = false;
+std::optional<Value> named_part(Sema& s, const Env& env, TreeId e) {
+  TreeId base = base_of(s, e);
+  if (!std::holds_alternative<ast::Field>(s[base].node) || !rooted_name(s.ast, base)) return {};
+  Env plain = plain_of(env);
   Value v = elaborate(s, plain, base);
-  return v.one() && read_part(s.m, v);
+  return v.one() && read_part(s.m, v) ? std::optional(std::move(v)) : std::nullopt;
 }
 
 // An anonymous numerator gets a family of its own.
@@ -174,7 +190,9 @@ std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
       if (v.record()) return binding(s, env, e, "numerator");
     }
   }
-  if (names_part(s, env, e)) return binding(s, env, e, "numerator");
+  if (auto part = named_part(s, env, e)) {
+    return operands(s, env, e, std::move(*part), false, true, "numerator");
+  }
   Env plain = outside_reductions(s, env);
   if (under_binder(env) && varies_below(s, env, plain.depth, e)) {
     unsupported(s, s[e].span, "numerators in parentheses that use a reduced index",

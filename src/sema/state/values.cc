@@ -85,15 +85,21 @@ std::vector<Value> leaves_of(const Value& v) {
   return out;
 }
 
+std::optional<size_t> field_at(const Value& record, Symbol name) {
+  auto it = std::find(record.fields.begin(), record.fields.end(), name);
+  if (it == record.fields.end()) return std::nullopt;
+  return static_cast<size_t>(it - record.fields.begin());
+}
+
 std::optional<Value> in_order_of(const Value& like, const Value& v) {
   if (!like.record()) return v.record() ? std::nullopt : std::optional(v);
   if (!v.record() || v.items.size() != like.items.size()) return std::nullopt;
   Value out = v;
   out.fields = like.fields;
   for (size_t i = 0; i < like.fields.size(); ++i) {
-    auto at = std::find(v.fields.begin(), v.fields.end(), like.fields[i]);
-    if (at == v.fields.end()) return std::nullopt;
-    auto item = in_order_of(like.items[i], v.items[static_cast<size_t>(at - v.fields.begin())]);
+    auto at = field_at(v, like.fields[i]);
+    if (!at) return std::nullopt;
+    auto item = in_order_of(like.items[i], v.items[*at]);
     if (!item) return std::nullopt;
     out.items[i] = std::move(*item);
   }
@@ -104,12 +110,10 @@ bool fit_fields(const ast::TupleType& type, Value& v) {
   if (v.kind != Value::Kind::Tuple || v.items.size() != type.items.size()) return false;
   if (v.record() == type.names.empty()) return false;
   for (size_t i = 0; i < type.names.size(); ++i) {
-    auto at = std::find(v.fields.begin() + static_cast<ptrdiff_t>(i), v.fields.end(),
-                        type.names[i].symbol);
-    if (at == v.fields.end()) return false;
-    size_t from = static_cast<size_t>(at - v.fields.begin());
-    std::swap(v.fields[i], v.fields[from]);
-    std::swap(v.items[i], v.items[from]);
+    auto at = field_at(v, type.names[i].symbol);
+    if (!at || *at < i) return false;
+    std::swap(v.fields[i], v.fields[*at]);
+    std::swap(v.items[i], v.items[*at]);
   }
   return true;
 }

@@ -31,6 +31,7 @@ Value map_leaves(const Value& v,
                  const std::string& path = {});
 std::string as_suffix(std::string path);  // ".enc.w" as part of a name: "_enc_w"
 std::vector<Value> leaves_of(const Value& v);
+std::optional<size_t> field_at(const Value& record, Symbol name);  // which item it is
 // A record in the order of another one's fields, nested ones too; none if their fields differ. Other
 // values stay as they are.
 std::optional<Value> in_order_of(const Value& like, const Value& v);

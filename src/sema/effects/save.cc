@@ -1,9 +1,7 @@
-// `load("w.npz", "W")`, a value whose type the file's header gives, and `save("y.npy", y)`, an
-// effect. The name of a file is written in the program: its header is read when compiling.
+// `save("y.npy", y)`, an effect.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "sema/builtins.h"
 #include "sema/effects/effects.h"
@@ -17,22 +15,6 @@
 
 namespace ein::sema {
 namespace {
-
-// The text of a string literal without placeholders; reported otherwise.
-std::optional<std::string> plain_string(Sema& s, TreeId e, const std::string& what) {
-  const auto* str = std::get_if<ast::StrLit>(&s[e].node);
-  std::string out;
-  bool plain = str != nullptr;
-  for (size_t i = 0; str && i < str->pieces.size(); ++i) {
-    plain &= !str->pieces[i].value.valid();
-    out += str->pieces[i].text;
-  }
-  if (plain) return out;
-  s.diags.error(Code::E0220, what + " must be a string without placeholders")
-      .primary(s[e].span, "")
-      .note("the file's header is read when the program is compiled, so its name must be fixed");
-  return std::nullopt;
-}
 
 // The file of `save`: any string that shows no values, so that functions can take it.
 std::optional<std::string> saved_path(Sema& s, Env& env, TreeId e) {
@@ -79,105 +61,7 @@ struct Saved {
   size_t argument;
 };
 
-// One array of a file, as a family.
-Value load_member(Sema& s, Env& env, const ast::Call& call, const std::string& path,
-                  const std::string& member, Span span) {
-  auto found = s.files(span.file, path, member);
-  if (const auto* error = std::get_if<RuntimeError>(&found)) {
-    bool refused = error->code == Code::E0811;
-    auto& d = s.diags.error(refused ? Code::E0811 : Code::E0220, error->message);
-    bool member_wrong = call.args.size() == 2 && (has_members(path) || is_csv(path));
-    d.primary(member_wrong && !refused ? span : s[call.args[0]].span, "");
-    if (error->missing_file)
-      d.help(
-          "the file must exist when the program is compiled; a value that is supplied only when "
-          "the program runs is an input: `let x: [f32; n];` and `--in x=FILE`");
-    return {};
-  }
-  auto& file = std::get<FoundFile>(found);
-  if (too_many_indices(s, file.header.shape.size(), span)) return {};
-  core::Family f;
-  f.name = fresh_family_name(s.names, "loaded");
-  f.kind = core::Family::Kind::Input;
-  f.dtype = file.header.dtype;
-  f.generated = true;
-  f.span = span;
-  for (int64_t n : file.header.shape) f.coords.push_back({{}, core::int_lit(s.m, n)});
-  f.file =
-      std::make_shared<core::LoadedFile>(core::LoadedFile{path, member, file.path, file.header});
-  FamilyId id = s.m.families.add(std::move(f));
-  return read_family(s.m, env, id, {}, span);
-}
-
 }  // namespace
-
-Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& call, Span span) {
-  auto path = call.args.size() == 1 ? plain_string(s, call.args[0], "the file to load")
-                                    : std::optional<std::string>();
-  if (!path) return {};
-  std::function<Value(ast::TypeId, const std::string&)> part = [&](ast::TypeId type,
-                                                                   const std::string& member) {
-    const ast::TupleType* record = tuple_type(s.ast, type);
-    if (!record) {
-      Value v = load_member(s, env, call, *path, member, span);
-      return v.poison() ? v : convert(s, env, std::move(v), type, {}, span);
-    }
-    Value out;
-    out.kind = Value::Kind::Tuple;
-    out.depth = env.depth;
-    out.span = span;
-    for (size_t i = 0; i < record->items.size(); ++i) {
-      const std::string& name = text(record->names[i].symbol);
-      out.fields.push_back(record->names[i].symbol);
-      out.items.push_back(part(record->items[i], member.empty() ? name : member + "." + name));
-      if (out.items.back().poison()) return Value{};
-    }
-    return out;
-  };
-  return part(cast.type, "");
-}
-
-Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
-  if (!b.takes(call.args.size())) {
-    s.diags
-        .error(Code::E0205,
-               fmt::format(
-                   "`load` takes a file name and optionally the name of a member, not {} arguments",
-                   call.args.size()))
-        .primary(span, "")
-        .help("write `load(\"w.npy\")` or `load(\"weights.npz\", \"W\")`");
-    return {};
-  }
-  auto path = plain_string(s, call.args[0], "the file to load");
-  auto member = call.args.size() == 2 ? plain_string(s, call.args[1], "the member to load")
-                                      : std::optional<std::string>("");
-  if (!path || !member) return {};
-  if (!s.files) return unsupported(s, span, "`load`", "files are not available here");
-  return load_member(s, env, call, *path, *member, span);
-}
-
-Value load_as(Sema& s, Env& env, TreeId e, Value v, DType type) {
-  const auto* call = std::get_if<ast::Call>(&s[e].node);
-  bool loads = call && !call->has_brackets && spells(s.ast, *call, Builtin::Id::Load) &&
-               !find_callee(s, env, call->callee);
-  FamilyId id = loads ? whole_family(s.m, v) : FamilyId{};
-  if (!id || !s.m[id].file || !s.m[id].generated || !is_csv(s.m[id].file->path) ||
-      s.m[id].dtype == type || type == DType::Str) {
-    return v;
-  }
-  core::LoadedFile file = *s.m[id].file;
-  file.member += fmt::format("{}type = {}", file.member.empty() ? "" : "; ", name_of(type));
-  auto found = s.files(v.span.file, file.written, file.member);
-  if (const auto* error = std::get_if<RuntimeError>(&found)) {
-    s.diags.error(Code::E0220, error->message).primary(v.span, "");
-    return {};
-  }
-  file.header = std::get<FoundFile>(found).header;
-  core::Family& f = s.m.families[id];
-  f.dtype = type;
-  f.file = std::make_shared<core::LoadedFile>(std::move(file));
-  return read_family(s.m, env, id, {}, v.span);
-}
 
 Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
   if (!b.takes(call.args.size())) {
