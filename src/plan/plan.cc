@@ -264,6 +264,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.inlined = std::move(p.inlined);
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
+  plan.trap = choices.trap;
   plan.tuning = choices.tuning;
   plan.schedule = schedule(plan.module, plan.wanted);
   // Checked integers are computed family by family and sum by sum, as in the reference.

@@ -120,6 +120,7 @@ struct Plan {
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
+  bool trap = false;  // a stored cell that is not finite stops the program
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner. There is none for
@@ -146,6 +147,7 @@ struct Choices {
   bool ends = true;          // leave recurrences whose further steps only repeat
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
+  bool trap = false;  // every family is stored, and a cell that is not finite stops the run
 
   // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
   // chooses `tuning`, `rows`, `overflow` and `operands`.)

@@ -78,12 +78,22 @@ struct Image {
     Span span;
   };
   struct Site {
-    enum class Kind : uint8_t { Bounds, DivideByZero, Shift, Overflow, TooDeep, Call, Step, Rows };
+    enum class Kind : uint8_t {
+      Bounds,
+      DivideByZero,
+      Shift,
+      Overflow,
+      TooDeep,
+      Call,
+      Step,
+      Rows,
+      NotFinite
+    };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
-    uint32_t arity = 0;       // Overflow: of the operator
+    uint32_t arity = 0;       // Overflow: of the operator; NotFinite: how many coordinates
     DType type = DType::I64;  // Overflow, Shift
     // Step:
     struct Member {

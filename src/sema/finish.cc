@@ -8,6 +8,7 @@
 #include "core/diagonal.h"
 #include "core/groups.h"
 #include "sema/calls/calls.h"
+#include "sema/effects/reports.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/definition_state.h"
 #include "sema/state/report.h"
@@ -327,6 +328,8 @@ void finish(Sema& s) {
       EIN_CHECK(!has_unsolved(s, c.body), "a range in `" + text(f.name) + "` was never found");
     }
   }
+  make_reports(s);
+  if (s.diags.has_errors()) return;
   check_bounds(s);
   check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);

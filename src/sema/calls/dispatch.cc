@@ -61,7 +61,8 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     const Builtin* builtin = builtin_named(name.symbol);
     const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
     auto op = primitive_named(name.symbol);
-    if ((builtin || op) && reject_names(s, call, quoted(spelled))) return {};
+    const bool named = builtin && takes_names(*builtin);
+    if ((builtin || op) && !named && reject_names(s, call, quoted(spelled))) return {};
     if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
     if (call.has_brackets) {
       if (op) {
