@@ -19,6 +19,7 @@
 #include "optimise/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
+#include "runtime/streams.h"
 
 namespace ein {
 namespace {
@@ -300,7 +301,7 @@ Values compute(core::Module& m, const std::vector<FamilyId>& wanted, const core:
 // Writes the reports. What they show is computed by itself, so that a program with reports has the
 // same bits as one without, and they are there when the program fails. True: it was stopped.
 bool report(core::Module& original, const std::vector<const core::Effect*>& reports,
-            const core::Inputs& supplied, RunOptions options) {
+            const core::Inputs& supplied, RunOptions options, bool failed) {
   options.time = options.trap = false;
   options.watch.clear();
   std::vector<FamilyId> wanted = values_of(reports);
@@ -315,8 +316,13 @@ bool report(core::Module& original, const std::vector<const core::Effect*>& repo
   if (ran.stopped) return true;
   if (ran.error && reports.size() > 1) {  // another one may be possible
     for (const core::Effect* e : reports) {
-      if (report(original, {e}, supplied, options)) return true;
+      if (report(original, {e}, supplied, options, failed)) return true;
     }
+  } else if (ran.error && !failed) {  // the program itself did not: never silently
+    auto words = std::find_if(reports[0]->pieces.begin(), reports[0]->pieces.end(),
+                              [](const core::Piece& p) { return !p.text.empty(); });
+    std::string what = words == reports[0]->pieces.end() ? "dbg" : words->text;
+    put_error(fmt::format("{} cannot be reported: {}\n", what, ran.error->message));
   }
   if (ran.error) return false;
   auto value_of = [&](uint32_t id) -> const Tensor& { return values.at(FamilyId(id)); };
@@ -354,7 +360,8 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     }
   };
   if (out.error) locate(m, wanted, *out.error);
-  if (!out.stopped && !reports.empty()) report(original, reports, supplied, options);
+  if (!out.stopped && !reports.empty())
+    report(original, reports, supplied, options, out.error.has_value());
   if (out.error) return out;
   if (out.stopped) {
     keep_shown();

@@ -328,11 +328,12 @@ void finish(Sema& s) {
       EIN_CHECK(!has_unsolved(s, c.body), "a range in `" + text(f.name) + "` was never found");
     }
   }
-  make_reports(s);
+  const std::vector<Marked> marked = take_marks(s);
   if (s.diags.has_errors()) return;
   check_bounds(s);
   check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);
+  if (!s.diags.has_errors()) make_reports(s, marked);
   if (!s.diags.has_errors()) core::drop_diagonals(s.m);
 }
 

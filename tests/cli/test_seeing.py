@@ -130,6 +130,19 @@ print(w);
                                               "a:4: dbg(sqrt(x[i])): 3 cells [i], 0..1.41421, mean 0.804738"])
         self.assertEqual(self.reports("let a = 1.0;\nlet b = if a > 2.0 { dbg(a) } else { a };\nprint(b);"), [])
 
+    def test_anywhere(self):
+        self.assertEqual(self.reports("let g[i in 0..3, j in 0..3] = if i == 0 || j == 0 { 1.0 } else { dbg(g[i - 1, j] + g[i, j - 1]) };\nprint(g[2, 2]);")[-1],
+                         "a:1: dbg(g[i - 1, j] + g[i, j - 1]) at i = 2, j = 2: 6.0")
+        self.assertEqual(self.reports('let a = 3;\nprint(match dbg(a) { 1 => "one", _ => "many" }, if dbg(a > 2) { 1 } else { 0 });'),
+                         ["a:2: dbg(a): 3", "a:2: dbg(a > 2): true"])
+        self.assertEqual(self.reports("let x[i in 0..4] = i as f32;\nlet c[i] = sum[j in 0..i + 1](dbg(x[j] * x[i]));\nprint(c);"),
+                         ["a:2: dbg(x[j] * x[i]): 10 cells [i, j], 0..9, mean 2.5"])
+        self.assertEqual(self.reports("let x[i] = [1.0, 2.0, 3.0];\nlet y[i in 0..3] = x[dbg((i + 1) % 3)];\nprint(y);"),
+                         ["a:2: dbg((i + 1) % 3): 3 cells [i], 0..2, mean 1"])
+        self.assertEqual(self.reports("let x[0]: f64 = 1.0;\nlet x[t in 1..99] = 0.5 * (x[t - 1] + 2.0 / x[t - 1]) "
+                                      "until dbg(abs(x[t] - x[t - 1]) < 1e-3);\nprint(ran(x));"),
+                         [f"a:2: dbg(abs(x[t] - x[t - 1]) < 1e-3) at t = {t}: {'true' if t == 4 else 'false'}" for t in range(1, 5)])
+
     def test_in_scalar_functions(self):
         code = ("fn soft(x) {\n    log(1.0 + dbg(exp(x)))\n}\nlet x[i] = [0.0, 1.0];\nlet y = sum[i](soft(x[i]));\n"
                 "let dx = @y / @x;\nprint(y, dx);")

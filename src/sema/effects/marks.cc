@@ -25,6 +25,15 @@ CoreId without_marks(core::Module& m, CoreId e) {
   });
 }
 
+// The opposite of a condition; that of `a || b` as two conditions, of which each says something.
+CoreId opposite(core::Module& m, CoreId e) {
+  const auto* a = core::get_if<core::Apply>(m, e);
+  if (!a || a->op != Op::Or) return core::negate(m, e);
+  const std::vector<CoreId> args = a->args;
+  CoreId first = opposite(m, args[0]), second = opposite(m, args[1]);
+  return core::apply(m, Op::And, {first, second});
+}
+
 // Calls of functions with marks in them, as the bodies of those functions.
 class Expander {
  public:
@@ -110,8 +119,8 @@ class Finder {
     }
     visit(a.args[0]);
     CoreId holds = without_marks(m_, a.args[0]);
-    under(a.op == Op::Or ? core::negate(m_, holds) : holds, a.args[1]);
-    if (a.op == Op::Select) under(core::negate(m_, holds), a.args[2]);
+    under(a.op == Op::Or ? opposite(m_, holds) : holds, a.args[1]);
+    if (a.op == Op::Select) under(opposite(m_, holds), a.args[2]);
   }
   void under(CoreId cond, CoreId e) {
     conds_.push_back(cond);
@@ -182,6 +191,7 @@ class Finder {
 
 std::vector<Marked> take_marks(Sema& s) {
   std::vector<Marked> out;
+  if (s.definitions.dbgs.empty()) return out;
   Expander calls(s);
   Finder finder(s.m, out);
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {

@@ -9,7 +9,6 @@
 
 #include "core/groups.h"
 #include "core/rewrite.h"
-#include "sema/effects/marks.h"
 #include "sema/names/names.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/definition_state.h"
@@ -239,7 +238,7 @@ class Line {
     }
     say(": ");
     if (c_.over.empty()) {
-      show(add("value", type(), c_.value));
+      show(add("value", type(), there(c_.value)));
     } else if (type() == DType::Bool) {
       say_cells();
       show(add("true", DType::I64,
@@ -266,6 +265,12 @@ class Line {
     if (!s_.program.sources) return "program";
     LineCol at = s_.program.sources->position(dbg_.span.file, dbg_.span.begin);
     return fmt::format("{}:{}", s_.program.sources->name(dbg_.span.file), at.line);
+  }
+
+  // A value where there is one, and zero elsewhere.
+  CoreId there(CoreId value) {
+    if (!c_.cond) return value;
+    return core::apply(m_, Op::Select, {c_.cond, value, zero(m_, m_[value].type)});
   }
 
   // A family over the steps. Other steps have zeros.
@@ -326,9 +331,7 @@ class Line {
       box.push_back(c_.over[k]);
     }
     core::add_coords(coords, inner);
-    CoreId body = c_.value;
-    if (c_.cond) body = core::apply(m_, Op::Select, {c_.cond, body, zero(m_, type())});
-    c_.value = read(add_over("value", type(), coords, box, body));
+    c_.value = read(add_over("value", type(), coords, box, there(c_.value)));
   }
 
   void say(std::string words) { pieces_.push_back({std::move(words), {}, {}}); }
@@ -434,10 +437,8 @@ void warn_unused(Sema& s, const Dbg& dbg) {
 
 }  // namespace
 
-void make_reports(Sema& s) {
+void make_reports(Sema& s, std::vector<Marked> found) {
   if (s.definitions.dbgs.empty()) return;
-  std::vector<Marked> found = take_marks(s);
-  if (s.diags.has_errors() || core::schedule(s.m, {}).cycle) return;
   const Steps steps(s);
   const Users users(s);
   std::stable_sort(found.begin(), found.end(), [&](const Marked& a, const Marked& b) {
@@ -453,7 +454,8 @@ void make_reports(Sema& s) {
     if (!places.contains({dbg.span.file.v, dbg.span.begin})) warn_unused(s, dbg);
   }
   std::vector<core::Effect> reports;
-  std::set<std::tuple<size_t, CoreId, CoreId, std::vector<FamilyId>>> seen;
+  // What stands in several clauses, or was elaborated more than once, is reported once.
+  std::map<std::tuple<uint32_t, uint32_t, std::string, CoreId, CoreId>, size_t> seen;
   for (const Marked& one : found) {
     const Dbg& dbg = s.definitions.dbgs[one.dbg];
     auto used_by = users.of(one.family);
@@ -462,17 +464,15 @@ void make_reports(Sema& s) {
       continue;
     }
     Cells cells = cells_of(s, one, steps);
-    std::vector<FamilyId> by = used_by.value_or(std::vector<FamilyId>{});
-    // A local that was put into several clauses is reported once.
-    if (!seen.insert({one.dbg, cells.value, cells.cond, by}).second) continue;
-    reports.push_back(Line(s, dbg, std::move(cells)).effect());
+    auto [it, fresh] = seen.try_emplace(
+        {dbg.span.file.v, dbg.span.begin, dbg.text, cells.value, cells.cond}, reports.size());
+    if (fresh) reports.push_back(Line(s, dbg, std::move(cells)).effect());
+    core::Effect& report = reports[it->second];
+    if (used_by) report.users.insert(report.users.end(), used_by->begin(), used_by->end());
     // One that is always made is used by what it shows.
-    if (by.empty()) {
-      for (const Piece& p : reports.back().pieces) {
-        if (p.value && by.empty()) by.push_back(p.value);
-      }
+    for (size_t k = 0; !used_by && k < report.pieces.size(); ++k) {
+      if (report.pieces[k].value) report.users.push_back(report.pieces[k].value);
     }
-    reports.back().users = std::move(by);
   }
   s.m.effects.insert(s.m.effects.begin(), std::make_move_iterator(reports.begin()),
                      std::make_move_iterator(reports.end()));

@@ -4,10 +4,12 @@
 // statistics that are families of their own, one cell for each step of the recurrence around it.
 #pragma once
 
+#include "sema/effects/marks.h"
 #include "sema/state/state.h"
 
 namespace ein::sema {
 
-void make_reports(Sema& s);
+// After all checks: what is reported was checked where it stands.
+void make_reports(Sema& s, std::vector<Marked> found);
 
 }  // namespace ein::sema
