@@ -138,7 +138,8 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Shr:
     case Op::Philox:
     case Op::Uniform:
-    case Op::Normal: return zero;
+    case Op::Normal:
+    case Op::Mark: return zero;
     case Op::Rule: return left ? zero : Partial{};
     case Op::Tangent: return {};
     case Op::Exp: return by(r);

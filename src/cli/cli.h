@@ -73,6 +73,7 @@ struct RunCommand {
   int threads = 0;
   std::string cpu = "native";
   bool check_overflow = false;
+  std::string trap;  // `nan`: stop at a cell that is not finite
   bool check_bounds = false;
   std::string precision = "f32";
   std::string direction = "auto";  // --grad-mode

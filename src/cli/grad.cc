@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -16,15 +17,29 @@ namespace {
 // was put into its readers, stands for those.
 std::vector<core::FamilyId> derivatives(const core::Module& asked, const core::Module& m) {
   std::map<core::FamilyId, std::vector<core::FamilyId>> readers;
-  std::vector<core::FamilyId> todo;
+  std::vector<core::FamilyId> asking, todo;
   for (uint32_t i = 0; i < asked.families.size(); ++i) {
     core::FamilyId id(i);
     core::for_each_body(asked, id, [&](core::ExprId body) {
       core::for_each_node(asked, body, [&](core::ExprId e) {
-        if (core::get_if<core::Request>(asked, e)) todo.push_back(id);
+        if (core::get_if<core::Request>(asked, e)) asking.push_back(id);
         if (const auto* a = core::get_if<core::Access>(asked, e)) readers[a->family].push_back(id);
       });
     });
+  }
+  // What only a report of `dbg` shows is no part of the program.
+  std::set<core::FamilyId> reported;
+  for (const core::Effect& e : asked.effects) {
+    for (const core::Piece& piece : e.pieces) {
+      if (!e.users.empty()) reported.insert(piece.value);
+    }
+  }
+  for (core::FamilyId id : asking) {
+    const std::vector<core::FamilyId>& by = readers[id];
+    bool only = reported.contains(id) ||
+                (asked[id].generated && !by.empty() &&
+                 std::all_of(by.begin(), by.end(), [&](auto f) { return reported.contains(f); }));
+    if (!only) todo.push_back(id);
   }
   std::set<core::FamilyId> seen, out;
   while (!todo.empty()) {

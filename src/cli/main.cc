@@ -176,6 +176,9 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"native", "ref"}));
   run_app->add_flag("--check-overflow", run.check_overflow,
                     "stop the program on integer overflow instead of wrapping around");
+  run_app
+      ->add_option("--trap", run.trap, "stop the program at the first cell that is NaN or infinite")
+      ->check(CLI::IsMember({"nan"}));
   run_app->add_flag("--check-bounds", run.check_bounds,
                     "check every memory access of the machine code (for testing the compiler)");
   run_app

@@ -154,6 +154,7 @@ int run_verb(const RunCommand& command) {
         command.cpu, name_of(best_here())));
   }
   options.check_overflow = command.check_overflow;
+  options.trap = command.trap == "nan";
   options.check_bounds = command.check_bounds;
   options.operands = command.precision == "bf16-mixed"  ? DType::BF16
                      : command.precision == "f16-mixed" ? DType::F16

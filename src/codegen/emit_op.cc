@@ -368,6 +368,7 @@ Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType 
     case core::OpClass::Draw:
       return call(op == Op::Uniform ? NativeFn::Uniform : NativeFn::Normal, args, b.getFloatTy());
     case core::OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
+    case core::OpClass::Mark: EIN_UNREACHABLE("a mark is left after sema");
     case core::OpClass::Cast: return cast(args[0], from, to);
   }
   EIN_UNREACHABLE("op class");

@@ -229,6 +229,10 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         to.name = core::too_deep_text(s.name);
         break;
       case loops::Site::Kind::Call: to.kind = Image::Site::Kind::Call; break;
+      case loops::Site::Kind::NotFinite:
+        to.kind = Image::Site::Kind::NotFinite;
+        to.arity = m[families.at(s.name)].rank();
+        break;
       case loops::Site::Kind::Rows: to.kind = Image::Site::Kind::Rows; break;
       case loops::Site::Kind::Fetch:
         to.kind = Image::Site::Kind::Fetch;

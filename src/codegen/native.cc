@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <set>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "codegen/cache_key.h"
 #include "codegen/jit.h"
+#include "core/eval_cell.h"
 #include "core/rewrite.h"
 #include "runtime/execute.h"
 
@@ -49,6 +51,39 @@ std::optional<RuntimeError> open_rows(const RowFile& file, const Image::Input& i
   RowReader& rows = *readers.back();
   views.push_back({file.header.dtype, file.header.shape, rows.window(), true, &rows});
   return std::nullopt;
+}
+
+// What a cell is that stopped the run, and what it was computed from, as far as that is kept.
+std::string why_not_finite(const Native& n, const Frame& frame, const CallResult::NotFinite& cell) {
+  EIN_CHECK(n.lowered, "a program from the cache has no formulas");
+  const plan::Plan& plan = n.lowered->plan;
+  std::unordered_map<core::FamilyId, uint32_t> buffers;
+  for (uint32_t i = 0; i < n.image.buffers.size(); ++i) {
+    buffers.emplace(core::FamilyId(n.image.buffers[i].family), i);
+  }
+  core::ReadCell read = [&](core::FamilyId family,
+                            std::vector<int64_t> at) -> std::optional<core::Scalar> {
+    auto it = buffers.find(family);
+    if (it == buffers.end() || !frame.pointers[it->second]) return std::nullopt;
+    auto ring = plan.rings.find(family);
+    if (ring != plan.rings.end()) at[ring->second.position] %= ring->second.kept;
+    auto shape = frame.shape(n.image, it->second);
+    int64_t offset = 0;
+    for (size_t k = 0; k < at.size(); ++k) {
+      if (at[k] < 0 || at[k] >= shape[k]) return std::nullopt;
+      offset = offset * shape[k] + at[k];
+    }
+    const Image::Buffer& b = n.image.buffers[it->second];
+    Tensor one(b.dtype, {});
+    std::memcpy(one.data(),
+                static_cast<const std::byte*>(frame.pointers[it->second]) +
+                    static_cast<size_t>(offset) * size_of(b.dtype),
+                size_of(b.dtype));
+    if (is_float(b.dtype)) return core::Scalar{.f = one.get_float(0)};
+    return core::Scalar{.i = one.get_int(0)};
+  };
+  core::FamilyId family = plan.module.find(intern(cell.family));
+  return core::not_finite_text(plan.module, family, cell.at, cell.value, frame.params, read);
 }
 
 void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
@@ -90,6 +125,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   out.error = std::move(result.error);
   out.stopped = std::move(result.stopped);
   out.refused = std::move(result.refused);
+  if (result.not_finite) out.error->message = why_not_finite(n, frame, *result.not_finite);
   if (out.stopped) keep_finished(n.image, result.step, out);
 }
 

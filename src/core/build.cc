@@ -234,6 +234,7 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       EIN_CHECK(first == DType::I64, "random bits are i64");
       return;
     case OpClass::Rule: EIN_CHECK(is_float(m[args.back()].type), "a tangent is a float"); return;
+    case OpClass::Mark: EIN_CHECK(m[args[1]].type == DType::I64, "the number of a mark"); return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -300,6 +301,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       break;
     case OpClass::Draw: type = DType::F32; break;
     case OpClass::Rule:
+    case OpClass::Mark:
     case OpClass::Real:
     case OpClass::Bits:
     case OpClass::Cast: break;

@@ -209,6 +209,7 @@ class MeaningHash {
     for (const Effect& e : m_.effects) {
       h = mix(h, static_cast<uint64_t>(e.kind));
       h = mix(mix(h, e.cond ? family_name(e.cond) : 5), hash_text(e.path));
+      h = mix(mix(h, e.error), hash_text(e.end));
       for (const Piece& p : e.pieces) {
         h = mix(mix(h, hash_text(p.text)), hash_text(p.format));
         h = mix(h, p.value ? family_name(p.value) : 9);

@@ -61,7 +61,7 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule };
+enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule, Mark };
 struct OpInfo {
   const char* name;
   const char* spelling;
@@ -313,6 +313,10 @@ struct Effect {
   std::vector<Piece>
       pieces;        // Print: the line; Assert: the message; Save: the values; Write: the text
   std::string path;  // Save, Write
+  bool error = false;       // Print: on standard error
+  std::string end = "\n";  // Print: what follows the line
+  // A report of `dbg`: it is made only if one of these is computed. Empty: no report.
+  std::vector<FamilyId> users;
   Span span;
 };
 

@@ -12,6 +12,7 @@
 #include "base/match.h"
 #include "core/build.h"
 #include "core/eval_call.h"
+#include "core/eval_cell.h"
 #include "core/eval_order.h"
 #include "core/rewrite.h"
 #include "core/scalar.h"
@@ -176,7 +177,7 @@ class Evaluator {
       statement_ = f.span;
       forget();
       for (size_t i = 0; i < f.cells.size(); ++i) {
-        one(value, states, static_cast<int64_t>(i), f.cells[i]);
+        one(id, states, static_cast<int64_t>(i), f.cells[i]);
       }
       return;
     }
@@ -189,18 +190,48 @@ class Evaluator {
       statement_ = c.span;
       forget();
       const Reduce* r = routed_sum(c);
-      if (r && routed(*r, value, states, box)) continue;
-      cells(box.lo, box.hi, 0, {}, [&] { one(value, states, address(value), c.body); });
+      if (r && routed(id, *r, states, box)) continue;
+      cells(box.lo, box.hi, 0, {}, [&] { one(id, states, address(value), c.body); });
     }
   }
 
   // One cell, unless it is known.
-  void one(Tensor& value, States* states, int64_t at, ExprId body) {
-    if (!states) return store(value, at, eval(body));
+  void one(FamilyId id, States* states, int64_t at, ExprId body) {
+    if (!states) return keep(id, at, eval(body));
     if ((*states)[static_cast<size_t>(at)] == kKnown) return;
     Begun begun(*this, *states, std::span(&at, 1));
-    store(value, at, eval(body));
+    keep(id, at, eval(body));
     begun.done();
+  }
+  void keep(FamilyId id, int64_t at, Scalar v) {
+    Tensor& value = out_.values.at(id);
+    store(value, at, v);
+    if (options_.trap && is_float(value.dtype()) && !std::isfinite(value.get_float(at))) {
+      not_finite(id, at);
+    }
+  }
+  [[noreturn]] void not_finite(FamilyId id, int64_t cell) {
+    ReadCell read = [&](FamilyId family, const std::vector<int64_t>& at) -> std::optional<Scalar> {
+      const Tensor& t = out_.values.at(family);
+      int64_t offset = 0;
+      for (size_t k = 0; k < at.size(); ++k) {
+        if (at[k] < 0 || at[k] >= t.shape()[k]) return std::nullopt;
+        offset = offset * t.shape()[k] + at[k];
+      }
+      return load(t, offset);
+    };
+    double value = out_.values.at(id).get_float(cell);
+    throw Fault{{Code::E0812, not_finite_text(m_, id, index_of(id, cell), value, out_.params, read),
+                 statement_}};
+  }
+  std::vector<int64_t> index_of(FamilyId id, int64_t cell) const {
+    const std::vector<int64_t>& shape = shape_of(id);
+    std::vector<int64_t> index = shape;
+    for (size_t k = index.size(); k-- > 0;) {
+      index[k] = cell % shape[k];
+      cell /= shape[k];
+    }
+    return index;
   }
 
   // A cell that another one reads, in the middle of that.
@@ -208,18 +239,12 @@ class Evaluator {
     if (depth_ == kMostNested) throw TooDeep{id, at};
     Nested nested(*this);
     const Family& f = m_[id];
-    Tensor& value = out_.values.at(id);
     States* states = &states_.at(id);
     if (f.kind == Family::Kind::Table) {
       statement_ = f.span;
-      return one(value, states, at, f.cells[static_cast<size_t>(at)]);
+      return one(id, states, at, f.cells[static_cast<size_t>(at)]);
     }
-    std::vector<int64_t> index = value.shape();
-    int64_t rest = at;
-    for (size_t k = index.size(); k-- > 0;) {
-      index[k] = rest % value.shape()[k];
-      rest /= value.shape()[k];
-    }
+    std::vector<int64_t> index = index_of(id, at);
     for (const Clause& c : f.clauses) {
       Box box = box_of(id, c);
       if (!box.contains(index)) continue;
@@ -230,10 +255,10 @@ class Evaluator {
         for (size_t k = 0; k < index.size(); ++k) {
           if (!free[k]) box.lo[k] = index[k], box.hi[k] = index[k] + 1;
         }
-        if (routed(*r, value, states, box)) return;
+        if (routed(id, *r, states, box)) return;
       }
       for (uint32_t k = 0; k < index.size(); ++k) set(k, index[k]);
-      return one(value, states, at, c.body);
+      return one(id, states, at, c.body);
     }
     (*states)[static_cast<size_t>(at)] = kKnown;  // no clause has it
   }
@@ -339,11 +364,12 @@ class Evaluator {
 
   // One pass over the binders; each body is added to the address its routes name. False: some of
   // the cells are computed already, or by now, so each has to be computed alone.
-  bool routed(const Reduce& r, Tensor& value, States* states, const Box& box) {
+  bool routed(FamilyId id, const Reduce& r, States* states, const Box& box) {
+    const Tensor& value = out_.values.at(id);
     std::vector<int64_t> at;
     cells(box.lo, box.hi, 0, {}, [&] { at.push_back(address(value)); });
     if (!states) {
-      add_up(r, value, box, at);
+      add_up(id, r, box, at);
       return true;
     }
     for (int64_t cell : at) {
@@ -351,14 +377,15 @@ class Evaluator {
     }
     try {
       Begun begun(*this, *states, at);
-      add_up(r, value, box, at);
+      add_up(id, r, box, at);
       begun.done();
     } catch (const ReadsItself&) { return false; }
     return true;
   }
 
   // `at`: the addresses of the box's cells, in order.
-  void add_up(const Reduce& r, Tensor& value, const Box& box, const std::vector<int64_t>& at) {
+  void add_up(FamilyId id, const Reduce& r, const Box& box, const std::vector<int64_t>& at) {
+    Tensor& value = out_.values.at(id);
     bool real = is_float(value.dtype());
     std::vector<FloatSum> sums(real ? at.size() : 0);
     for (int64_t cell : at) store(value, cell, {.i = 0});
@@ -383,7 +410,7 @@ class Evaluator {
         return true;
       });
     });
-    for (size_t i = 0; i < sums.size(); ++i) store(value, at[i], {.f = sums[i].value()});
+    for (size_t i = 0; i < sums.size(); ++i) keep(id, at[i], {.f = sums[i].value()});
   }
 
   // Visits the cells where the gate holds; `body` returns false to stop early. What the gate says

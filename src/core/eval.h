@@ -43,6 +43,7 @@ struct Watch {
 
 struct EvalOptions {
   bool check_overflow = false;  // integer arithmetic that does not fit is an error, not wrapped
+  bool trap = false;            // a float cell that is not finite is an error
 };
 
 // Extents from the inputs' shapes; checks shapes, dtypes and entry constraints.

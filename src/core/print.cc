@@ -669,7 +669,7 @@ std::string print(Module& m, const PrintOptions& options) {
   std::vector<FamilyId> wanted = options.roots;
   const std::set<FamilyId> roots(wanted.begin(), wanted.end());
   for (const Effect& e : m.effects) {
-    if (!roots.empty() && !shows(m, e, roots)) continue;
+    if (!roots.empty() && (e.error || !shows(m, e, roots))) continue;
     effects.push_back(&e);
     if (e.cond) wanted.push_back(e.cond);
     for (const Piece& p : e.pieces) {

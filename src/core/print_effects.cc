@@ -77,7 +77,10 @@ std::string line_text(const Module& m, const Effect& e) {
 std::string effect_text(const Module& m, const Effect& e) {
   if (e.kind == Effect::Kind::Save) return save_text(m, e);
   std::string line = line_text(m, e);
-  if (e.kind == Effect::Kind::Print) return fmt::format("print({});\n", line);
+  if (e.kind == Effect::Kind::Print) {
+    std::string end = e.end == "\n" ? "" : ", end = " + quoted(e.end);
+    return fmt::format("{}({}{});\n", e.error ? "eprint" : "print", line, end);
+  }
   if (e.kind == Effect::Kind::Write) return fmt::format("save({}, {});\n", quoted(e.path), line);
   return fmt::format("assert({}, {});\n", text(m[e.cond].name), line);
 }

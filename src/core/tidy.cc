@@ -408,6 +408,7 @@ void compact(Module& m, const std::set<FamilyId>& keep) {
   }
   for (Effect& e : out.effects) {
     if (e.cond) e.cond = to.at(e.cond);
+    for (FamilyId& user : e.users) user = to.at(user);
     for (Piece& p : e.pieces) {
       if (p.value) p.value = to.at(p.value);
     }
@@ -426,6 +427,7 @@ std::set<FamilyId> needed(const Module& m) {
   }
   for (uint32_t p = 0; p < m.params.size(); ++p) need(m.params[ParamId(p)].source);
   for (const Effect& e : m.effects) {
+    for (FamilyId user : e.users) need(user);
     need(e.cond);
     for (const Piece& p : e.pieces) need(p.value);
   }

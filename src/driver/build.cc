@@ -93,6 +93,7 @@ uint32_t buffer_of(const Image& image, uint32_t family) {
 
 void add_effects(const core::Module& m, bool all, Image& image) {
   for (const core::Effect& e : m.effects) {
+    if (!e.users.empty()) continue;
     Effect to = plain_effect(m, e);
     if (!all && to.kind != Effect::Kind::Assert) continue;
     if (to.cond != Effect::kNoValue) to.cond = buffer_of(image, to.cond);
@@ -146,6 +147,7 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   for (FamilyId f : shown) want(wanted, f);
   for (const core::Effect& e : m.effects) {
     if (!options.executable && e.kind != core::Effect::Kind::Assert) continue;
+    if (!e.users.empty()) continue;  // reports belong to writing the program
     want(wanted, e.cond);
     for (const core::Piece& p : e.pieces) want(wanted, p.value);
   }

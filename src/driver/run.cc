@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/native.h"
+#include "core/eval_cell.h"
 #include "core/groups.h"
 #include "core/print.h"
 #include "core/rewrite.h"
@@ -19,6 +22,7 @@
 #include "optimise/precision.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
+#include "runtime/streams.h"
 
 namespace ein {
 namespace {
@@ -68,6 +72,84 @@ void keep_streamed(const Image& image, std::map<std::string, RowFile>& files) {
   });
 }
 
+// An input that is not finite is said to be one, not found in what is computed from it.
+std::optional<RuntimeError> not_finite_input(const core::Module& m,
+                                             const std::vector<FamilyId>& wanted,
+                                             const core::Inputs& inputs) {
+  for (FamilyId id : reached(m, wanted)) {
+    auto it = inputs.find(text(m[id].name));
+    if (m[id].kind != core::Family::Kind::Input || it == inputs.end()) continue;
+    const Tensor& t = it->second;
+    for (int64_t i = 0; i < t.size() && is_float(t.dtype()); ++i) {
+      if (std::isfinite(t.get_float(i))) continue;
+      std::vector<int64_t> at = t.shape();
+      int64_t rest = i;
+      for (size_t k = at.size(); k-- > 0; rest /= t.shape()[k]) at[k] = rest % t.shape()[k];
+      return RuntimeError{Code::E0812, core::not_finite_text(m, id, at, t.get_float(i), {}, {}),
+                          m[id].span};
+    }
+  }
+  return std::nullopt;
+}
+
+// The values that effects show, each once.
+std::vector<FamilyId> values_of(const std::vector<const core::Effect*>& effects) {
+  std::vector<FamilyId> out;
+  std::set<FamilyId> seen;
+  auto want = [&](FamilyId f) {
+    if (f && seen.insert(f).second) out.push_back(f);
+  };
+  for (const core::Effect* e : effects) {
+    want(e->cond);
+    for (const core::Piece& p : e->pieces) want(p.value);
+  }
+  return out;
+}
+
+// All effects but reports.
+std::vector<const core::Effect*> main_effects(const core::Module& m) {
+  std::vector<const core::Effect*> out;
+  for (const core::Effect& e : m.effects) {
+    if (e.users.empty()) out.push_back(&e);
+  }
+  return out;
+}
+
+std::vector<FamilyId> asked_families(const core::Module& m, const RunOptions& options) {
+  std::vector<FamilyId> out;
+  for (const std::string& name : options.show) {
+    if (FamilyId id = m.find(intern(name))) out.push_back(id);
+  }
+  return out;
+}
+
+// The reports of `dbg` whose values are needed: by what is computed, or by another report.
+std::vector<const core::Effect*> active_reports(const core::Module& m, const RunOptions& options) {
+  std::vector<const core::Effect*> waiting, out;
+  for (const core::Effect& e : m.effects) {
+    if (!e.users.empty()) waiting.push_back(&e);
+  }
+  if (waiting.empty()) return {};
+  std::vector<FamilyId> wanted = wanted_families(m, options);
+  for (bool more = true; more;) {
+    more = false;
+    const std::set<FamilyId> used = reached(m, wanted);
+    for (const core::Effect*& e : waiting) {
+      if (!e) continue;
+      const std::vector<FamilyId> own = values_of({e});
+      bool now = std::any_of(e->users.begin(), e->users.end(), [&](FamilyId f) {
+        return used.contains(f) || std::find(own.begin(), own.end(), f) != own.end();
+      });
+      if (!now) continue;
+      wanted.insert(wanted.end(), own.begin(), own.end());
+      out.push_back(std::exchange(e, nullptr));
+      more = true;
+    }
+  }
+  std::sort(out.begin(), out.end());  // as in the module
+  return out;
+}
+
 double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
 
 }  // namespace
@@ -75,16 +157,11 @@ double seconds_now() { return static_cast<double>(clock_nanoseconds()) * 1e-9; }
 // What effects and `show` need; nothing else is computed (decisions.md, 30).
 std::vector<FamilyId> wanted_families(const core::Module& m, const RunOptions& options,
                                       Else otherwise) {
-  std::vector<FamilyId> wanted;
-  std::set<FamilyId> seen;
-  auto want = [&](FamilyId f) {
-    if (f && seen.insert(f).second) wanted.push_back(f);
-  };
-  for (const core::Effect& e : m.effects) {
-    want(e.cond);
-    for (const core::Piece& p : e.pieces) want(p.value);
+  std::vector<FamilyId> wanted = values_of(main_effects(m));
+  std::set<FamilyId> seen(wanted.begin(), wanted.end());
+  for (FamilyId id : asked_families(m, options)) {
+    if (seen.insert(id).second) wanted.push_back(id);
   }
-  for (const std::string& name : options.show) want(m.find(intern(name)));
   if (wanted.empty() && otherwise == Else::Unread) return unread_families(m);
   return wanted;
 }
@@ -125,6 +202,8 @@ Effect plain_effect(const core::Module& m, const core::Effect& e) {
     out.pieces.push_back(std::move(to));
   }
   out.path = e.path;
+  out.error = e.error;
+  out.end = e.end;
   out.span = e.span;
   return out;
 }
@@ -177,9 +256,15 @@ NativeOptions native_options(const RunOptions& options) {
   out.choices.operands = options.operands;
   out.choices.tuning = options.tuning;
   // Steps are watched, not rows. What nobody asked for does not change how the program runs.
-  out.choices.rows = std::none_of(options.watch.begin(), options.watch.end(),
-                                  [](const Watched& w) { return w.asked; });
+  out.choices.rows = !options.trap && std::none_of(options.watch.begin(), options.watch.end(),
+                                                   [](const Watched& w) { return w.asked; });
   out.choices.resumable = options.keeps_state || options.resume.has_value();
+  if (options.trap) {  // every family is stored by itself, and looked at when it is
+    out.choices.trap = true;
+    out.choices.diagonals = false;
+    out.choices.inlines = [](FamilyId) { return false; };
+    out.choices.joins = [](FamilyId) { return false; };
+  }
   return out;
 }
 
@@ -204,6 +289,7 @@ struct Task {
   bool observe(const std::vector<RunningSteps>& recurrences);
   bool go_on();
   void look(Moment& now);
+  void compute();
 };
 
 // Whether a run cannot go on from what was kept.
@@ -285,11 +371,57 @@ void run_reference(Task& t) {
   optimise::round_operands(rounded, t.options.operands);
   if (!t.observe(running_steps(rounded, t.wanted)) || !t.go_on()) return;
   core::EvalResult result =
-      core::evaluate(rounded, t.inputs, t.wanted, t.watch, {t.options.check_overflow});
+      core::evaluate(rounded, t.inputs, t.wanted, t.watch, {t.options.check_overflow, t.options.trap});
   t.values = std::move(result.values);
   t.out.error = result.error;
   t.out.stopped = result.stopped;
   t.out.operations = result.operations;
+}
+
+// Leaves in `out` what went wrong, where it was stopped, and what it took.
+void Task::compute() {
+  if (options.trap) out.error = not_finite_input(m, wanted, inputs);
+  if (out.error) return;
+  if (wanted.empty()) {
+    observe({});
+    return;
+  }
+  if (options.backend != Backend::Native || !run_native(*this)) run_reference(*this);
+}
+
+// Writes the reports. What they show is computed by itself, so that a program with reports has the
+// same bits as one without, and they are there when the program fails. True: it was stopped.
+bool report(core::Module& original, const std::vector<const core::Effect*>& reports,
+            const core::Inputs& supplied, RunOptions options, bool failed) {
+  options.time = options.trap = false;
+  options.watch.clear();
+  std::vector<FamilyId> wanted = values_of(reports);
+  options.keeps_state = false;
+  options.resume.reset();
+  auto ready = prepare(original, wanted, supplied, options);
+  RunResult ran;
+  if (auto* e = std::get_if<RuntimeError>(&ready)) ran.error = *e;
+  Values values;
+  if (auto* prepared = std::get_if<Prepared>(&ready)) {
+    core::Module& m = prepared->cut ? *prepared->cut : original;
+    std::map<std::string, RowFile> streamed;  // none: reports look at whole values
+    Task{m, wanted, prepared->inputs, streamed, options, values, ran}.compute();
+  }
+  if (ran.stopped) return true;
+  if (ran.error && reports.size() > 1) {  // another one may be possible
+    for (const core::Effect* e : reports) {
+      if (report(original, {e}, supplied, options, failed)) return true;
+    }
+  } else if (ran.error && !failed) {  // the program itself did not: never silently
+    auto words = std::find_if(reports[0]->pieces.begin(), reports[0]->pieces.end(),
+                              [](const core::Piece& p) { return !p.text.empty(); });
+    std::string what = words == reports[0]->pieces.end() ? "dbg" : words->text;
+    put_error(fmt::format("{} cannot be reported: {}\n", what, ran.error->message));
+  }
+  if (ran.error) return false;
+  auto value_of = [&](uint32_t id) -> const Tensor& { return values.at(FamilyId(id)); };
+  for (const core::Effect* e : reports) perform(plain_effect(original, *e), value_of, {});
+  return false;
 }
 
 }  // namespace
@@ -300,16 +432,16 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   Trace trace;
   RunOptions options = given;
   if (!options.trace) options.trace = &trace;
-  Values values;
   // Before anything is computed: a long run that cannot save its result is of no use.
   for (const core::Effect& e : original.effects) {
     out.error = refuse_effect(options.access, e);
     if (out.error) return out;
   }
   bool native = options.backend == Backend::Native;
+  std::vector<const core::Effect*> reports = active_reports(original, options);
   std::vector<FamilyId> asked = wanted_families(original, options);
   std::map<std::string, RowFile> streamed;
-  if (native) streamed = streamable(original, asked, options);
+  if (native && !options.trap) streamed = streamable(original, asked, options);
   auto ready = prepare(original, std::move(asked), supplied, options, streamed);
   if (auto* e = std::get_if<RuntimeError>(&ready)) {
     out.error = *e;
@@ -318,26 +450,26 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   auto& [wanted, inputs, checkpoints, cut] = std::get<Prepared>(ready);
   out.checkpoints = std::move(checkpoints);
   core::Module& m = cut ? *cut : original;
-  Task task{m, wanted, inputs, streamed, options, values, out};
-  if (wanted.empty()) task.observe({});
-  if (!wanted.empty() && (!native || !run_native(task))) run_reference(task);
+  Values values;
+  Task{m, wanted, inputs, streamed, options, values, out}.compute();
   if (!out.refused.empty()) return out;
-  if (out.error) {
-    locate(m, wanted, *out.error);
-    return out;
-  }
   auto keep_shown = [&] {
     for (const std::string& name : options.show) {
       auto it = values.find(m.find(intern(name)));
       if (it != values.end()) out.values[name] = it->second;
     }
   };
+  if (out.error) locate(m, wanted, *out.error);
+  if (!out.stopped && !reports.empty())
+    report(original, reports, supplied, options, out.error.has_value());
+  if (out.error) return out;
   if (out.stopped) {
     keep_shown();
     return out;
   }
   auto value_of = [&](uint32_t id) -> const Tensor& { return values.at(FamilyId(id)); };
   for (const core::Effect& e : m.effects) {
+    if (!e.users.empty()) continue;
     out.error = refuse_effect(options.access, e);  // links may have changed since
     if (!out.error) out.error = perform(plain_effect(m, e), value_of, write);
     if (out.error) return out;

@@ -39,6 +39,7 @@ struct RunOptions {
   Processor processor = Processor::Native;  // one that runs here
   bool check_bounds = false;                // of every address that compiled code uses
   bool check_overflow = false;              // integer overflow is an error instead of wrapping
+  bool trap = false;                        // a cell that is not finite is an error
   DType operands = DType::F32;              // of contractions; see optimise/precision.h
   Tuning tuning;                            // other numbers for the plan than those of tuning.def
   std::optional<uint64_t> grad_memory;      // bytes; see optimise/checkpoint.h
@@ -100,7 +101,7 @@ std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<core::
 // `params`: the symbolic extents.
 std::vector<KernelTime> kernel_times(Native& native, const std::vector<int64_t>& params,
                                      const std::vector<int64_t>& nanoseconds);
-// What effects and `show` need; if that is nothing: nothing, or the values that nothing else reads.
+// What effects and `show` need, reports of `dbg` apart; if that is nothing: nothing, or the values that nothing else reads.
 enum class Else : uint8_t { Nothing, Unread };
 std::vector<core::FamilyId> wanted_families(const core::Module& m, const RunOptions& options,
                                             Else otherwise = Else::Nothing);

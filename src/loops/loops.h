@@ -220,15 +220,16 @@ struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent at `position`
     DivideByZero,
-    Shift,     // values: how far; outside the width of `type`
-    Overflow,  // values: the operands of `op`, in `type`
-    TooDeep,   // calls of the function `name` are nested too deep
-    Call,      // where a function that stopped was called from; never the reason itself
-    Step,      // values: the address of the next step; `name`: the recurrence,
-               // `position`: of its coordinate
-    Rows,      // the same, for one that runs row by row (plan/rows.h); values: how
-               // many pieces are done
-    Fetch,     // a file that is read while the program runs; `name`: the input
+    Shift,      // values: how far; outside the width of `type`
+    Overflow,   // values: the operands of `op`, in `type`
+    TooDeep,    // calls of the function `name` are nested too deep
+    Call,       // where a function that stopped was called from; never the reason itself
+    Step,       // values: the address of the next step; `name`: the recurrence,
+                // `position`: of its coordinate
+    Rows,       // the same, for one that runs row by row (plan/rows.h); values: how
+                // many pieces are done
+    NotFinite,  // values: the address of the cell of `name`; its value is NaN or infinite
+    Fetch,      // a file that is read while the program runs; `name`: the input
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t position = 0;

@@ -77,7 +77,8 @@ struct Verifier {
         for (size_t i = 0; i < n.args.size(); ++i) ok &= arg(i) == DType::I64;
         ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
         break;
-      case core::OpClass::Rule: ok = false; break;
+      case core::OpClass::Rule:
+      case core::OpClass::Mark: ok = false; break;
       case core::OpClass::Cast: break;
     }
     if (!ok) error(std::string("operand types of ") + o.name);

@@ -394,7 +394,10 @@ void Lowering::table(FamilyId id) {
       at[k] = integer(rest % extents[k]).expr;
       rest /= extents[k];
     }
-    emit(top(), {loops::Store{buffer, std::move(at), v.expr}});
+    emit(top(), {loops::Store{buffer, at, v.expr}});
+    std::vector<Value> place;
+    for (loops::ExprId k : at) place.push_back({k, top()});
+    if (plan.trap && is_float(f.dtype)) trap_cell(id, bind(v), place);
   }
 }
 
@@ -478,6 +481,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     out.otherwise = std::move(pop()->block);
     emit(top(), {std::move(out)});
   }
+  if (plan.trap && is_float(m[id].dtype)) trap(id, c, free);
   loops::Block body = std::move(pop()->block);
   if (cond.expr) {
     emit(top(), {loops::If{cond.expr, std::move(body), {}}});
@@ -528,6 +532,35 @@ void Lowering::to_window(ExprId access, FamilyId id, std::vector<Value>& at) {
   EIN_CHECK(row != plan.window_rows.end(), "a row of a stream that is not in its window");
   Value in_window = lower(row->second);
   at[0] = {in_window.expr, std::max(in_window.depth, at[0].depth)};
+}
+
+void Lowering::trap(FamilyId id, const core::Clause& c, const std::vector<uint32_t>& free) {
+  if (plan.families.at(id).storage == plan::Storage::Register) return;
+  std::vector<uint32_t> open;
+  for (uint32_t k : free) {
+    if (!slots[k].expr) open.push_back(k);
+  }
+  std::vector<loops::Axis> axes(open.size(), {loops::Axis::Kind::Parallel, 1});
+  loops_over(id, c, open, axes, [&] {
+    std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank()), stored = at;
+    to_stored(id, stored);
+    loops::ExprId load = make(loops::Load{buffers.at(id), exprs_of(stored)}, m[id].dtype);
+    trap_cell(id, bind({load, top()}), at);
+  });
+}
+
+// The values of the check: the address, then 0 for NaN, 1 for infinite and 2 for minus infinite.
+void Lowering::trap_cell(FamilyId id, Value value, const std::vector<Value>& at) {
+  Value none = zero(m[id].dtype);
+  value.depth = top();
+  Value fine = compare(Op::Eq, op(Op::Sub, {value, value}, m[id].dtype), none);
+  Value above = op(Op::Select, {compare(Op::Gt, value, none), integer(1), integer(2)}, DType::I64);
+  Value nan = compare(Op::Ne, value, value);
+  std::vector<Value> values = at;
+  values.push_back(op(Op::Select, {nan, integer(0), above}, DType::I64));
+  loops::Site site{loops::Site::Kind::NotFinite, text(m[id].name), 0, statement};
+  site.statement = statement;
+  emit(top(), {loops::Check{fine.expr, p.sites.add(std::move(site)), exprs_of(values)}});
 }
 
 void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {

@@ -166,6 +166,9 @@ struct Lowering {
   void scatter(core::FamilyId id, size_t number, const core::Reduce& r,
                const std::vector<uint32_t>& free);
   void store(core::FamilyId id, Value value);
+  // Stops at the first cell of a clause that is not finite, once all are stored.
+  void trap(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& free);
+  void trap_cell(core::FamilyId id, Value value, const std::vector<Value>& at);
   // Where a cell is stored: a step of a ring takes the place of an old one.
   void to_stored(core::FamilyId id, std::vector<Value>& at);
   // The same for an access to an input that streams: rows count from the start of its window.

@@ -270,6 +270,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.inlined = std::move(p.inlined);
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
+  plan.trap = choices.trap;
   plan.tuning = choices.tuning;
   plan.resumable = choices.resumable;
   plan.schedule = schedule(plan.module, plan.wanted);

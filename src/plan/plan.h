@@ -126,6 +126,7 @@ struct Plan {
   core::Overflow overflow = core::Overflow::Wraps;        // of integers
   DType operands = DType::F32;                            // of contractions (precision.h)
   bool resumable = false;                                 // see Choices
+  bool trap = false;  // a stored cell that is not finite stops the program
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner. There is none for
@@ -155,6 +156,7 @@ struct Choices {
   std::vector<core::FamilyId> streams;
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
+  bool trap = false;  // every family is stored, and a cell that is not finite stops the run
 
   // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
   // chooses `tuning`, `rows`, `resumable`, `streams`, `overflow` and `operands`.)

@@ -4,6 +4,7 @@
 
 #include "runtime/files.h"
 #include "runtime/show.h"
+#include "runtime/streams.h"
 
 namespace ein {
 namespace {
@@ -104,7 +105,9 @@ bool holds(const Tensor& t) {
 std::optional<RuntimeError> perform(const Effect& e, const ValueOf& value,
                                     const std::function<void(const std::string&)>& write) {
   switch (e.kind) {
-    case Effect::Kind::Print: write(line_of(e, value) + "\n"); return std::nullopt;
+    case Effect::Kind::Print:
+      e.error ? put_error(line_of(e, value) + e.end) : write(line_of(e, value) + e.end);
+      return std::nullopt;
     case Effect::Kind::Assert: {
       if (holds(value(e.cond))) return std::nullopt;
       std::string message = line_of(e, value);

@@ -24,8 +24,10 @@ struct Effect {
   };
   uint32_t cond = kNoValue;  // Assert: every cell must be true
   std::vector<Piece>
-      pieces;        // Print: the line; Assert: the message; Save: the values; Write: the text
-  std::string path;  // Save, Write
+      pieces;          // Print: the line; Assert: the message; Save: the values; Write: the text
+  std::string path;    // Save, Write
+  bool error = false;  // Print: on standard error
+  std::string end = "\n";  // Print: what follows the line
   Span span;
 };
 

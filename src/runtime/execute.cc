@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -134,6 +135,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
     case Image::Site::Kind::Rows:
     case Image::Site::Kind::Fetch:
     case Image::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
+    case Image::Site::Kind::NotFinite: return {Code::E0812, site.name, site.span, {}};
     case Image::Site::Kind::Bounds: break;
   }
   std::vector<int64_t> extents;
@@ -437,6 +439,16 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
     return out;
   }
   out.error = why_stopped(image, failure, frame);
+  const Image::Site& site = image.sites[static_cast<size_t>(failure.site)];
+  if (site.kind == Image::Site::Kind::NotFinite) {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    int64_t kind = failure.values[site.arity];
+    out.not_finite = {site.name,
+                      {failure.values, failure.values + site.arity},
+                      kind == 0   ? std::numeric_limits<double>::quiet_NaN()
+                      : kind == 1 ? kInfinite
+                                  : -kInfinite};
+  }
   if (failure.caller >= 0) {
     out.error->statement = image.sites[static_cast<size_t>(failure.caller)].statement;
   }

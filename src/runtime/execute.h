@@ -73,6 +73,13 @@ struct CallResult {
   std::optional<Stopped> stopped;
   uint32_t step = 0;    // the step of the schedule that was stopped
   std::string refused;  // why `resume` does not fit; nothing has run
+  // E0812: the family, the address of its cell, and what is there. The message is the caller's.
+  struct NotFinite {
+    std::string family;
+    std::vector<int64_t> at;
+    double value = 0;
+  };
+  std::optional<NotFinite> not_finite;
 };
 
 // Computes the extents of the inputs and of every buffer into `frame`; checks shapes, dtypes and

@@ -135,7 +135,7 @@ void field(A& a, Effect::Piece& x) {
 }
 template <class A>
 void field(A& a, Effect& x) {
-  fields(a, x.kind, x.cond, x.pieces, x.path, x.span);
+  fields(a, x.kind, x.cond, x.pieces, x.path, x.error, x.end, x.span);
 }
 template <class A>
 void field(A& a, Image& x) {

@@ -91,13 +91,14 @@ struct Image {
       Call,
       Step,
       Rows,
+      NotFinite,
       Fetch
     };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
     std::vector<Formula> extents;  // Bounds: of the family; a buffer may keep only a part of it
     Span span, statement;
-    uint32_t arity = 0;       // Overflow: of the operator
+    uint32_t arity = 0;       // Overflow: of the operator; NotFinite: how many coordinates
     DType type = DType::I64;  // Overflow, Shift
     // Step; of Fetch, the one member is the buffer:
     struct Member {

@@ -54,6 +54,11 @@ bool is_effect(Symbol name) {
   return b && b->kind == Builtin::Kind::Effect;
 }
 
+bool takes_names(const Builtin& b) {
+  return b.id == Builtin::Id::Dbg || b.id == Builtin::Id::Load || b.id == Builtin::Id::Print ||
+         b.id == Builtin::Id::Eprint;
+}
+
 const Builtin* spelled_builtin(const ast::Ast& ast, const ast::Call& call) {
   return builtin_named(path_name(ast, call.callee));
 }

@@ -33,7 +33,6 @@ struct Builtin {
   Elaborator elaborate;                     // null when Planned
   core::ReduceOp op = core::ReduceOp::Sum;  // of a Reduction
 
-  bool takes_names() const { return id == Id::Load; }  // of arguments
   bool takes(size_t arguments) const { return fewest <= arguments && arguments <= most; }
 };
 
@@ -41,6 +40,7 @@ std::span<const Builtin> builtins();
 const Builtin* builtin_named(Symbol name);    // null when there is none
 const Builtin* reduction_named(Symbol name);  // the same, reductions alone
 bool is_effect(Symbol name);
+bool takes_names(const Builtin& b);  // named arguments, which it checks itself
 // The entry of a call by a single name, whatever that name means where the call stands; or null.
 const Builtin* spelled_builtin(const ast::Ast& ast, const ast::Call& call);
 bool spells(const ast::Ast& ast, const ast::Call& call, Builtin::Id id);

@@ -8,6 +8,7 @@
 #include "core/diagonal.h"
 #include "core/groups.h"
 #include "sema/calls/calls.h"
+#include "sema/effects/reports.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/definition_state.h"
 #include "sema/state/report.h"
@@ -341,9 +342,12 @@ void finish(Sema& s) {
       EIN_CHECK(!has_unsolved(s, c.body), "a range in `" + text(f.name) + "` was never found");
     }
   }
+  const std::vector<Marked> marked = take_marks(s);
+  if (s.diags.has_errors()) return;
   check_bounds(s);
   check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);
+  if (!s.diags.has_errors()) make_reports(s, marked);
   if (!s.diags.has_errors()) core::drop_diagonals(s.m);
 }
 

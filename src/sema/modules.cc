@@ -167,7 +167,9 @@ class Reader {
 }  // namespace
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags) {
-  return Reader(sources, read, diags).take(root);
+  Program out = Reader(sources, read, diags).take(root);
+  out.sources = &sources;
+  return out;
 }
 
 Program lone_program(ast::Ast ast) {

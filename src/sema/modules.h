@@ -43,8 +43,9 @@ struct Target {
 };
 
 struct Program {
-  ast::Ast ast;                     // of all modules; `ast.items` are the root's
-  std::vector<ModuleTree> modules;  // an imported one stands before its importers, the root last
+  ast::Ast ast;                        // of all modules; `ast.items` are the root's
+  const SourceMap* sources = nullptr;  // their texts; null for a lone tree
+  std::vector<ModuleTree> modules;     // an imported one stands before its importers, the root last
   std::map<ast::StmtId, Target> targets;
   std::map<std::string, size_t> paths;  // "std::math" as spelled in an expression → module
   bool derives = false;                 // a derivative is asked for: the rules of functions matter

@@ -67,6 +67,117 @@ class Line(Plots):
         self.assertNotIn("-0", texts)
 
 
+class Chart(Plots):
+    HEAD = "use std::plot::{plot, plot_over};\n"
+
+    def chart(self, code, *args):
+        return self.drawn(self.HEAD + code, *args)
+
+    def series(self, svg):
+        found = [g for g in svg.iter(SVG + "g") if (g.get("class") or "").startswith("series")]
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def ticks(self, svg):
+        """The numbers at both axes, as written."""
+        texts = [(t.get("class"), t.text) for t in svg.iter(SVG + "text")]
+        number = re.compile(r"-?\d")
+        return ([t for c, t in texts if c == "x" and number.match(t or "")], [t for c, t in texts if c == "left"])
+
+    def legend(self, svg):
+        return [t.text for t in self.group(svg, "legend").iter(SVG + "text")]
+
+    def test_several_series_and_their_names(self):
+        code = ("let train[step in 0..50] = exp(-0.1 * (step as f32));\nlet test[step in 0..30] = 0.5 + 0.01 * (step as f32);\n"
+                'plot(OUT, { train, test }, title = "a < b", y_label = "loss");')
+        for backend in ("ref", "native"):
+            svg = self.chart(code, "--backend", backend)
+            self.assertEqual(self.legend(svg), ["train", "test"])
+            groups = list(self.series(svg))
+            self.assertEqual([g.get("class") for g in groups], ["c0", "c1"])
+            self.assertEqual([len(re.findall("[ML]", g[0].get("d"))) for g in groups], [50, 30])
+            texts = self.texts(svg)
+            for word in ("a < b", "step", "loss"):
+                self.assertIn(word, texts)
+            self.assertNotIn("note", [t.get("class") for t in svg.iter(SVG + "text")])
+
+    def test_one_array_has_no_legend(self):
+        svg = self.chart("let y[k in 0..3, week in 0..5] = (k * week) as f32;\nplot(OUT, y);")
+        self.assertEqual(self.legend(svg), [])
+        self.assertEqual(len(self.series(svg)[0]), 3)
+        self.assertIn("week", self.texts(svg))
+
+    def test_scatter(self):
+        svg = self.chart('let x[i] = [1.0, 2.0, 4.0];\nlet y[i] = [1.0, 0.0 / 0.0, 3.0];\nplot_over(OUT, x, { y, z: x }, kind = "scatter", x_label = "x");')
+        self.assertEqual(self.series(svg).get("class"), "series scatter")
+        self.assertEqual([[(c.get("cx"), c.get("cy")) for c in g] for g in self.series(svg)],
+                         [[("70.00", "340.00"), ("510.00", "140.00")],
+                          [("70.00", "340.00"), ("216.67", "240.00"), ("510.00", "40.00")]])
+        self.assertIn("1 not shown", self.texts(svg))
+
+    def test_bars_stand_on_zero_side_by_side(self):
+        svg = self.chart('let a[k] = [1.0, -1.0];\nlet b[k] = [2.0, 0.5];\nplot(OUT, { a, b }, kind = "bars");')
+        boxes = [[[float(r.get(n)) for n in ("x", "y", "width", "height")] for r in g] for g in self.series(svg)]
+        zero = 240.0  # from -1 at 340 to 2 at 40
+        self.assertEqual([[(y, y + h) for _, y, _, h in g] for g in boxes],
+                         [[(140.0, zero), (zero, 340.0)], [(40.0, zero), (190.0, zero)]])
+        (a0, a1), (b0, b1) = boxes
+        self.assertAlmostEqual(a0[0] + a0[2], b0[0], 1)  # they touch
+        self.assertGreater(a1[0], b0[0] + b0[2])  # and leave room for the next place
+        self.assertTrue(70 <= a0[0] and b1[0] + b1[2] <= 510)
+
+    def test_round_ticks(self):
+        for low, high, want in ((0.0, 1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]), (-3.0, 12.0, ["0", "5", "10"]),
+                                (1e6, 3e6, ["1e+06", "1.5e+06", "2e+06", "2.5e+06", "3e+06"]), (0.0013, 0.0019, None)):
+            svg = self.chart(f"let y[i] = [{low}, {high}];\nplot(OUT, y);")
+            found = self.ticks(svg)[1]
+            if want:
+                self.assertEqual(found, want)
+            self.assertTrue(2 <= len(found) <= 8, found)
+            for text in found:
+                digits = f"{abs(float(text)):.5e}".split("e")[0].rstrip("0")
+                self.assertLessEqual(len(digits.replace(".", "")), 3, found)
+
+    def test_logarithmic_axes(self):
+        svg = self.chart("let x[i] = [1.0, 100.0, 10000.0];\nlet y[i] = [0.001, 1.0, 1000.0];\nplot_over(OUT, x, y, log_x = true, log_y = true);")
+        self.assertEqual(self.ticks(svg), (["1", "10", "100", "1000", "10000"],
+                                           ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]))
+        points = re.findall(r"[ML]([\d.]+) ([\d.]+)", self.series(svg)[0][0].get("d"))
+        self.assertEqual(points, [("70.00", "340.00"), ("345.00", "190.00"), ("620.00", "40.00")])
+        svg = self.chart("let y[i] = [2.0, 50.0];\nplot(OUT, y, log_y = true);")
+        self.assertEqual(self.ticks(svg)[1], ["2", "5", "10", "20", "50"])
+        svg = self.chart("let y[i] = [3.0, 4.0];\nplot(OUT, y, log_y = true);")
+        self.assertEqual(self.ticks(svg)[1], ["1", "2", "5", "10"])
+        svg = self.chart("let y: [f64; i] = [1e-30, 1e30];\nplot(OUT, y, log_y = true);")
+        self.assertTrue(3 <= len(self.ticks(svg)[1]) <= 8)
+
+    def test_what_a_logarithmic_axis_cannot_show_is_a_gap(self):
+        svg = self.chart("let y[i] = [1.0, 10.0, -1.0, 100.0, 0.0, 5.0];\nplot(OUT, y, log_y = true);")
+        d = self.series(svg)[0][0].get("d")
+        self.assertEqual((len(re.findall("[ML]", d)), d.count("M")), (4, 3))
+        self.assertIn("2 not shown", self.texts(svg))
+        svg = self.chart("let y[i] = [-1.0, -2.0];\nplot(OUT, y, log_y = true);")
+        self.assertEqual(self.series(svg)[0][0].get("d"), "")
+
+    def test_nothing_to_draw(self):
+        for kind, marks in (("line", 1), ("scatter", 0), ("bars", 0)):
+            svg = self.chart(f'let y[t in 0..0] = 1.0;\nplot(OUT, y, kind = "{kind}");')
+            self.assertEqual(len(self.series(svg)[0]), marks)
+            svg = self.chart(f'let y[t in 0..2] = 0.0 / 0.0;\nplot(OUT, {{ y, z: y }}, kind = "{kind}");')
+            self.assertEqual(len(self.series(svg)), 2)
+            svg = self.chart(f'let y[t in 0..1] = 5.0;\nplot(OUT, y, kind = "{kind}");')
+            self.assertEqual(len(self.series(svg)[0]), 1)
+
+    def test_wrong_arguments(self):
+        many = ", ".join(f"s{k}: y" for k in range(21))
+        for call, message in (('plot("o.svg", y, kind = "pie");', 'is \"line\", \"scatter\" or \"bars\"'.replace("\\", "")),
+                              (f'plot("o.svg", {{ {many} }});', "at most 20 series"),
+                              ('plot_over("o.svg", [1.0, 2.0], y);', "extent"), ('plot("o.svg", y, log = true);', "log")):
+            done = self.ein("-c", self.HEAD + "let y[i] = [1.0, 2.0, 3.0];\n" + call)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+
+
 class Heatmap(Plots):
     def cells(self, code, more=""):
         svg = self.drawn(f'use std::plot::heatmap; {more} heatmap(OUT, {code}, "z");')
@@ -85,6 +196,17 @@ class Heatmap(Plots):
         self.assertEqual(len(self.cells("z", "let z[r in 0..3, c in 0..2] = 4.0;")), 6)
         self.assertEqual(self.cells("z", "let z[r in 0..0, c in 0..2] = 4.0;"), [])
         self.assertEqual(len(self.cells("z", "let z[r in 0..1, c in 0..2] = 0.0 / 0.0;")), 2)
+
+
+    def test_squares_and_axes(self):
+        code = "use std::plot::heatmap; let z[row in 0..4, col in 0..12] = (row * col) as f32; heatmap(OUT, z{});"
+        svg = self.drawn(code.format(", equal = true"))
+        self.assertEqual({(c.get("width"), c.get("height")) for c in self.group(svg, "cells")}, {("40.00", "40.00")})
+        texts = [(t.get("class"), t.text) for t in svg.iter(SVG + "text")]
+        for text in (("x", "0"), ("x", "5"), ("x", "10"), ("left", "0"), ("left", "3"), ("x", "col"), ("y", "row")):
+            self.assertIn(text, texts)
+        svg = self.drawn(code.format(""))
+        self.assertEqual({(c.get("width"), c.get("height")) for c in self.group(svg, "cells")}, {("40.00", "75.00")})
 
 
 class Image(Plots):

@@ -246,6 +246,8 @@ BY_FUNCTION = {
     # io, plot
     "io.save_image": {"writes": True},
     "io.save_table": {"writes": True},
+    "plot.plot": {"writes": True},
+    "plot.plot_over": {"writes": True},
     "plot.line": {"writes": True},
     "plot.line_over": {"writes": True},
     "plot.heatmap": {"writes": True},

@@ -61,7 +61,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     const Builtin* builtin = builtin_named(name.symbol);
     const bool reduction = builtin && builtin->kind == Builtin::Kind::Reduction;
     auto op = primitive_named(name.symbol);
-    const bool names = builtin && builtin->takes_names();
+    const bool names = builtin && takes_names(*builtin);
     if ((builtin || op) && !names && reject_names(s, call, quoted(spelled))) return {};
     if (reduction && call.has_brackets) return builtin->elaborate(s, env, *builtin, call, span);
     if (call.has_brackets) {

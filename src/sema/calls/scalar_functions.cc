@@ -98,7 +98,8 @@ class ScalarText {
     if (const Function* f = find_callee(s_, env_, n.callee)) return is_scalar_function(s_, *f);
     Symbol name = path->parts.size() > 1 ? primitive_at(s_, env_, *path)
                                          : primitive_called(env_, path->parts[0].symbol);
-    return name && primitive_named(name);
+    const Builtin* builtin = name ? builtin_named(name) : nullptr;
+    return name && (primitive_named(name) || (builtin && builtin->id == Builtin::Id::Dbg));
   }
 
   Sema& s_;

@@ -25,6 +25,7 @@ const ast::Call* as_contract(const Sema& s, const ast::ExprStmt& stmt) {
 void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
   const auto* call = std::get_if<ast::Call>(&s[stmt.value].node);
   if (as_contract(s, stmt)) return;  // checked already
+  if (report_statement(s, env, stmt.value)) return;
   if (call && is_effect(path_name(s.ast, call->callee))) {
     const Definition* recurrence = nullptr;
     for (const Site* site = env.site; site; site = site->outer) {
@@ -34,7 +35,7 @@ void reject_statement(Sema& s, Env& env, const ast::ExprStmt& stmt) {
         Code::E0207, "`" + text(path_name(s.ast, call->callee)) + "` is not allowed in a block");
     d.primary(s[stmt.value].span, "");
     if (recurrence) {
-      d.help(fmt::format("to see the steps of a running recurrence, use `--watch {}`",
+      d.help(fmt::format("to see values of the steps, write `dbg(e)`, or run with `--watch {}`",
                          text(recurrence->name.symbol)));
     } else {
       d.help("effects belong at the top level, or in functions called from there as statements");

@@ -88,12 +88,45 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
 
 }  // namespace
 
-Value elaborate_print(Sema& s, Env& outer, const Builtin&, const ast::Call& call, Span span) {
+namespace {
+
+// `end = ""`: what follows the line.
+bool take_end(Sema& s, Env& env, const Builtin& b, const ast::Call& call, size_t i,
+              core::Effect& out) {
+  const ast::Name& name = call.names[i];
+  if (text(name.symbol) != "end") {
+    s.diags
+        .error(Code::E0218, fmt::format("`{}` has no argument {}", b.spelling, quoted(name.symbol)))
+        .primary(name.span, "")
+        .help(
+            fmt::format("write `{0}(x)`, or `{0}(x, end = \"\")` to stay on the line", b.spelling));
+    return false;
+  }
+  Value v = elaborate(s, env, call.args[i]);
+  if (v.poison()) return false;
+  auto fixed = v.kind == Value::Kind::Text ? constant_text(v) : std::nullopt;
+  if (!fixed) {
+    s.diags.error(Code::E0502, "`end` must be a string without placeholders")
+        .primary(s[call.args[i]].span, "this is " + show_value(s, v));
+    return false;
+  }
+  out.end = *fixed;
+  return true;
+}
+
+}  // namespace
+
+Value elaborate_print(Sema& s, Env& outer, const Builtin& b, const ast::Call& call, Span span) {
   Env env = outer;
   core::Effect effect;
   effect.span = span;
+  effect.error = b.id == Builtin::Id::Eprint;
   bool ok = true;
   for (size_t i = 0; i < call.args.size(); ++i) {
+    if (i < call.names.size() && call.names[i].symbol) {
+      ok &= take_end(s, env, b, call, i, effect);
+      continue;
+    }
     if (i > 0) effect.pieces.push_back({" ", {}, {}});
     TreeId e = call.args[i];
     const auto* request = std::get_if<ast::Request>(&s[e].node);

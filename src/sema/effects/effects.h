@@ -14,6 +14,8 @@ bool add_value(Sema& s, Env& env, const Value& v, const std::string& format,
 Value elaborate_print(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 Value elaborate_assert(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 Value elaborate_save(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+// The value itself, which is reported when the program runs (reports.h).
+Value elaborate_dbg(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
 }  // namespace ein::sema

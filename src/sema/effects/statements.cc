@@ -39,11 +39,12 @@ bool perform(Sema& s, const Env& outer, TreeId value) {
   const auto* call = std::get_if<ast::Call>(&s[value].node);
   const Builtin* builtin = call ? spelled_builtin(s.ast, *call) : nullptr;
   if (builtin && builtin->kind == Builtin::Kind::Effect) {
-    if (reject_names(s, *call, quoted(builtin->spelling))) return true;
+    if (!takes_names(*builtin) && reject_names(s, *call, quoted(builtin->spelling))) return true;
     builtin->elaborate(s, env, *builtin, *call, s[value].span);
     warn_axes(s, site);
     return true;
   }
+  if (report_statement(s, env, value)) return true;
   if (const auto* choice = std::get_if<ast::If>(&s[value].node); choice && has_effect(s, *choice)) {
     s.diags.error(Code::E0207, "an effect cannot depend on an `if`")
         .primary(s[value].span, "effects always happen")

@@ -66,6 +66,8 @@ Value plain_text(const Env& env, std::string text, Span span);
 bool add_text(Sema& s, const Value& v, const std::string& format, Value& out);
 std::optional<std::string> constant_text(const Value& v);  // none when it shows values
 Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+// `coordinate(x, 0)`: the name of a coordinate, as a string; `-1` is the last one.
+Value elaborate_coordinate(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 std::string type_text(const Sema& s, const Value& v);  // `[f32; b, class]`
 
 // ---- join.cc -----------------------------------------------------------------------------------

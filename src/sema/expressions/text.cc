@@ -141,4 +141,30 @@ Value elaborate_typeof(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
   return plain_text(env, type_text(s, v), span);
 }
 
+Value elaborate_coordinate(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
+    s.diags
+        .error(Code::E0205,
+               fmt::format("`coordinate` takes an array and a number, not {} argument{}",
+                           call.args.size(), call.args.size() == 1 ? "" : "s"))
+        .primary(span, "")
+        .help("write `coordinate(x, 0)`; the last one is `coordinate(x, -1)`");
+    return {};
+  }
+  Value v = elaborate(s, env, call.args[0]), which = elaborate(s, env, call.args[1]);
+  if (v.poison() || which.poison()) return {};
+  if (reject_non_data(s, v)) return {};
+  auto k = which.kind == Value::Kind::Data && which.scalar() && is_int(which.type)
+               ? core::const_int(s.m, which.body)
+               : std::nullopt;
+  auto rank = static_cast<int64_t>(v.coords.size());
+  if (!k || *k >= rank || *k < -rank) {
+    auto& d = s.diags.error(Code::E0305, k ? fmt::format("there is no coordinate {}", *k)
+                                           : "which coordinate must be known when compiling");
+    d.primary(s[call.args[1]].span, "").label(v.span, "this is " + show_value(s, v));
+    return {};
+  }
+  return plain_text(env, text(v.coords[static_cast<size_t>(*k < 0 ? *k + rank : *k)].name), span);
+}
+
 }  // namespace ein::sema

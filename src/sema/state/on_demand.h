@@ -43,6 +43,8 @@ Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& cal
 // `load("t.csv") as f64`, `let t: [f64; n] = load("t.csv")`: the numbers of a text are read as what
 // is asked for. `v` is the value of `e`; any other expression is left as it is.
 Value load_as(Sema& s, Env& env, TreeId e, Value v, DType type);
+// `dbg(e);`: reported although nothing uses the value. False when the statement is another one.
+bool report_statement(Sema& s, Env& env, TreeId e);
 void elaborate_statement(Sema& s, const Env& env, TreeId value);
 // Does what a statement does; false when that is nothing.
 bool perform(Sema& s, const Env& env, TreeId value);

@@ -128,7 +128,10 @@ struct Guesser {
       }
     }
     std::vector<std::optional<Guess>> args;
-    for (TreeId a : c.args) args.push_back(expr(a, locals, depth));
+    for (size_t i = 0; i < c.args.size(); ++i) {
+      bool option = !f && i < c.names.size() && c.names[i].symbol;  // as in `dbg(x, every = 10)`
+      if (!option) args.push_back(expr(c.args[i], locals, depth));
+    }
     if (f) {
       if (auto out = body(*f, c, args, depth)) return out;
     }
