@@ -555,10 +555,17 @@ class Generator {
   void function() {
     std::string f = fresh("f"), name = fresh("v");
     std::vector<Index> scope = left_side(0, 2);
-    line(
-        fmt::format("fn {}(p, q) {{ if p > q {{ p * {} }} else {{ sin(q) + p }} }}", f, literal()));
-    line(fmt::format("let {}{}: f64 = {}({}, {});", name, slots(scope), f, expr(scope, 1),
-                     expr(scope, 1)));
+    line(fmt::format("fn {}(p, q, r = {}) {{ if p > q {{ p * r }} else {{ sin(q) + p }} }}", f,
+                     literal()));
+    std::vector<std::string> given{expr(scope, 1), expr(scope, 1)};
+    if (chance(40)) given.push_back(expr(scope, 1));
+    // Some by position, then the others by name, in any order.
+    auto named = static_cast<size_t>(chance(40) ? pick(0, static_cast<int>(given.size())) : 3);
+    for (size_t k = named; k < given.size(); ++k)
+      given[k] = fmt::format("{} = {}", "pqr"[k], given[k]);
+    if (named + 1 < given.size() && chance(50))
+      std::reverse(given.begin() + static_cast<ptrdiff_t>(named), given.end());
+    line(fmt::format("let {}{}: f64 = {}({});", name, slots(scope), f, fmt::join(given, ", ")));
     add({name, extents(scope)});
   }
 

@@ -56,17 +56,48 @@ void Generator::coordinate_call() {
     return;
   }
   // The coordinate is consumed.
-  define_once("fn energy[c](x: [" + T + "; ..l, c, ..r], w: " + T + ") -> [" + T +
+  define_once("fn energy[c](x: [" + T + "; ..l, c, ..r], w: " + T + " = 0.5) -> [" + T +
               "; ..l, ..r] { sum[c](x[..l, c, ..r] * x[..l, c, ..r] * w) }");
-  Node w = certain({});
+  bool left_out = chance(30) && allowed("default argument");
+  Node w = left_out ? literal(0.5) : certain({});
+  if (left_out) {
+    drew("default argument");
+  } else {
+    argument += ", ";
+    if (chance(40) && allowed("named argument")) {
+      argument += "w = ";
+      drew("named argument");
+    }
+    argument += print(p_, w);
+  }
   Node meaning = over(Reduction::Sum, multiply(multiply(value, value), w), gate);
   std::vector<Index> rest = at;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(along));
   int id = define(fresh("v"), Type::Float, extents_of(rest));
-  std::string text = "energy[" + name + "](" + argument + ", " + print(p_, w) + ")";
+  std::string text = "energy[" + name + "](" + argument + ")";
   if (gate.kind != Kind::None) text += " where " + print(p_, gate);
   clause(id, slots_of(rest), shown(text, meaning));
   add_value(id, extents_of(rest));
+}
+
+// The arguments of a call: some by position, then the others by name, in any order.
+std::string Generator::arguments_of(std::vector<std::pair<std::string, std::string>> given) {
+  auto by_position = given.size();
+  if (chance(40) && allowed("named argument")) {
+    by_position = static_cast<size_t>(pick(0, static_cast<int>(given.size()) - 1));
+    for (size_t k = given.size(); k-- > by_position + 1;) {
+      std::swap(
+          given[k],
+          given[static_cast<size_t>(pick(static_cast<int>(by_position), static_cast<int>(k)))]);
+    }
+    drew("named argument");
+  }
+  std::string out;
+  for (size_t k = 0; k < given.size(); ++k) {
+    if (k > 0) out += ", ";
+    out += (k < by_position ? "" : given[k].first + " = ") + given[k].second;
+  }
+  return out;
 }
 
 // Ordinary functions: of scalars, of a row, with a request inside.
@@ -77,13 +108,12 @@ void Generator::scalar_call() {
   inner.blocks.push_back(p_.blocks++);
   std::string f = fresh("f"), T = p_.dtype;
   Node body = node(Kind::Block);
-  std::string arguments;
-  auto parameter = [&](const char* name, Node value) {
+  std::vector<std::pair<std::string, std::string>> given;  // parameters that get an argument
+  auto parameter = [&](const char* name, Node value, bool left_out = false) {
     int id = local(inner, name, {});
     clause(id, {}, value);
     body.locals.push_back(id);
-    std::string text = print(p_, value);
-    arguments += (arguments.empty() ? "" : ", ") + text;
+    if (!left_out) given.emplace_back(name, print(p_, value));
     return oracle::read(id, {});
   };
   if (chance(40) && allowed("request in function")) {
@@ -103,12 +133,22 @@ void Generator::scalar_call() {
   } else {
     if (!allowed("function")) return pointwise();
     Node p = parameter("p", expr(s, 1)), q = parameter("q", expr(s, 1));
-    body.kids = {choose(compare(Kind::Greater, Type::Float, p, q), multiply(p, constant()),
+    Node scale = constant();
+    std::string third;
+    if (chance(40) && allowed("default argument")) {
+      third = ", r: " + T + " = " + print(p_, scale);
+      bool left_out = chance(60);
+      Node own = left_out ? scale : expr(s, 1);
+      scale = parameter("r", own, left_out);
+      drew("default argument");
+    }
+    body.kids = {choose(compare(Kind::Greater, Type::Float, p, q), multiply(p, scale),
                         add(call(Function::Sin, q), p))};
-    p_.preamble.push_back("fn " + f + "(p: " + T + ", q: " + T + ") -> " + T + " { " +
+    p_.preamble.push_back("fn " + f + "(p: " + T + ", q: " + T + third + ") -> " + T + " { " +
                           print(p_, body.kids[0]) + " }");
     drew("function");
   }
+  std::string arguments = arguments_of(std::move(given));
   int id = define(fresh("v"), Type::Float, extents_of(at));
   clause(id, slots_of(at), shown(f + "(" + arguments + ")", body));
   add_value(id, extents_of(at));

@@ -57,6 +57,8 @@ const std::vector<std::string>& class_names() {
                                                  "coordinate call",
                                                  "gated call",
                                                  "function",
+                                                 "named argument",
+                                                 "default argument",
                                                  "request in function",
                                                  "block",
                                                  "ties",

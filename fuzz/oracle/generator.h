@@ -142,6 +142,7 @@ class Generator {
   void rows();
   void coordinate_call();
   void scalar_call();
+  std::string arguments_of(std::vector<std::pair<std::string, std::string>> given);
   void ties();
   void empty();
   void huge();

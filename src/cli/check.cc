@@ -28,10 +28,8 @@ nlohmann::ordered_json checkpoints_json(const std::vector<optimise::SegmentPlan>
 nlohmann::ordered_json streams_json(const std::vector<StreamFact>& facts) {
   auto out = nlohmann::ordered_json::array();
   for (const StreamFact& f : facts) {
-    out.push_back({{"input", f.input},
-                   {"streams", f.streams},
-                   {"rows", f.window},
-                   {"reason", f.text}});
+    out.push_back(
+        {{"input", f.input}, {"streams", f.streams}, {"rows", f.window}, {"reason", f.text}});
   }
   return out;
 }

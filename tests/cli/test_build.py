@@ -77,17 +77,17 @@ class Library(Build):
                                              + " ".join(f"{v:g}" for v in dW))
 
     def test_records_are_structs(self):
-        _, header = self.build("net", """type Net = { scale: f32, enc: { bias: i8, w: [f64; k, m], deep: { on: bool } }, out: [f64; m] };
+        _, header = self.build("net", """type Net = { used: bool, scale: f64, enc: { bias: i8, w: [f64; k, m], deep: { on: bool } }, out: [f64; m] };
 let net: Net;
 let first: bool;
 let x: [f64; n, k];
 let h[n, m] = sum[k](x[n, k] * net.enc.w[k, m]);
-let y[n] = if first && net.enc.deep.on { sum[m](h[n, m] * net.out[m]) + (net.enc.bias as f64) } else { 0.0 };
-let loss = sum[n](y[n] ** 2.0) * (net.scale as f64);
+let y[n] = if first && net.used && net.enc.deep.on { sum[m](h[n, m] * net.out[m]) + (net.enc.bias as f64) } else { 0.0 };
+let loss = sum[n](y[n] ** 2.0) * net.scale;
 let d = @loss / @net;
-let sizes = { small: 3 as i8, wide: { total: loss, last: true } };
+let sizes = { small: (net.enc.bias + 6 as i8), wide: { total: 2.0 * loss, last: y[0] > 100.0 || first } };
 """, "--show", "loss,d,sizes")
-        for part in ("  struct {\n    float scale;  /* net.scale: f32 */\n    struct {\n      int8_t bias;", "  } net;\n",
+        for part in ("  struct {\n    bool used;  /* net.used: bool */\n    double scale;  /* net.scale: f64 */\n    struct {\n      int8_t bias;", "  } net;\n",
                      "    } enc;\n", "const double *w;  /* net.enc.w[k: k, m: m]: f64 */", "int64_t w_shape[2];"):
             self.assertIn(part, header)
         caller = self.write("main.c", r"""
@@ -98,7 +98,8 @@ int main(void) {
   double x[] = {1, 2, 3, 4, 5, 6}, w[] = {1, 2, 3, 4}, last[] = {0.5, -1};
   net_inputs in;
   memset(&in, 0, sizeof in);
-  in.net.scale = 0.25f;
+  in.net.used = true;
+  in.net.scale = 0.25;
   in.net.enc.bias = -3;
   in.net.enc.w = w; in.net.enc.w_shape[0] = 2; in.net.enc.w_shape[1] = 2;
   in.net.enc.deep.on = true;
@@ -118,7 +119,7 @@ int main(void) {
         x, w, last = numpy.arange(1.0, 7).reshape(3, 2), numpy.arange(1.0, 5).reshape(2, 2), numpy.array([0.5, -1])
         y = x @ w @ last - 3
         loss, dy = 0.25 * (y ** 2).sum(), 0.5 * y
-        want = f"{loss:g} {numpy.outer(x.T @ dy, last)[1, 1]:g} {(dy @ (x @ w))[0]:g} 3 {loss:g} 1\n"
+        want = f"{loss:g} {numpy.outer(x.T @ dy, last)[1, 1]:g} {(dy @ (x @ w))[0]:g} 3 {2 * loss:g} 1\n"
         for compiler, more in (("cc", ["-std=c99"]), ("c++", ["-std=c++20", "-x", "c++"])):
             self.run_ok(compiler, "-Wall", "-Wextra", "-Werror", *more, caller, "-x", "none", "-o", self.path("main"),
                         "-L", self.folder.name, "-lnet", "-Wl,-rpath," + self.folder.name)
