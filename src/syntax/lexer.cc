@@ -236,7 +236,7 @@ class Lexer {
       bool imaginary = word == "j" || word == "J";
       return bad_number(begin, fmt::format("`{}` cannot follow a number", word),
                         imaginary ? "a complex number is a record, `{ re: 0.0, im: 1.0 }`; "
-                                    "`std::fft` has functions for them"
+                                    "`std::complex` and `std::fft` have functions for them"
                                   : "numbers have no suffix; `as` converts: `1.0 as f64`");
     }
     if (better.empty()) return push(kind, begin);

@@ -23,7 +23,7 @@ const char* foreign_function(const std::string& name) {
       {"where", "use `if … { … } else { … }`, or mask with `… where …`"},
       {"isnan", "write `is_nan(x)`"},
       {"isfinite", "write `is_finite(x)`"},
-      {"isinf", "write `abs(x) == 1.0 / 0.0`"},
+      {"isinf", "write `is_inf(x)`"},
       {"rand", "write `let x[i in 0..n] = uniform(seed, i);`, with any number as the seed"},
       {"random", "write `let x[i in 0..n] = uniform(seed, i);`, with any number as the seed"},
       {"randn", "write `let x[i in 0..n] = normal(seed, i);`, with any number as the seed"},
@@ -60,7 +60,8 @@ const char* foreign_function(const std::string& name) {
       {"printf", "write `print(\"{x:.3f}\")`"},
       {"str", "write a string with a placeholder: `\"{x}\"`"},
       {"complex",
-       "a complex number is a record, `{ re: 1.0, im: 2.0 }`; `std::fft` has functions for them"},
+       "a complex number is a record, `{ re: 1.0, im: 2.0 }`; `std::complex` and `std::fft` have "
+       "functions for them"},
       {"mod", "write `((i % n) + n) % n`; `%` keeps the sign of its left side"},
       {"float", "convert with `as`: `n as f32`"},
       {"int", "convert with `as`: `x as i32`"},
