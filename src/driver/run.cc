@@ -322,6 +322,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   if (wanted.empty()) task.observe({});
   if (!wanted.empty() && (!native || !run_native(task))) run_reference(task);
   if (!out.refused.empty()) return out;
+  out.unwatched = task.observer && task.observer->failed();
   if (out.error) {
     locate(m, wanted, *out.error);
     return out;
