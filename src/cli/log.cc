@@ -1,6 +1,8 @@
 #include "cli/log.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -32,12 +34,20 @@ RunLog::RunLog(const std::string& path, std::vector<std::string> names, bool app
       names_(std::move(names)),
       json_(path.ends_with(".jsonl")),
       flushed_(Clock::now()) {
-  file_ = std::fopen(path.c_str(), appends ? "a" : "w");
+  // A run that is refused leaves the log of the one before as it is.
+  file_ = std::fopen(path.c_str(), "a");
   if (!file_) fail();
-  if (!file_) return;
   skips_ = appends;
-  bool fresh = std::fseek(file_, 0, SEEK_END) != 0 || std::ftell(file_) <= 0;
-  if (json_ || !fresh) return;
+  begun_ = appends && file_ && std::fseek(file_, 0, SEEK_END) == 0 && std::ftell(file_) > 0;
+}
+
+// What was there before goes, and a csv file gets its headings.
+void RunLog::begin() {
+  if (std::exchange(begun_, true) || !file_) return;
+  struct stat info {};
+  bool regular = fstat(fileno(file_), &info) == 0 && S_ISREG(info.st_mode);
+  if (regular && ftruncate(fileno(file_), 0) != 0) return fail();
+  if (json_) return;
   std::string line = "recurrence,step";
   for (const std::string& name : names_) line += "," + name;
   write(line + "\n");
@@ -60,6 +70,7 @@ void RunLog::write(const std::string& line) {
 }
 
 void RunLog::add(const Moment& now, int64_t step) {
+  begin();
   if (std::exchange(skips_, false)) return;
   if (!file_ || now.watched.empty() || (family_ == now.family && step_ == step)) return;
   family_ = now.family;

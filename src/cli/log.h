@@ -28,6 +28,7 @@ class RunLog {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void begin();
   void fail();
   void write(const std::string& line);
 
@@ -36,6 +37,7 @@ class RunLog {
   bool json_ = false;
   std::FILE* file_ = nullptr;
   bool skips_ = false;  // the last row of the run before
+  bool begun_ = false;
   std::string family_;  // of the last row, and its step
   int64_t step_ = -1;
   Clock::time_point flushed_;

@@ -32,7 +32,11 @@ void on_interrupt(int) {
   if (g_interrupted) _exit(kInterrupted);  // asked twice
   g_interrupted = 1;
   if (std::atomic<int32_t>* wake = g_wake.load()) wake->store(1);
-  if (g_keeps) return;  // a step may take as long as it likes
+  if (g_keeps) {  // a step may take as long as it likes
+    static const char note[] = "\nkeeping the state after this step; Ctrl-C again ends at once\n";
+    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
+    return;
+  }
   itimerval limit{{0, 0}, {0, 900'000}};
   setitimer(ITIMER_REAL, &limit, nullptr);
 }

@@ -218,6 +218,9 @@ int run_verb(const RunCommand& command) {
                 native_compile_count());
   }
   show_thread_note();
+  if (result.unwatched) {
+    print_error("warning: watched values are missing: they could not be computed at some steps\n");
+  }
   if (!result.fallback.empty()) {
     print_error("warning: ran on the slow reference evaluator: {}\n", result.fallback);
   }

@@ -191,13 +191,12 @@ struct Observer::Running {
   // A value to show: a member itself, or a result of the program.
   struct Shown {
     std::string name, member, result;
-    // The steps at which it has a value; a local has none where its equation does not hold.
-    std::vector<core::Range> at = {};
+    // The steps at which it has a value: a local has none where its equation does not hold.
+    std::vector<core::Range> at;
   };
   RunningSteps steps;
   std::vector<Shown> shown;
   std::unique_ptr<StepProgram> program;
-  std::vector<int64_t> params;
   core::Module module;  // `program`, ready to run
   std::vector<FamilyId> wanted;
   core::Inputs inputs;
@@ -208,7 +207,6 @@ struct Observer::Running {
 
   void add(const core::Module& asked, const Watched& what, bool scalars,
            const std::map<std::string, RowFile>& streamed);
-  bool has_value(const Shown& s, int64_t step) const;
   bool prepare(const core::Inputs& given, const RunOptions& options);
   std::optional<std::map<std::string, Tensor>> compute(const Moment& now);
 };
@@ -265,6 +263,31 @@ void refuse_streamed(const core::Module& m, const std::string& result,
   }
 }
 
+std::vector<core::Range> steps_of(const core::Module& m, const Family& f, uint32_t position) {
+  std::vector<core::Range> out;
+  for (const core::Clause& c : f.clauses) {
+    if (!is_filler(m, f, c)) out.push_back(c.box[position]);
+  }
+  return out;
+}
+
+bool holds_at(const core::Module& m, const std::vector<core::Range>& ranges,
+              const std::vector<int64_t>& params, int64_t step) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const core::Range& r) {
+    return core::eval_extent(m, r.lo, params) <= step && step < core::eval_extent(m, r.hi, params);
+  });
+}
+
+// The extents of the program, as far as this run has inputs for them.
+std::vector<int64_t> extents_of(const core::Module& m, const core::Inputs& inputs) {
+  std::vector<FamilyId> there;
+  for (const auto& [name, value] : inputs) there.push_back(m.find(intern(name)));
+  std::erase_if(there, [](FamilyId f) { return !f; });
+  auto bound = core::bind_params(m, inputs, there);
+  auto* params = std::get_if<std::vector<int64_t>>(&bound);
+  return params ? *params : std::vector<int64_t>(m.params.size(), 0);
+}
+
 }  // namespace
 
 // Throws CannotWatch.
@@ -280,7 +303,7 @@ void Observer::Running::add(const core::Module& asked, const Watched& what, bool
         why = {"it is an array at each step, and a log or a plot takes numbers"};
         continue;
       }
-      shown.push_back({what.name, member->family, ""});
+      shown.push_back({what.name, member->family, "", steps_of(asked, f, member->position)});
       return;
     }
     if (f.kind != Family::Kind::Defined || f.rank() != 1) {
@@ -302,23 +325,13 @@ void Observer::Running::add(const core::Module& asked, const Watched& what, bool
       }
       refuse_streamed(attempt.module, result, streamed);
       program = std::make_unique<StepProgram>(std::move(attempt));
-      Shown& s = shown.emplace_back(Shown{what.name, "", std::move(result)});
-      for (const core::Clause& c : f.clauses) {
-        if (!is_filler(asked, f, c)) s.at.push_back(c.box[0]);
-      }
+      shown.push_back({what.name, "", std::move(result), steps_of(asked, f, 0)});
       return;
     } catch (const CannotWatch& because) {
       if (!why) why = because;
     }
   }
   throw why.value_or(CannotWatch{});
-}
-
-bool Observer::Running::has_value(const Shown& s, int64_t step) const {
-  return std::any_of(s.at.begin(), s.at.end(), [&](const core::Range& r) {
-    return core::eval_extent(program->module, r.lo, params) <= step &&
-           step < core::eval_extent(program->module, r.hi, params);
-  });
 }
 
 // Compiles the program, and computes what does not change.
@@ -338,20 +351,15 @@ bool Observer::Running::prepare(const core::Inputs& given, const RunOptions& opt
   }
   wanted = families(module, results);
   inputs = given;
-  std::vector<FamilyId> there;
-  for (const auto& [name, value] : given) there.push_back(program->module.find(intern(name)));
-  auto bound = core::bind_params(program->module, given, there);
-  if (std::holds_alternative<RuntimeError>(bound)) return false;
-  params = std::get<std::vector<int64_t>>(std::move(bound));
   std::vector<FamilyId> once = unchanging(module, wanted, changing);
   if (read_loaded(module, wanted, inputs)) return false;
   if (!once.empty()) {
     std::shared_ptr<Native> before = code_of(module, once, options);
-    auto values = values_of(module, once, inputs, before.get());
-    if (!values) return false;
+    auto made = values_of(module, once, inputs, before.get());
+    if (!made) return false;
     for (FamilyId id : once) {
       Family& f = module.families[id];
-      inputs[text(f.name)] = values->at(text(f.name));
+      inputs[text(f.name)] = made->at(text(f.name));
       f.kind = Family::Kind::Input;
       f.clauses.clear();
       f.cells.clear();
@@ -382,6 +390,7 @@ Observer::Observer(const std::vector<RunningSteps>& recurrences, const core::Inp
                    const std::map<std::string, RowFile>& streamed, const RunOptions& options)
     : inputs_(inputs), streamed_(streamed), options_(options) {
   EIN_CHECK(options.asked || options.watch.empty(), "the program before autodiff is missing");
+  if (options.asked) params_ = extents_of(*options.asked, inputs);
   for (const RunningSteps& steps : recurrences) {
     running_.push_back(std::make_unique<Running>());
     running_.back()->steps = steps;
@@ -416,7 +425,10 @@ void Observer::look(Moment& now) {
     int64_t last = now.last();
     auto begin = std::chrono::steady_clock::now();
     // Where steps are only looked at, that takes at most a tenth of the time.
-    if (r.program && !r.failed && (options_.scalars || begin >= r.next)) {
+    bool needed = std::any_of(r.shown.begin(), r.shown.end(), [&](const Running::Shown& s) {
+      return !s.result.empty() && holds_at(*options_.asked, s.at, params_, last);
+    });
+    if (needed && !r.failed && (options_.scalars || begin >= r.next)) {
       if (r.wanted.empty()) r.failed = !r.prepare(inputs_, options_);
       if (!r.failed) {
         begin = std::chrono::steady_clock::now();
@@ -425,10 +437,12 @@ void Observer::look(Moment& now) {
         r.next = end + 9 * (end - begin);
       }
     }
+    if (needed && !r.values) failed_ = true;
     for (const Running::Shown& s : r.shown) {
+      if (!holds_at(*options_.asked, s.at, params_, last)) continue;
       if (!s.member.empty()) {
         if (auto value = now.step_of(s.member, last)) now.watched.push_back({s.name, *value});
-      } else if (r.values && r.has_value(s, last)) {
+      } else if (r.values) {
         now.watched.push_back({s.name, r.values->at(s.result)});
       }
     }

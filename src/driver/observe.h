@@ -54,6 +54,7 @@ class Observer {
   const std::string& refused() const { return refused_; }
   // Adds the values of the last step. Those that are computed and fail there are left out.
   void look(Moment& now);
+  bool failed() const { return failed_; }  // at some step
 
  private:
   struct Running;
@@ -61,7 +62,9 @@ class Observer {
   const std::map<std::string, RowFile>& streamed_;
   const RunOptions& options_;
   std::vector<std::unique_ptr<Running>> running_;
+  std::vector<int64_t> params_;
   std::string refused_;
+  bool failed_ = false;
 };
 
 }  // namespace ein

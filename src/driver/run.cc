@@ -270,6 +270,12 @@ NativeOptions native_options(const RunOptions& options) {
 
 namespace {
 
+bool has_steps(const Image& image) {
+  return std::any_of(image.sites.begin(), image.sites.end(), [](const Image::Site& s) {
+    return s.kind == Image::Site::Kind::Step || s.kind == Image::Site::Kind::Rows;
+  });
+}
+
 // One run: what is computed, from what, and where results go.
 struct Task {
   core::Module& m;
@@ -345,6 +351,10 @@ bool run_native(Task& t) {
   t.out.error = read_others(t.m, t.wanted, t.options, t.streamed, t.inputs);
   if (!code || t.out.error) return code || t.out.error;
   if (!t.observe(running_steps(image_of(**code))) || !t.go_on()) return true;
+  if (t.options.keeps_state && !has_steps(image_of(**code))) {
+    t.out.refused = "this run has no recurrence whose state could be kept";
+    return true;
+  }
   std::vector<int64_t> times;
   double begin = seconds_now();
   NativeResult result =
@@ -451,7 +461,9 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   out.checkpoints = std::move(checkpoints);
   core::Module& m = cut ? *cut : original;
   Values values;
-  Task{m, wanted, inputs, streamed, options, values, out}.compute();
+  Task task{m, wanted, inputs, streamed, options, values, out};
+  task.compute();
+  out.unwatched = task.observer && task.observer->failed();
   if (!out.refused.empty()) return out;
   auto keep_shown = [&] {
     for (const std::string& name : options.show) {

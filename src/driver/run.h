@@ -76,8 +76,9 @@ struct RunResult {
   std::map<std::string, Tensor> values;  // of `show`; when stopped, those that were finished
   std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
-  std::string refused;   // why something cannot be watched, or not go on; nothing has happened
-  std::string fallback;  // why the reference evaluator ran although native was asked for
+  std::string refused;     // why something cannot be watched, or not go on; nothing has happened
+  bool unwatched = false;  // some watched values could not be computed beside the run
+  std::string fallback;    // why the reference evaluator ran although native was asked for
   std::vector<optimise::SegmentPlan> checkpoints;  // what was decided under `grad_memory`
   uint64_t operations = 0;                         // counted by the reference evaluator
   std::optional<Timing> timing;

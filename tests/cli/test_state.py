@@ -181,6 +181,8 @@ class State(Cli):
         self.check([program, "--every", "10"], 2, "", "--save-state DIR")
         for wrong in ("10x", "m", "0", "-1", "1.5s"):
             self.check([program, "--save-state", self.path("k"), f"--every={wrong}"], 2, "", "30s, 10m or 1h")
+        self.check(["-c", "print(1.0);", "--save-state", self.path("k")], 2, "",
+                   "this run has no recurrence whose state could be kept")
         self.write("file", "")
         self.check([program, "--save-state", self.path("file")], 2, "", "this folder cannot be made")
         self.check([program, "--save-state", self.path("k"), "--backend", "ref"], 2, "",

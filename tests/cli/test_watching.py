@@ -182,6 +182,9 @@ class Log(Watching):
         self.check([program, "--log", "no/such/run.csv"], 3, "", "error[E0808]: cannot write `no/such/run.csv`")
         self.check([program, "--log", "a.csv", "--watch", "w"], 2, "",
                    "`w` cannot be watched: it is an array at each step")
+        pathlib.Path(self.path("old.csv")).write_text("kept\n")
+        self.check([program, "--log", self.path("old.csv"), "--watch", "w"], 2)
+        self.assertEqual(pathlib.Path(self.path("old.csv")).read_text(), "kept\n")  # refused: nothing happened
         self.check([program, "--watch", "off"], 2, "", "`off` cannot be watched: it is an array at each step")
         self.check([program, "--watch", "lss"], 2, "", "no value `lss`; did you mean `loss`?")
         self.check([program, "--watch", "x"], 2, "", "`x` cannot be watched")
