@@ -380,8 +380,8 @@ void run_reference(Task& t) {
   core::Module rounded = t.m;
   optimise::round_operands(rounded, t.options.operands);
   if (!t.observe(running_steps(rounded, t.wanted)) || !t.go_on()) return;
-  core::EvalResult result =
-      core::evaluate(rounded, t.inputs, t.wanted, t.watch, {t.options.check_overflow, t.options.trap});
+  core::EvalResult result = core::evaluate(rounded, t.inputs, t.wanted, t.watch,
+                                           {t.options.check_overflow, t.options.trap});
   t.values = std::move(result.values);
   t.out.error = result.error;
   t.out.stopped = result.stopped;

@@ -80,8 +80,8 @@ const std::string* find(const std::vector<RunIdentity::Piece>& in, const std::st
 }  // namespace
 
 RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
-                        const core::Inputs& inputs,
-                        const std::map<std::string, RowFile>& streamed, const RunOptions& options) {
+                        const core::Inputs& inputs, const std::map<std::string, RowFile>& streamed,
+                        const RunOptions& options) {
   RunIdentity out;
   for (core::FamilyId id : reached(m, wanted)) {
     const core::Family& f = m[id];

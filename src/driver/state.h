@@ -22,8 +22,8 @@ struct RunIdentity {
   std::vector<Piece> families, inputs, settings;
 };
 RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& wanted,
-                        const core::Inputs& inputs,
-                        const std::map<std::string, RowFile>& streamed, const RunOptions& options);
+                        const core::Inputs& inputs, const std::map<std::string, RowFile>& streamed,
+                        const RunOptions& options);
 
 // A state with the program that it belongs to, as the content of a file, and back. Says what is
 // wrong with bytes that are damaged or something else.
