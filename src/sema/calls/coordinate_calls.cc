@@ -151,17 +151,25 @@ bool own_names(Sema& s, Env& env, const ast::Fn& fn, const Frame* home,
   return true;
 }
 
+std::vector<core::Coord> coords_of(const std::vector<Value>& args) {
+  std::vector<core::Coord> out;
+  for (const Value& a : args) {
+    for (const Value& leaf : leaves_of(a)) {
+      out.insert(out.end(), leaf.coords.begin(), leaf.coords.end());
+    }
+  }
+  return out;
+}
+
 // The gate that waits for this call, elaborated over the coordinates of the arguments.
 bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
                 const std::vector<PendingGate*>& taken, const std::map<Symbol, Symbol>& renamed,
                 GatedCall& out) {
   std::vector<core::Coord> coordinates;
-  for (const Value& a : args) {
-    for (const core::Coord& c : a.coords) {
-      bool known = std::any_of(coordinates.begin(), coordinates.end(),
-                               [&](const core::Coord& x) { return x.name == c.name; });
-      if (c.name && !known) coordinates.push_back(c);
-    }
+  for (const core::Coord& c : coords_of(args)) {
+    bool known = std::any_of(coordinates.begin(), coordinates.end(),
+                             [&](const core::Coord& x) { return x.name == c.name; });
+    if (c.name && !known) coordinates.push_back(c);
   }
   for (const auto& [left, own] : renamed) {
     auto it = std::find_if(coordinates.begin(), coordinates.end(),
@@ -231,6 +239,23 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
   out.gate.body = cell(s.m, out.gate, at, env.depth + static_cast<uint32_t>(all.size()));
   out.gate.coords = std::move(all);
   return true;
+}
+
+// One argument, or a part of it, as the body reads it.
+Value hold_argument(Sema& s, Env& env, GatedCall& gate, const Value& arg, const std::string& name,
+                    bool always, Span span) {
+  Value v = hold(s, env, arg, name, always);
+  if (v.poison()) return v;
+  bool over = std::any_of(v.coords.begin(), v.coords.end(),
+                          [&](const core::Coord& c) { return gate.names.count(c.name) > 0; });
+  if (!over) return v;
+  FamilyId family = whole_family(s.m, v);
+  if (!family) {
+    return unsupported(s, span, "calls with `where` that read the index of an enclosing reduction",
+                       "give the call's value a name with `let`");
+  }
+  gate_argument(s, gate, family, s.m[family].coords.size() - v.coords.size());
+  return v;
 }
 
 }  // namespace
@@ -307,23 +332,13 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   }
   for (size_t i = 0; i < args.size(); ++i) {
     std::string name = text(fn.name.symbol) + "_" + text(fn.params[i].name.symbol);
-    args[i] = hold(s, inside, std::move(args[i]), name, !gates.empty());
+    args[i] = map_leaves(args[i], [&](const Value& leaf, const std::string& path) {
+      return hold_argument(s, inside, gate, leaf, name + as_suffix(path), !gates.empty(), span);
+    });
     if (args[i].poison()) return {};
-    bool over = std::any_of(args[i].coords.begin(), args[i].coords.end(),
-                            [&](const core::Coord& c) { return gate.names.count(c.name) > 0; });
-    if (!over) continue;
-    FamilyId family = whole_family(s.m, args[i]);
-    if (!family) {
-      return unsupported(s, span,
-                         "calls with `where` that read the index of an enclosing reduction",
-                         "give the call's value a name with `let`");
-    }
-    gate_argument(s, gate, family, s.m[family].coords.size() - args[i].coords.size());
   }
-  for (const Value& a : args) {
-    for (const core::Coord& c : a.coords) {
-      if (gate.names.count(c.name)) gate.extents.push_back(c.extent);
-    }
+  for (const core::Coord& c : coords_of(args)) {
+    if (gate.names.count(c.name)) gate.extents.push_back(c.extent);
   }
   // Kept, because the scopes of the body remember it.
   if (!gate.extents.empty()) inside.gated = &s.calls.gated.emplace_back(std::move(gate));

@@ -53,6 +53,20 @@ struct Signature {
   std::map<Symbol, Symbol> back;  // names inside → names of the caller
   std::set<Symbol> taken;
 };
+// An argument and the type that is written for it, or a part of both where they are records or tuples.
+struct Argument {
+  ast::TypeId type;
+  Value* value = nullptr;
+  std::string what;  // for messages
+};
+std::string argument_of(const ast::Fn& fn, const ast::Param& param);
+std::string field_name(const Value& v, size_t i);
+// The parts of `value`, with its fields in the order of the type; none when it has other fields.
+void add_arguments(const ast::Ast& ast, ast::TypeId type, Value& value, const std::string& what,
+                   std::vector<Argument>& out);
+// The parts of all arguments whose types name coordinates of the brackets, or packs.
+std::vector<Argument> coordinate_arguments(const Sema& s, const ast::Fn& fn,
+                                           std::vector<Value>& args);
 bool uses_coordinates(const Sema& s, const ast::Fn& fn, ast::TypeId type);
 bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span call);
 // Fits the types of all parameters to the arguments; their coordinates take the callee's names.

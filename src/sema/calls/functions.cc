@@ -41,18 +41,27 @@ bool expands_too_far(Sema& s, const ast::Fn& fn, Span span) {
   return true;
 }
 
+// The names of extents and packs in a type, nested ones too.
+void take_names(const ast::Ast& ast, ast::TypeId type, std::set<Symbol>& taken) {
+  if (!type) return;
+  if (const ast::TupleType* tuple = tuple_type(ast, type)) {
+    for (ast::TypeId item : tuple->items) take_names(ast, item, taken);
+  }
+  const auto* dims = dims_of(ast, type);
+  for (size_t i = 0; dims && i < dims->size(); ++i) {
+    const ast::Dim& d = (*dims)[i];
+    if (d.extent) spelled_names(ast, d.extent, taken);
+    if (d.kind == ast::Dim::Kind::Pack) taken.insert(d.name.symbol);
+  }
+}
+
 Signature signature_of(Sema& s, const ast::Fn& fn) {
   Signature sig{fn, {}, {}, {}, {}, {}};
   spelled_names(s.ast, fn.body, sig.taken);
   for (const ast::FnCoord& c : fn.coords) sig.taken.insert(c.name.symbol);
   for (const ast::Param& p : fn.params) {
     sig.taken.insert(p.name.symbol);
-    const auto* dims = p.type ? dims_of(s.ast, p.type) : nullptr;
-    for (size_t i = 0; dims && i < dims->size(); ++i) {
-      const ast::Dim& d = (*dims)[i];
-      if (d.extent) spelled_names(s.ast, d.extent, sig.taken);
-      if (d.kind == ast::Dim::Kind::Pack) sig.taken.insert(d.name.symbol);
-    }
+    take_names(s.ast, p.type, sig.taken);
   }
   return sig;
 }
@@ -62,18 +71,10 @@ struct Renaming {
   std::set<Symbol> callers;       // names that came in with untyped arguments
 };
 
-std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
-  return fmt::format("argument {} of `{}`", quoted(param.name.symbol), text(fn.name.symbol));
-}
-
 std::string record_text(const ast::TupleType& type) {
   std::vector<Symbol> fields;
   for (const ast::Name& n : type.names) fields.push_back(n.symbol);
   return "a record with " + show_fields(fields);
-}
-
-std::string field_name(const Value& v, size_t i) {
-  return v.record() ? "field " + quoted(v.fields[i]) : fmt::format("field {}", i);
 }
 
 // One value, an argument or the result, at the element type that is written for it.
@@ -124,15 +125,16 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
   return false;
 }
 
-// One argument against a type of plain shape names.
-bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::TypeId type,
-                Value& arg, Renaming& names) {
+// One argument against a type of plain shape names; a part whose type names coordinates is matched
+// already.
+bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const std::string& what,
+                ast::TypeId type, Value& arg, Renaming& names) {
+  if (uses_coordinates(s, fn, type)) return true;
   const ast::TupleType* tuple = tuple_type(s.ast, type);
   for (size_t i = 0; i < arg.items.size(); ++i) {
     ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
-    if (!bind_shape(s, env, scope, field_name(arg, i) + " of " + what, item, arg.items[i], names)) {
-      return false;
-    }
+    std::string part = field_name(arg, i) + " of " + what;
+    if (!bind_shape(s, env, scope, fn, part, item, arg.items[i], names)) { return false; }
   }
   const auto* dims = type ? dims_of(s.ast, type) : nullptr;
   if (!dims || any_rank(s.ast, type)) {
@@ -165,17 +167,20 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const std::string& what, ast::T
 // that adapt (a literal, an index) only count when there is no other.
 class ElementTypes {
  public:
-  ElementTypes(Sema& s, const ast::Fn& fn, const std::vector<Value>& args) : s_(s) {
+  ElementTypes(Sema& s, const ast::Fn& fn, std::vector<Value>& args) : s_(s) {
+    std::vector<Argument> parts;
+    for (size_t i = 0; i < args.size(); ++i) {
+      add_arguments(s.ast, fn.params[i].type, args[i], "", parts);
+    }
     std::map<Symbol, DType> bound;
     for (bool fixed : {true, false}) {
-      for (size_t i = 0; i < args.size(); ++i) {
-        ast::TypeId type = fn.params[i].type;
-        if (!type || !is_type_parameter(s.ast, type) || args[i].poison() || !args[i].one())
-          continue;
-        if ((args[i].typing == Typing::Fixed) != fixed) continue;
+      for (const Argument& part : parts) {
+        ast::TypeId type = part.type;
+        const Value& v = *part.value;
+        if (!type || !is_type_parameter(s.ast, type) || v.poison() || !v.one()) continue;
+        if ((v.typing == Typing::Fixed) != fixed) continue;
         if (const auto* t = std::get_if<ast::TensorType>(&s.ast[type].node)) type = t->elem;
-        bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol,
-                          default_type(args[i]));
+        bound.try_emplace(std::get<ast::NamedType>(s.ast[type].node).name.symbol, default_type(v));
       }
     }
     s_.calls.element_types.push_back(std::move(bound));
@@ -292,8 +297,7 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
   Renaming names;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
-    if (uses_coordinates(s, fn, param.type)) continue;
-    if (!bind_shape(s, env, scope, quoted(param.name.symbol), param.type, args[i], names)) {
+    if (!bind_shape(s, env, scope, fn, quoted(param.name.symbol), param.type, args[i], names)) {
       return std::nullopt;
     }
   }
@@ -387,8 +391,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     Value arg = std::move(args[i]);
-    if (!uses_coordinates(s, fn, param.type) &&
-        !bind_shape(s, env, scope, argument_of(fn, param), param.type, arg, names)) {
+    if (!bind_shape(s, env, scope, fn, argument_of(fn, param), param.type, arg, names)) {
       return {};
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)

@@ -208,6 +208,32 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
   return true;
 }
 
+// The coordinates in `coords` that the value reads become its first ones.
+Value lift_leaf(Sema& s, const Env& env, Env& inside, Value v,
+                const std::vector<core::Coord>& coords, std::set<Symbol>& lifted) {
+  v = as_data(s, inside, std::move(v));
+  if (v.poison()) return v;
+  v = moved(s.m, v, inside.depth);
+  // The slots of the lifted indices are the first holes already.
+  std::vector<core::Coord> all;
+  std::vector<CoreId> with(inside.depth + v.coords.size());
+  uint32_t hole = env.depth;
+  for (size_t i = 0; i < coords.size(); ++i) {
+    if (!((s.m[v.body].free >> (env.depth + i)) & 1)) continue;  // a call inside consumed it
+    with[env.depth + i] = core::slot(s.m, hole++);
+    all.push_back(coords[i]);
+    lifted.insert(coords[i].name);
+  }
+  for (size_t i = 0; i < v.coords.size(); ++i) {
+    with[inside.depth + i] = core::slot(s.m, hole++);
+    all.push_back(v.coords[i]);
+  }
+  v.body = core::substitute(s.m, v.body, with, hole);
+  v.coords = std::move(all);
+  v.depth = env.depth;
+  return v;
+}
+
 }  // namespace
 
 std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
@@ -243,27 +269,9 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   if (elaborate_items(s, inside, frame, bindings).poison) return {};
   Value v = elaborate(s, inside, e);
   if (v.poison() || coords.empty()) return v;
-  v = as_data(s, inside, std::move(v));
-  if (v.poison()) return v;
-  v = moved(s.m, v, inside.depth);
-  // The lifted indices become the first coordinates: their slots are the first holes already.
-  std::vector<core::Coord> all;
-  std::vector<CoreId> with(inside.depth + v.coords.size());
-  uint32_t hole = env.depth;
-  for (size_t i = 0; i < coords.size(); ++i) {
-    if (!((s.m[v.body].free >> (env.depth + i)) & 1)) continue;  // a call inside consumed it
-    with[env.depth + i] = core::slot(s.m, hole++);
-    all.push_back(coords[i]);
-    lifted.insert(coords[i].name);
-  }
-  for (size_t i = 0; i < v.coords.size(); ++i) {
-    with[inside.depth + i] = core::slot(s.m, hole++);
-    all.push_back(v.coords[i]);
-  }
-  v.body = core::substitute(s.m, v.body, with, hole);
-  v.coords = std::move(all);
-  v.depth = env.depth;
-  return v;
+  return map_leaves(v, [&](const Value& leaf, const std::string&) {
+    return lift_leaf(s, env, inside, leaf, coords, lifted);
+  });
 }
 
 Value elaborate_lifted(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,

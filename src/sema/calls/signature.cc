@@ -17,10 +17,6 @@ namespace {
 
 enum class Fit : uint8_t { Ok, Later, Bad };
 
-std::string argument_name(const Signature& sig, const ast::Param& param) {
-  return fmt::format("argument {} of {}", quoted(param.name.symbol), quoted(sig.fn.name.symbol));
-}
-
 std::vector<std::string> coord_names(const std::vector<core::Coord>& coords) {
   std::vector<std::string> out;
   for (const core::Coord& c : coords) {
@@ -68,12 +64,11 @@ std::string how_to_ground(const std::string& left, const std::string& value) {
       left, value);
 }
 
-void ungrounded(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
-                Symbol coord) {
+void ungrounded(Sema& s, const Signature& sig, const Argument& part, Symbol coord) {
+  const Value& arg = *part.value;
   const ast::Name& given = sig.given.at(coord);
-  auto& d =
-      s.diags.error(Code::E0311, fmt::format("{1} has no coordinate named {0}",
-                                             quoted(given.symbol), argument_name(sig, param)));
+  auto& d = s.diags.error(
+      Code::E0311, fmt::format("{1} has no coordinate named {0}", quoted(given.symbol), part.what));
   d.primary(given.span, "no coordinate has this name");
   d.label(arg.span, fmt::format("this has {} coordinate{} without a name", arg.coords.size(),
                                 arg.coords.size() == 1 ? "" : "s"));
@@ -95,14 +90,13 @@ std::string with_name(const std::vector<core::Coord>& coords, Symbol wanted) {
   return out;
 }
 
-void not_found(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg,
-               Symbol coord) {
+void not_found(Sema& s, const Signature& sig, const Argument& part, Symbol coord) {
+  const Value& arg = *part.value;
   const ast::Name& given = sig.given.at(coord);
   std::vector<std::string> names = coord_names(arg.coords);
-  if (names.empty()) return ungrounded(s, sig, param, arg, coord);
-  auto& d = s.diags.error(
-      Code::E0305,
-      fmt::format("{} has no coordinate {}", argument_name(sig, param), quoted(given.symbol)));
+  if (names.empty()) return ungrounded(s, sig, part, coord);
+  auto& d = s.diags.error(Code::E0305,
+                          fmt::format("{} has no coordinate {}", part.what, quoted(given.symbol)));
   d.primary(given.span, "");
   d.label(arg.span, "this has coordinates " + show_coords(s, arg.coords));
   std::string near = did_you_mean(text(given.symbol), names);
@@ -154,8 +148,9 @@ bool unify(Sema& s, const Signature& sig, Bound& bound, const core::Coord& c, co
 }
 
 // Where the anchors of a type stand in the argument; npos where no coordinate has the name.
-bool locate(Sema& s, const Signature& sig, const ast::Param& param,
-            const std::vector<ast::Dim>& dims, const Value& arg, std::vector<size_t>& at) {
+bool locate(Sema& s, const Signature& sig, const Argument& part, const std::vector<ast::Dim>& dims,
+            std::vector<size_t>& at) {
+  const Value& arg = *part.value;
   constexpr size_t npos = static_cast<size_t>(-1);
   at.assign(dims.size(), npos);
   std::optional<size_t> last;
@@ -167,8 +162,8 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param,
       if (arg.coords[c].name != name) continue;
       if (at[i] != npos) {
         s.diags
-            .error(Code::E0305, fmt::format("{} is the name of two coordinates of {}", quoted(name),
-                                            argument_name(sig, param)))
+            .error(Code::E0305,
+                   fmt::format("{} is the name of two coordinates of {}", quoted(name), part.what))
             .primary(given->second.span, "which one?")
             .label(arg.span, "this has coordinates " + show_coords(s, arg.coords));
         return false;
@@ -182,7 +177,7 @@ bool locate(Sema& s, const Signature& sig, const ast::Param& param,
                  fmt::format("{} comes before {} in the argument, but after it in the signature",
                              quoted(name), quoted(arg.coords[at[*last]].name)))
           .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
-          .label(s.ast[param.type].span, "the signature's order")
+          .label(s.ast[part.type].span, "the signature's order")
           .help("index the argument in the signature's order");
       return false;
     }
@@ -196,7 +191,7 @@ struct Matcher {
   Env& env;
   Scope& scope;
   Signature& sig;
-  const ast::Param& param;
+  const Argument& part;
   const std::vector<ast::Dim>& dims;
   Value& arg;
   std::vector<core::Coord> inside;
@@ -207,7 +202,7 @@ struct Matcher {
   }
 
   bool wrong_rank(Span span) {
-    s.diags.error(Code::E0314, fmt::format("{} does not match its type", argument_name(sig, param)))
+    s.diags.error(Code::E0314, fmt::format("{} does not match its type", part.what))
         .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
         .label(span, "its type");
     return false;
@@ -218,7 +213,7 @@ struct Matcher {
     auto given = sig.given.find(name);
     if (given != sig.given.end()) {
       if (c.name && c.name != given->second.symbol) {
-        not_found(s, sig, param, arg, name);
+        not_found(s, sig, part, name);
         return false;
       }
       Bound& bound = sig.singles.at(name);
@@ -235,17 +230,17 @@ struct Matcher {
     if (!extent) return false;
     if (equal(s, extent, c.extent) == Truth::No) {
       s.diags
-          .error(Code::E0405, fmt::format("a coordinate of {} has extent {}, but its type says {}",
-                                          argument_name(sig, param), show(s, resolve(s, c.extent)),
-                                          show(s, resolve(s, extent))))
+          .error(Code::E0405,
+                 fmt::format("a coordinate of {} has extent {}, but its type says {}", part.what,
+                             show(s, resolve(s, c.extent)), show(s, resolve(s, extent))))
           .primary(arg.span, "this has coordinates " + show_coords(s, arg.coords))
           .label(dim.span, "extent " + show(s, resolve(s, extent)));
       return false;
     }
     if (equal(s, extent, c.extent) == Truth::Open) {
       constrain(s, core::apply(s.m, core::Op::Eq, {extent, c.extent}),
-                fmt::format("a coordinate of {} must have extent {}, as its type says",
-                            argument_name(sig, param), show(s, extent)),
+                fmt::format("a coordinate of {} must have extent {}, as its type says", part.what,
+                            show(s, extent)),
                 dim.span, arg.span);
     }
     c.name = name;
@@ -287,10 +282,10 @@ struct Matcher {
     if (to - from < fixed || (open == 0 && to - from != fixed)) {
       for (size_t k = i; k < j; ++k) {
         if (!sig.given.count(dim_name(s.ast, dims[k]))) continue;
-        not_found(s, sig, param, arg, dim_name(s.ast, dims[k]));
+        not_found(s, sig, part, dim_name(s.ast, dims[k]));
         return Fit::Bad;
       }
-      wrong_rank(s.ast[param.type].span);
+      wrong_rank(s.ast[part.type].span);
       return Fit::Bad;
     }
     size_t c = from;
@@ -309,7 +304,7 @@ struct Matcher {
 
   Fit run() {
     std::vector<size_t> at;
-    if (!locate(s, sig, param, dims, arg, at)) return Fit::Bad;
+    if (!locate(s, sig, part, dims, at)) return Fit::Bad;
     constexpr size_t npos = static_cast<size_t>(-1);
     inside = arg.coords;
     // First see whether every segment can be fitted, then fit.
@@ -318,7 +313,7 @@ struct Matcher {
       for (size_t k = 0; k <= dims.size(); ++k) {
         if (k < dims.size() && at[k] == npos) continue;
         size_t to = k < dims.size() ? at[k] : arg.coords.size();
-        if (to < from) return wrong_rank(s.ast[param.type].span) ? Fit::Ok : Fit::Bad;
+        if (to < from) return wrong_rank(s.ast[part.type].span) ? Fit::Ok : Fit::Bad;
         if (dry) {
           size_t open = 0;
           for (size_t d = i; d < k; ++d) {
@@ -340,25 +335,57 @@ struct Matcher {
 };
 
 // An argument whose packs nothing fixes.
-void report_open(Sema& s, const Signature& sig, const ast::Param& param, const Value& arg) {
-  for (const ast::Dim& d : *dims_of(s.ast, param.type)) {
+void report_open(Sema& s, const Signature& sig, const Argument& part) {
+  const Value& arg = *part.value;
+  for (const ast::Dim& d : *dims_of(s.ast, part.type)) {
     auto given = sig.given.find(dim_name(s.ast, d));
     if (given == sig.given.end()) continue;
     bool here = std::any_of(arg.coords.begin(), arg.coords.end(),
                             [&](const core::Coord& c) { return c.name == given->second.symbol; });
-    if (!here) return not_found(s, sig, param, arg, d.extent ? dim_name(s.ast, d) : Symbol{});
+    if (!here) return not_found(s, sig, part, d.extent ? dim_name(s.ast, d) : Symbol{});
   }
   s.diags
       .error(
           Code::E0314,
           fmt::format("the packs of {} are next to each other, so it is not known where one ends",
-                      argument_name(sig, param)))
-      .primary(s.ast[param.type].span, "")
+                      part.what))
+      .primary(s.ast[part.type].span, "")
       .label(arg.span, "this has coordinates " + show_coords(s, arg.coords))
       .help("all but one of them must be determined by the brackets or other arguments");
 }
 
 }  // namespace
+
+std::string argument_of(const ast::Fn& fn, const ast::Param& param) {
+  return fmt::format("argument {} of {}", quoted(param.name.symbol), quoted(fn.name.symbol));
+}
+
+std::string field_name(const Value& v, size_t i) {
+  return v.record() ? "field " + quoted(v.fields[i]) : fmt::format("field {}", i);
+}
+
+void add_arguments(const ast::Ast& ast, ast::TypeId type, Value& value, const std::string& what,
+                   std::vector<Argument>& out) {
+  const ast::TupleType* tuple = type ? tuple_type(ast, type) : nullptr;
+  if (!tuple) {
+    out.push_back({type, &value, what});
+    return;
+  }
+  if (!fit_fields(*tuple, value)) return;  // reported when the value is fitted to its type
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    add_arguments(ast, tuple->items[i], value.items[i], field_name(value, i) + " of " + what, out);
+  }
+}
+
+std::vector<Argument> coordinate_arguments(const Sema& s, const ast::Fn& fn,
+                                           std::vector<Value>& args) {
+  std::vector<Argument> out;
+  for (size_t i = 0; i < args.size(); ++i) {
+    add_arguments(s.ast, fn.params[i].type, args[i], argument_of(fn, fn.params[i]), out);
+  }
+  std::erase_if(out, [&](const Argument& a) { return !uses_coordinates(s, fn, a.type); });
+  return out;
+}
 
 bool uses_coordinates(const Sema& s, const ast::Fn& fn, ast::TypeId type) {
   const auto* dims = type ? dims_of(s.ast, type) : nullptr;
@@ -429,34 +456,29 @@ bool bind_brackets(Sema& s, Signature& sig, const Bracketing* brackets, Span cal
 
 bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vector<Value>& args,
                      Span call) {
-  std::vector<size_t> todo;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (uses_coordinates(s, sig.fn, sig.fn.params[i].type)) todo.push_back(i);
-  }
+  const std::vector<Argument> parts = coordinate_arguments(s, sig.fn, args);
+  std::vector<const Argument*> todo;
+  for (const Argument& part : parts) todo.push_back(&part);
   while (!todo.empty()) {
-    std::vector<size_t> later;
-    for (size_t i : todo) {
-      const ast::Param& param = sig.fn.params[i];
-      Matcher m{s, env, scope, sig, param, *dims_of(s.ast, param.type), args[i], {}};
+    std::vector<const Argument*> later;
+    for (const Argument* part : todo) {
+      Matcher m{s, env, scope, sig, *part, *dims_of(s.ast, part->type), *part->value, {}};
       Fit fit = m.run();
       if (fit == Fit::Bad) return false;
-      if (fit == Fit::Later) later.push_back(i);
+      if (fit == Fit::Later) later.push_back(part);
     }
     if (later.size() == todo.size()) {
-      report_open(s, sig, sig.fn.params[later[0]], args[later[0]]);
+      report_open(s, sig, *later[0]);
       return false;
     }
     todo = std::move(later);
   }
   for (const auto& [name, bound] : sig.singles) {
     if (bound.extent && !bound.grounded) {  // no argument has a coordinate of this name
-      for (size_t i = 0; i < args.size(); ++i) {
-        const auto* dims = uses_coordinates(s, sig.fn, sig.fn.params[i].type)
-                               ? dims_of(s.ast, sig.fn.params[i].type)
-                               : nullptr;
-        for (size_t d = 0; dims && d < dims->size(); ++d) {
-          if (dim_name(s.ast, (*dims)[d]) != name) continue;
-          ungrounded(s, sig, sig.fn.params[i], args[i], name);
+      for (const Argument& part : parts) {
+        for (const ast::Dim& dim : *dims_of(s.ast, part.type)) {
+          if (dim_name(s.ast, dim) != name) continue;
+          ungrounded(s, sig, part, name);
           return false;
         }
       }
