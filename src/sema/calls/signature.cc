@@ -26,9 +26,9 @@ std::vector<std::string> coord_names(const std::vector<core::Coord>& coords) {
 }
 
 // The names that an argument without names needs, in the order of the parameter's type.
-std::string names_by_type(const Sema& s, const Signature& sig, const ast::Param& param,
-                          const Value& arg) {
-  const auto* dims = param.type ? dims_of(s.ast, param.type) : nullptr;
+std::string names_by_type(const Sema& s, const Signature& sig, const Argument& part) {
+  const Value& arg = *part.value;
+  const auto* dims = part.type ? dims_of(s.ast, part.type) : nullptr;
   std::string left;
   size_t at = 0;
   auto add = [&](const std::string& name) {
@@ -74,7 +74,7 @@ void ungrounded(Sema& s, const Signature& sig, const Argument& part, Symbol coor
                                 arg.coords.size() == 1 ? "" : "s"));
   FamilyId family = whole_family(s.m, arg);
   std::string value = family && !s.m[family].generated ? text(s.m[family].name) : "";
-  if (!arg.scalar()) d.help(how_to_ground(names_by_type(s, sig, param, arg), value));
+  if (!arg.scalar()) d.help(how_to_ground(names_by_type(s, sig, part), value));
 }
 
 // The names that there are, with the wanted one for the last that is missing.
