@@ -19,7 +19,7 @@ using core::Op;
 namespace {
 
 // A value that needs more families than this for one step reads back through the steps.
-constexpr size_t kMost = 2000;
+constexpr size_t kMostMade = 2000;
 
 // The clauses of a family that have the same box but for the coordinates that are fixed, with the
 // conditions under which each holds.
@@ -158,7 +158,7 @@ ExprId StepProgram::body_of(ExprId body, const std::vector<ExprId>& with, uint32
 FamilyId StepProgram::fixed_at(FamilyId id, const Fixed& at) {
   auto [it, fresh] = made_.try_emplace({id, at});
   if (!fresh) return it->second;
-  if (made_.size() > kMost) throw CannotWatch{"it reads back through the steps"};
+  if (made_.size() > kMostMade) throw CannotWatch{"it reads back through the steps"};
   const Family f = module[id];
   Family out = f;
   out.name = core::fresh_name(module, text(f.name) + "_now");

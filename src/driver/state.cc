@@ -16,7 +16,7 @@ namespace ein {
 namespace {
 
 // The last byte counts the formats: another one is another file.
-constexpr std::string_view kMagic = "ein state\n\x01";
+constexpr std::string_view kStateMagic = "ein state\n\x01";
 constexpr size_t kDigest = sizeof(Digest);
 
 std::string_view view_of(const Digest& d) {
@@ -106,7 +106,7 @@ RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& want
 }
 
 std::string pack_run(const RunIdentity& identity, std::string_view state) {
-  std::string out(kMagic);
+  std::string out(kStateMagic);
   for (const auto* pieces : {&identity.families, &identity.inputs, &identity.settings}) {
     add(out, std::to_string(pieces->size()));
     for (const auto& piece : *pieces) {
@@ -120,15 +120,15 @@ std::string pack_run(const RunIdentity& identity, std::string_view state) {
 }
 
 std::variant<KeptRun, std::string> unpack_run(std::string_view bytes) {
-  std::string_view kind = kMagic.substr(0, kMagic.size() - 1);
+  std::string_view kind = kStateMagic.substr(0, kStateMagic.size() - 1);
   if (!bytes.starts_with(kind)) return "it is not a state that `ein run --save-state` wrote";
-  if (!bytes.starts_with(kMagic)) return "it was written by another version of `ein`";
-  if (bytes.size() < kMagic.size() + kDigest) return "it is damaged: it is too short";
+  if (!bytes.starts_with(kStateMagic)) return "it was written by another version of `ein`";
+  if (bytes.size() < kStateMagic.size() + kDigest) return "it is damaged: it is too short";
   std::string_view body = bytes.substr(0, bytes.size() - kDigest);
   if (view_of(blake2(body)) != bytes.substr(body.size())) {
     return "it is damaged: its checksum is wrong";
   }
-  body.remove_prefix(kMagic.size());
+  body.remove_prefix(kStateMagic.size());
   KeptRun out;
   std::string state;
   bool whole = take(body, out.identity.families) && take(body, out.identity.inputs) &&

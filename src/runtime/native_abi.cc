@@ -29,8 +29,8 @@ int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t 
 }
 
 int64_t clock_nanoseconds() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 void kernel_ended(int64_t* times, int64_t kernel) {

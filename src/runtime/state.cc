@@ -58,7 +58,7 @@ void add(std::string& to, std::string_view text) {
   to += text;
 }
 
-struct Reader {
+struct StateReader {
   std::string_view in;
   bool bad = false;
 
@@ -141,7 +141,7 @@ std::string pack(const KeptState& state) {
 }
 
 std::optional<KeptState> unpack_state(std::string_view bytes) {
-  Reader in{bytes};
+  StateReader in{bytes};
   KeptState out;
   out.family = in.text();
   out.site = static_cast<uint32_t>(in.number());

@@ -49,14 +49,22 @@ def sized(text, n=STEPS):
 
 
 class State(Cli):
-    def stopped(self, program, *args, wait=1.0, by=signal.SIGINT):
-        """Runs it and stops it; what it said."""
-        running = subprocess.Popen([test_cli.EIN, program, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, cwd=self.folder.name)
-        time.sleep(wait)
+    def stopped(self, program, folder, *args, every=20000, by=signal.SIGINT):
+        """Runs it and stops it as soon as it has kept a state by itself; what it said."""
+        before = self.kept(folder)
+        running = subprocess.Popen([test_cli.EIN, program, "--save-state", folder, "--every", str(every), *args],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder.name)
+        while running.poll() is None and self.kept(folder) == before:
+            time.sleep(0.001)
         running.send_signal(by)
         out, err = running.communicate(timeout=60)
         return running.returncode, out, err
+
+    def kept(self, folder):
+        """Which files a folder of states has, and when they were written."""
+        if not os.path.isdir(folder):
+            return []
+        return sorted((f.name, f.stat().st_mtime_ns) for f in os.scandir(folder) if not f.name.startswith("."))
 
     def saved(self):
         return [pathlib.Path(self.path(n)).read_bytes() for n in ("out.npy", "out.npz") if os.path.exists(self.path(n))]
@@ -70,19 +78,13 @@ class State(Cli):
                 self.assertTrue(bits)
                 for n in ("out.npy", "out.npz"):
                     pathlib.Path(self.path(n)).unlink(missing_ok=True)
-                parts = 0
-                options = ["--save-state", folder]
-                for wait in (0.9, 0.7):  # stopped twice
-                    status, out, err = self.stopped(program, *options, wait=wait)
-                    if status == 0:
-                        break
-                    parts += 1
+                options = []
+                for _ in range(2):
+                    status, out, err = self.stopped(program, folder, *options)
                     self.assertEqual((status, out), (130, ""), err)
                     self.assertIn(f"its state is in `{folder}`; go on with --resume {folder}", err)
-                    options = ["--save-state", folder, "--resume", folder]
-                self.assertGreater(parts, 0, "it did not run long enough")
-                if status:
-                    self.assertEqual(self.check([program, "--resume", folder], 0).stdout, whole)
+                    options = ["--resume", folder]
+                self.assertEqual(self.check([program, "--resume", folder], 0).stdout, whole)
                 self.assertEqual(self.saved(), bits)
                 for n in ("out.npy", "out.npz"):
                     pathlib.Path(self.path(n)).unlink(missing_ok=True)
@@ -95,7 +97,7 @@ class State(Cli):
         program, folder = self.write("a.ein", sized(text)), self.path("kept")
         whole = self.check([program], 0).stdout
         bits = self.saved()
-        status, _, err = self.stopped(program, "--save-state", folder)
+        status, _, err = self.stopped(program, folder)
         self.assertEqual(status, 130, err)
         self.assertIn("`h` stopped at t = ", err)
         self.assertEqual(self.check([program, "--resume", folder], 0).stdout, whole)
@@ -115,17 +117,17 @@ class State(Cli):
 
     def test_by_time_and_by_sigterm(self):
         program, folder = self.write("a.ein", sized(PROGRAMS["few steps kept"], 40000000)), self.path("kept")
-        status, _, err = self.stopped(program, "--save-state", folder, "--every", "1s", wait=2.5, by=signal.SIGKILL)
+        status, _, err = self.stopped(program, folder, every="1s", by=signal.SIGKILL)
         self.assertEqual((status, err), (-9, ""))
         self.assertEqual(os.listdir(folder), ["state.ein-state"])  # whole, and nothing beside it
-        status, _, err = self.stopped(program, "--save-state", folder, "--resume", folder, by=signal.SIGTERM)
+        status, _, err = self.stopped(program, folder, "--resume", folder, by=signal.SIGTERM)
         self.assertEqual(status, 130, err)
         self.assertIn("go on with --resume", err)
 
     def test_a_log_goes_on(self):
         program = self.write("a.ein", sized(PROGRAMS["few steps kept"]))
         folder, log = self.path("kept"), self.path("a.csv")
-        self.stopped(program, "--save-state", folder, "--watch", "h", "--log", log)
+        self.stopped(program, folder, "--watch", "h", "--log", log)
         before = len(pathlib.Path(log).read_text().splitlines())
         self.check([program, "--resume", folder, "--watch", "h", "--log", log], 0)
         lines = pathlib.Path(log).read_text().splitlines()
@@ -200,7 +202,7 @@ class State(Cli):
             program, folder = self.write("a.ein", text), self.path("kept")
             whole = self.check([program, "--threads", "1"], 0).stdout
             bits = self.saved()
-            status, _, err = self.stopped(program, "--save-state", folder, "--threads", "1", wait=1.2)
+            status, _, err = self.stopped(program, folder, "--threads", "1", every=1)
             self.assertEqual(status, 130, err)
             self.assertEqual(self.check([program, "--resume", folder], 0).stdout, whole)
             self.assertEqual(self.saved(), bits)

@@ -21,7 +21,7 @@ SHAPES = 3
 # Coordinates in order of appearance, packs by how many coordinates they have.
 EXTENTS = [[3, 2, 4, 5, 2, 3], [2, 4, 3, 2, 5, 3], [4, 1, 2, 3, 2, 2]]
 PACKS = {"left": [[], [2], [2]], "right": [[], [], [3]], "batch": [[], [2], [2, 1]], "lead": [[], [3], [2, 2]],
-         "s": [[5], [2, 3], []], "rhs": [[], [2], [2, 2]], "k": [[], [2], [2]], "colour": [[], [3], [3]]}
+         "s": [[5], [2, 3], []], "mid": [[], [2], []], "rhs": [[], [2], [2, 2]], "k": [[], [2], [2]], "colour": [[], [3], [3]]}
 POINTWISE = [[5], [2, 3], []]  # of a function of cells
 
 PRELUDE = """fn weigh(y: [T; ..s]) -> T {
@@ -65,6 +65,20 @@ def results_of(item, told):
     return [element_of(p) for p in parts]
 
 
+def fields_of(kind):
+    """The fields of a written record type, {} for another type."""
+    return dict(re.findall(r"(\w+): (\[[^\]]*\]|\w+)", kind)) if kind.startswith("{") else {}
+
+
+def flattened(params, told):
+    """Every part of a record is a parameter of its own, `z.re`."""
+    out = []
+    for p in params:
+        fields = fields_of(p["type"]) or {f: "" for f in told.get("records", {}).get(p["name"], [])}
+        out += [{**p, "name": f"{p['name']}.{f}", "type": t} for f, t in fields.items()] or [p]
+    return out
+
+
 class Function:
     """A function of the library, and the calls of it that are compared."""
 
@@ -73,11 +87,13 @@ class Function:
         self.name = item["name"]
         self.key = f"{module.removeprefix('std::')}.{self.name}"
         self.told = draws.BY_FUNCTION.get(self.key, {})
-        self.results = results_of(item, self.told.get("results"))
-        self.floats = [p["name"] for p in item["params"] if self.is_float(p)]
-        self.pointwise = all(not p["type"] for p in item["params"] if self.is_float(p)) and not item["coords"]
-        self.shapes = [self.shape(k) for k in range(SHAPES)]
-        self.generic = not any(element_of(p["type"]) == "f32" for p in item["params"])
+        self.parts = list(fields_of(item["result"] or "")) or self.told.get("parts", [])
+        self.results = [None] * len(self.parts) if self.parts else results_of(item, self.told.get("results"))
+        self.params = flattened(item["params"], self.told)
+        self.floats = [p["name"] for p in self.params if self.is_float(p)]
+        self.pointwise = all(not p["type"] for p in self.params if self.is_float(p)) and not item["coords"]
+        self.shapes = [self.shape(k) for k in range(self.told.get("shapes", SHAPES))]
+        self.generic = not any(element_of(p["type"]) == "f32" for p in self.params)
 
     def draw(self, name, k):
         found = self.told.get(name, draws.BY_NAME.get(name, "normal"))
@@ -94,10 +110,10 @@ class Function:
         """Parameter → [(coordinate, extent)…]; None where there is nothing to index."""
         known, out = {}, {}
         tensors = 0
-        for p in self.item["params"]:
+        for p in self.params:
             dims = dims_of(p["type"])
             if dims is None:
-                mapped = self.pointwise and self.is_float(p) and (k > 0 or tensors == 0)
+                mapped = self.pointwise and self.is_float(p) and (k > 0 or tensors == 0 or "records" in self.told)
                 tensors += mapped
                 out[p["name"]] = [(f"i{n}", e) for n, e in enumerate(POINTWISE[k])] if mapped else []
                 continue
@@ -117,7 +133,7 @@ class Function:
 
     def argument(self, p, k, number):
         """(statements, the argument, what it is differentiated by)"""
-        name = f"s{k}_{p['name']}"
+        name = f"s{k}_{p['name']}".replace(".", "_")
         draw = self.draw(p["name"], k)
         coords = self.shapes[k][p["name"]]
         if draw.startswith("="):
@@ -170,28 +186,32 @@ class Function:
         """The calls at all shapes without any request."""
         out = f"use {self.module}::{self.name} as tested;\n{PRELUDE}"
         self.denominators = []  # (shape, parameter, value)
-        for k in range(SHAPES):
-            args = []
-            for number, p in enumerate(self.item["params"]):
+        for k in range(len(self.shapes)):
+            args = {}
+            for number, p in enumerate(self.params):
                 text, argument, by = self.argument(p, k, number + 1)
                 out += text
-                args.append(f"{argument} as f64" if by and element == "f64" else argument)
+                argument = f"{argument} as f64" if by and element == "f64" else argument
+                whole, _, field = p["name"].partition(".")
+                args.setdefault(whole, []).append(f"{field}: {argument}" if field else argument)
                 if by:
                     self.denominators.append((k, p["name"], by))
             brackets = f"[{', '.join(c for c in self.item['coords'] if not c.startswith('..'))}]"
-            call = f"tested{brackets if self.item['coords'] else ''}({', '.join(args)}){self.told.get('take', '')}"
+            given = ", ".join("{ " + ", ".join(a) + " }" if ": " in a[0] and len(a) > 1 else a[0] for a in args.values())
+            call = f"tested{brackets if self.item['coords'] else ''}({given}){self.told.get('take', '')}"
             names = [f"s{k}_y{r}" for r in range(len(self.results))]
-            left = names[0] if len(names) == 1 else f"({', '.join(names)})"
+            left = f"s{k}_y" if self.parts else names[0] if len(names) == 1 else f"({', '.join(names)})"
             out += f"let {left} = {call};\n"
+            out += "".join(f"let {n} = s{k}_y.{part};\n" for n, part in zip(names, self.parts))
         return out
 
     def program(self):
         out = self.calls()
-        for k in range(SHAPES):
+        for k in range(len(self.shapes)):
             parts = [f"weigh(s{k}_y{r})" for r, e in enumerate(self.results) if e is None or is_float(e)]
             out += f"let s{k}_weighed = {' + '.join(parts)};\n"
         for k, parameter, by in self.denominators:
-            out += f"let s{k}_by_{parameter} = @s{k}_weighed / @{by};\n"
+            out += f"let s{k}_by_{parameter.replace('.', '_')} = @s{k}_weighed / @{by};\n"
         return out
 
     def shape_text(self):
@@ -245,7 +265,7 @@ def check(ein, f):
     worst, seen = {"differences": 0.0, "own_type": 0.0, "forward": 0.0}, set()
     notes = set()
     for k, parameter, _ in f.denominators:
-        r = by_name[f"s{k}_by_{parameter}"]
+        r = by_name[f"s{k}_by_{parameter.replace('.', '_')}"]
         if r["verdict"] == "not compared":
             notes.add(r["note"])
             continue

@@ -16,7 +16,9 @@ A function is called at three shapes. Everything follows from its signature, but
     |t, y| …           a function value
 
 `extents` and `packs` give coordinates their extents in the three shapes, where the signature leaves too much open;
-`results` says how many there are where the signature does not; `take` is the part of a record that is compared; `writes` marks the functions that are statements."""
+`results` says how many there are where the signature does not; `records` gives the fields of parameters without a type and
+`parts` those of a result without one, each drawn or compared as a value of its own (`z.re`); `shapes` how many shapes are
+drawn, where it is not three; `take` is the part of a record that is compared; `writes` marks the functions that are statements."""
 
 # Parameters by name, wherever nothing else is said.
 BY_NAME = {
@@ -53,6 +55,16 @@ TALL = {"m": [4, 3, 5], "n": [2, 3, 3]}
 STEP = {"take": ".p", "rate": "0.1", "beta": "0.8", "beta1": "0.9", "beta2": "0.99", "eps": "0.01", "decay": "0.1",
         "l2": "0.1", "dampening": "0.2"}
 PROBABLE = {"p": "unit", "y": "unit", "t": "unit", "q": "unit"}
+
+COMPLEX = {"parts": ["re", "im"]}
+ONE = {"records": {"z": ["re", "im"]}, "z.re": "spread", "z.im": "spread"}
+TWO = {"records": {"a": ["re", "im"], "b": ["re", "im"]}, "b.re": "spread", **COMPLEX}
+
+
+def transform(n, norm):
+    """At one shape: it compiles slowly. tests/stdlib/cases_signals.py has the others, with gradients."""
+    return {"shapes": 1, "norm": f'= "{norm}"', "extents": {"t": [n]}}
+
 
 BY_FUNCTION = {
     # array
@@ -252,6 +264,27 @@ BY_FUNCTION = {
     "plot.line_over": {"writes": True},
     "plot.heatmap": {"writes": True},
     "plot.image": {"writes": True},
+    # complex, fft
+    "complex.polar": {"r": "positive", **COMPLEX},
+    "complex.cadd": TWO,
+    "complex.csub": TWO,
+    "complex.cmul": TWO,
+    "complex.cdiv": TWO,
+    "complex.conj": {**ONE, **COMPLEX},
+    "complex.cabs": ONE,
+    "complex.cabs2": ONE,
+    "complex.carg": ONE,
+    "complex.cexp": {**ONE, **COMPLEX},
+    "complex.clog": {**ONE, **COMPLEX},
+    "complex.csqrt": {**ONE, **COMPLEX},
+    "fft.fft": transform(5, "ortho"),
+    "fft.ifft": transform(4, "backward"),
+    "fft.fft2": {"shapes": 1, "norm": '= "forward"'},
+    "fft.ifft2": {"shapes": 1, "norm": '= "backward"'},
+    "fft.rfft": {**transform(6, "backward"), **COMPLEX},
+    "fft.irfft": {**transform(3, "ortho"), "n": "= 5"},
+    "fft.fft_frequencies": {"spacing": "positive"},
+    "fft.rfft_frequencies": {"spacing": "positive"},
     # random
     "random.below": {"n": "= 6"},
     "random.bernoulli": {"p": "unit"},

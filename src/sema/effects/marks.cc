@@ -80,9 +80,9 @@ class Expander {
 };
 
 // Walks a clause, with what holds at each place.
-class Finder {
+class MarkFinder {
  public:
-  Finder(core::Module& m, std::vector<Marked>& out) : m_(m), out_(out) {}
+  MarkFinder(core::Module& m, std::vector<Marked>& out) : m_(m), out_(out) {}
 
   void clause(FamilyId family, const std::vector<core::Range>& box, CoreId body) {
     family_ = family;
@@ -193,7 +193,7 @@ std::vector<Marked> take_marks(Sema& s) {
   std::vector<Marked> out;
   if (s.definitions.dbgs.empty()) return out;
   Expander calls(s);
-  Finder finder(s.m, out);
+  MarkFinder finder(s.m, out);
   for (uint32_t i = 0; i < s.m.families.size(); ++i) {
     const core::Family f = s.m[FamilyId(i)];
     for (const core::Clause& c : f.clauses)

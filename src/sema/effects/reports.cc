@@ -20,7 +20,6 @@ namespace {
 
 using core::DType;
 using core::Op;
-using core::Piece;
 using core::ReduceOp;
 
 // A coordinate that a recurrence runs along.
@@ -108,7 +107,7 @@ class Users {
     }
     for (const core::Effect& e : s.m.effects) {
       shown_.insert(e.cond);
-      for (const Piece& p : e.pieces) shown_.insert(p.value);
+      for (const core::Piece& p : e.pieces) shown_.insert(p.value);
     }
   }
 
@@ -339,9 +338,9 @@ class Line {
     pieces_.push_back({{}, family, format});
   }
   void open(FamilyId gate, uint32_t rank) {
-    pieces_.push_back({{}, gate, {}, Piece::Join::Open, rank});
+    pieces_.push_back({{}, gate, {}, core::Piece::Join::Open, rank});
   }
-  void close() { pieces_.push_back({{}, {}, {}, Piece::Join::Close}); }
+  void close() { pieces_.push_back({{}, {}, {}, core::Piece::Join::Close}); }
   template <class F>
   void where(const std::string& name, CoreId cond, const F& inside) {
     open(add(name, DType::Bool, cond), 0);
@@ -424,7 +423,7 @@ class Line {
   Cells c_;
   FamilyId cells_;
   std::vector<FamilyId> made_;
-  std::vector<Piece> pieces_;
+  std::vector<core::Piece> pieces_;
 };
 
 void warn_unused(Sema& s, const Dbg& dbg) {
