@@ -45,29 +45,14 @@ std::string content_of(const RowFile& file) {
   return hex(blake2(text));
 }
 
-void add(std::string& to, std::string_view text) {
-  add_little<uint64_t>(to, text.size());
-  to += text;
-}
-
-bool take(std::string_view& in, std::string& out) {
-  if (in.size() < 8) return false;
-  auto size = little_at<uint64_t>(reinterpret_cast<const unsigned char*>(in.data()));
-  in.remove_prefix(8);
-  if (size > in.size()) return false;
-  out = in.substr(0, size);
-  in.remove_prefix(size);
-  return true;
-}
-
-bool take(std::string_view& in, std::vector<RunIdentity::Piece>& out) {
-  std::string count;
-  if (!take(in, count)) return false;
-  for (long n = std::strtol(count.c_str(), nullptr, 10); n > 0; --n) {
+std::vector<RunIdentity::Piece> take_pieces(ByteReader& in) {
+  std::vector<RunIdentity::Piece> out;
+  for (uint64_t n = in.number(); n > 0 && !in.bad; --n) {
     RunIdentity::Piece& piece = out.emplace_back();
-    if (!take(in, piece.name) || !take(in, piece.digest)) return false;
+    piece.name = in.text();
+    piece.digest = in.text();
   }
-  return true;
+  return out;
 }
 
 const std::string* find(const std::vector<RunIdentity::Piece>& in, const std::string& name) {
@@ -108,13 +93,13 @@ RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& want
 std::string pack_run(const RunIdentity& identity, std::string_view state) {
   std::string out(kStateMagic);
   for (const auto* pieces : {&identity.families, &identity.inputs, &identity.settings}) {
-    add(out, std::to_string(pieces->size()));
+    add_little<uint64_t>(out, pieces->size());
     for (const auto& piece : *pieces) {
-      add(out, piece.name);
-      add(out, piece.digest);
+      add_text(out, piece.name);
+      add_text(out, piece.digest);
     }
   }
-  add(out, state);
+  add_text(out, state);
   out += view_of(blake2(out));
   return out;
 }
@@ -130,10 +115,12 @@ std::variant<KeptRun, std::string> unpack_run(std::string_view bytes) {
   }
   body.remove_prefix(kStateMagic.size());
   KeptRun out;
-  std::string state;
-  bool whole = take(body, out.identity.families) && take(body, out.identity.inputs) &&
-               take(body, out.identity.settings) && take(body, state) && body.empty();
-  auto read = whole ? unpack_state(state) : std::nullopt;
+  ByteReader in{body};
+  out.identity.families = take_pieces(in);
+  out.identity.inputs = take_pieces(in);
+  out.identity.settings = take_pieces(in);
+  const std::string state = in.text();
+  auto read = in.bad || !in.in.empty() ? std::nullopt : unpack_state(state);
   if (!read) return "it is damaged";
   out.state = std::move(*read);
   return out;

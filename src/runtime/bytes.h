@@ -97,4 +97,32 @@ void add_little(std::string& to, T value) {
   }
 }
 
+// The length of a text and then its bytes; ByteReader::text takes it back.
+inline void add_text(std::string& to, std::string_view text) {
+  add_little<uint64_t>(to, text.size());
+  to += text;
+}
+
+// Missing bytes set `bad` and leave everything empty.
+struct ByteReader {
+  std::string_view in;
+  bool bad = false;
+
+  uint64_t number() {
+    if (in.size() < 8) bad = true;
+    if (bad) return 0;
+    auto out = little_at<uint64_t>(reinterpret_cast<const unsigned char*>(in.data()));
+    in.remove_prefix(8);
+    return out;
+  }
+  std::string text() {
+    uint64_t size = number();
+    if (size > in.size()) bad = true;
+    if (bad) return {};
+    std::string out(in.substr(0, size));
+    in.remove_prefix(size);
+    return out;
+  }
+};
+
 }  // namespace ein

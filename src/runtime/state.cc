@@ -53,32 +53,6 @@ std::optional<size_t> site_of(const Image& image, const KeptState& state) {
   return std::nullopt;
 }
 
-void add(std::string& to, std::string_view text) {
-  add_little<uint64_t>(to, text.size());
-  to += text;
-}
-
-struct StateReader {
-  std::string_view in;
-  bool bad = false;
-
-  uint64_t number() {
-    if (in.size() < 8) bad = true;
-    if (bad) return 0;
-    auto out = little_at<uint64_t>(reinterpret_cast<const unsigned char*>(in.data()));
-    in.remove_prefix(8);
-    return out;
-  }
-  std::string text() {
-    uint64_t size = number();
-    if (size > in.size()) bad = true;
-    if (bad) return {};
-    std::string out(in.substr(0, size));
-    in.remove_prefix(size);
-    return out;
-  }
-};
-
 }  // namespace
 
 KeptState keep_state(const Image& image, const Frame& frame, size_t number, int64_t next,
@@ -125,23 +99,23 @@ std::optional<std::string> put_back(const KeptState& state, const Image& image, 
 
 std::string pack(const KeptState& state) {
   std::string out;
-  add(out, state.family);
+  add_text(out, state.family);
   add_little<uint64_t>(out, state.site);
   add_little<int64_t>(out, state.next);
   add_little<int64_t>(out, state.steps);
   add_little<uint64_t>(out, state.parts.size());
   for (const KeptState::Part& part : state.parts) {
-    add(out, part.name);
+    add_text(out, part.name);
     add_little<uint64_t>(out, static_cast<uint64_t>(part.dtype));
     add_little<uint64_t>(out, part.shape.size());
     for (int64_t extent : part.shape) add_little<int64_t>(out, extent);
-    add(out, part.bytes);
+    add_text(out, part.bytes);
   }
   return out;
 }
 
 std::optional<KeptState> unpack_state(std::string_view bytes) {
-  StateReader in{bytes};
+  ByteReader in{bytes};
   KeptState out;
   out.family = in.text();
   out.site = static_cast<uint32_t>(in.number());

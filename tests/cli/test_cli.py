@@ -55,6 +55,20 @@ class Cli(unittest.TestCase):
         return subprocess.run([os.path.abspath(EIN), *args], input=stdin, capture_output=True, text=True, timeout=60,
                               cwd=cwd or self.folder.name, env={**os.environ, **(env or {})})
 
+    def terminal(self, *args):
+        """Standard error is a terminal; the process, and what was written there."""
+        master, slave = pty.openpty()
+        done = subprocess.run([EIN, *args], stdout=subprocess.PIPE, stderr=slave, timeout=120)
+        os.close(slave)
+        err = b""
+        try:
+            while part := os.read(master, 65536):
+                err += part
+        except OSError:
+            pass  # the other end is closed
+        os.close(master)
+        return done, err.decode()
+
     def check(self, args, status, out=None, err=None, **more):
         """Runs; checks the status, all of standard output, and a part of standard error."""
         done = self.ein(*args, **more)

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import pty
 import resource
 import signal
 import struct
@@ -134,21 +133,11 @@ class Progress(Cli):
     def test_on_a_terminal(self):
         program = self.write("a.ein", self.STEPS.format(n=300000))
         for options, shown in (([], True), (["--progress", "never"], False)):
-            master, slave = pty.openpty()
-            done = subprocess.run([test_cli.EIN, program, *options], stdout=subprocess.PIPE, stderr=slave,
-                                  timeout=60)
-            os.close(slave)
-            err = b""
-            try:
-                while part := os.read(master, 65536):
-                    err += part
-            except OSError:
-                pass  # the other end is closed
-            os.close(master)
+            done, err = self.terminal(program, *options)
             self.assertEqual((done.returncode, done.stdout), (0, b"1.5\n"))
-            self.assertEqual(b"steps/s" in err, shown, err)
+            self.assertEqual("steps/s" in err, shown, err)
             if shown:
-                self.assertTrue(err.endswith(b"\r\x1b[K"), err)  # the line is taken away
+                self.assertTrue(err.endswith("\r\x1b[K"), err)  # the line is taken away
 
     def test_what_can_be_watched(self):
         self.check(["-c", "let a = 1;", "--watch", "b"], 2, "", "no value `b`")
