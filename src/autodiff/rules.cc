@@ -134,6 +134,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::BitOr:
     case Op::BitXor:
     case Op::BitNot:
+    case Op::BitLength:
     case Op::Shl:
     case Op::Shr:
     case Op::Philox:

@@ -226,6 +226,15 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     case Op::BitOr: return b.CreateOr(x, y);
     case Op::BitXor: return b.CreateXor(x, y);
     case Op::BitNot: return b.CreateNot(x);
+    case Op::BitLength: {
+      Value* size = x;
+      if (!is_unsigned(type)) {
+        size = b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);
+      }
+      Value* unused = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, size, b.getFalse());
+      unsigned bits = x->getType()->getScalarSizeInBits();
+      return b.CreateSub(llvm::ConstantInt::get(x->getType(), bits), unused);
+    }
     case Op::Shl:
     case Op::Shr: {
       // Checked before, but lanes that are switched off may hold any number.

@@ -46,6 +46,7 @@ Op op_of(core::Op op) {
     case core::Op::BitOr: return Op::BitOr;
     case core::Op::BitXor: return Op::BitXor;
     case core::Op::BitNot: return Op::BitNot;
+    case core::Op::BitLength: return Op::BitLength;
     case core::Op::Shl: return Op::Shl;
     case core::Op::Shr: return Op::Shr;
     default:

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/scalar.h"
+#include "runtime/native_abi.h"
 
 namespace ein::core {
 namespace {
@@ -102,6 +103,7 @@ ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
     case Op::BitAnd: return ca && cb ? int_lit(m, a.constant & b.constant) : ExprId{};
     case Op::BitOr: return ca && cb ? int_lit(m, a.constant | b.constant) : ExprId{};
     case Op::BitXor: return ca && cb ? int_lit(m, a.constant ^ b.constant) : ExprId{};
+    case Op::BitLength: return ca ? int_lit(m, bit_length(a.constant)) : ExprId{};
     case Op::Shl:
       if (!cb || !shifts_within(DType::I64, b.constant)) return {};
       // Bits that fall off are no overflow, so only what counts cells becomes a product.
@@ -115,38 +117,48 @@ ExprId fold_i64(Module& m, Op op, const std::vector<ExprId>& args) {
 }
 
 // Folds an operation on two i32 literals if the result fits. Overflow and division by zero are left
-// to run time, which may have to report them.
+// to run time, which may have to report them. Not `~`, see above.
 ExprId fold_ints(Module& m, Op op, const std::vector<ExprId>& args) {
   const auto* a = get_if<IntLit>(m, args[0]);
-  const auto* b = args.size() == 2 ? get_if<IntLit>(m, args[1]) : nullptr;
+  const auto* b = get_if<IntLit>(m, args.back());
   DType type = m[args[0]].type;
   if (!a || !b || type != DType::I32) return {};
-  int64_t v = 0;
   switch (op) {
-    case Op::Add: v = a->value + b->value; break;
-    case Op::Sub: v = a->value - b->value; break;
-    case Op::Mul: v = a->value * b->value; break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
     case Op::Div:
-      if (b->value == 0) return {};
-      v = a->value / b->value;
-      break;
     case Op::Mod:
-      if (b->value == 0) return {};
-      v = a->value % b->value;
-      break;
-    case Op::BitAnd: v = a->value & b->value; break;
-    case Op::BitOr: v = a->value | b->value; break;
-    case Op::BitXor: v = a->value ^ b->value; break;
+    case Op::Min:
+    case Op::Max:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::BitLength:
+    case Op::Shl:
+    case Op::Shr: break;
     default: return {};
   }
-  return v == static_cast<int32_t>(v) ? int_lit(m, v, type) : ExprId{};
+  if (overflows(op, type, a->value, b->value)) return {};
+  auto v = apply_scalar(op, type, type, {.i = a->value}, {.i = b->value});
+  return v ? int_lit(m, v->i, type) : ExprId{};
+}
+
+// a - b, where it is known.
+std::optional<int64_t> known_difference(const Module& m, ExprId a, ExprId b) {
+  if (m[a].type == DType::I64) {
+    AffineForm d = combine(affine_form(m, a), affine_form(m, b), -1);
+    return d.terms.empty() ? std::optional(d.constant) : std::nullopt;
+  }
+  const auto* x = get_if<IntLit>(m, a);
+  const auto* y = get_if<IntLit>(m, b);
+  return x && y ? std::optional(x->value - y->value) : std::nullopt;
 }
 
 ExprId fold_compare(Module& m, Op op, ExprId a, ExprId b) {
-  if (m[a].type != DType::I64) return {};
-  AffineForm d = combine(affine_form(m, a), affine_form(m, b), -1);
-  if (!d.terms.empty()) return {};
-  int64_t v = d.constant;
+  auto difference = known_difference(m, a, b);
+  if (!difference) return {};
+  int64_t v = *difference;
   switch (op) {
     case Op::Lt: return bool_lit(m, v < 0);
     case Op::Le: return bool_lit(m, v <= 0);

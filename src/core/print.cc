@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -88,10 +89,44 @@ bool flexible(const Module& m, ExprId e) {
       [](const Arg&) { return false; });
 }
 
+using Values = std::unordered_set<Symbol>;
+
+// Whether `e` uses a slot elsewhere than in brackets, in a range or in a comparison. There, an index may
+// have the name of a value.
+bool as_number(const Module& m, ExprId e, uint32_t slot, std::unordered_set<ExprId>& seen) {
+  if (!(m[e].free >> slot & 1) || !seen.insert(e).second) return false;
+  if (get_if<Slot>(m, e)) return true;
+  const auto* a = get_if<Apply>(m, e);
+  if (get_if<Access>(m, e) || (a && info(a->op).cls == OpClass::Compare)) return false;
+  if (const auto* r = get_if<Reduce>(m, e)) {
+    return as_number(m, r->body, slot, seen) || (r->gate && as_number(m, r->gate, slot, seen));
+  }
+  bool found = false;
+  for_each_child(m, e, [&](ExprId c) { found = found || as_number(m, c, slot, seen); });
+  return found;
+}
+
+bool reads_number(const Module& m, ExprId e, Symbol name) {
+  bool found = false;
+  for_each_node(m, e, [&](ExprId x) {
+    const auto* a = get_if<Access>(m, x);
+    found |= a && a->at.empty() && m[a->family].name == name;
+  });
+  return found;
+}
+
 class Printer {
  public:
   Printer(const Module& m, const Family& family) : m_(m) {
     for (const Coord& c : family.coords) names_.push_back(unused(c.name ? text(c.name) : "i"));
+  }
+
+  // The clause of a whole program, in which `values` are the names of all families.
+  Printer(const Module& m, const Family& family, ExprId body, const Values& values)
+      : m_(m), values_(&values) {
+    for (const Coord& c : family.coords) {
+      names_.push_back(index_named(c.name ? text(c.name) : "i", {body}));
+    }
   }
 
   Printer(const Module& m, const std::vector<Symbol>& slots, bool brief) : m_(m), brief_(brief) {
@@ -159,11 +194,11 @@ class Printer {
   }
 
  private:
-  // A symbolic extent is written by its name, unless an index of that name is in scope.
+  // A symbolic extent is written by its name, unless an index or a value of that name is in scope.
   std::string extent(ParamId id) {
     const Param& p = m_.params[id];
     bool hidden = std::find(names_.begin(), names_.end(), text(p.name)) != names_.end() ||
-                  hidden_.contains(text(p.name));
+                  hidden_.contains(text(p.name)) || (values_ && values_->contains(p.name));
     if (p.position == Param::kItself || (p.name && !hidden)) return text(p.name);
     return asked_extent(p);
   }
@@ -343,7 +378,7 @@ class Printer {
     std::vector<std::string> binders;
     for (size_t k = 0; k < n.over.size(); ++k) {
       std::string r = range(n.over[k]);  // its own name is not in scope yet
-      names_.push_back(unused(n.names[k] ? text(n.names[k]) : "k"));
+      names_.push_back(index_named(n.names[k] ? text(n.names[k]) : "k", {n.body, n.gate}));
       bound_.insert(names_.back());
       binders.push_back(brief_ ? names_.back() : names_.back() + " in " + r);
     }
@@ -372,15 +407,31 @@ class Printer {
   }
 
   // `base`, or `base_1` … where that name is in scope already.
-  std::string unused(const std::string& base) {
+  std::string unused(const std::string& base, bool as_value = false) {
     std::string name = base;
-    for (int n = 1; std::find(names_.begin(), names_.end(), name) != names_.end(); ++n) {
-      name = base + "_" + std::to_string(n);
-    }
+    auto taken = [&] {
+      return std::find(names_.begin(), names_.end(), name) != names_.end() ||
+             (as_value && values_->contains(intern(name)));
+    };
+    for (int n = 1; taken(); ++n) name = base + "_" + std::to_string(n);
     return name;
   }
 
+  // The name of the next slot, which `used` may use. Where source would not say whether the index or a
+  // value is meant, it is another name.
+  std::string index_named(const std::string& base, std::initializer_list<ExprId> used) {
+    Symbol name = intern(base);
+    auto slot = static_cast<uint32_t>(names_.size());
+    bool as_value =
+        values_ && values_->contains(name) && std::any_of(used.begin(), used.end(), [&](ExprId e) {
+          std::unordered_set<ExprId> seen;
+          return e && (as_number(m_, e, slot, seen) || reads_number(m_, e, name));
+        });
+    return unused(base, as_value);
+  }
+
   const Module& m_;
+  const Values* values_ = nullptr;  // none: what is printed is read by people only
   bool brief_ = false;              // reductions without ranges
   std::vector<std::string> names_;  // by slot
   std::set<std::string> bound_;     // by reductions printed so far
@@ -477,10 +528,11 @@ bool is_point(const Module& m, const Clause& c, size_t k) {
   return lo && hi && *hi == *lo + 1 && !mentions_slot(m, c.body, static_cast<uint32_t>(k));
 }
 
-std::string clause_text(Module& m, const Family& f, const Clause& c, bool grounded) {
-  Printer p(m, f);
+std::string clause_text(Module& m, const Family& f, const Clause& c, bool grounded,
+                        const Values& values) {
+  Printer p(m, f, c.body, values);
   std::vector<std::string> slots;
-  Printer outside(m, Family{});
+  Printer outside(m, Family{}, {}, values);
   for (size_t k = 0; k < c.box.size(); ++k) {
     bool point = is_point(m, c, k) && f.clauses.size() > 1;
     // Some clause has to name the coordinate.
@@ -521,7 +573,8 @@ std::string table_text(const Module& m, const Family& f) {
   return fmt::format("let {}{} = {};\n", text(f.name), type, level(0));
 }
 
-std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) {
+std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare,
+                        const Values& values) {
   const Family& f = m[id];
   switch (f.kind) {
     case Family::Kind::Input: return input_text(m, f);
@@ -532,7 +585,7 @@ std::string family_text(Module& m, FamilyId id, const std::set<FamilyId>& bare) 
   if (f.checkpoint != 0) {
     out = f.checkpoint > 0 ? fmt::format("#[checkpoint({})]\n", f.checkpoint) : "#[checkpoint]\n";
   }
-  for (const Clause& c : f.clauses) out += clause_text(m, f, c, !bare.contains(id));
+  for (const Clause& c : f.clauses) out += clause_text(m, f, c, !bare.contains(id), values);
   return out;
 }
 
@@ -661,8 +714,10 @@ std::string print(Module& m, const PrintOptions& options) {
   part_names(m);
   std::string out;
   std::set<FamilyId> bare = ungrounded(m);
+  Values values;
+  for (const Family& f : m.families) values.insert(f.name);
   if (!options.only.empty()) {
-    for (FamilyId id : options.only) out += family_text(m, id, bare);
+    for (FamilyId id : options.only) out += family_text(m, id, bare, values);
     return out;
   }
   std::vector<const Effect*> effects;
@@ -686,7 +741,7 @@ std::string print(Module& m, const PrintOptions& options) {
     if (lines != options.comments.end()) {
       for (const std::string& line : lines->second) out += comment(line);
     }
-    out += family_text(m, id, bare);
+    out += family_text(m, id, bare, values);
   }
   for (const Effect* e : effects) out += effect_text(m, *e);
   return out;

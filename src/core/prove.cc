@@ -175,6 +175,7 @@ class Prover {
       case Op::Min:
       case Op::Div: return arg(0) && arg(1);
       case Op::Max: return arg(0) || arg(1);
+      case Op::BitLength: return true;
       case Op::BitOr:
       case Op::BitXor: return arg(0) && arg(1);
       case Op::BitAnd: return arg(0) || arg(1);

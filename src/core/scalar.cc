@@ -56,6 +56,7 @@ double apply_real(Op op, double a, double b) {
     case Op::BitOr:
     case Op::BitXor:
     case Op::BitNot:
+    case Op::BitLength:
     case Op::Shl:
     case Op::Shr:
     case Op::Lt:
@@ -103,6 +104,7 @@ std::optional<int64_t> apply_whole(Op op, DType type, int64_t a, int64_t b) {
     case Op::BitOr: return a | b;
     case Op::BitXor: return a ^ b;
     case Op::BitNot: return s(~u(a));
+    case Op::BitLength: return bit_length(a);
     case Op::Shl:
       if (!shifts_within(type, b)) return std::nullopt;
       return s(u(a) << b);

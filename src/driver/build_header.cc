@@ -54,11 +54,13 @@ std::string text_of(const Image& image, const Formula& f) {
       continue;
     }
     if (p.op == Op::Wrap) continue;
-    if (p.op == Op::Abs || p.op == Op::Sign || p.op == Op::Not || p.op == Op::BitNot) {
-      const char* name = p.op == Op::Abs    ? "abs"
-                         : p.op == Op::Sign ? "sign"
-                         : p.op == Op::Not  ? "!"
-                                            : "~";
+    if (p.op == Op::Abs || p.op == Op::Sign || p.op == Op::Not || p.op == Op::BitNot ||
+        p.op == Op::BitLength) {
+      const char* name = p.op == Op::Abs         ? "abs"
+                         : p.op == Op::Sign      ? "sign"
+                         : p.op == Op::Not       ? "!"
+                         : p.op == Op::BitLength ? "bit_length"
+                                                 : "~";
       stack.back() = {fmt::format("{}({})", name, stack.back().text)};
       continue;
     }
@@ -115,6 +117,7 @@ std::string text_of(const Image& image, const Formula& f) {
       case Op::Sign:
       case Op::Not:
       case Op::BitNot:
+      case Op::BitLength:
       case Op::Wrap: break;
     }
   }

@@ -59,6 +59,7 @@ Value binary(Formula::Op op, int64_t bits, Value x, Value y) {
     case Op::Not:
     case Op::Select:
     case Op::BitNot:
+    case Op::BitLength:
     case Op::Wrap: break;
   }
   EIN_UNREACHABLE("not an operation on two integers");
@@ -83,6 +84,7 @@ int64_t general(const Formula& f, const int64_t* params) {
       case Op::Sign:
       case Op::Not:
       case Op::BitNot:
+      case Op::BitLength:
       case Op::Wrap: {
         Value a = pop();
         auto negated = static_cast<int64_t>(0 - static_cast<uint64_t>(a.v));
@@ -90,6 +92,7 @@ int64_t general(const Formula& f, const int64_t* params) {
         if (part.op == Op::Sign) a.v = a.v > 0 ? 1 : a.v < 0 ? -1 : 0;
         if (part.op == Op::Not) a.v = a.v == 0;
         if (part.op == Op::BitNot) a.v = ~a.v;
+        if (part.op == Op::BitLength) a.v = bit_length(a.v);
         if (part.op == Op::Wrap) a.v = wrap_to(static_cast<DType>(part.value), a.v);
         push(a);
         break;

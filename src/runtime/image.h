@@ -27,7 +27,7 @@ struct Formula {
   enum class Op : uint8_t {
     Const, Param,  // `value` is the number, or which param
     Add, Mul, Div, Mod, Pow, Min, Max, Abs, Sign, Lt, Le, Gt, Ge, Eq, Ne, And, Or, Not, Select,
-    BitAnd, BitOr, BitXor, BitNot,
+    BitAnd, BitOr, BitXor, BitNot, BitLength,
     Shl, Shr,  // in an integer of `value` bits
     Wrap,  // to the integer type in `value`
   };

@@ -1,5 +1,6 @@
 #include "runtime/native_abi.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -9,6 +10,11 @@
 #include "runtime/random.h"
 
 namespace ein {
+
+int64_t bit_length(int64_t v) {
+  auto size = static_cast<uint64_t>(v);
+  return static_cast<int64_t>(std::bit_width(v < 0 ? 0 - size : size));
+}
 
 int64_t int_power(int64_t base, int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;

@@ -72,7 +72,8 @@ std::optional<core::Op> primitive_named(Symbol name) {
   static const auto table = [] {
     std::unordered_map<std::string_view, core::Op> t;
 #define EIN_OP(op, spelling, arity, cls)                                                         \
-  if (core::OpClass::cls == core::OpClass::Arith || core::OpClass::cls == core::OpClass::Real) { \
+  if (core::OpClass::cls == core::OpClass::Arith || core::OpClass::cls == core::OpClass::Real || \
+      core::OpClass::cls == core::OpClass::Whole) {                                              \
     if (std::isalpha(static_cast<unsigned char>((spelling)[0]))) t[spelling] = core::Op::op;     \
   }
 #include "core/ops.def"

@@ -54,3 +54,12 @@ def make(File):
         x, y = t.draw(m), t.draw(m)
         t.case({"u": (x, "t$"), "v": (y, "t$")}, f"irfft[t$]({{ re: u$, im: v$ }}, {n})", "k$", np.fft.irfft(x + 1j * y, n))
     t.write()
+
+    t = File("fft_convolve", "Convolution by transforms: what NumPy gives for the same numbers.", ["std::fft::convolve"], some=1)
+    for n, m, mode in ((5, 3, "full"), (4, 3, "same"), (6, 2, "valid")):
+        x, k = t.draw(n), t.draw(m)
+        t.case({"u": (x, "t$"), "k": (k, "k$")}, f'convolve[t$](u$, k$, mode = "{mode}")', "q$", np.convolve(x, k, mode))
+    x, k = t.draw(2, 3, 2), t.draw(2)
+    t.case({"u": (x, "b$, t$, c$"), "k": (k, "k$")}, "convolve[t$](u$, k$)", "b$, q$, c$",
+           np.apply_along_axis(lambda row: np.convolve(row, k), 1, x))
+    t.write()

@@ -97,7 +97,7 @@ TEST(NativeNumbers, IntegerOperations) {
                   Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne}) {
       p.wanted.push_back(p.family(info(op).name, {N}, p.op(op, {x, y})));
     }
-    for (Op op : {Op::Neg, Op::Abs, Op::Sign}) {
+    for (Op op : {Op::Neg, Op::Abs, Op::Sign, Op::BitLength}) {
       p.wanted.push_back(p.family(info(op).name, {N}, p.op(op, {x})));
     }
     for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min,

@@ -301,7 +301,9 @@ Value elaborate_extent(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
     return {};
   }
   if (extent && call.args.size() == 1) return extent_of_name(s, env, call.args[0]);
-  Value v = elaborate(s, env, call.args[0]);
+  Symbol name = path_name(s.ast, call.args[0]);
+  const bool both = name && find_index(env, name) && value_exists(env, name);  // an index has none
+  Value v = both ? elaborate_base(s, env, call.args[0]) : elaborate(s, env, call.args[0]);
   if (v.poison()) return {};
   auto field = field_at(v, intern(b.spelling));
   if (call.method && field) return v.items[*field];  // `p.len` of a record that has such a field

@@ -48,7 +48,7 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);
   }
-  v = bound_to_family(s, env, v, env.site ? env.site->name + "_" + name : name);
+  v = bound_to_local(s, env, v, scope, env.site ? env.site->name + "_" + name : name);
   return v.poison() ? std::nullopt : std::optional(v);
 }
 

@@ -80,24 +80,23 @@ Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name
   return family ? read_family(s.m, env, family, enclosing_slots(env), v.span) : Value{};
 }
 
-Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
-  if (v.kind != Value::Kind::Data || v.scalar() || (!always && plain_read(s, v))) return v;
-  if (v.typing != Typing::Fixed) return v;  // it takes the parameter's type first
+namespace {
+
+// The family of a value, with those slots of the clause around it that `needed` says. `cond`: where its
+// cells are read; elsewhere they are zero.
+Value carried_family(Sema& s, Env& env, const Value& v, const std::string& name, uint64_t needed,
+                     CoreId cond) {
   size_t prefix = env.site ? env.site->slots.size() : 0;
-  v = moved(s.m, v, env.depth);
-  uint64_t below = s.m[v.body].free & ((uint64_t{1} << env.depth) - 1);
-  if (below >> prefix) return v;  // it reads the index of a reduction around the call
   std::vector<uint32_t> carries;
   for (uint32_t n = 0; n < prefix; ++n) {
-    if ((below >> n) & 1) carries.push_back(n);
+    if ((needed >> n) & 1) carries.push_back(n);
   }
   // Reductions in the value get their ranges here, as in any other statement.
   auto rank = static_cast<uint32_t>(v.coords.size());
   ClauseOut out = ranges_of(s, env, v);
   if (out.bad) return {};
   core::Family f;
-  f.name = fresh_family_name(s.names,
-                             env.site && env.site->definition ? env.site->name + "_" + name : name);
+  f.name = fresh_family_name(s.names, name);
   f.dtype = v.type;
   f.generated = true;
   f.span = v.span;
@@ -120,13 +119,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
     with[env.depth + p] = core::slot(s.m, carried + p);
   }
   seen.body = v.body;
-  // Only read where the conditions around the call hold; elsewhere the cells are zero.
-  CoreId cond = conditions(s.m, env);
-  if (cond && carried == 0 && s.m[cond].free != 0) cond = {};
   if (cond) {
-    uint64_t free = s.m[cond].free;
-    for (uint32_t slot : carries) free &= ~(uint64_t{1} << slot);
-    if (free != 0) return v;
     CoreId here = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), env.depth + rank);
     seen.body = core::apply(s.m, core::Op::Select, {here, seen.body, zero(s.m, v.type)});
   }
@@ -143,6 +136,40 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   }
   gate_family(s, env, id);
   return read_family(s.m, env, id, carries, v.span);
+}
+
+// The slots of enclosing clauses, and of reductions, that a value or a condition reads.
+uint64_t slots_below(const Sema& s, const Env& env, CoreId e) {
+  return e ? s.m[e].free & ((uint64_t{1} << env.depth) - 1) : 0;
+}
+
+}  // namespace
+
+Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
+  if (v.kind != Value::Kind::Data || v.scalar() || (!always && plain_read(s, v))) return v;
+  if (v.typing != Typing::Fixed) return v;  // it takes the parameter's type first
+  size_t prefix = env.site ? env.site->slots.size() : 0;
+  v = moved(s.m, v, env.depth);
+  uint64_t read = slots_below(s, env, v.body);
+  if (read >> prefix) return v;  // it reads the index of a reduction around the call
+  CoreId cond = conditions(s.m, env);
+  if (read == 0 && slots_below(s, env, cond) != 0) cond = {};
+  if (slots_below(s, env, cond) & ~read) return v;
+  bool named = env.site && env.site->definition;
+  return carried_family(s, env, v, named ? env.site->name + "_" + name : name, read, cond);
+}
+
+Value bound_to_local(Sema& s, Env& env, const Value& v, const Scope& scope,
+                     const std::string& name) {
+  Value inside = moved(s.m, v, env.depth);
+  CoreId cond = conditions(s.m, env);
+  uint64_t needed = slots_below(s, env, inside.body) | slots_below(s, env, cond);
+  // What a request names is another binding at every step (decisions.md, 23).
+  const std::vector<SiteSlot> around = slots_around(env);
+  for (uint32_t n = 0; n < around.size() && scope.step && !scope.requested.empty(); ++n) {
+    if (scope.stepped.count(around[n].name)) needed |= uint64_t{1} << n;
+  }
+  return carried_family(s, env, inside, name, needed, cond);
 }
 
 }  // namespace ein::sema

@@ -35,6 +35,7 @@ CoreId index_form(Sema& s, CoreId e) {
       case core::Op::BitNot:
         if (x.type == DType::U8) break;  // more bits would be set
         return core::apply(s.m, a->op, {index_form(s, a->args[0])});
+      case core::Op::BitLength: return core::apply(s.m, a->op, {index_form(s, a->args[0])});
       case core::Op::Cast:
         if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
         break;

@@ -124,11 +124,12 @@ CoreId convert(Sema& s, const Value& v, CoreId e, DType to, bool asked, bool& ok
       return core::apply(s.m, core::Op::Select, {a->args[0], yes, no}, x.span);
     }
   }
-  // So do the operands of bit operators: `~15` beside a u8 is 240. Not those of `>>`, which would
-  // lose the bits that it moves down.
+  // So do the operands of bit operators: `~15` beside a u8 is 240. Not those of `>>` and
+  // `bit_length`, which ask for bits that would be lost.
   if (const core::Expr x = s.m[e]; is_int(to)) {
     const auto* a = std::get_if<core::Apply>(&x.node);
-    if (a && core::info(a->op).cls == core::OpClass::Whole && a->op != core::Op::Shr) {
+    if (a && core::info(a->op).cls == core::OpClass::Whole && a->op != core::Op::Shr &&
+        a->op != core::Op::BitLength) {
       std::vector<CoreId> args;
       for (CoreId arg : a->args) args.push_back(convert(s, v, arg, to, asked, ok));
       return ok ? core::apply(s.m, a->op, std::move(args), x.span) : e;

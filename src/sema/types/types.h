@@ -89,6 +89,9 @@ FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name);
 // The value as a read of a family of its own, which carries all enclosing slots; poison after an
 // error.
 Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name);
+// The same for a local of `scope`: of the enclosing slots it carries only those that it needs.
+Value bound_to_local(Sema& s, Env& env, const Value& v, const Scope& scope,
+                     const std::string& name);
 // The value as a read of a family, so that a callee does not compute it again at every use. A plain
 // read stays as it is unless `always`; so does a value for which no family can be made.
 Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always);
