@@ -33,6 +33,7 @@ OUTSIDE = "worked out by examples_outside.py"
 FIGURES = {
     "checkpoint.ein": ("loss", OUTSIDE, 0.0001),
     "conjugate_gradients.ein": ("middle", OUTSIDE, 0.001),
+    "diffusion.ein": ("distance", 0.0344, 0.008),
     "digits/cnn.ein": ("accuracy", 0.8175, 0.02, 60),
     "digits/generate.ein": ("ink", 0.196, 0.001),
     "digits/layer.ein": ("loss", OUTSIDE, 0.0001),
@@ -52,12 +53,15 @@ FIGURES = {
     "mlp.ein": ("loss", 0.0152, 0.0005),
     "newton.ein": ("value", OUTSIDE, 0.06e-20),
     "newton_cg.ein": ("norm", OUTSIDE, 0.2e-11),
+    "pinn.ein": ("error", 0.0057, 0.004),
     "planning.ein": ("divergence", 0.0098, 0.001),
+    "policy_gradient.ein": ("length", 500.0, 25.0),
     "power_iteration.ein": ("eigenvalue", OUTSIDE, 0.000002),
     "routing.ein": ("border", 0.387, 0.01),
     "train.ein": ("loss", 0.0005, 0.0002),
     "transformer.ein": ("loss", 1.475, 0.03, 100),
     "value_iteration.ein": ("value", OUTSIDE, 0.0001),
+    "vae.ein": ("loss", 6.54, 0.4),
     "wave.ein": ("error", 0.0009, 0.0003),
 }
 

@@ -329,19 +329,45 @@ class Differentiator {
       d.label(culprit, fmt::format("on the path, in `{}`", text(m_[p.family].name)));
   }
 
+  // Asked in a step, of a value of that step, by a value outside of the recurrence.
+  bool by_outer_value(const Asked& a) {
+    const std::unique_ptr<Order> order = find_order(m_, {a});
+    const Chain &in = order->around[a.in], &num = order->around[a.request.num];
+    if (in.empty() || num.empty() || in[0] != num[0] || !order->around[den_of(a)].empty())
+      return false;
+    const auto& members = num[0]->members;
+    return std::any_of(members.begin(), members.end(), [&](const auto& member) {
+      return member.family == a.request.num &&
+             slot_of(m_, a.request.num_at[member.position]) != ~0u;
+    });
+  }
+
   void give_up() {
     std::vector<Asked> asked;
     for (const auto& [id, list] : requests_.all())
       asked.insert(asked.end(), list.begin(), list.end());
-    const Asked& a = asked[0];
-    diags_
-        .error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
-                                        text(m_[a.request.num].name), text(m_[den_of(a)].name)))
-        .primary(a.span, "computing this derivative needs its own result")
-        .help(
-            "inside a recurrence, take the derivative at a single step: use the same step index in "
-            "numerator and denominator; if part of the numerator is itself computed from this "
-            "derivative, such as the direction of a solver, wrap it in `stop(…)`");
+    auto outer =
+        std::find_if(asked.begin(), asked.end(), [&](const Asked& a) { return by_outer_value(a); });
+    const Asked& a = outer != asked.end() ? *outer : asked[0];
+    std::string by = text(m_[den_of(a)].name);
+    auto& d =
+        diags_.error(Code::E0604, fmt::format("the derivative of `{}` by `{}` depends on itself",
+                                              text(m_[a.request.num].name), by));
+    d.primary(a.span, "computing this derivative needs its own result");
+    if (outer != asked.end()) {
+      if (m_[den_of(a)].span.valid()) d.label(m_[den_of(a)].span, "defined outside the steps");
+      d.help(fmt::format(
+          "earlier steps are computed from this derivative and from `{}`, so they change with it; "
+          "to "
+          "hold them, give `{}` a name in the step, as in `let here = {};`, compute the numerator "
+          "from `here`, and use `@here` as the denominator",
+          by, by, by));
+    } else {
+      d.help(
+          "inside a recurrence, take the derivative at a single step: use the same step index in "
+          "numerator and denominator; if part of the numerator is itself computed from this "
+          "derivative, such as the direction of a solver, wrap it in `stop(…)`");
+    }
     std::vector<const Asked*> all;
     for (const Asked& x : asked) all.push_back(&x);
     replace(all, [](const Asked&) { return ExprId{}; });

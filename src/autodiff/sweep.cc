@@ -170,8 +170,9 @@ struct Supports {
   const std::map<FamilyId, ExprId>& known;
   const std::map<FamilyId, FamilyId>& made;
 
+  // The gate of a summand that is gated as a whole.
   ExprId of(ExprId e) {
-    if (const auto* read = get_if<Access>(m, e)) return of_read(*read);
+    if (const auto* read = get_if<Access>(m, e)) return of_read(*read, rank);
     const auto* a = get_if<Apply>(m, e);
     if (!a) return {};
     switch (a->op) {
@@ -188,12 +189,100 @@ struct Supports {
     }
   }
 
-  ExprId of_read(const Access& read) {
+  ExprId of_read(const Access& read, uint32_t depth) {
     const std::vector<ExprId> at = read.at;
     for (const auto& [family, gate] : known) {
-      if (made.at(family) == read.family) return substitute(m, gate, at, rank);
+      if (made.at(family) == read.family) return substitute(m, gate, at, depth);
     }
     return {};
+  }
+};
+
+// Pairs of slots, the smaller one first, that are equal wherever an expression is not zero by
+// structure. A second derivative by the points that a network is evaluated at lies on such a
+// diagonal; knowing that through products and sums makes it linear in the points.
+using Pairs = std::set<std::pair<uint32_t, uint32_t>>;
+
+struct Diagonals {
+  Supports& supports;
+  Module& m = supports.m;
+
+  // `depth`: the slots in scope. Nothing: the expression is zero.
+  std::optional<Pairs> of(ExprId e, uint32_t depth) {
+    if (is_zero(m, e)) return std::nullopt;
+    const Node node = m[e].node;
+    if (const auto* read = std::get_if<Access>(&node)) {
+      return of_condition(supports.of_read(*read, depth));
+    }
+    if (const auto* r = std::get_if<Reduce>(&node)) return of_sum(*r);
+    if (const auto* a = std::get_if<Apply>(&node)) return of_operation(*a, depth);
+    return Pairs{};
+  }
+
+ private:
+  Pairs of_condition(ExprId cond) {
+    Pairs out;
+    if (!cond) return out;
+    std::vector<ExprId> parts;
+    conjuncts(m, cond, parts);
+    for (ExprId part : parts) {
+      const auto* a = get_if<Apply>(m, part);
+      if (!a || a->op != Op::Eq) continue;
+      uint32_t p = slot_of(m, a->args[0]), q = slot_of(m, a->args[1]);
+      if (p != ~0u && q != ~0u && p != q) out.insert(std::minmax(p, q));
+    }
+    return out;
+  }
+
+  std::optional<Pairs> of_sum(const Reduce& r) {
+    if (r.op != ReduceOp::Sum || !r.routes.empty()) return Pairs{};
+    auto body = of(r.body, r.first + static_cast<uint32_t>(r.over.size()));
+    if (!body) return body;
+    Pairs out = both(*body, of_condition(r.gate));
+    std::erase_if(out, [&](const auto& pair) { return pair.second >= r.first; });
+    return out;
+  }
+
+  std::optional<Pairs> of_operation(const Apply& a, uint32_t depth) {
+    switch (a.op) {
+      case Op::Neg:
+      case Op::Cast:
+      case Op::Div: return of(a.args[0], depth);
+      case Op::Mul: {
+        auto left = of(a.args[0], depth), right = of(a.args[1], depth);
+        return left && right ? std::optional(both(*left, *right)) : std::nullopt;
+      }
+      case Op::Add:
+      case Op::Sub: return either(of(a.args[0], depth), of(a.args[1], depth));
+      case Op::Select: {
+        auto then = of(a.args[1], depth);
+        if (then) then = both(*then, of_condition(a.args[0]));
+        return either(std::move(then), of(a.args[2], depth));
+      }
+      default: return Pairs{};
+    }
+  }
+
+  // With all pairs that follow from others, so that what two sums share is seen.
+  static Pairs both(Pairs a, const Pairs& b) {
+    a.insert(b.begin(), b.end());
+    for (bool again = true; again;) {
+      again = false;
+      for (auto [p, q] : Pairs(a)) {
+        for (auto [r, s] : Pairs(a)) {
+          if (p == r && q != s) again |= a.insert(std::minmax(q, s)).second;
+          if (q == r) again |= a.insert({p, s}).second;
+          if (q == s && p != r) again |= a.insert(std::minmax(p, r)).second;
+        }
+      }
+    }
+    return a;
+  }
+
+  static std::optional<Pairs> either(std::optional<Pairs> a, std::optional<Pairs> b) {
+    if (!a) return b;
+    if (b) std::erase_if(*a, [&](const auto& pair) { return !b->contains(pair); });
+    return a;
   }
 };
 
@@ -202,7 +291,13 @@ struct Supports {
 ExprId support(Module& m, FamilyId family, const std::map<FamilyId, ExprId>& supports,
                const std::map<FamilyId, FamilyId>& made) {
   if (m[family].clauses.size() != 1) return {};
-  return Supports{m, m[family].rank(), supports, made}.of(m[family].clauses[0].body);
+  Supports find{m, m[family].rank(), supports, made};
+  ExprId body = m[family].clauses[0].body;
+  if (ExprId gate = find.of(body)) return gate;
+  std::vector<ExprId> equal;
+  for (auto [p, q] : Diagonals{find}.of(body, m[family].rank()).value_or(Pairs{}))
+    equal.push_back(apply(m, Op::Eq, {slot(m, p), slot(m, q)}));
+  return all_of(m, equal);
 }
 
 ExprId sum(Module& m, std::vector<Contribution> parts, DType type) {

@@ -423,6 +423,18 @@ ClauseOut tuple_clause(Sema& s, Env& env, const Definition& d, ast::StmtId stmt,
   return outs[place_in(let, d)];
 }
 
+// Which of a clause's own indices run the steps of its recurrence: those that it shifts, as in
+// `w[s - 1]`. Functions that it calls run at these steps too.
+void note_steps(const Sema& s, const Definition& d, ast::StmtId stmt, const Frame& frame,
+                Site& site) {
+  if (!d.recurrent) return;
+  std::set<Symbol> shifted = stepped_names(s.ast, value_of(s, stmt));
+  shifted.merge(stepped_names(s.ast, until_of(s, stmt)));
+  for (const Index* index : frame.indices) {
+    if (shifted.contains(index->name)) site.steps |= uint64_t{1} << index->slot;
+  }
+}
+
 }  // namespace
 
 ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
@@ -444,7 +456,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
   site.outer = env.site;
   site.definition = &d;
   site.name = env.site ? env.site->name + "_" + text(d.name.symbol) : text(d.name.symbol);
-  if (env.site) site.slots = env.site->slots;
+  if (env.site) site.slots = env.site->slots, site.steps = env.site->steps;
   if (carries_binders(s, d)) {
     site.slots.insert(site.slots.end(), env.binders.begin(), env.binders.end());
     env.binders.clear();
@@ -470,6 +482,7 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt) {
     for (size_t i = 0; i < out.box.size(); ++i) {
       site.slots.push_back({out.coords[i].name, out.box[i], d.extents[i]});
     }
+    note_steps(s, d, stmt, frame, site);
   }
   env.frame = &frame;
   env.depth += static_cast<uint32_t>(out.box.size());

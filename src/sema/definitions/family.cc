@@ -156,12 +156,10 @@ void note_constant(Sema& s, Definition& d) {
 std::vector<uint32_t> needed_slots(Sema& s, const Definition& d) {
   if (d.outs[0]->body.kind == Value::Kind::Table) return {};
   uint64_t free = slots_read(s, d);
-  const std::vector<SiteSlot> around = slots_around(d.scope->env);
+  if (d.scope->step && d.scope->requested.count(d.name.symbol)) free |= d.scope->env.site->steps;
   std::vector<uint32_t> slots;
-  for (uint32_t n = 0; n < around.size(); ++n) {
-    bool requested = d.scope->step && d.scope->requested.count(d.name.symbol) > 0;
-    bool step = requested && d.scope->stepped.count(around[n].name) > 0;
-    if (step || ((free >> n) & 1)) slots.push_back(n);
+  for (uint32_t n = 0; n < slots_around(d.scope->env).size(); ++n) {
+    if ((free >> n) & 1) slots.push_back(n);
   }
   return slots;
 }
@@ -215,7 +213,6 @@ namespace {
 // passed to functions. The caller's frames are not in the chain of a function's body.
 struct Reach {
   const Sema& s;
-  const std::vector<SiteSlot>& around;
   uint64_t slots = 0;
   std::set<const Frame*> seen = {};
 
@@ -247,10 +244,7 @@ struct Reach {
       for (uint32_t slot : other.carries) slots |= uint64_t{1} << slot;
     }
     // A local that a request names is another one at every step, whether it reads the step or not.
-    if (!inner.step || inner.requested.empty()) return;
-    for (uint32_t n = 0; n < around.size(); ++n) {
-      if (inner.stepped.count(around[n].name)) slots |= uint64_t{1} << n;
-    }
+    if (inner.step && !inner.requested.empty()) slots |= inner.env.site->steps;
   }
 };
 
@@ -259,8 +253,7 @@ struct Reach {
 std::vector<uint32_t> readable_slots(const Sema& s, const Definition& d) {
   const Env& env = d.scope->env;
   if (env.depth == 0) return {};
-  const std::vector<SiteSlot> around = slots_around(env);
-  Reach reach{s, around};
+  Reach reach{s};
   for (CoreId cond : env.conds) reach.expr(cond);
   reach.frames(env.frame);
   std::vector<uint32_t> out;

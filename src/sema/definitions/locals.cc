@@ -77,10 +77,7 @@ Scope& open_block(Sema& s, Env& env, const ast::Block& block, TreeId until) {
   for (const Site* site = env.site; site; site = site->outer) {
     scope.step |= site->definition && site->definition->recurrent;
   }
-  auto note = [&](TreeId e) {
-    scope.requested.merge(requested_names(s.ast, e));
-    scope.stepped.merge(stepped_names(s.ast, e));
-  };
+  auto note = [&](TreeId e) { scope.requested.merge(requested_names(s.ast, e)); };
   note(block.value);
   note(until);
   for (ast::StmtId id : block.stmts) {

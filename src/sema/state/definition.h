@@ -150,6 +150,7 @@ struct Site {
   Definition* definition = nullptr;
   std::string name;             // prefix of generated names
   std::vector<SiteSlot> slots;  // slots 0 …
+  uint64_t steps = 0;           // those that run the steps of a recurrence, a bit for each slot
   std::vector<Use> uses;
   std::vector<AxisRead> axes;
   std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families

@@ -114,7 +114,6 @@ struct Scope {
   std::map<ast::StmtId, LeftSide> lefts;
   bool step = false;           // a block of a recurrence step: its locals are families
   std::set<Symbol> requested;  // locals that a request names
-  std::set<Symbol> stepped;    // names in index expressions such as `t - 1`
 };
 
 }  // namespace ein::sema
