@@ -165,10 +165,7 @@ Value bound_to_local(Sema& s, Env& env, const Value& v, const Scope& scope,
   CoreId cond = conditions(s.m, env);
   uint64_t needed = slots_below(s, env, inside.body) | slots_below(s, env, cond);
   // What a request names is another binding at every step (decisions.md, 23).
-  const std::vector<SiteSlot> around = slots_around(env);
-  for (uint32_t n = 0; n < around.size() && scope.step && !scope.requested.empty(); ++n) {
-    if (scope.stepped.count(around[n].name)) needed |= uint64_t{1} << n;
-  }
+  if (scope.step && !scope.requested.empty()) needed |= env.site->steps;
   return carried_family(s, env, inside, name, needed, cond);
 }
 
