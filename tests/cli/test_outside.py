@@ -441,7 +441,7 @@ class Library(Cli):
     def test_known_extents(self):
         self.check(["check", "-c", "use std::array::rows_of; let x[k] = [1.0, 2.0, 3.0]; print(rows_of(x, 2));"], 1, "",
                    "3 cells are no rows of 2")
-        self.check(["check", "-c", "use std::array::topk; let x[k] = [1.0, 2.0]; let (v, at) = topk[k](x, 3); print(v);"], 1,
+        self.check(["check", "-c", "use std::array::top_k; let x[k] = [1.0, 2.0]; let (v, at) = top_k[k](x, 3); print(v);"], 1,
                    "", "E0317")
 
 

@@ -95,7 +95,10 @@ def make(File):
         u = u * np.sign(flip.sum(-2))[..., None, :]
         front = "b$, " if batch else ""
         t.case({"a": (a, front + "i$, j$")}, "singular_values(a$)", front + "j$", s, f32=n == 3)
-        t.case({"a": (a, front + "i$, j$")}, "right_vectors(a$)", front + "p$, j$", signed(v), f32=m == 2)
+        if n == 3:
+            t.case({"a": (a, front + "i$, j$")}, "svd(a$, transposed = true).2", front + "p$, j$", np.swapaxes(signed(v), -1, -2), f32=False)
+        else:
+            t.case({"a": (a, front + "i$, j$")}, "right_vectors(a$)", front + "p$, j$", signed(v), f32=m == 2)
         t.case({"a": (a, front + "i$, j$")}, "svd(a$).0", front + "i$, j$", u, f32=m == 2)
     t.write()
 

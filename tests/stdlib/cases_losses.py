@@ -68,6 +68,37 @@ def make(File):
                (target * (np.expand_dims(lse(z, axis), axis) - z)).sum(axis),
                backward="cross_entropy_soft_backward[j$](g$, z$, target$)", backward_count=1)
     t.write()
+    t = File("loss_cross_entropy_options", "Cross-entropy with class weights, ignored labels and smoothed labels, by PyTorch's definitions.",
+             ["std::loss::{cross_entropy, cross_entropy_soft}"])
+    for names, shape, weighted, ignored, smoothing in (("b$, j$", (4, 3), True, False, 0), ("b$, j$, s$", (2, 3, 2), False, True, 0),
+                                                       ("b$, j$", (3, 4), True, True, 0.3), ("b$, j$", (2, 3), False, False, 0.1)):
+        out = names.replace("j$, ", "").replace(", j$", "")
+        z = t.draw(*shape, low=-2, high=2)
+        w = t.draw(shape[1], low=0.5, high=2) if weighted else np.ones(shape[1])
+        wide = w.reshape([-1 if i == 1 else 1 for i in range(len(shape))])
+        label = t.rng.integers(0, shape[1], np.delete(shape, 1)).astype(np.int32)
+        logp = z - np.expand_dims(lse(z, 1), 1)
+        if ignored:
+            label.flat[1] = -100
+        hot = np.moveaxis(np.eye(shape[1])[np.maximum(label, 0)], -1, 1)
+        y = -((1 - smoothing) * hot + smoothing / shape[1]) * wide * logp
+        y = np.where(label == -100, 0, y.sum(1))
+        inputs = {"z": (z, names), "label": (label, out), **({"weight": (w, "j$")} if weighted else {})}
+        more = "".join([", weight = weight$"] * weighted + [", ignore_index = -100"] * ignored + [f", label_smoothing = {smoothing}"] * (smoothing > 0))
+        t.case(inputs, f"cross_entropy[j$](z$, label${more})", out, y)
+        if not ignored:
+            target = t.draw(*shape, low=0, high=1)
+            y = -(((1 - smoothing) * target + smoothing / shape[1]) * wide * logp).sum(1)
+            del inputs["label"]
+            t.case({**inputs, "target": (target, names)}, f"cross_entropy_soft[j$](z$, target${more})", out, y)
+    t.write()
+    t = File("loss_kl_of_logarithms", "`kl_divergence` of logarithms: `kl_div` of PyTorch without its reduction, summed over the classes.",
+             ["std::loss::kl_divergence"])
+    p, q = t.draw(2, 3, low=0.1, high=1), t.draw(2, 3, low=0.1, high=1)
+    y = (p * (L(p) - L(q))).sum(1)
+    for more, a, b in ((", log_q = true", p, L(q)), (", log_p = true", L(p), q), (", log_p = true, log_q = true", L(p), L(q))):
+        t.case({"p": (a, "b$, j$"), "q": (b, "b$, j$")}, f"kl_divergence[j$](p$, q${more})", "b$", y)
+    t.write()
     for name, f in (("kl_divergence", lambda p, q, k: (p * (L(p) - L(q))).sum(k)),
                     ("cosine", lambda a, b, k: 1 - (a * b).sum(k) / np.sqrt((a * a).sum(k) * (b * b).sum(k)))):
         t = File(f"loss_{name}", f"`{name}` along the only, the last and the middle coordinate.",

@@ -46,13 +46,13 @@ def make(File):
     t.write()
 
     t = File("array_order", "Sorting along the only, the last and the middle coordinate; the largest few.",
-             ["std::array::{argsort, rank, sort, topk}"])
+             ["std::array::{argsort, rank, sort, top_k}"])
     for names, shape, axis in (("j$", (6,), 0), ("b$, j$", (2, 4), 1), ("b$, j$, c$", (2, 3, 2), 1)):
         x = t.draw(*shape)
         t.case({"x": (x, names)}, "sort[j$](x$)", names, np.sort(x, axis))
         t.case({"x": (x, names)}, f"argsort[j$](x$) as [f64; {names}]", names, np.argsort(x, axis), derivative=False, f32=False)
         t.case({"x": (x, names)}, f"rank[j$](x$) as [f64; {names}]", names, np.argsort(np.argsort(x, axis), axis), derivative=False, f32=False)
-        t.case({"x": (x, names)}, "topk[j$](x$, 2).0", names.replace("j$", "m$"), np.flip(np.sort(x, axis), axis).take([0, 1], axis))
+        t.case({"x": (x, names)}, "top_k[j$](x$, 2).0", names.replace("j$", "m$"), np.flip(np.sort(x, axis), axis).take([0, 1], axis))
     t.write()
 
     t = File("array_matrices", "Triangles, diagonals, Kronecker products, flattening, scattered sums.",
@@ -133,14 +133,17 @@ def make(File):
             ys.append(s)
         t.case({**base, "c": (c0, f + "h$"), **w}, "lstm[t$](x$, s$, c$, v$, u$, bias$).0", out, np.stack(ys, -2))
         w = weights((3,))
-        s, ys = s0, []
+        more = t.draw(3, h) if batch else np.zeros((3, h))  # the second bias of PyTorch
+        s, ys, cast = s0, [], lambda b: b.reshape(3, *[1] * len(batch), h)
         for step in range(n):
-            a = np.einsum("...i,ghi->g...h", x[..., step, :], w["v"][0]) + w["bias"][0].reshape(3, *[1] * len(batch), h)
-            b = np.einsum("...k,ghk->g...h", s, w["u"][0])
+            a = np.einsum("...i,ghi->g...h", x[..., step, :], w["v"][0]) + cast(w["bias"][0])
+            b = np.einsum("...k,ghk->g...h", s, w["u"][0]) + cast(more)
             r, z = sig(a[0] + b[0]), sig(a[1] + b[1])
             s = (1 - z) * np.tanh(a[2] + r * b[2]) + z * s
             ys.append(s)
-        t.case({**base, **w}, "gru[t$](x$, s$, v$, u$, bias$)", out, np.stack(ys, -2))
+        if batch:
+            w["more"] = (more, "g$, h$")
+        t.case({**base, **w}, f"gru[t$](x$, s$, v$, u$, bias${', more$' if batch else ''})", out, np.stack(ys, -2))
     t.write()
 
     def steps(f, y, t0, dt, n, rule):

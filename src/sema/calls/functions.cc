@@ -125,11 +125,17 @@ bool fit_value(Sema& s, Env& env, const std::string& what, ast::TypeId type, Spa
   return false;
 }
 
+// `bias: [T; o] = ()`: the type says what is given, if anything is.
+bool may_be_left_out(const Sema& s, const ast::Param& param) {
+  const auto* tuple = param.value ? std::get_if<ast::Tuple>(&s[param.value].node) : nullptr;
+  return tuple && tuple->items.empty();
+}
+
 // One argument against a type of plain shape names; a part whose type names coordinates is matched
 // already.
 bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const std::string& what,
                 ast::TypeId type, Value& arg, Renaming& names) {
-  if (uses_coordinates(s, fn, type)) return true;
+  if (is_nothing(arg) || uses_coordinates(s, fn, type)) return true;
   const ast::TupleType* tuple = tuple_type(s.ast, type);
   for (size_t i = 0; i < arg.items.size(); ++i) {
     ast::TypeId item = tuple ? tuple->items[i] : ast::TypeId{};
@@ -358,6 +364,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Param& param = fn.params[i];
     if (args[i].poison()) return {};
+    if (is_nothing(args[i]) && may_be_left_out(s, param)) continue;
     if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i])) return {};
   }
   std::vector<core::Coord> over;

@@ -383,7 +383,9 @@ std::vector<Argument> coordinate_arguments(const Sema& s, const ast::Fn& fn,
   for (size_t i = 0; i < args.size(); ++i) {
     add_arguments(s.ast, fn.params[i].type, args[i], argument_of(fn, fn.params[i]), out);
   }
-  std::erase_if(out, [&](const Argument& a) { return !uses_coordinates(s, fn, a.type); });
+  std::erase_if(out, [&](const Argument& a) {
+    return is_nothing(*a.value) || !uses_coordinates(s, fn, a.type);
+  });
   return out;
 }
 

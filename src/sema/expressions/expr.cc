@@ -97,6 +97,16 @@ Value elaborate_binary(Sema& s, Env& env, const ast::Binary& b, Span span) {
   return out;
 }
 
+// Whether a condition is made of `given(x)`, so that every call decides it when it is compiled.
+bool asks_given(Sema& s, const Env& env, TreeId cond) {
+  bool asks = false;
+  for_each_tree(s.ast, cond, [&](TreeId e) {
+    const auto* call = std::get_if<ast::Call>(&s[e].node);
+    asks |= call && spells(s.ast, *call, Builtin::Id::Given) && !find_callee(s, env, call->callee);
+  });
+  return asks;
+}
+
 Value elaborate_if(Sema& s, Env& env, const ast::If& n, Span span) {
   Value cond = condition(s, env, n.cond);
   if (!n.else_block) {
@@ -104,6 +114,11 @@ Value elaborate_if(Sema& s, Env& env, const ast::If& n, Span span) {
         .primary(span, "")
         .help("add `else { … }`");
     return {};
+  }
+  // The other arm may use what was not given.
+  const auto* known = cond.poison() ? nullptr : core::get_if<core::BoolLit>(s.m, cond.body);
+  if (known && asks_given(s, env, n.cond)) {
+    return elaborate(s, env, known->value ? n.then_block : n.else_block);
   }
   size_t conds = env.conds.size();
   bool scalar = !cond.poison() && cond.scalar();

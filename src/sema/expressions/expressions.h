@@ -39,6 +39,9 @@ Value elaborate_tuple(Sema& s, Env& env, const ast::Tuple& tuple, Span span);
 // `part(x, k, n)`: part k of a tuple of n, or a value that stands for all of them. A fourth argument
 // is taken in the place of `()`.
 Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+// `given(x)`: whether an argument whose default is `()` was given. An `if` that asks this has only
+// the arm that it takes.
+Value elaborate_given(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 // The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
 // `own`: floats always get a family of their own, so that a derivative by the part is a derivative
 // by this binding (decisions.md, 23). Invalid after an error.

@@ -83,8 +83,7 @@ Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
     return {};
   }
   Value v = elaborate(s, env, call.args[0]);
-  const bool nothing = v.kind == Value::Kind::Tuple && v.items.empty();
-  if (nothing && call.args.size() == 4) return elaborate(s, env, call.args[3]);
+  if (is_nothing(v) && call.args.size() == 4) return elaborate(s, env, call.args[3]);
   if (v.poison() || v.kind != Value::Kind::Tuple) return v;
   if (v.items.size() == *n) return v.items[*k];
   Span place = s.calls.places.empty() ? v.span : s.calls.places.front();
@@ -97,6 +96,19 @@ Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   d.label(span, "one part for each");
   d.help("give one value for all, or a tuple with one for each");
   return {};
+}
+
+Value elaborate_given(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {
+  if (!b.takes(call.args.size())) {
+    s.diags.error(Code::E0205, "`given` takes one argument, as in `given(bias)`")
+        .primary(span, "")
+        .help(
+            "`given(x)` is false when x is `()`, the default of an argument that may be left out");
+    return {};
+  }
+  Value v = elaborate(s, env, call.args[0]);
+  if (v.poison()) return {};
+  return data(env, DType::Bool, core::bool_lit(s.m, !is_nothing(v)), span);
 }
 
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,

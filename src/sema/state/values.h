@@ -24,6 +24,8 @@ std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<V
 CoreId zero(core::Module& m, DType type);      // false for bool
 bool closed(const core::Module& m, CoreId e);  // made of literals and extents alone
 
+// `()`, which stands for an argument that was left out.
+inline bool is_nothing(const Value& v) { return v.kind == Value::Kind::Tuple && v.items.empty(); }
 // A value with every part that is no tuple replaced; poison as soon as one becomes poison. `path`
 // says where the part is, as in ".enc.w"; it is empty for a value that has no parts.
 Value map_leaves(const Value& v,

@@ -267,6 +267,8 @@ bool reject_non_data(Sema& s, const Value& v) {
     case Value::Kind::Tuple:
       help = v.record()
                  ? "take a field, as in `p.w`, or apply a function to every part: `each(p, |w| …)`"
+             : is_nothing(v)
+                 ? "`()` is what a call leaves out: ask `if given(x) { … } else { … }` first"
                  : "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
       break;
     case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
@@ -275,7 +277,8 @@ bool reject_non_data(Sema& s, const Value& v) {
       break;
     case Value::Kind::Texts: help = "read one string of it, as in `names[k]`"; break;
   }
-  s.diags.error(Code::E0502, show_value(s, v) + " is used where a single value is expected")
+  std::string what = is_nothing(v) ? "`()`" : show_value(s, v);
+  s.diags.error(Code::E0502, what + " is used where a single value is expected")
       .primary(v.span, "")
       .help(help);
   return true;
