@@ -183,7 +183,7 @@ BY_FUNCTION = {
     "nn::conv.conv3d_dilated": {"extents": {"d": [3, 3, 2], "h": [2, 3, 2], "w": [2, 3, 3], "kd": [2, 1, 2], "kh": [1, 2, 2],
                                             "kw": [2, 2, 1], "c": [2, 1, 1], "o": [1, 2, 1]}},
     "nn::conv.conv3d_grouped": {"extents": {"d": [3, 3, 2], "h": [2, 3, 2], "w": [2, 3, 3], "kd": [2, 1, 2], "kh": [1, 2, 2],
-                                            "kw": [2, 2, 1], "c": [2, 2, 2], "part": [1, 1, 1], "o": [2, 2, 2]}},
+                                            "kw": [2, 2, 1], "c": [2, 2, 2], "member": [1, 1, 1], "o": [2, 2, 2]}},
     "nn::conv.conv_transpose1d_padded": {"stride": "= 2", "output_padding": ["= 1", "= 0", "= 1"],
                                          "extents": {"w": [3, 2, 4], "kw": [3, 2, 3]}},
     "nn::conv.conv_transpose2d_padded": {"stride": "= 2", "output_padding": ["= 1", "= 0", "= 1"],
