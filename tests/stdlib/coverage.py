@@ -67,16 +67,32 @@ def results_of(item, told):
 
 def fields_of(kind):
     """The fields of a written record type, {} for another type."""
-    return dict(re.findall(r"(\w+): (\[[^\]]*\]|\w+)", kind)) if kind.startswith("{") else {}
+    fields, depth, start = {}, 0, 0
+    inside = kind.strip()[1:-1] + "," if kind.startswith("{") else ""
+    for at, c in enumerate(inside):
+        depth += (c in "{[(") - (c in "}])")
+        if c == "," and depth == 0 and inside[start:at].strip():
+            name, _, field = inside[start:at].partition(":")
+            fields[name.strip()] = field.strip()
+            start = at + 1
+    return fields
 
 
 def flattened(params, told):
-    """Every part of a record is a parameter of its own, `z.re`."""
+    """Every part of a record is a parameter of its own, `z.re`, `p.attention.wq`."""
     out = []
     for p in params:
         fields = fields_of(p["type"]) or {f: "" for f in told.get("records", {}).get(p["name"], [])}
-        out += [{**p, "name": f"{p['name']}.{f}", "type": t} for f, t in fields.items()] or [p]
+        parts = [{**p, "name": f"{p['name']}.{f}", "type": t} for f, t in fields.items()]
+        out += flattened(parts, told) if parts else [p]
     return out
+
+
+def record_text(value):
+    """A record as written, from {field: text or record}."""
+    if isinstance(value, str):
+        return value
+    return "{ " + ", ".join(f"{field}: {record_text(part)}" for field, part in value.items()) + " }"
 
 
 class Function:
@@ -192,12 +208,15 @@ class Function:
                 text, argument, by = self.argument(p, k, number + 1)
                 out += text
                 argument = f"{argument} as f64" if by and element == "f64" else argument
-                whole, _, field = p["name"].partition(".")
-                args.setdefault(whole, []).append(f"{field}: {argument}" if field else argument)
+                *path, field = p["name"].split(".")
+                within = args
+                for part in path:
+                    within = within.setdefault(part, {})
+                within[field] = argument
                 if by:
                     self.denominators.append((k, p["name"], by))
             brackets = f"[{', '.join(c for c in self.item['coords'] if not c.startswith('..'))}]"
-            given = ", ".join("{ " + ", ".join(a) + " }" if ": " in a[0] and len(a) > 1 else a[0] for a in args.values())
+            given = ", ".join(record_text(a) for a in args.values())
             call = f"tested{brackets if self.item['coords'] else ''}({given}){self.told.get('take', '')}"
             names = [f"s{k}_y{r}" for r in range(len(self.results))]
             left = f"s{k}_y" if self.parts else names[0] if len(names) == 1 else f"({', '.join(names)})"

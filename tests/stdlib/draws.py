@@ -62,6 +62,12 @@ TALL = {"m": [4, 3, 5], "n": [2, 3, 3]}
 # One step of an optimiser whose state is a record of scalars.
 STEP = {"take": ".p", "rate": "0.1", "beta": "0.8", "beta1": "0.9", "beta2": "0.99", "eps": "0.01", "decay": "0.1",
         "l2": "0.1", "dampening": "0.2"}
+# Initial weights: everything that they are given is an integer.
+INIT = {"key": "= 7", "in": "= 4", "out": "= 2", "count": "= 5", "channels": "= 4", "width": "= 4", "hidden": "= 3", "heads": "= 2",
+        "from": "= 0", "inner": "= 0"}
+STATS = {"stats.variance": "positive", "stats.mean": "normal"}
+BIAS_OF_KEYS = {"extents": {"h": [2, 1, 2], "d": [2, 2, 1], "a": [2, 2, 1]},
+                **{name: ["= [[0.1, 0.2], [0.3, 0.4]]", "= [[0.1, 0.2]]", "= [[0.1], [0.2]]"] for name in ("p.bk", "p.attention.bk")}}
 PROBABLE = {"p": "unit", "y": "unit", "t": "unit", "q": "unit"}
 
 COMPLEX = {"parts": ["re", "im"]}
@@ -183,6 +189,36 @@ BY_FUNCTION = {
     "nn::conv.conv_transpose2d": {**TRANSPOSED, "extents": {"h": [2, 2, 3], "w": [3, 2, 2], "kh": [3, 2, 3], "kw": [2, 3, 3], **OUTPUTS}},
     "nn::conv.conv_transpose3d": {**TRANSPOSED, "extents": {"d": [2, 1, 2], "h": [2, 2, 1], "w": [1, 2, 2], "kd": [2, 2, 3], "kh": [3, 2, 3],
                                                             "kw": [3, 2, 2], **OUTPUTS}},
+    **{f"nn::weights::{f}_init": INIT for f in (
+        "layers.linear", "layers.linear_no_bias", "layers.embedding", "layers.prelu", "layers.prelu_channels", "conv.conv1d", "conv.conv2d",
+        "conv.conv3d", "conv.conv1d_no_bias", "conv.conv2d_no_bias", "conv.conv3d_no_bias", "conv.conv_transpose1d", "conv.conv_transpose2d",
+        "conv.conv_transpose3d", "conv.conv_transpose1d_no_bias", "conv.conv_transpose2d_no_bias", "conv.conv_transpose3d_no_bias",
+        "norm.layer_norm", "norm.rms_norm", "norm.batch_norm", "norm.instance_norm", "norm.group_norm", "recurrent.rnn", "recurrent.lstm",
+        "recurrent.gru", "recurrent.gru_two_biases", "attention.multi_head_attention", "attention.multi_head_attention_no_bias",
+        "attention.transformer_block")},
+    **{f"nn::weights::conv.conv{d}d{bias}": {"extents": {**WINDOWS, "c": [4, 4, 2], "member": [2, 2, 1], "o": [2, 4, 2]}}
+       for d in (1, 2) for bias in ("", "_no_bias")},
+    **{f"nn::weights::conv.conv3d{bias}": {"extents": {"d": [3, 3, 2], "h": [2, 3, 2], "w": [2, 3, 3], "kd": [2, 1, 2], "kh": [1, 2, 2],
+                                                       "kw": [2, 2, 1], "c": [2, 2, 2], "member": [1, 1, 1], "o": [2, 2, 2]}}
+       for bias in ("", "_no_bias")},
+    **{f"nn::weights::conv.conv_transpose{d}d{bias}": {"stride": "= 2", "output_padding": ["= 1", "= 0", "= 1"],
+                                                       "extents": {"d": [2, 1, 2], "h": [2, 2, 1], "w": [2, 2, 3], "kd": [2, 2, 3],
+                                                                   "kh": [3, 2, 3], "kw": [3, 2, 2], "c": [2, 1, 1], "o": [1, 2, 1]}}
+       for d in (1, 2, 3) for bias in ("", "_no_bias")},
+    "nn::weights::layers.embedding": {"tokens": "below v"},
+    "nn::weights::layers.prelu_channels": {"extents": {"c": [3, 2, 4], "channels": [3, 2, 4]}},
+    **{f"nn::weights::norm.{f}_norm": {"extents": {"c": [4, 2, 6], "j": [4, 2, 6], "width": [4, 2, 6], "channels": [4, 2, 6]}, **STATS}
+       for f in ("layer", "rms", "instance", "group")},
+    # The result does not depend on the running statistics; those are compared by tests/stdlib/weights_norm.ein.
+    "nn::weights::norm.batch_norm": {"extents": {"c": [2, 3, 2], "channels": [2, 3, 2]}, "take": ".0", "results": 1,
+                                     "stats.mean": ["= [0.1, 0.2]", "= [0.1, 0.2, 0.3]", "= [0.1, 0.2]"],
+                                     "stats.variance": ["= [1.0, 2.0]", "= [1.0, 2.0, 3.0]", "= [1.0, 2.0]"]},
+    "nn::weights::norm.batch_norm_eval": {"extents": {"c": [4, 2, 6], "channels": [4, 2, 6]}, **STATS},
+    "nn::weights::norm.batch_norm_stats": INIT,
+    # A bias of all keys moves all scores alike, so the derivative by `bk` is 0.
+    "nn::weights::attention.multi_head_attention": {"causal": ["= false", "= false", "= true"], **BIAS_OF_KEYS},
+    "nn::weights::attention.multi_head_attention_no_bias": {"causal": ["= false", "= false", "= true"]},
+    "nn::weights::attention.transformer_block": {"causal": ["= false", "= true"], "shapes": 2, **BIAS_OF_KEYS},
     "nn::init.uniform_weights": {"bound": "unit"},
     "nn::init.normal_weights": {"deviation": "unit"},
     "nn::init.kaiming_kernel": {"outs": "= 2", "channels": "= 2"},

@@ -169,6 +169,16 @@ bool bind_shape(Sema& s, Env& env, Scope& scope, const ast::Fn& fn, const std::s
   return true;
 }
 
+// Parts of an argument that were made elsewhere are reported where the call passes them.
+void place_parts(Value& arg) {
+  for (Value& part : arg.items) {
+    bool within = part.span.file == arg.span.file && part.span.begin >= arg.span.begin &&
+                  part.span.end <= arg.span.end;
+    if (!within) part.span = arg.span;
+    place_parts(part);
+  }
+}
+
 // The type parameters of one call, known while it lasts. Arguments that have a type decide; those
 // that adapt (a literal, an index) only count when there is no other.
 class ElementTypes {
@@ -321,6 +331,7 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   EIN_CHECK(args.size() == fn.params.size(), "arguments that are not arranged");
+  for (Value& arg : args) place_parts(arg);
   if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
   s.calls.inlined++;

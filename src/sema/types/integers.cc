@@ -1,10 +1,29 @@
 // Integers as indices and as extents: both are i64, with the constants that names stand for.
+#include <algorithm>
+
 #include "sema/state/definition_state.h"
 #include "sema/state/report.h"
 #include "sema/types/types.h"
 
 namespace ein::sema {
 namespace {
+
+// Whether an i64 is assumed to fit into an i32: indices, extents and their arithmetic are, data and
+// bits are not.
+bool fits(const core::Module& m, CoreId e) {
+  const auto* a = core::get_if<core::Apply>(m, e);
+  if (!a) return !core::get_if<core::Access>(m, e);
+  if (core::info(a->op).cls != core::OpClass::Arith) return false;
+  return std::all_of(a->args.begin(), a->args.end(), [&](CoreId x) { return fits(m, x); });
+}
+
+// Whether a cast to an integer type keeps every value that the expression may have.
+bool keeps(const core::Module& m, CoreId from, DType to) {
+  DType type = m[from].type;
+  if (!is_int(type)) return false;
+  if (type == DType::I64) return to == DType::I32 && fits(m, from);
+  return size_of(type) < size_of(to);
+}
 
 // An integer expression as i64, with the constants that scalar definitions stand for.
 CoreId index_form(Sema& s, CoreId e) {
@@ -37,7 +56,7 @@ CoreId index_form(Sema& s, CoreId e) {
         return core::apply(s.m, a->op, {index_form(s, a->args[0])});
       case core::Op::BitLength: return core::apply(s.m, a->op, {index_form(s, a->args[0])});
       case core::Op::Cast:
-        if (is_int(s.m[a->args[0]].type)) return index_form(s, a->args[0]);
+        if (keeps(s.m, a->args[0], x.type)) return index_form(s, a->args[0]);
         break;
       default: break;
     }
