@@ -328,10 +328,41 @@ std::optional<std::vector<Symbol>> result_names(Sema& s, Env& env, const ast::Fn
   return out;
 }
 
+namespace {
+
+// Whether a value is an array, or a tuple of arrays, that reads no slot from `depth` on.
+bool fixed_above(const core::Module& m, const Value& v, uint32_t depth) {
+  if (v.kind == Value::Kind::Tuple) {
+    return std::all_of(v.items.begin(), v.items.end(),
+                       [&](const Value& item) { return fixed_above(m, item, depth); });
+  }
+  if (v.kind != Value::Kind::Data) return false;
+  uint64_t around = m[v.body].free & ((uint64_t{1} << v.depth) - 1);
+  return (around >> depth) == 0;
+}
+
+// A function with derivatives in it makes families of its parameters, so no reduction may be around
+// it. A call whose arguments do not depend on the reduced indices is made outside.
+bool belongs_outside(const Sema& s, const Env& caller, const ast::Fn& fn, const Frame* home,
+                     const std::vector<Value>& args, uint32_t depth) {
+  if (depth == caller.depth || !home || !home->scope || !home->scope->module) return false;
+  return !requested_names(s.ast, fn.body).empty() &&
+         std::all_of(args.begin(), args.end(),
+                     [&](const Value& v) { return fixed_above(s.m, v, depth); });
+}
+
+}  // namespace
+
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   EIN_CHECK(args.size() == fn.params.size(), "arguments that are not arranged");
   for (Value& arg : args) place_parts(arg);
+  if (Env outside = outside_reductions(s.m, caller);
+      belongs_outside(s, caller, fn, home, args, outside.depth)) {
+    for (Value& arg : args) arg = moved(s.m, arg, outside.depth);
+    Value v = call_function(s, outside, fn, stmt, home, std::move(args), span, brackets);
+    return moved(s.m, v, caller.depth);
+  }
   if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
   s.calls.inlined++;
@@ -413,7 +444,10 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
       return {};
     }
     if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
-      if (bound) return unsupported(s, span, "derivatives in functions called inside a reduction");
+      if (bound)
+        return unsupported(s, span, "derivatives in functions called inside a reduction",
+                           "define what the call gives before, with the reduced index as a "
+                           "coordinate: `let y[i] = f(x[i]);`");
       std::string base =
           (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
       arg = map_leaves(arg, [&](const Value& leaf, const std::string& path) {

@@ -135,17 +135,6 @@ std::optional<Operands> binding(Sema& s, Env& env, TreeId e, const char* role) {
   return operands(s, env, e, std::move(found.value), true, bound, role);
 }
 
-// The place of the clause itself, outside of the reductions around.
-Env outside_reductions(const Sema& s, const Env& env) {
-  Env out = env;
-  if (!under_binder(env)) return out;
-  out.depth = env.site ? static_cast<uint32_t>(env.site->slots.size()) : 0;
-  out.binders.clear();
-  out.gates.clear();
-  std::erase_if(out.conds, [&](CoreId c) { return s.m[c].level() >= static_cast<int>(out.depth); });
-  return out;
-}
-
 // Whether the value of a tree may depend on slots from `depth` on, which reductions bind: it has
 // one of their indices in it, or a parameter or local that does.
 bool varies_below(Sema& s, const Env& env, uint32_t depth, TreeId e) {
@@ -193,7 +182,7 @@ std::optional<Operands> numerator(Sema& s, Env& env, TreeId e) {
   if (auto part = named_part(s, env, e)) {
     return operands(s, env, e, std::move(*part), false, true, "numerator");
   }
-  Env plain = outside_reductions(s, env);
+  Env plain = outside_reductions(s.m, env);
   if (under_binder(env) && varies_below(s, env, plain.depth, e)) {
     unsupported(s, s[e].span, "numerators in parentheses that use a reduced index",
                 "give the numerator a name with `let`");

@@ -52,14 +52,31 @@ bool check_agreement(Problem& p, const Variable& v) {
   return true;
 }
 
+// `let y[t] = x[extent(t) - 1 - t];`: what bounds t is made of its own range.
+bool computed_from_itself(Sema& s, const Variable& v) {
+  bool found = false;
+  for (CoreId end : {v.now.lo, v.now.hi}) {
+    if (!end || v.narrowed_by.empty()) continue;
+    core::for_each_node(s.m, resolve(s, end), [&](CoreId e) {
+      const auto* p = core::get_if<core::ParamRef>(s.m, e);
+      found |= p && (p->param == v.unknown.lo || p->param == v.unknown.hi);
+    });
+  }
+  return found;
+}
+
 void report_no_range(Problem& p, const Variable& v) {  // once per cause
   Sema& s = p.s;
   Site* site = p.clause.site;
   if (!site->reported.insert(v.unknown.name).second) return;
   auto& d =
       s.diags.error(Code::E0302, fmt::format("index {} has no range", quoted(v.unknown.name)));
+  const Need* circular = computed_from_itself(s, v) ? v.narrowed_by.back() : nullptr;
   d.primary(v.unknown.span, "no range is written and none can be inferred");
-  if (p.ambiguous) {
+  if (circular) {
+    d.label(place_of(s, site, circular->family, circular->position, circular->access),
+            "this would bound it by its own extent");
+  } else if (p.ambiguous) {
     d.label(place_of(s, site, p.ambiguous->family, p.ambiguous->position, p.ambiguous->access),
             "several indices without a range are used together here");
     // One cause: writing a range for any of these would be enough.
@@ -156,7 +173,7 @@ void report_and_record(Problem& p) {
   for (auto& [id, v] : p.variables) {
     if (!v.present) continue;
     bool ok = check_agreement(p, v);
-    if (ok && !v.now.hi) {
+    if (ok && (!v.now.hi || computed_from_itself(s, v))) {
       report_no_range(p, v);
       ok = false;
     }

@@ -186,6 +186,16 @@ bool closed(const core::Module& m, CoreId e) {
   return !data;
 }
 
+Env outside_reductions(const core::Module& m, const Env& env) {
+  Env out = env;
+  if (!under_binder(env)) return out;
+  out.depth = env.site ? static_cast<uint32_t>(env.site->slots.size()) : 0;
+  out.binders.clear();
+  out.gates.clear();
+  std::erase_if(out.conds, [&](CoreId c) { return m[c].level() >= static_cast<int>(out.depth); });
+  return out;
+}
+
 std::vector<SiteSlot> slots_around(const Env& env) {
   std::vector<SiteSlot> out = env.site ? env.site->slots : std::vector<SiteSlot>{};
   out.insert(out.end(), env.binders.begin(), env.binders.end());

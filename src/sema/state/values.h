@@ -55,6 +55,8 @@ Value read_family(core::Module& m, const Env& env, FamilyId family,
 inline bool under_binder(const Env& env) {
   return env.depth != (env.site ? env.site->slots.size() : 0);
 }
+// The place of the clause itself, outside of the reductions around.
+Env outside_reductions(const core::Module& m, const Env& env);
 // The slots around the current place, all of them.
 std::vector<uint32_t> enclosing_slots(const Env& env);
 // The same with their names and ranges: those of the enclosing clause, then the binders.
