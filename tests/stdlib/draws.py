@@ -305,6 +305,7 @@ BY_FUNCTION = {
     "fft.irfft": {**transform(3, "ortho"), "n": "= 5"},
     "fft.fft_frequencies": {"spacing": "positive"},
     "fft.rfft_frequencies": {"spacing": "positive"},
+    "fft.convolve": {"shapes": 2, "mode": ['= "same"', '= "valid"'], "extents": {"t": [4, 5], "k": [3, 2]}},
     # random
     "random.below": {"n": "= 6"},
     "random.bernoulli": {"p": "unit"},
