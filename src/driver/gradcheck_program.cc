@@ -113,7 +113,9 @@ Derivative describe(Module& m, FamilyId holder) {
   d.wrt = text(m[r.den].name);
   d.request = fmt::format("@{} / @{}", d.of, d.wrt);
   d.span = clause.span;
-  for (FamilyId f : {r.num, r.den}) m.families[f].generated = false;  // their values are looked at
+  for (FamilyId f : {holder, r.num, r.den}) {
+    m.families[f].generated = false;  // their values are looked at
+  }
   for (ExprId e : r.num_at) d.num_at.push_back(add_address(m, holder, gate, e));
   for (ExprId e : r.den_at) d.den_at.push_back(add_address(m, holder, gate, e));
   return d;
