@@ -104,14 +104,15 @@ class Precision(Files):
             skipped, error = re.search(r"skipped (\d+).*→ (\S+)", out, re.S).groups()
             return int(skipped), float(error)
 
-        self.assertEqual(run(program, "f32"), run(unscaled, "f32"))
+        full = run(program, "f32")
+        self.assertEqual(full, run(unscaled, "f32"))
         for precision in ("bf16-mixed", "f16-mixed"):
             native, ref = run(program, precision), run(program, precision, "ref")
             self.assertEqual(native[0], ref[0])
-            self.assertAlmostEqual(native[1], 0.0077, delta=0.0005)
+            self.assertAlmostEqual(native[1], full[1], delta=0.0005)
             self.assertAlmostEqual(native[1], ref[1], delta=0.0002)
         self.assertGreater(run(program, "f16-mixed")[0], 3)
-        self.assertGreater(run(unscaled, "f16-mixed")[1], 0.2)  # its derivatives vanish
+        self.assertGreater(run(unscaled, "f16-mixed")[1], 20 * full[1])  # most of its derivatives vanish
 
 
 if __name__ == "__main__":
