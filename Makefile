@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers fuzz oracle check-asan reference \
+.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers fuzz oracle torch-check check-asan reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -68,6 +68,10 @@ ORACLE_COUNT ?= 100000
 oracle: configure-tests
 	cmake --build $(BUILD) -j $(JOBS) --target fuzz_oracle
 	$(BUILD)/tests/fuzz_oracle --count $(ORACLE_COUNT) --seed 100001 --jobs $(JOBS) --classes
+
+# The library beside PyTorch, which must be installed.
+torch-check: build
+	python3 tests/stdlib/against_torch.py $(BUILD)/ein
 
 # The same tests under the address and undefined-behaviour sanitizers, in a build of their own.
 check-asan:
