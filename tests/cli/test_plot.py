@@ -48,6 +48,17 @@ class Line(Plots):
             self.assertEqual(self.points("y", "let y[k in 0..3, t in 0..40] = sin(0.1 * ((k + 1) * t) as f32);",
                                          "--backend", backend), [(40, 1)] * 3)
 
+    def test_many_cells(self):
+        # 50,001 cells are 1924 groups of 26, the last one of 3; a group of which no number can be drawn is a gap.
+        code = "let y[k in 0..2, t in 0..50001] = if t == 12345 { 5.0 } else { if k == 1 && t / 26 == 7 { 0.0 / 0.0 } else { 0.0 } };"
+        self.assertEqual(self.points("y", code), [(3848, 1), (3846, 2)])
+        svg = self.drawn(f'use std::plot::line; {code} line(OUT, y, "", "", "");')
+        high = [(float(x), float(y)) for path in self.group(svg, "series")
+                for x, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", path.get("d")) if float(y) < 100]
+        self.assertEqual(len(high), 2)  # the one cell that differs, in both series
+        for x, y in high:
+            self.assertAlmostEqual((x - 70) / 550, 12345 / 50000, delta=0.001)
+
     def test_numbers_that_cannot_be_drawn(self):
         self.assertEqual(self.points("[1.0, nan, 2.0, 3.0, 1.0 / 0.0]", "let nan = 0.0 / 0.0;"), [(3, 2)])
         self.assertEqual(self.points("[0.0 / 0.0, 0.0 / 0.0]"), [(0, 0)])
