@@ -7,6 +7,8 @@
 #include "core/build.h"
 #include "core/rewrite.h"
 #include "core/steps.h"
+#include "optimise/classify.h"
+#include "optimise/operands.h"
 #include "plan/ends.h"
 
 namespace ein::plan {
@@ -42,7 +44,7 @@ struct FollowerSearch {
   StepPositions steps = {};      // of members and followers
   std::set<FamilyId> late = {};  // known only after the recurrence
 
-  // Whether a read at `index` is of the step `position`, or of one before it.
+  // Whether a read at `index` is of the step that slot `position` says, or of one before it.
   bool is_there(ExprId index, uint32_t position) {
     ExprId now = slot(m, position);
     auto back = const_int(m, q.downward ? sub(m, index, now) : sub(m, now, index));
@@ -98,6 +100,83 @@ struct FollowerSearch {
   }
 };
 
+// The bytes of all cells, as far as extents are known; the others count as one.
+int64_t known_bytes(const Module& m, FamilyId id) {
+  int64_t bytes = static_cast<int64_t>(size_of(m[id].dtype));
+  for (const Coord& c : m[id].coords) {
+    auto extent = const_int(m, c.extent);
+    if (!extent) continue;
+    if (*extent <= 0) return 0;
+    if (__builtin_mul_overflow(bytes, *extent, &bytes)) return INT64_MAX;
+  }
+  return bytes;
+}
+
+// Values computed before a recurrence that could as well be computed in the step that reads them.
+struct LeaderSearch {
+  Module& m;
+  const Schedule& order;
+  const size_t at;  // of the recurrence in the schedule
+  const Sequence& q;
+  const std::vector<FamilyId>& wanted;
+  const Tuning& tuning;
+  FollowerSearch steps = {m, order, at, q};
+  struct Read {
+    FamilyId reader;
+    std::vector<ExprId> index;
+  };
+  std::map<FamilyId, std::vector<Read>> reads = {};
+
+  // Its only readers are in the recurrence, or in front of it with `id`, and none of them reads
+  // ahead of its own step.
+  bool read_by_step(FamilyId id, uint32_t position) {
+    ExprId extent = m[id].coords[position].extent;
+    return std::all_of(reads[id].begin(), reads[id].end(), [&](const Read& r) {
+      auto reader = steps.steps.find(r.reader);
+      return reader != steps.steps.end() && m[r.reader].coords[reader->second].extent == extent &&
+             steps.is_there(r.index[position], reader->second);
+    });
+  }
+
+  // One product of all steps is much faster than one in each of them.
+  bool is_product(FamilyId id) {
+    const Family f = m[id];
+    uint64_t coords = f.rank() >= 64 ? ~0ull : optimise::bit(f.rank()) - 1;
+    return std::any_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
+      return optimise::classify(m, c, coords, tuning).has_value();
+    });
+  }
+
+  bool may_lead(FamilyId id) {
+    const Family& f = m[id];
+    return f.kind == Family::Kind::Defined && f.with.empty() && !reads[id].empty() &&
+           known_bytes(m, id) >= tuning.ahead_bytes && !is_product(id) &&
+           std::find(wanted.begin(), wanted.end(), id) == wanted.end();
+  }
+
+  // Backward through the schedule, so that readers come first.
+  std::vector<Follower> run() {
+    for (const auto& member : q.members) steps.steps[member.family] = member.position;
+    for (FamilyId reader : families_of(order.steps)) {
+      for_each_access(m, reader, [&](const Access& a) {
+        reads[a.family].push_back({reader, a.at});
+      });
+    }
+    std::vector<Follower> out;
+    for (size_t i = at; i-- > 0;) {
+      const auto* c = std::get_if<Compute>(&order.steps[i]);
+      if (!c || !may_lead(c->family)) continue;
+      for (uint32_t k = 0; k < m[c->family].rank(); ++k) {
+        if (!read_by_step(c->family, k)) continue;
+        steps.steps[c->family] = k;
+        out.push_back({c->family, k, {}});
+        break;
+      }
+    }
+    return out;
+  }
+};
+
 // Those that read one of `few`, and what they need.
 std::vector<Follower> useful(const std::vector<Follower>& all, const std::set<FamilyId>& few) {
   std::set<FamilyId> reach = few, needed;
@@ -138,6 +217,7 @@ bool ends_early(Module& m, const Schedule& order, const std::vector<FamilyId>& w
 struct Following {
   Module& m;
   const std::vector<FamilyId>& wanted;
+  const Tuning& tuning;
   Schedule order;
   std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
 
@@ -152,8 +232,8 @@ struct Following {
     return out;
   }
 
-  // Lets the followers run along; gives the members that keep few steps then. Changes nothing where
-  // that is none.
+  // Lets the followers run along; gives those of `whole` that keep few steps then. Changes nothing
+  // where that is none.
   std::set<FamilyId> attempt(size_t at, const std::vector<Follower>& followers,
                              const std::set<FamilyId>& whole) {
     const Sequence q = *sequence_at(order, at);
@@ -179,7 +259,7 @@ struct Following {
     return few;
   }
 
-  void recurrence(size_t at) {
+  void follow(size_t at) {
     const Sequence q = *sequence_at(order, at);
     const std::set<FamilyId> whole = kept_whole(q);
     if (whole.empty()) return;
@@ -197,11 +277,26 @@ struct Following {
     rings = rings_before;
     attempt(at, fewer, few);
   }
+
+  void lead(size_t at) {
+    const Sequence q = *sequence_at(order, at);
+    std::vector<Follower> leaders = LeaderSearch{m, order, at, q, wanted, tuning}.run();
+    if (leaders.empty()) return;
+    std::set<FamilyId> families;
+    for (const Follower& f : leaders) families.insert(f.family);
+    attempt(at, leaders, families);
+  }
+
+  void recurrence(FamilyId member) {
+    if (auto at = runs_in(order, member)) follow(*at);
+    if (auto at = runs_in(order, member)) lead(*at);
+  }
 };
 
 }  // namespace
 
-Schedule follow_steps(Module& m, const std::vector<FamilyId>& wanted, Schedule order) {
+Schedule follow_steps(Module& m, const std::vector<FamilyId>& wanted, const Tuning& tuning,
+                      Schedule order) {
   std::vector<FamilyId> first;
   for (size_t i = 0; i < order.steps.size(); ++i) {
     if (const Sequence* q = sequence_at(order, i)) first.push_back(q->members[0].family);
@@ -209,10 +304,8 @@ Schedule follow_steps(Module& m, const std::vector<FamilyId>& wanted, Schedule o
   // Every recurrence looks at all that comes after it. Very long programs keep their steps.
   constexpr size_t kMost = 1'000'000;
   if (first.empty() || first.size() * order.steps.size() > kMost) return order;
-  Following following{m, wanted, std::move(order)};
-  for (FamilyId member : first) {
-    if (auto at = runs_in(following.order, member)) following.recurrence(*at);
-  }
+  Following following{m, wanted, tuning, std::move(order)};
+  for (FamilyId member : first) following.recurrence(member);
   return following.order;
 }
 

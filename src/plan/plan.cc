@@ -278,7 +278,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   bool free_order = choices.overflow == Overflow::Wraps;
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   if (free_order && choices.rings) {
-    plan.schedule = follow_steps(plan.module, plan.wanted, std::move(plan.schedule));
+    plan.schedule = follow_steps(plan.module, plan.wanted, plan.tuning, std::move(plan.schedule));
   }
   if (free_order) {
     Streams found = find_streams(plan.module, plan.schedule, plan.wanted, choices.streams);

@@ -41,7 +41,7 @@ save("out.npy", trace);
     "downward": "let h[t in 0..N] = if t == N - 1 { 1.0 } else { sum[k in 0..300](sin(h[t + 1] + k as f32)) };\n"
                 'print(h[0]);\nsave("out.npy", h);\n',
 }
-STEPS = 600000
+STEPS = 150000
 
 
 def sized(text, n=STEPS):
@@ -49,7 +49,7 @@ def sized(text, n=STEPS):
 
 
 class State(Cli):
-    def stopped(self, program, folder, *args, every=20000, by=signal.SIGINT):
+    def stopped(self, program, folder, *args, every=5000, by=signal.SIGINT):
         """Runs it and stops it as soon as it has kept a state by itself; what it said."""
         before = self.kept(folder)
         running = subprocess.Popen([test_cli.EIN, program, "--save-state", folder, "--every", str(every), *args],

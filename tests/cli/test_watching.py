@@ -253,9 +253,19 @@ let off[s in 0..STEPS, j] = w[s, j] - 0.5;
 let loss[s in 0..STEPS] = mean[j](off[s, j] ** 2.0);
 """
 
-    def peak(self, text):
+    # Two readers, so that it is not computed where it is read.
+    DRAWN = """let w[0, j in 0..64] = 0.0;
+let w[s in 1..STEPS, j in 0..64] = {
+    let x[i in 0..64] = uniform(3, s, i);
+    let error = sum[i](x[i] * (w[s - 1, i] - 0.5));
+    w[s - 1, j] - 0.01 * error * x[j]
+};
+let loss[s in 0..STEPS] = mean[j]((w[s, j] - 0.5) ** 2.0);
+"""
+
+    def peak(self, text, before=PROGRAM):
         """Kilobytes, and what it prints."""
-        program = self.write("a.ein", steps(self.PROGRAM + text, self.STEPS))
+        program = self.write("a.ein", steps(before + text, self.STEPS))
         code = ("import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], capture_output=True, text=True);"
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); print(done.stdout + done.stderr)")
         done = subprocess.run([sys.executable, "-c", code, test_cli.EIN, program], capture_output=True, text=True,
@@ -277,6 +287,15 @@ let loss[s in 0..STEPS] = mean[j](off[s, j] ** 2.0);
         for s in range(50):
             self.assertAlmostEqual(float(loss[s]), float(numpy.mean((w - 0.5) ** 2)), places=5)
             w = 0.5 * w + 0.25 * numpy.roll(w, -1) + 0.01
+
+    def test_data_of_a_step_is_drawn_in_the_step(self):
+        plain, _ = self.peak("print(w[LAST, 3]);\n")
+        drawn, printed = self.peak("print(w[LAST, 3]);\n", self.DRAWN)
+        self.assertAlmostEqual(float(printed), 0.5, places=3)
+        self.assertLess(drawn, 1.1 * plain)  # all draws are 256 MB
+        both, printed = self.peak("print(loss[LAST]);\n", self.DRAWN)
+        self.assertLess(float(printed), 1e-6)
+        self.assertLess(both, 1.1 * plain)
 
 
 class Plot(Watching):
