@@ -343,9 +343,9 @@ bool fixed_above(const core::Module& m, const Value& v, uint32_t depth) {
 
 // A function with derivatives in it makes families of its parameters, so no reduction may be around
 // it. A call whose arguments do not depend on the reduced indices is made outside.
-bool belongs_outside(const Sema& s, const Env& caller, const ast::Fn& fn, const Frame* home,
+bool belongs_outside(const Sema& s, const ast::Fn& fn, const Frame* home,
                      const std::vector<Value>& args, uint32_t depth) {
-  if (depth == caller.depth || !home || !home->scope || !home->scope->module) return false;
+  if (!home || !home->scope || !home->scope->module) return false;
   return !requested_names(s.ast, fn.body).empty() &&
          std::all_of(args.begin(), args.end(),
                      [&](const Value& v) { return fixed_above(s.m, v, depth); });
@@ -357,11 +357,13 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
                     std::vector<Value> args, Span span, const Bracketing* brackets) {
   EIN_CHECK(args.size() == fn.params.size(), "arguments that are not arranged");
   for (Value& arg : args) place_parts(arg);
-  if (Env outside = outside_reductions(s.m, caller);
-      belongs_outside(s, caller, fn, home, args, outside.depth)) {
-    for (Value& arg : args) arg = moved(s.m, arg, outside.depth);
-    Value v = call_function(s, outside, fn, stmt, home, std::move(args), span, brackets);
-    return moved(s.m, v, caller.depth);
+  if (under_binder(caller)) {
+    Env outside = outside_reductions(s.m, caller);
+    if (belongs_outside(s, fn, home, args, outside.depth)) {
+      for (Value& arg : args) arg = moved(s.m, arg, outside.depth);
+      Value v = call_function(s, outside, fn, stmt, home, std::move(args), span, brackets);
+      return moved(s.m, v, caller.depth);
+    }
   }
   if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};

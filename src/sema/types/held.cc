@@ -33,64 +33,13 @@ ClauseOut ranges_of(Sema& s, Env& env, const Value& v) {
   return out;
 }
 
-FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
-  EIN_CHECK(v.kind == Value::Kind::Data && v.typing == Typing::Fixed, "family of an open value");
-  size_t prefix = env.site ? env.site->slots.size() : 0;
-  EIN_CHECK(env.depth == prefix, "family made under a binder");
-  Value inside = moved(s.m, v, env.depth);
-  auto rank = env.depth + static_cast<uint32_t>(v.coords.size());
-  // Reductions in the value get their ranges here, as in any other statement.
-  ClauseOut out = ranges_of(s, env, v);
-  if (out.bad) return {};
-
-  core::Family f;
-  f.name = fresh_family_name(s.names, name);
-  f.dtype = v.type;
-  f.generated = true;
-  f.span = v.span;
-  core::Clause clause;
-  clause.span = v.span;
-  for (size_t i = 0; i < prefix; ++i) {
-    const SiteSlot& slot = env.site->slots[i];
-    f.coords.push_back({slot.name, slot.extent});
-    clause.box.push_back(slot.range);
-  }
-  f.coords.insert(f.coords.end(), out.coords.begin(), out.coords.end());
-  clause.box.insert(clause.box.end(), out.box.begin(), out.box.end());
-  CoreId cond = conditions(s.m, env);
-  clause.body = inside.body;
-  if (cond) {
-    cond = core::substitute(s.m, cond, std::vector<CoreId>(env.depth), rank);
-    clause.body = core::apply(s.m, core::Op::Select, {cond, clause.body, zero(s.m, v.type)});
-  }
-  f.clauses.push_back(clause);
-  FamilyId id = s.m.families.add(std::move(f));
-  if (env.site) s.definitions.made_at[id].push_back(env.site);
-  if (prefix > 0) {
-    env.site->lifted.push_back({id, clause});
-    clause.box.resize(prefix);
-    s.definitions.lifted.push_back({id, clause.box});
-  }
-  gate_family(s, env, id);
-  return id;
-}
-
-Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name) {
-  FamilyId family = family_of(s, env, v, name);
-  return family ? read_family(s.m, env, family, enclosing_slots(env), v.span) : Value{};
-}
-
 namespace {
 
-// The family of a value, with those slots of the clause around it that `needed` says. `cond`: where its
-// cells are read; elsewhere they are zero.
-Value carried_family(Sema& s, Env& env, const Value& v, const std::string& name, uint64_t needed,
-                     CoreId cond) {
+// The family of a value, which carries some slots of the clause around it. `cond`: where its cells are
+// read; elsewhere they are zero.
+FamilyId carried_family(Sema& s, Env& env, const Value& v, const std::string& name,
+                        const std::vector<uint32_t>& carries, CoreId cond) {
   size_t prefix = env.site ? env.site->slots.size() : 0;
-  std::vector<uint32_t> carries;
-  for (uint32_t n = 0; n < prefix; ++n) {
-    if ((needed >> n) & 1) carries.push_back(n);
-  }
   // Reductions in the value get their ranges here, as in any other statement.
   auto rank = static_cast<uint32_t>(v.coords.size());
   ClauseOut out = ranges_of(s, env, v);
@@ -113,7 +62,7 @@ Value carried_family(Sema& s, Env& env, const Value& v, const std::string& name,
     with[carries[k]] = core::slot(s.m, k);
   }
   for (uint32_t p = 0; p < rank; ++p) {
-    f.coords.push_back(v.coords[p]);
+    f.coords.push_back(out.coords[p]);
     clause.box.push_back(out.box[p]);
     seen.box.push_back(out.box[p]);
     with[env.depth + p] = core::slot(s.m, carried + p);
@@ -135,7 +84,16 @@ Value carried_family(Sema& s, Env& env, const Value& v, const std::string& name,
     s.definitions.lifted.push_back({id, clause.box});
   }
   gate_family(s, env, id);
-  return read_family(s.m, env, id, carries, v.span);
+  return id;
+}
+
+// The same for the slots that `needed` says, as a read of the family.
+Value read_carried(Sema& s, Env& env, const Value& v, const std::string& name, uint64_t needed,
+                   CoreId cond) {
+  std::vector<uint32_t> carries = enclosing_slots(env);
+  std::erase_if(carries, [&](uint32_t n) { return !((needed >> n) & 1); });
+  FamilyId family = carried_family(s, env, v, name, carries, cond);
+  return family ? read_family(s.m, env, family, carries, v.span) : Value{};
 }
 
 // The slots of enclosing clauses, and of reductions, that a value or a condition reads.
@@ -144,6 +102,18 @@ uint64_t slots_below(const Sema& s, const Env& env, CoreId e) {
 }
 
 }  // namespace
+
+FamilyId family_of(Sema& s, Env& env, const Value& v, const std::string& name) {
+  EIN_CHECK(v.kind == Value::Kind::Data && v.typing == Typing::Fixed, "family of an open value");
+  EIN_CHECK(!under_binder(env), "family made under a binder");
+  return carried_family(s, env, moved(s.m, v, env.depth), name, enclosing_slots(env),
+                        conditions(s.m, env));
+}
+
+Value bound_to_family(Sema& s, Env& env, const Value& v, const std::string& name) {
+  FamilyId family = family_of(s, env, v, name);
+  return family ? read_family(s.m, env, family, enclosing_slots(env), v.span) : Value{};
+}
 
 Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   if (v.kind != Value::Kind::Data || v.scalar() || (!always && plain_read(s, v))) return v;
@@ -156,7 +126,7 @@ Value hold(Sema& s, Env& env, Value v, const std::string& name, bool always) {
   if (read == 0 && slots_below(s, env, cond) != 0) cond = {};
   if (slots_below(s, env, cond) & ~read) return v;
   bool named = env.site && env.site->definition;
-  return carried_family(s, env, v, named ? env.site->name + "_" + name : name, read, cond);
+  return read_carried(s, env, v, named ? env.site->name + "_" + name : name, read, cond);
 }
 
 Value bound_to_local(Sema& s, Env& env, const Value& v, const Scope& scope,
@@ -166,7 +136,7 @@ Value bound_to_local(Sema& s, Env& env, const Value& v, const Scope& scope,
   uint64_t needed = slots_below(s, env, inside.body) | slots_below(s, env, cond);
   // What a request names is another binding at every step (decisions.md, 23).
   if (scope.step && !scope.requested.empty()) needed |= env.site->steps;
-  return carried_family(s, env, inside, name, needed, cond);
+  return read_carried(s, env, inside, name, needed, cond);
 }
 
 }  // namespace ein::sema
