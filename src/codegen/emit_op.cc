@@ -227,10 +227,7 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     case Op::BitXor: return b.CreateXor(x, y);
     case Op::BitNot: return b.CreateNot(x);
     case Op::BitLength: {
-      Value* size = x;
-      if (!is_unsigned(type)) {
-        size = b.CreateSelect(b.CreateICmpSLT(x, zero), b.CreateSub(zero, x), x);
-      }
+      Value* size = whole(Op::Abs, args, type);
       Value* unused = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, size, b.getFalse());
       unsigned bits = x->getType()->getScalarSizeInBits();
       return b.CreateSub(llvm::ConstantInt::get(x->getType(), bits), unused);

@@ -104,7 +104,7 @@ def run(ein, name, imports, function, expression, shapes, folder):
     (result * torch.tensor(weights)).sum().backward()
     slots = ", ".join(f"o{k}" for k in range(result.dim()))
     at = f"[{slots}]" if slots else ""
-    left = at if expression.count("[a]") == 0 or "(x0[a]" not in expression else "[a]"
+    left = "[a]" if "(x0[a]" in expression else at  # a function of one cell
     lines = [f"use {imports};", "let labels[a] = [2, 0, 3, 1];", "let some[a] = [2, -100, 3, 1];",
              "let classes: [f64; 5] = [0.5, 1.0, 2.0, 0.25, 1.5];"]
     lines += [f"let x{i}: [f64; {', '.join(LETTERS[:len(s)])}];" if i == 0 else f"let x{i}: [f64; {', '.join('?' * len(s))}];"
