@@ -48,7 +48,7 @@ std::vector<bool> derived_definitions(const Program& p) {
 
 }  // namespace
 
-Prepared prepare(const Program& p, uint64_t most_operations) {
+Prepared prepare(const Program& p, int runs, uint64_t most_operations) {
   Prepared out;
   Precision precision = precision_of(p.dtype);
   Answer exact = evaluate(p, {}, most_operations);
@@ -60,7 +60,7 @@ Prepared prepare(const Program& p, uint64_t most_operations) {
   if (exact.tie || exact.smallest_gap < precision.gap) out.state = Prepared::State::Tie;
   if (exact.largest > precision.largest) out.state = Prepared::State::Range;
   std::vector<Answer> noisy;
-  int runs = p.dtype == "f64" ? 2 : 4;
+  if (runs == 0) runs = p.dtype == "f64" ? 2 : 4;
   for (int k = 0; k < runs && out.state == Prepared::State::Ready; ++k) {
     noisy.push_back(evaluate(
         p, {precision.unit, precision.smallest, 77u + static_cast<uint64_t>(k)}, most_operations));

@@ -28,6 +28,7 @@ struct Prepared {
   std::string why;
 };
 
-Prepared prepare(const Program& p, uint64_t most_operations = 400000);
+// `runs`: how often it is evaluated with errors; 0 for the few that suffice for most programs.
+Prepared prepare(const Program& p, int runs = 0, uint64_t most_operations = 400000);
 
 }  // namespace oracle
