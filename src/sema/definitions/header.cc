@@ -16,8 +16,10 @@ const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id) {
   return std::get_if<ast::Let>(&ast[id].node);
 }
 
-ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
-  if (d.whole) return leaf_type(ast, type_of(ast, *d.whole), d.leaf);
+namespace {
+
+// Written on any of the clauses.
+ast::TypeId find_type(const ast::Ast& ast, const Definition& d) {
   for (ast::StmtId id : d.clauses) {
     const ast::Let* l = let_of(ast, id);
     if (l && l->type && l->tuple) {
@@ -35,6 +37,14 @@ ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
       return std::get<ast::Const>(ast[id].node).type;
   }
   return {};
+}
+
+}  // namespace
+
+ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
+  if (d.whole) return leaf_type(ast, type_of(ast, *d.whole), d.leaf);
+  if (d.written.clauses != d.clauses.size()) d.written = {find_type(ast, d), d.clauses.size()};
+  return d.written.type;
 }
 
 size_t spelled_slots(Sema& s, const Definition& d) {

@@ -21,7 +21,7 @@ struct SiteSlot {
 
 // A pack is a list of coordinates from the moment its rank is known; nothing after sema sees one.
 struct PackCoord {
-  Symbol name;    // of its index here; different from every name in the text around it
+  Symbol name;    // generated, of its index here; it cannot occur in the source
   Symbol label;   // its name in the value it was taken from; invalid when it has none there
   CoreId extent;  // invalid for a pack of a statement, whose ranges are inferred
 };
@@ -105,6 +105,12 @@ struct Definition {
   size_t leaf = 0;  // which one of `whole`
   std::vector<Definition*> leaves;
   Value shape;  // a record whose parts are empty values
+  // What type_of found, and among how many clauses: each clause asks for it, and there may be many.
+  struct WrittenType {
+    ast::TypeId type;
+    size_t clauses = 0;
+  };
+  mutable WrittenType written;
 };
 
 // The left side of a clause with its packs expanded.
