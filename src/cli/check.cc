@@ -37,14 +37,17 @@ nlohmann::ordered_json streams_json(const std::vector<StreamFact>& facts) {
 }  // namespace
 
 int check_verb(const CheckCommand& command) {
+  RunOptions options;
+  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   // Kept until the process ends: destroying it would take a tenth of the time of checking.
-  static Program* const kept = new Program(
-      load(command.common, {.tests = true, .strict = command.strict, .in = command.in}));
+  static Program* const kept =
+      new Program(load(command.common, {.tests = true,
+                                        .strict = command.strict,
+                                        .in = command.in,
+                                        .grad_memory = options.grad_memory}));
   Program& p = *kept;
   if (p.status != kFine || !command.facts) return p.status;
   core::Module& m = p.compiled.module;
-  RunOptions options;
-  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
   auto plans = plan_checkpoints(m, options);
   for (const std::string& given : command.in) {
     auto pair = split(given);

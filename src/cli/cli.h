@@ -218,6 +218,7 @@ struct LoadOptions {
   bool keep_asked = false;
   autodiff::Record* record = nullptr;
   bool runs = false;  // the verb runs the program, so it prints native passes itself
+  std::optional<uint64_t> grad_memory = {};  // for the native passes that are printed here
 };
 Program load(const CommonOptions& options, const LoadOptions& what = {});
 // Prints what `--dump-after` asks for if it is a native pass; a status after a failure.

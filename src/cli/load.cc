@@ -244,7 +244,9 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   if (!p.compiled.ok) p.status = kProgramWrong;
   if (!p.compiled.trace.dump.empty()) put(p.compiled.trace.dump);
   if (p.compiled.ok && !what.runs) {
-    if (auto status = dump_native(p.compiled.module, {}, {}, options)) p.status = *status;
+    RunOptions run;
+    run.grad_memory = what.grad_memory;
+    if (auto status = dump_native(p.compiled.module, {}, run, options)) p.status = *status;
   }
   if (options.time_passes) print_times(p.compiled.trace);
   return p;

@@ -87,7 +87,7 @@ std::optional<int> read_monitor(const RunCommand& command, RunOptions& options,
     std::error_code failed;
     std::filesystem::create_directories(out.save, failed);
     if (failed || !std::filesystem::is_directory(out.save, failed)) {
-      return usage_error(fmt::format("--save-state {}: this folder cannot be made", out.save));
+      return usage_error(fmt::format("--save-state {}: cannot create this folder", out.save));
     }
   }
   if (out.resumed) {

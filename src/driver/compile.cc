@@ -7,12 +7,14 @@
 #include "autodiff/differentiate.h"
 #include "base/check.h"
 #include "codegen/image.h"
+#include "core/diagonal.h"
 #include "core/groups.h"
 #include "core/solve_gates.h"
 #include "driver/findings.h"
 #include "driver/pipeline.h"
 #include "driver/requests.h"
 #include "lower/lower.h"
+#include "optimise/precision.h"
 #include "sema/elaborate.h"
 
 namespace ein {
@@ -30,6 +32,8 @@ constexpr Pass kPasses[] = {
     {"sema",
      "Core: arrays (families) with clauses over boxes; every name, type, coordinate and extent is "
      "known",
+     false},
+    {"drop-diagonals", "local arrays that are read only on a diagonal have lost a coordinate",
      false},
     {"add-requests", "derivatives that the command line asks for are requests of the program",
      false},
@@ -67,7 +71,14 @@ void check_order(core::Module& m) {
       fmt::format("autodiff produced families without a legal order: {}", fmt::join(names, ", ")));
 }
 
-// The passes after sema that files and `test` blocks have in common; gradcheck has the second.
+core::Module drop_diagonals(Pipeline& run, core::Module m) {
+  return run.pass("drop-diagonals", std::move(m), [](core::Module in) {
+    core::drop_diagonals(in);
+    return in;
+  });
+}
+
+// The passes after sema that files and `test` blocks have in common; gradcheck has the last.
 core::Module solve(Pipeline& run, core::Module m) {
   return run.pass("solve-gates", std::move(m), [](core::Module in) {
     core::solve_gates(in);
@@ -102,7 +113,9 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
       return sema::elaborate_test(out.program, *block, found, options.files, options.inputs,
                                   &shared);
     });
-    if (!found.has_errors()) m = differentiate(run, solve(run, std::move(m)), own, found);
+    if (!found.has_errors()) {
+      m = differentiate(run, solve(run, drop_diagonals(run, std::move(m))), own, found);
+    }
     keep_findings(found, ast[id].span, diags);
     if (!found.has_errors()) out.tests.push_back({test->name, ast[id].span, std::move(m)});
   }
@@ -124,6 +137,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
     return sema::elaborate(*program, diags, options.files, options.inputs);
   });
   if (!diags.has_errors()) {
+    m = drop_diagonals(run, std::move(m));
     m = run.pass_if(!options.extra.of.empty(), "add-requests", std::move(m), [&](core::Module in) {
       add_requests(in, options.extra, diags);
       return in;
@@ -175,6 +189,14 @@ core::Module derive(core::Module m, autodiff::Direction direction, Diagnostics& 
   CompileOptions options;
   options.direction = direction;
   return differentiate(run, std::move(m), options, diags);
+}
+
+core::Module rounded_for_reference(core::Module m, DType operands) {
+  Trace trace;
+  return Pipeline(trace).pass("round-factors", std::move(m), [&](core::Module in) {
+    optimise::round_operands(in, operands);
+    return in;
+  });
 }
 
 optimise::Checkpointed checkpoint_of(core::Module& m, const std::vector<core::FamilyId>& wanted,

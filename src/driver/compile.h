@@ -67,6 +67,8 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
 
 // Runs autodiff alone on a program that `compile` has seen (Compiled::asked).
 core::Module derive(core::Module m, autodiff::Direction direction, Diagnostics& diags);
+// What the reference evaluates when factors of sums of products have another precision.
+core::Module rounded_for_reference(core::Module m, DType operands);
 
 // Runs `checkpoint`: after `compile` because it needs this run's extents, before `compile_native`
 // because the reference evaluator needs it too. No plans: `m` stays as it is.

@@ -27,7 +27,7 @@ using core::FamilyId;
 namespace {
 
 // What the program calls a family. A local is a family with a name of the compiler's, `w_loss` for
-// `loss` in the steps of `w`; where it is defined, the program has its name.
+// `loss` in the steps of `w`; the source at its definition has the name that the user wrote.
 struct Spelled {
   std::string name, owner;  // `loss`, `w`
 };
@@ -37,7 +37,7 @@ std::string flat(std::string name) {
   return name;
 }
 
-// The value of the program whose equation a local stands in: families of locals begin with its name.
+// The program's value in whose equation this local is defined: families of locals begin with its name.
 std::string owner_of(const core::Module& m, const Family& local) {
   std::string owner;
   size_t longest = 0;

@@ -22,7 +22,7 @@
 
 namespace ein {
 
-// The values that a name stands for, the likeliest first; or what is wrong with it. `asked` is the
+// The values that `name` may mean, likeliest first, or an error message. `asked` is the
 // program before autodiff, which has the locals of steps.
 std::variant<Watched, std::string> find_watched(const core::Module& asked, const SourceMap& sources,
                                                 const std::string& name);

@@ -72,7 +72,7 @@ void keep_streamed(const Image& image, std::map<std::string, RowFile>& files) {
   });
 }
 
-// An input that is not finite is said to be one, not found in what is computed from it.
+// Reports a non-finite input itself, not the first value computed from it.
 std::optional<RuntimeError> not_finite_input(const core::Module& m,
                                              const std::vector<FamilyId>& wanted,
                                              const core::Inputs& inputs) {
@@ -377,8 +377,7 @@ void run_reference(Task& t) {
     }
     return;
   }
-  core::Module rounded = t.m;
-  optimise::round_operands(rounded, t.options.operands);
+  core::Module rounded = rounded_for_reference(t.m, t.options.operands);
   if (!t.observe(running_steps(rounded, t.wanted)) || !t.go_on()) return;
   core::EvalResult result = core::evaluate(rounded, t.inputs, t.wanted, t.watch,
                                            {t.options.check_overflow, t.options.trap});
@@ -501,9 +500,14 @@ struct ToCompile {
 
 ToCompile source_of(core::Module& m, const core::Inputs& inputs, const RunOptions& options) {
   ToCompile out{wanted_families(m, options, Else::Unread), {}};
-  if (!optimise::wants_segments(m, options.grad_memory)) return out;
-  auto ready = prepare(m, out.wanted, inputs, options);
-  if (auto* prepared = std::get_if<Prepared>(&ready)) out.cut = std::move(prepared->cut);
+  if (optimise::wants_segments(m, options.grad_memory)) {
+    auto ready = prepare(m, out.wanted, inputs, options);
+    if (auto* prepared = std::get_if<Prepared>(&ready)) {
+      out.cut = std::move(prepared->cut);
+      return out;
+    }
+  }
+  checkpoint_of(m, out.wanted, {}, {}, options.trace);
   return out;
 }
 
@@ -511,9 +515,11 @@ ToCompile source_of(core::Module& m, const core::Inputs& inputs, const RunOption
 
 std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core::Inputs& inputs,
                                                     const std::string& pass, RunOptions options) {
+  Trace before{pass};  // of `checkpoint`, which comes before the passes to native code
+  options.trace = &before;
   auto [wanted, cut] = source_of(m, inputs, options);
+  if (!before.dump.empty()) return before.dump;
   core::Module& source = cut ? *cut : m;
-  if (pass == "checkpoint") return core::print(source);
   std::string why;
   NativeOptions how = native_options(options);
   how.choices.streams = families_of(source, streamable(source, wanted, options));

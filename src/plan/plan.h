@@ -147,22 +147,25 @@ struct Choices {
   bool scatters = true;      // routed sums add to addresses in one pass
   bool unused = true;        // local arrays lose the coordinates that nothing depends on
   bool scans = true;         // running reductions in linear time
-  bool rings = true;         // keep only the steps of a recurrence that are still read
+  bool rings = true;         // keep only the steps that are still read; readers follow step by step
   bool diagonals = true;     // run tables diagonal by diagonal
-  bool rows = true;          // run recurrences along the last coordinate row by row
-  bool resumable = false;    // a run may be stopped between two steps and go on later
-  bool ends = true;          // leave recurrences whose further steps only repeat
+  // Run recurrences along the last coordinate row by row. Diagonals need this too: neither can be
+  // watched step by step.
+  bool rows = true;
+  bool resumable = false;  // a run may be stopped between two steps and go on later
+  bool ends = true;        // leave recurrences whose further steps only repeat
   // Inputs that may stream, because the caller has them in files that can be read row by row.
   std::vector<core::FamilyId> streams;
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
   bool trap = false;  // every family is stored, and a cell that is not finite stops the run
 
-  // Whether something is not as in ordinary runs, as when a test draws plans at random. (A run
-  // chooses `tuning`, `rows`, `resumable`, `streams`, `overflow` and `operands`.)
+  // Whether something is not as in ordinary runs, as when a test draws plans at random. (An ordinary
+  // run sets only `tuning`, `rows`, `resumable`, `streams`, `overflow` and `operands`, which are part
+  // of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
-           !scatters || !unused || !scans || !rings || !diagonals;
+           !scatters || !unused || !scans || !rings || !diagonals || !ends || trap;
   }
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "core/diagonal.h"
 #include "core/groups.h"
 #include "sema/calls/calls.h"
 #include "sema/effects/reports.h"
@@ -272,7 +271,8 @@ void check_adapted(Sema& s) {
         // An end that is not known here is not reported.
         int64_t lo = low ? core::const_int(s.m, *low).value_or(least) : least;
         int64_t hi = high ? core::const_int(s.m, *high).value_or(greatest) : greatest;
-        bool below = lo<least, above = hi> greatest;
+        bool below = lo < least;
+        bool above = hi > greatest;
         Span at = x.span.valid() ? x.span : c.span;
         if ((!below && !above) || !reported.insert({at.begin, at.end}).second) return;
         s.diags
@@ -348,7 +348,6 @@ void finish(Sema& s) {
   check_adapted(s);
   if (!s.diags.has_errors()) check_order(s);
   if (!s.diags.has_errors()) make_reports(s, marked);
-  if (!s.diags.has_errors()) core::drop_diagonals(s.m);
 }
 
 }  // namespace ein::sema

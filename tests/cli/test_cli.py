@@ -461,6 +461,10 @@ class Inside(Cli):
         self.assertIn("@y / @x", dump("solve-gates"))
         self.assertNotIn("@", dump("autodiff"))
         wrong = 'let w = load("missing.npy"); let y = w * 2.0;'
+        steps = "let x = 0.5; let h[0] = x; let h[t in 1..100] = sin(h[t - 1]); let d = @h[99] / @x; print(d);"
+        whole, cut = (self.check(["check", "-c", steps, *limit, "--dump-after", "checkpoint"], 0).stdout
+                      for limit in ([], ["--grad-memory", "100"]))
+        self.assertGreater(cut.count("let "), whole.count("let "))  # segments have arrays of their own
         self.assertIn("(let y", self.check(["check", "-c", wrong, "--dump-after", "parse"], 1, None, "E0220").stdout)
         self.assertEqual(self.check(["check", "-c", wrong, "--dump-after", "sema"], 1, None, "E0220").stdout, "")
 

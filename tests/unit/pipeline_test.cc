@@ -107,7 +107,7 @@ TEST(Pipeline, EveryPassUpToAutodiffIsPrintedAndTimed) {
     Compiled c = compile(file, sources, options, diags);
     EXPECT_TRUE(c.ok) << pass;
     EXPECT_NE(c.trace.dump, "") << pass;
-    EXPECT_EQ(c.trace.times.size(), 4u);
+    EXPECT_EQ(c.trace.times.size(), 5u);
   }
 }
 
