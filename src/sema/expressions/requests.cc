@@ -236,12 +236,7 @@ Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span sp
   }
   Value out = data(env, s.m[num.family].dtype, {}, span);
   out.coords = num.rest;
-  for (core::Coord c : den.rest) {
-    for (const core::Coord& taken : num.rest) {
-      if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
-    }
-    out.coords.push_back(c);
-  }
+  core::add_coords(out.coords, den.rest);
   core::Request r{num.family, num.at, den.family, den.at};
   uint32_t hole = env.depth;
   auto inside = env.depth + static_cast<uint32_t>(out.coords.size());
