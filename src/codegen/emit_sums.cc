@@ -18,7 +18,7 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kBlock = 32;  // fixes the bits of sums, so it is no number of tuning.def
+constexpr int64_t kBlock = 32;  // fixes the bits of sums, so it is not in tuning.def
 
 bool one_block(Value* lo, Value* hi, int64_t step) {
   const auto* from = llvm::dyn_cast<llvm::ConstantInt>(lo);

@@ -189,8 +189,8 @@ ExprId substitute(Module& m, ExprId e, const std::vector<ExprId>& with, uint32_t
       ExprId target =
           route.slot < with.size() && with[route.slot] ? with[route.slot] : slot(m, route.slot);
       uint32_t s = slot_of(m, target);
-      // The coordinate is no longer a slot, or another one has become the same slot, and what
-      // mentions it may mean either. An ordinary gate says the same.
+      // If the coordinate is no longer a slot, or shares its slot with another one, the route is
+      // ambiguous. It becomes an ordinary gate, which means the same.
       if (s == ~0u || becomes(s) > 1) {
         r.gate = both(m, r.gate, apply(m, Op::Eq, {route.to, target}));
       } else {

@@ -1,6 +1,7 @@
 // Loops: the imperative IR between the plan and machine code. A program is a list of kernels that
 // run one after the other; a kernel is a block of structured statements over buffers and scalar
-// variables. Nothing here knows families or coordinates any more, and nothing here knows LLVM.
+// variables. Statements know neither families nor coordinates; buffers and sites keep the family that
+// they came from, for callers and messages. Nothing here knows LLVM.
 //
 // Semantics, once:
 // - Expressions are strict and cannot fail: every Load is in bounds and every integer division

@@ -156,7 +156,7 @@ bool worthwhile(const Module& m, const Family& f, const Uses& uses, uint64_t tri
   for (const Clause& c : f.clauses) most = std::max(most, cost(m, c.body));
   bool renames = f.clauses.size() == 1 && get_if<Access>(m, f.clauses[0].body) != nullptr;
   for (const Use& u : uses.all) {
-    // A contraction wants plain operands; another name for one is as plain.
+    // A contraction wants plain operands; a family that only renames one is just as good.
     if (u.feeds_contraction && !renames) return false;
     if (most > trivial && !(uses.all.size() == 1 && u.every_cell)) return false;
   }

@@ -233,7 +233,7 @@ struct Following {
   }
 
   // Lets the followers run along; gives those of `whole` that keep few steps then. Changes nothing
-  // where that is none.
+  // if there are none.
   std::set<FamilyId> attempt(size_t at, const std::vector<Follower>& followers,
                              const std::set<FamilyId>& whole) {
     const Sequence q = *sequence_at(order, at);

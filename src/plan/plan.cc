@@ -19,8 +19,8 @@ namespace {
 using namespace core;
 using optimise::bit;
 
-// Lanes depend on the element size alone, never on the machine, and are no number of tuning.def, so
-// that sums have one shape and the same bits everywhere.
+// Lanes depend on the element size alone, never on the machine, and are not in tuning.def, so that
+// sums have one shape and the same bits everywhere.
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
 // Loops over an extent known to be short don't fill a vector.

@@ -153,9 +153,9 @@ void pack(T* panel, const T* from, const int64_t* rows, int64_t have, int64_t wi
   }
 }
 
-// One tile of the result: row r goes to out + rows[r], all its columns next to each other,
-// set or added to. The rows of b stand one after the other in a panel or, with `ks`, in
-// place in the operand.
+// One tile of the result: row r goes to out + rows[r], with its columns contiguous. The tile
+// overwrites them, or adds to them when `add`. The rows of b are packed in a panel or, with
+// `ks`, read from the operand itself.
 template <class T>
 using Tile = void (*)(const T* a, const T* b, const int64_t* ks, int64_t k_count, T* out,
                       const int64_t* rows, bool add);

@@ -13,7 +13,7 @@ namespace ein {
 // exist stays as it is named. Empty where the links cannot be followed.
 std::string resolved(const std::string& path);
 
-// Both resolved. A file is within itself.
+// Both paths must be resolved. A path counts as within itself.
 bool is_within(const std::string& path, const std::string& folder);
 
 // The file descriptor of standard output or error that this path names, or -1.

@@ -53,8 +53,8 @@ struct RuntimeError {
   Code code;  // E08…
   std::string message;
   Span at = {};         // what failed, when that is known
-  Span statement = {};  // the clause that was being computed, where `at` is an expression: equal
-                        // expressions are one node and have the place of the first
+  Span statement = {};  // the clause being computed: equal expressions share one node, whose span
+                        // is that of the first
   bool missing_file = false;
 };
 

@@ -87,7 +87,7 @@ std::optional<core::Op> primitive_named(Symbol name) {
 
 bool is_builtin(Symbol name) {
   const Builtin* b = builtin_named(name);
-  return (b && b->kind != Builtin::Kind::Planned) || primitive_named(name);
+  return b || primitive_named(name);
 }
 
 }  // namespace ein::sema

@@ -22,7 +22,7 @@ struct Builtin {
 #undef EIN_BUILTIN
 #undef EIN_REDUCTION
   };
-  enum class Kind : uint8_t { Reduction, Value, Effect, Planned };
+  enum class Kind : uint8_t { Reduction, Value, Effect };
   enum class TypeGuess : uint8_t { Arguments, Extent, I32, Bool, F32 };
 
   Id id;
@@ -30,7 +30,7 @@ struct Builtin {
   Kind kind;
   size_t fewest, most;  // arguments in parentheses
   TypeGuess guess;
-  Elaborator elaborate;                     // null when Planned
+  Elaborator elaborate;
   core::ReduceOp op = core::ReduceOp::Sum;  // of a Reduction
 
   bool takes(size_t arguments) const { return fewest <= arguments && arguments <= most; }

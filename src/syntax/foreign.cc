@@ -184,7 +184,7 @@ void Parser::advise_end(Diagnostic& d, Span behind) {
 
 bool Parser::calls_an_effect(const Token& token) const {
   std::string_view word = text(token);
-  return word == "print" || word == "assert" || word == "save";
+  return word == "print" || word == "eprint" || word == "assert" || word == "save" || word == "dbg";
 }
 
 // The token behind the statement's last one, on this line.

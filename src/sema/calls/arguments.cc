@@ -50,8 +50,7 @@ void unknown_parameter(Sema& s, const ast::Fn& fn, const ast::Name& name) {
   for (const ast::Param& p : fn.params) names.push_back(text(p.name.symbol));
   const std::string& word = text(name.symbol);
   if (!fn.coords.empty() && (word == "dim" || word == "axis")) {
-    d.help(fmt::format("the coordinate stands in brackets, by its name: `{}[j](x)`",
-                       text(fn.name.symbol)));
+    d.help(fmt::format("name the coordinate in brackets: `{}[j](x)`", text(fn.name.symbol)));
   } else if (!suggest(d, did_you_mean(word, names), name.span)) {
     d.help("to compare two values in an argument, write `==`");
   }

@@ -64,7 +64,7 @@ Value each_part(Sema& s, Env& env, const std::vector<Value>& args, const Value& 
     size_t count = tuple ? made.items.size() : 0;
     if (i == 0) parts = count;
     if (count != *parts) {
-      s.diags.error(Code::E0502, "the function of `each` gives different numbers of values")
+      s.diags.error(Code::E0502, "the function given to `each` returns different numbers of values")
           .primary(made.span, fmt::format("for the part `{}`", (path + "." + part).substr(1)))
           .label(out.items[0].span, fmt::format("for the part `{}`", text(like.fields[0])));
       return {};

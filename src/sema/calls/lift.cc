@@ -197,10 +197,11 @@ bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& bracket
     });
     if (!place) continue;  // only in the type of an `as`, which reads nothing
     s.diags
-        .error(Code::E0303, fmt::format("coordinate {} of the call is not a plain index of "
-                                        "this argument",
-                                        quoted(name)))
-        .primary(s[place].span, "so it cannot be used here")
+        .error(Code::E0303,
+               fmt::format("{} is a coordinate of the call, but no plain index of this "
+                           "argument uses it",
+                           quoted(name)))
+        .primary(s[place].span, "so it has no value here")
         .label(s[e].span, "the argument")
         .help(fmt::format("write the argument with its indices, as in `x[{}]`", text(name)));
     return false;

@@ -63,7 +63,7 @@ bool add_differential(Sema& s, Env& env, const ast::Request& request, Span span,
   if (!path || path->parts.size() != 1) {
     s.diags.error(Code::E0603, "`print(@…)` shows the differential of a named value")
         .primary(span, "")
-        .help("give the value a name with `let`: `print(@y)` shows every cell of it");
+        .help("name the value with `let y = …;`, then `print(@y)` shows all its cells");
     return false;
   }
   Value v = settle(s, env, elaborate(s, env, request.num));

@@ -224,7 +224,7 @@ class Line {
       cells_ = add("cells", DType::I64, reduce(ReduceOp::Sum, number(1), c_.cond));
       if (c_.cond) on = more(cells_);
     }
-    bool some = on || !c_.coords.empty();  // not always one line
+    bool some = on || !c_.coords.empty();  // it may print no line, or several
     if (some) {
       FamilyId gate = add("on", DType::Bool, on ? on : core::bool_lit(m_, true));
       open(gate, c_.rank());

@@ -81,7 +81,7 @@ void take_over(Sema& s, Env& env, PendingGate& gate) {
   }
 }
 
-// An outside gate that belongs to reductions inside the body.
+// Elaborates a `where` that stands outside but belongs to a reduction inside the body.
 Value place_inside(Sema& s, Env& env, const ast::Where& w, std::set<Symbol> names, Span span) {
   if (ambiguous(s, env, w, names)) return {};
   if (w.otherwise) {

@@ -89,10 +89,6 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
         .help("index a value with brackets: `" + text(name.symbol) + "[i]`");
     return {};
   }
-  const Builtin* builtin = builtin_named(name.symbol);
-  if (builtin && builtin->kind == Builtin::Kind::Planned) {
-    return unsupported(s, name.span, quoted(name.symbol));
-  }
   if (import_failed(env, name.symbol)) return {};
   auto& d = s.diags.error(Code::E0204, "unknown function " + quoted(name.symbol));
   d.primary(name.span, "");
@@ -102,9 +98,7 @@ Value unknown_function(Sema& s, Env& env, const ast::Name& name) {
   if (written) d.help(written);
   if (written || !import.empty()) return {};
   std::vector<std::string> names = function_names(env);
-  for (const Builtin& b : builtins()) {
-    if (b.kind != Builtin::Kind::Planned) names.push_back(b.spelling);
-  }
+  for (const Builtin& b : builtins()) names.push_back(b.spelling);
 #define EIN_OP(op, spelling, arity, cls) \
   if (primitive_named(intern(spelling))) names.push_back(spelling);
 #include "core/ops.def"

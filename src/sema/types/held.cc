@@ -87,7 +87,7 @@ FamilyId carried_family(Sema& s, Env& env, const Value& v, const std::string& na
   return id;
 }
 
-// The same for the slots that `needed` says, as a read of the family.
+// Like carried_family, but carries only the slots in `needed`, and gives a read of the family.
 Value read_carried(Sema& s, Env& env, const Value& v, const std::string& name, uint64_t needed,
                    CoreId cond) {
   std::vector<uint32_t> carries = enclosing_slots(env);
