@@ -18,6 +18,8 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
 
 const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id);    // null for a `const`
 ast::TypeId type_of(const ast::Ast& ast, const Definition& d);  // written on any clause
+// The record type that is written for a value: `let p: Net = …` or `let p = … as Net`.
+ast::TypeId record_type(const ast::Ast& ast, const Definition& d);
 size_t spelled_slots(Sema& s, const Definition& d);             // the most that a clause writes
 
 // The type of a definition: written, or that of its clauses, or guessed through the recurrence.
@@ -28,6 +30,10 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
 // settled by an entry constraint when one is constant: a literal clause beside a range up to T asks
 // for T >= 1 (decisions.md, 13). `extent` stays as it is when no clause says.
 bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
+// Makes `extent` as large as the ends that are written in the clauses that are not elaborated yet,
+// because they read the recurrence. It stays as it is when one of them leaves its range to be
+// inferred. False after an error.
+bool written_extent(Sema& s, Definition& d, size_t p, CoreId& extent);
 
 // A local that is a family although it stands inside a reduction: it has several clauses or is a
 // recurrence, and carries the reduced indices as coordinates.
