@@ -320,8 +320,9 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
 bool finish_family(Sema& s, Definition& d) {
   if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
     Env env = d.scope->env;
-    d.inlined =
-        hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope, text(d.name.symbol));
+    bool view = !d.scope->root && !d.scope->requested.count(d.name.symbol);
+    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope,
+                           text(d.name.symbol), view ? Held::View : Held::Plain);
     if (d.inlined && d.inlined->record() && d.scope->root) name_parts(s, d);
     return d.inlined.has_value();
   }
