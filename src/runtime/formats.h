@@ -89,7 +89,7 @@ class MemberFile {
   Tensor tensor(size_t member) const;
 
   const InFile& file_;
-  std::vector<ZipMember> zip_;   // one of the two
+  std::vector<ZipMember> zip_;  // one of the two
   std::vector<SafeEntry> safe_;
   std::vector<std::string> names_;
 };

@@ -72,10 +72,10 @@ FileHeader MemberFile::header(const ChosenMembers& chosen) const {
   for (size_t member : chosen.at) {
     FileHeader other = header(member);
     if (other.dtype == out.dtype && other.shape == out.shape) continue;
-    throw Malformed{fmt::format("`{}` is {}, but `{}` is {}: tensors that differ in their number "
-                                "alone must have the same type and extents",
-                                names_[member], show_type(other), names_[chosen.at[0]],
-                                show_type(out))};
+    throw Malformed{
+        fmt::format("`{}` is {}, but `{}` is {}: tensors that differ in their number "
+                    "alone must have the same type and extents",
+                    names_[member], show_type(other), names_[chosen.at[0]], show_type(out))};
   }
   out.shape.insert(out.shape.begin(), chosen.counts.begin(), chosen.counts.end());
   return out;
@@ -121,8 +121,8 @@ std::vector<NamedTensor> numbered(const std::vector<NamedTensor>& values,
       continue;
     }
     if (numbers > t.rank()) {
-      throw Malformed{fmt::format("`{}` needs a coordinate for every `#`, but has {}", value.name,
-                                  t.rank())};
+      throw Malformed{
+          fmt::format("`{}` needs a coordinate for every `#`, but has {}", value.name, t.rank())};
     }
     auto own = t.shape().begin() + static_cast<ptrdiff_t>(numbers);
     std::vector<int64_t> counts(t.shape().begin(), own), at(numbers);

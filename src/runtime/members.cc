@@ -30,8 +30,7 @@ std::string joined(const std::vector<std::string>& parts) {
 // A number as such files write it: no sign, no leading zeros.
 std::optional<int64_t> number(const std::string& text) {
   constexpr size_t kDigits = 9;
-  bool digits =
-      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool digits = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || text.empty() || text.size() > kDigits) return std::nullopt;
   if (text.size() > 1 && text[0] == '0') return std::nullopt;
   return std::stoll(text);

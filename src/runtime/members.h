@@ -24,7 +24,8 @@ bool fits_name(const std::string& name, const std::string& pattern);
 // Which names a value is made of: positions in `names`, the last number fastest.
 struct ChosenMembers {
   std::vector<size_t> at;
-  std::vector<int64_t> counts;  // how many there are of every `#`; none for a tensor that is the value
+  std::vector<int64_t>
+      counts;  // how many there are of every `#`; none for a tensor that is the value
 };
 // A tensor that is called `wanted` itself comes first, then those that are numbered, then one that
 // holds all of them and is called the same without the numbers. `at` is empty when there is none. A

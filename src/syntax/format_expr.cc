@@ -404,12 +404,11 @@ DocId Formatter::type(TypeId id) {
         for (size_t i = 0; i < t.items.size(); ++i) {
           ExprId member = i < t.members.size() ? t.members[i] : ExprId{};
           Span begin = member ? ast[member].span : t.names[i].span;
-          fields.push_back({join(begin, ast[t.items[i]].span), [this, &t, i, member] {
-                              DocId renamed = member ? out.cat({expr(member), out.text(" as ")})
-                                                     : out.cat({});
-                              return out.cat({renamed, name(t.names[i]), out.text(": "),
-                                              type(t.items[i])});
-                            }});
+          fields.push_back(
+              {join(begin, ast[t.items[i]].span), [this, &t, i, member] {
+                 DocId renamed = member ? out.cat({expr(member), out.text(" as ")}) : out.cat({});
+                 return out.cat({renamed, name(t.names[i]), out.text(": "), type(t.items[i])});
+               }});
         }
         return list("{", fields, "}", ast[id].span.end, false, true);
       },

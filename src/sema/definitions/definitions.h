@@ -18,8 +18,6 @@ ClauseOut elaborate_clause(Sema& s, Definition& d, ast::StmtId stmt);
 
 const ast::Let* let_of(const ast::Ast& ast, ast::StmtId id);    // null for a `const`
 ast::TypeId type_of(const ast::Ast& ast, const Definition& d);  // written on any clause
-// The record type that is written for a value: `let p: Net = …` or `let p = … as Net`.
-ast::TypeId record_type(const ast::Ast& ast, const Definition& d);
 size_t spelled_slots(Sema& s, const Definition& d);             // the most that a clause writes
 
 // The type of a definition: written, or that of its clauses, or guessed through the recurrence.

@@ -195,14 +195,14 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
 
 // `let p = { w: … };` at the top level: the user names the families of its parts, as `p.w`.
 void name_parts(Sema& s, const Definition& d) {
-  const std::vector<std::string> members = file_names(s.ast, record_type(s.ast, d));
+  const std::vector<FilePart> members = file_parts(s.ast, record_type(s.ast, d));
   size_t part = 0;
   map_leaves(*d.inlined, [&](const Value& leaf, const std::string& path) {
     FamilyId family = whole_family(s.m, leaf);
     if (family && s.m[family].generated) {
       s.m.families[family].generated = false;
       s.m.families[family].path = text(d.name.symbol) + path;
-      if (part < members.size()) s.m.families[family].member = members[part];
+      if (part < members.size()) s.m.families[family].member = members[part].name;
     }
     ++part;
     return leaf;

@@ -43,8 +43,7 @@ ast::TypeId record_type(const ast::Ast& ast, const Definition& d) {
   const ast::Let* let = let_of(ast, d.clauses[0]);
   if (let && let->has_slots) return {};  // the type is that of one cell
   if (ast::TypeId type = type_of(ast, d)) return type;
-  const auto* cast =
-      let && let->value ? std::get_if<ast::Cast>(&ast[let->value].node) : nullptr;
+  const auto* cast = let && let->value ? std::get_if<ast::Cast>(&ast[let->value].node) : nullptr;
   return cast ? cast->type : ast::TypeId{};
 }
 

@@ -12,7 +12,6 @@
 #include "runtime/csv_options.h"
 #include "runtime/members.h"
 #include "sema/builtins.h"
-#include "sema/definitions/definitions.h"
 #include "sema/effects/effects.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
@@ -230,8 +229,7 @@ struct RecordFile {
   std::vector<std::string> members = {};                        // that there are
 
   void collect(ast::TypeId type) {
-    const std::vector<std::string> names = file_names(s.ast, type);
-    for (size_t i = 0; i < names.size(); ++i) parts.emplace_back(names[i], leaf_type(s.ast, type, i));
+    for (const FilePart& part : file_parts(s.ast, type)) parts.emplace_back(part.name, part.type);
   }
 
   bool find() {

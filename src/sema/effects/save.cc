@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "sema/builtins.h"
-#include "sema/definitions/definitions.h"
 #include "sema/effects/effects.h"
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
@@ -103,11 +102,12 @@ Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& cal
     bool alone = call.args.size() == 2;
     Symbol name = path_name(s.ast, call.args[i]);
     std::string prefix = alone ? "" : name ? text(name) : fmt::format("arr_{}", i - 1);
-    const std::vector<std::string> members = file_names(s.ast, written_type_of(s, env, call.args[i]));
+    const std::vector<FilePart> members = file_parts(s.ast, written_type_of(s, env, call.args[i]));
     size_t next = 0;
     Value parts = map_leaves(values[i - 1], [&](const Value& leaf, const std::string& part) {
       std::string member = prefix + (prefix.empty() && !part.empty() ? part.substr(1) : part);
-      if (next < members.size()) member = (prefix.empty() ? "" : prefix + ".") + members[next++];
+      if (next < members.size())
+        member = (prefix.empty() ? "" : prefix + ".") + members[next++].name;
       saved.push_back({call.args[i], leaf, part.empty() ? "" : member, i - 1});
       return leaf;
     });

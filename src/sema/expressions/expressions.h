@@ -46,8 +46,8 @@ Value elaborate_given(Sema& s, Env& env, const Builtin& b, const ast::Call& call
 // Invalid after an error.
 enum class Held : uint8_t {
   Plain,
-  Own,   // floats always get a family of their own, so that a derivative by the part is a derivative
-         // by this binding (decisions.md, 23)
+  Own,  // floats always get a family of their own, so that a derivative by the part is a derivative
+        // by this binding (decisions.md, 23)
   View,  // a local that no derivative names: parts of other arrays stay where they are
 };
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,

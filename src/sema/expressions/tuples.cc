@@ -39,13 +39,13 @@ bool is_view(const Sema& s, const Value& v) {
                          ? core::get_if<core::Access>(s.m, v.body)
                          : nullptr;
   return read && std::none_of(read->at.begin(), read->at.end(), [&](CoreId e) {
-    bool computed = false;
-    core::for_each_node(s.m, e, [&](CoreId x) {
-      computed |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
-                  core::get_if<core::Call>(s.m, x);
-    });
-    return computed;
-  });
+           bool computed = false;
+           core::for_each_node(s.m, e, [&](CoreId x) {
+             computed |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
+                         core::get_if<core::Call>(s.m, x);
+           });
+           return computed;
+         });
 }
 
 std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,

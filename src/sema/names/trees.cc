@@ -462,13 +462,13 @@ const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type) {
 
 namespace {
 
-void add_file_names(const ast::Ast& ast, ast::TypeId type, const std::string& name,
-                    std::vector<std::string>& out) {
+void add_file_parts(const ast::Ast& ast, ast::TypeId type, const std::string& name,
+                    std::vector<FilePart>& out) {
   auto below = [](const std::string& at, const std::string& part) {
     return at.empty() ? part : at + "." + part;
   };
   const ast::TupleType* tuple = tuple_type(ast, type);
-  if (!tuple) return out.push_back(name);
+  if (!tuple) return out.push_back({name, type});
   std::string each = name;
   for (size_t k = 0; k < tuple->outer; ++k) each = below(each, kNumber);
   for (size_t i = 0; i < tuple->items.size(); ++i) {
@@ -478,15 +478,15 @@ void add_file_names(const ast::Ast& ast, ast::TypeId type, const std::string& na
       const auto& pieces = std::get<ast::StrLit>(ast[member].node).pieces;
       if (!pieces.empty()) part = pieces[0].text;
     }
-    add_file_names(ast, tuple->items[i], below(each, part), out);
+    add_file_parts(ast, tuple->items[i], below(each, part), out);
   }
 }
 
 }  // namespace
 
-std::vector<std::string> file_names(const ast::Ast& ast, ast::TypeId type) {
-  std::vector<std::string> out;
-  if (tuple_type(ast, type)) add_file_names(ast, type, "", out);
+std::vector<FilePart> file_parts(const ast::Ast& ast, ast::TypeId type) {
+  std::vector<FilePart> out;
+  if (tuple_type(ast, type)) add_file_parts(ast, type, "", out);
   return out;
 }
 

@@ -9,6 +9,8 @@
 namespace ein::sema {
 
 // types
+// The record type that is written for a value: `let p: Net = …` or `let p = … as Net`.
+ast::TypeId record_type(const ast::Ast& ast, const Definition& d);
 const LeftSide& left_side(Sema& s, const Definition& d, ast::StmtId stmt);  // packs expanded
 
 // expressions
