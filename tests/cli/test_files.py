@@ -575,7 +575,7 @@ class Numbered(Files):
     def test_written_back_under_the_same_names(self):
         parts = self.parts()
         self.save(parts)
-        self.check(["-c", self.LOAD + 'save("a.safetensors", 2.0 * x as Net); let y: Net = x * 2.0; save("b.safetensors", y);'], 0, "")
+        self.check(["-c", self.LOAD + 'save("a.safetensors", (2.0 * x) as Net); let y: Net = x * 2.0; save("b.safetensors", y);'], 0, "")
         self.check(["-c", self.LOAD + "let y: Net = x * 2.0;", "--out", "y=c.safetensors"], 0, "")
         for name in ("a", "b", "c"):
             back = read_safetensors(self.path(name + ".safetensors"))
@@ -626,7 +626,7 @@ class Numbered(Files):
         self.assertEqual(x["list"]["data"], [self.array((2,)).tolist(), (self.array((2,)) + 1).tolist()])
         self.check(["-c", net + 'let x = load("net.npz") as Net; save("again.npz", x);'], 0, "")
         self.assertEqual(sorted(numpy.load(self.path("again.npz"))), ["0.weight", "2.weight", "list.0", "list.1", "type"])
-        self.check(["-c", "type Net = { type: [f32; n] };"], 1, "", '`"type" as …: …`')
+        self.check(["-c", "type Net = { match: [f32; n] };"], 1, "", '`"match" as …: …`')
         self.check(["-c", 'type Net = { "" as x: [f32; n] };'], 1, "", "a plain string that is not empty")
 
     def test_numbered_tensors_without_a_record(self):
