@@ -239,6 +239,8 @@ struct Pair {
 core::FamilyId find_value(const core::Module& m, const std::string& name, std::string& problem);
 // The paths of the parts of a record; empty when there is no record of that name.
 std::vector<std::string> parts_of(const core::Module& m, const std::string& name);
+// What files call a part of the record of that name.
+std::string member_name(const core::Family& part, const std::string& record);
 // The values that `--show` asks for; a record is shown part by part.
 std::vector<std::string> shown_parts(const core::Module& m, const std::vector<std::string>& names);
 // Of the same, those that have derivatives, by the names of their families.

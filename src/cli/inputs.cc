@@ -57,6 +57,12 @@ std::vector<std::string> parts_of(const core::Module& m, const std::string& name
   return out;
 }
 
+std::string member_name(const core::Family& part, const std::string& record) {
+  bool whole = record.find('.') == std::string::npos;
+  if (whole && !part.member.empty()) return part.member;
+  return part.spelled().substr(record.size() + 1);
+}
+
 std::vector<std::string> shown_parts(const core::Module& m, const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& name : names) {
@@ -147,7 +153,7 @@ struct Supply {
     for (const std::string& path : parts) {
       const core::Family& f = m[m.find(intern(path))];
       if (std::string why = not_supplied(f, given.name); !why.empty()) return usage_error(why);
-      if (auto status = from_file(given, f, path.substr(given.name.size() + 1))) return status;
+      if (auto status = from_file(given, f, member_name(f, given.name))) return status;
     }
     return std::nullopt;
   }

@@ -102,15 +102,22 @@ std::optional<int> read_monitor(const RunCommand& command, RunOptions& options,
 }
 
 // Values of --out; those that a stopped run had not finished are named.
-std::optional<int> write_outputs(const RunCommand& command, const std::vector<Pair>& outputs,
-                                 const RunResult& result) {
+std::optional<int> write_outputs(const RunCommand& command, const core::Module& m,
+                                 const std::vector<Pair>& outputs, const RunResult& result) {
   for (const Pair& o : outputs) {
-    auto it = result.values.find(o.name);
-    if (it == result.values.end()) {
-      print_error("not written: `{}` is not finished\n", o.name);
-      continue;
+    const std::vector<std::string> parts = parts_of(m, o.name);
+    std::vector<NamedTensor> tensors;
+    for (const std::string& name : parts.empty() ? std::vector{o.name} : parts) {
+      auto it = result.values.find(name);
+      if (it == result.values.end()) {
+        print_error("not written: `{}` is not finished\n", name);
+        break;
+      }
+      std::string member = parts.empty() ? name : member_name(m[m.find(intern(name))], o.name);
+      tensors.push_back({member, &it->second});
     }
-    auto written = write_tensors(o.value, {{o.name, &it->second}});
+    if (tensors.size() != std::max<size_t>(1, parts.size())) continue;
+    auto written = write_tensors(o.value, tensors);
     if (auto* e = std::get_if<RuntimeError>(&written)) return runtime_error(*e, command.common);
   }
   return std::nullopt;
@@ -173,7 +180,13 @@ int run_verb(const RunCommand& command) {
   if (auto status = read_tuning(command.tune, options.tuning)) return *status;
   std::vector<Pair> outputs;
   if (auto status = read_outputs(command.out, outputs)) return *status;
-  for (const Pair& o : outputs) options.show.push_back(o.name);
+  for (const Pair& o : outputs) {
+    const std::vector<std::string> parts = shown_parts(m, {o.name});
+    if (std::string why = check_target(o.value, parts.size()); !why.empty()) {
+      return usage_error(fmt::format("cannot write `{}`: {}", o.value, why));
+    }
+    options.show.insert(options.show.end(), parts.begin(), parts.end());
+  }
   for (const std::string& name : options.show) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
@@ -249,7 +262,7 @@ int run_verb(const RunCommand& command) {
       print_error("its state is in `{0}`; go on with --resume {0}\n", command.save_state);
     }
   }
-  if (auto status = write_outputs(command, outputs, result)) return *status;
+  if (auto status = write_outputs(command, m, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   if (shown.empty()) return kFine;
   if (command.format == "json") {

@@ -197,6 +197,8 @@ struct Family {
   };
   Symbol name;  // unique in the module
   std::string path;  // how the program spells it, if that is not its name: `net.w`, a part of a record
+  // Of a part of a record whose type is written: what files call it, `h.#.w` (runtime/members.h).
+  std::string member;
   Kind kind = Kind::Defined;
   DType dtype = DType::F32;
   std::vector<Coord> coords;

@@ -26,22 +26,23 @@ void drop_gate(Work& w, size_t gate) {
   if (gate < w.guards) --w.guards;
 }
 
-// Turns the range of binder p into gates, before p is replaced by `by` because of the equality that
+// The range of a binder as conditions.
+std::vector<ExprId> within(Module& m, ExprId binder, const Range& range) {
+  if (const_int(m, sub(m, range.hi, range.lo)) == 1) {
+    return {apply(m, Op::Eq, {binder, range.lo})};
+  }
+  return {apply(m, Op::Ge, {binder, range.lo}), apply(m, Op::Lt, {binder, range.hi})};
+}
+
+// Puts the conditions that hold for binder p, its range among them, into the gates, before p is replaced by `by` because of the equality that
 // stood at `gate`. They go before the user's conditions, which may rely on them, and before the
 // guards that mention p, but after the guards of binders eliminated earlier, which `by` may rely
 // on. If `by` may fail it may also rely on the conditions before the equality, so those that do not
 // mention p go first.
-void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by, std::vector<ExprId> conditions) {
+void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by,
+           const std::vector<ExprId>& conditions) {
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
   auto stays = [&](ExprId x) { return !mentions_slot(m, x, self); };
-  ExprId here = slot(m, self);
-  const Range range = w.r.over[p];
-  if (const_int(m, sub(m, range.hi, range.lo)) == 1) {
-    conditions.push_back(apply(m, Op::Eq, {here, range.lo}));
-  } else {
-    conditions.push_back(apply(m, Op::Ge, {here, range.lo}));
-    conditions.push_back(apply(m, Op::Lt, {here, range.hi}));
-  }
   auto guards_end = w.gates.begin() + static_cast<ptrdiff_t>(w.guards);
   if (gate > w.guards && may_fail(m, by)) {
     auto kept = static_cast<size_t>(std::count_if(w.gates.begin(), guards_end, stays));
@@ -141,14 +142,15 @@ bool eliminate_unit(Module& m, Work& w, size_t gate, size_t p, const AffineForm&
   ExprId by = scaled(m, without(form, self), -c);
   if (!may_replace(m, w, p, by)) return false;
   drop_gate(w, gate);
-  guard(m, w, gate, p, by, {});
+  guard(m, w, gate, p, by, within(m, self, w.r.over[p]));
   replace_binder(m, w, p, by, facts);
   return true;
 }
 
 // s·x + rest == 0 with |s| > 1. Let e be ∓rest, so that s·x == e. If e = e0 − q for another binder
 // q, then q runs over one residue class of s: it becomes s·q' + e0 % s, so that every visited cell
-// satisfies the equality.
+// satisfies the equality. If q has at most s values, as e has in the address 64·h + e of a head's
+// cell, it is a digit of e0, and both binders are known: x = e0 / s and q = e0 % s.
 bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineForm& form,
                        const Facts& facts) {
   ExprId self = slot(m, w.r.first + static_cast<uint32_t>(p));
@@ -170,8 +172,11 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
     }
     Facts here = facts;
     enter(m, w.r, here);
-    if (!ordered || mentions_slot(m, e0, w.r.first + static_cast<uint32_t>(p)) ||
-        !proves_nonnegative(m, e0_form, here)) {
+    const auto values = const_int(m, w.r.over[k].hi), least = const_int(m, w.r.over[p].lo);
+    const bool digit = values && *values <= s && least && *least >= 0;
+    const bool nonnegative = proves_nonnegative(m, e0_form, here);
+    if (mentions_slot(m, e0, w.r.first + static_cast<uint32_t>(p)) || (!ordered && !digit) ||
+        (!nonnegative && !digit)) {
       continue;
     }
     bool used_in_range = false;  // a range that depends on either binder would change meaning
@@ -182,24 +187,39 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
       }
     }
     if (used_in_range) continue;
-    // partner = s·q + e0 % s for q in 0..(hi − e0 % s + s − 1) / s; then x = e0 / s − q.
+    // partner = s·q + e0 % s for q in 0..(hi − e0 % s + s − 1) / s; then x = e0 / s − q. Of a digit,
+    // q is 0 alone.
     ExprId step = int_lit(m, s);
     ExprId residue = apply(m, Op::Mod, {e0, step});
     ExprId hi = w.r.over[k].hi;
     ExprId count = apply(m, Op::Div, {add(m, sub(m, hi, residue), int_lit(m, s - 1)), step});
     ExprId by = sub(m, apply(m, Op::Div, {e0, step}), partner);
+    if (digit) {
+      count = int_lit(m, 1);
+      by = apply(m, Op::Div, {e0, step});
+    }
+    std::vector<ExprId> conditions = within(m, self, w.r.over[p]);
+    if (digit) {
+      // The range of x in terms of e0, without a division, so that others can use it as a bound.
+      // If x >= 0, the equality implies e0 >= 0.
+      const Range range = w.r.over[p];
+      conditions = {apply(m, Op::Ge, {e0, mul(m, step, range.lo)}),
+                    apply(m, Op::Lt, {e0, mul(m, step, range.hi)})};
+      if (*values < s) conditions.push_back(apply(m, Op::Lt, {residue, hi}));
+    }
     if (!may_replace(m, w, p, by)) continue;
     // First re-index the partner in everything but its own range, then replace x.
     uint32_t n = slot_of(m, partner);
     auto reindex = [&](ExprId x) {
-      return x ? substitute_slot(m, x, n, add(m, mul(m, step, partner), residue)) : x;
+      ExprId value = digit ? residue : add(m, mul(m, step, partner), residue);
+      return x ? substitute_slot(m, x, n, value) : x;
     };
     drop_gate(w, gate);
     for (ExprId& g : w.gates) g = reindex(g);
     for (Route& r : w.r.routes) r.to = reindex(r.to);
     w.r.body = reindex(w.r.body);
     w.r.over[k] = {int_lit(m, 0), count};
-    guard(m, w, gate, p, by, {});
+    guard(m, w, gate, p, by, conditions);
     replace_binder(m, w, p, by, facts);
     return true;
   }
@@ -216,7 +236,10 @@ bool eliminate_divisible(Module& m, Work& w, size_t gate, size_t p, const Affine
   ExprId by = apply(m, Op::Div, {e, step});
   if (!may_replace(m, w, p, by)) return false;
   drop_gate(w, gate);
-  guard(m, w, gate, p, by, {apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)})});
+  std::vector<ExprId> conditions = within(m, self, w.r.over[p]);
+  conditions.insert(conditions.begin(),
+                    apply(m, Op::Eq, {apply(m, Op::Mod, {e, step}), int_lit(m, 0)}));
+  guard(m, w, gate, p, by, conditions);
   replace_binder(m, w, p, by, facts);
   return true;
 }

@@ -5,6 +5,8 @@
 //     →  sum[kh](g[ih - kh] * w[kh] where 0 <= ih - kh < OH)
 //   sum[oh, kh](… where 2*oh + kh == ih)
 //     →  by residue class: kh := 2*q + ih % 2, oh := ih / 2 - q
+//   sum[h, e in 0..64](… where 64*h + e == i)
+//     →  by digits: h := i / 64, e := i % 64
 //   sum[k](g[k] where idx[k] == r), r a coordinate
 //     →  a route: one pass over k, adding to address idx[k]
 //

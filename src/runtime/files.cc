@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <new>
 
 #include "base/check.h"
@@ -65,38 +66,14 @@ std::string unknown_format(const std::string& path) {
                    : fmt::format("`{}` is not a tensor format; the known ones are {}", e, kFormats);
 }
 
-// The member with that name, or the only one when none is asked for.
-template <class T, class Name>
-const T& choose(const std::vector<T>& members, const std::string& wanted, const Name& name_of) {
-  std::vector<std::string> names;
-  for (const T& m : members) {
-    names.push_back(name_of(m));
-    if (!wanted.empty() && names.back() == wanted) return m;
-  }
-  if (members.empty()) throw Malformed{"it contains no tensor"};
-  if (wanted.empty() && members.size() == 1) return members[0];
-  bool many = names.size() > 12;
-  if (many) names.resize(12);
-  std::string list = fmt::format("it has `{}`{}", fmt::join(names, "`, `"),
-                                 many ? fmt::format(" and {} more", members.size() - 12) : "");
-  throw Malformed{wanted.empty() ? "it contains several tensors, name one of them: " + list
-                                 : fmt::format("it contains no tensor `{}`: {}", wanted, list)};
-}
-
-std::string npz_name(const ZipMember& m) {
-  return m.name.ends_with(".npy") ? m.name.substr(0, m.name.size() - 4) : m.name;
-}
-
 std::string whole_text(const InFile& file) {
   std::string text(file.size(), '\0');
   file.read_at(0, text.data(), text.size());
   return text;
 }
 
-DType type_of(const SafeEntry& e) {
-  if (e.dtype) return *e.dtype;
-  throw Malformed{fmt::format("the elements of `{}` are {}, which has no Einlang type", e.name,
-                              e.type.substr(0, 40))};
+MemberFile open_members(const InFile& file, const std::string& path) {
+  return format_of(path) == Format::Npz ? MemberFile::npz(file) : MemberFile::safetensors(file);
 }
 
 void no_member(const std::string& member) {
@@ -118,9 +95,10 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       FileSource in(file, 0, file.size());
       return with(read_npy_header(in));
     }
-    case Format::Npz: {
-      auto in = open_member(file, choose(zip_members(file), member, npz_name));
-      return with(read_npy_header(*in));
+    case Format::Npz:
+    case Format::Safetensors: {
+      MemberFile members = open_members(file, path);
+      return with(members.header(members.choose(member)));
     }
     case Format::Csv: {
       CsvShape s = csv_shape(whole_text(file), member);
@@ -128,13 +106,6 @@ FileHeader header_of(const InFile& file, const std::string& path, const std::str
       out.shape = {s.rows};
       if (s.columns != 1) out.shape.push_back(s.columns);
       out.labels = s.labels;
-      return out;
-    }
-    case Format::Safetensors: {
-      std::vector<SafeEntry> entries = safetensors_entries(file);
-      const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
-      out.dtype = type_of(e);
-      out.shape = e.shape;
       return out;
     }
     case Format::Idx: {
@@ -168,22 +139,12 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
       NpyHeader h = read_npy_header(in);
       return read_npy_data(in, h);
     }
-    case Format::Npz: {
-      auto in = open_member(file, choose(zip_members(file), member, npz_name));
-      NpyHeader h = read_npy_header(*in);
-      return read_npy_data(*in, h);
+    case Format::Npz:
+    case Format::Safetensors: {
+      MemberFile members = open_members(file, path);
+      return members.tensor(members.choose(member));
     }
     case Format::Csv: return read_csv(whole_text(file), member, wanted);
-    case Format::Safetensors: {
-      std::vector<SafeEntry> entries = safetensors_entries(file);
-      const SafeEntry& e = choose(entries, member, [](const SafeEntry& x) { return x.name; });
-      Tensor t(type_of(e), e.shape);
-      file.read_at(e.begin, t.data(), byte_count(t.dtype(), e.shape));
-      if (t.dtype() == DType::Bool) {
-        for (int64_t i = 0; i < t.size(); ++i) t.set_int(i, t.get_int(i) != 0);
-      }
-      return t;
-    }
     case Format::Idx: {
       no_member(member);
       FileSource in(file, 0, file.size());
@@ -266,8 +227,10 @@ std::optional<RowFile> find_rows(const std::string& path, const std::string& mem
       out.swapped = true;
       break;
     case Format::Safetensors: {
-      std::vector<SafeEntry> entries = safetensors_entries(file);
-      out.begin = choose(entries, member, [](const SafeEntry& x) { return x.name; }).begin;
+      MemberFile members = MemberFile::safetensors(file);
+      ChosenMembers chosen = members.choose(member);
+      if (!chosen.counts.empty()) why = "its rows are tensors of their own in the file";
+      out.begin = members.begin_of(chosen.at[0]);
       break;
     }
     default: EIN_UNREACHABLE("a format without rows");
@@ -306,10 +269,9 @@ std::variant<std::vector<std::string>, RuntimeError> file_members(const std::str
     check_name(path);
     const InFile file(path);
     std::vector<std::string> out;
-    if (format_of(path) == Format::Npz) {
-      for (const ZipMember& m : zip_members(file)) out.push_back(printable(npz_name(m)));
-    } else if (format_of(path) == Format::Safetensors) {
-      for (const SafeEntry& e : safetensors_entries(file)) out.push_back(printable(e.name));
+    if (has_members(path)) {
+      const MemberFile members = open_members(file, path);
+      for (const std::string& name : members.names()) out.push_back(printable(name));
     }
     return out;
   });
@@ -372,8 +334,10 @@ std::string show_type(const FileHeader& h) {
 }
 
 std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path,
-                                                         const std::vector<NamedTensor>& tensors) {
+                                                         const std::vector<NamedTensor>& values) {
   return named<std::monostate>("write", path, [&] {
+    std::deque<Tensor> slices;
+    const std::vector<NamedTensor> tensors = has_members(path) ? numbered(values, slices) : values;
     if (std::string why = check_target(path, tensors.size()); !why.empty()) throw Malformed{why};
     for (const NamedTensor& t : tensors) {
       std::string why = check_value(path, t.name, t.tensor->dtype(), t.tensor->rank());

@@ -1,12 +1,14 @@
 // Private to src/runtime: the formats behind files.h. All of them throw Malformed.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/bytes.h"
 #include "runtime/files.h"
+#include "runtime/members.h"
 #include "runtime/tensor.h"
 
 namespace ein {
@@ -67,6 +69,34 @@ struct SafeEntry {
 };
 std::vector<SafeEntry> safetensors_entries(const InFile& file);
 std::string safetensors_header(const std::vector<NamedTensor>& tensors);
+
+// member_file.cc: the tensors of an .npz or .safetensors file. The file must outlive it.
+class MemberFile {
+ public:
+  static MemberFile npz(const InFile& file);
+  static MemberFile safetensors(const InFile& file);
+
+  const std::vector<std::string>& names() const { return names_; }
+  // The tensors of that name (members.h), or the only one when none is asked for.
+  ChosenMembers choose(const std::string& wanted) const;
+  FileHeader header(const ChosenMembers& chosen) const;  // element type and extents
+  Tensor tensor(const ChosenMembers& chosen) const;
+  uint64_t begin_of(size_t member) const { return safe_[member].begin; }
+
+ private:
+  explicit MemberFile(const InFile& file) : file_(file) {}
+  FileHeader header(size_t member) const;
+  Tensor tensor(size_t member) const;
+
+  const InFile& file_;
+  std::vector<ZipMember> zip_;  // one of the two
+  std::vector<SafeEntry> safe_;
+  std::vector<std::string> names_;
+};
+// What is written for these values: a value with a `#` in its name is cut along its first
+// coordinates. `slices` owns the pieces.
+std::vector<NamedTensor> numbered(const std::vector<NamedTensor>& values,
+                                  std::deque<Tensor>& slices);
 
 // idx.cc. The `…_problem` functions say what keeps a value out of a file of that format, by what is
 // known before anything is computed; empty when nothing does.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -125,7 +126,17 @@ class Resolver {
       resolve(names, tensor->elem);
       if (std::holds_alternative<ast::NamedType>(p_.ast[tensor->elem].node)) return;
       p_.ast.types[id].node = p_.ast[with_dims(tensor->elem, tensor->dims)].node;
+      auto* record = std::get_if<ast::TupleType>(&p_.ast.types[id].node);
+      if (record && !record->names.empty() && known_rank(tensor->dims)) {
+        record->outer += tensor->dims.size();
+      }
     }
+  }
+
+  static bool known_rank(const std::vector<ast::Dim>& dims) {
+    return std::all_of(dims.begin(), dims.end(), [](const ast::Dim& d) {
+      return d.kind == ast::Dim::Kind::Extent || d.kind == ast::Dim::Kind::Unknown;
+    });
   }
 
   // The type with these coordinates in front of those of its parts.

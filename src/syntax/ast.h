@@ -153,6 +153,11 @@ struct TensorType { TypeId elem; std::vector<Dim> dims; };
 struct TupleType {
   std::vector<TypeId> items;
   std::vector<Name> names;  // empty for a plain tuple
+  // `{ "0.weight" as w: … }`: what a file calls the part, a StrLit; invalid where that is its name.
+  std::vector<ExprId> members;
+  // Of `[{ … }; n, m]`: how many coordinates the array of records has. They stand in front of those
+  // of every item; in a file they are numbers.
+  size_t outer = 0;
 };
 struct FnType { std::vector<TypeId> params; TypeId result; };
 struct ErrorType {};

@@ -346,6 +346,10 @@ struct Dumper {
           for (size_t i = 0; i < t.items.size(); ++i) {
             put(" ");
             if (!t.names.empty()) put("(" + ein::text(t.names[i].symbol) + " ");
+            if (i < t.members.size() && t.members[i]) {
+              expr(t.members[i]);
+              put(" ");
+            }
             type(t.items[i]);
             if (!t.names.empty()) put(")");
           }

@@ -402,9 +402,13 @@ DocId Formatter::type(TypeId id) {
         if (t.names.empty()) return out.cat({out.text("("), joined(t.items), out.text(")")});
         std::vector<Item> fields;
         for (size_t i = 0; i < t.items.size(); ++i) {
-          fields.push_back({join(t.names[i].span, ast[t.items[i]].span), [this, &t, i] {
-                              return out.cat({name(t.names[i]), out.text(": "), type(t.items[i])});
-                            }});
+          ExprId member = i < t.members.size() ? t.members[i] : ExprId{};
+          Span begin = member ? ast[member].span : t.names[i].span;
+          fields.push_back(
+              {join(begin, ast[t.items[i]].span), [this, &t, i, member] {
+                 DocId renamed = member ? out.cat({expr(member), out.text(" as ")}) : out.cat({});
+                 return out.cat({renamed, name(t.names[i]), out.text(": "), type(t.items[i])});
+               }});
         }
         return list("{", fields, "}", ast[id].span.end, false, true);
       },

@@ -31,12 +31,17 @@ TypeId Parser::type_rule() {
     if (tuple.items.size() == 1 && !comma) return tuple.items[0];
     return make_type(std::move(tuple), begin);
   }
-  if (is(Tok::LBrace) && is(Tok::Name, 1) && is(Tok::Colon, 2)) {
+  bool word = is(Tok::Name, 1) || is_keyword(text(peek(1)));  // name() reports a keyword
+  bool named = word && is(Tok::Colon, 2);
+  bool renamed = is(Tok::Str, 1) && is(Tok::As, 2);
+  if (is(Tok::LBrace) && (named || renamed)) {
     TupleType record;
     list([&] {
-      Name field = name("the name of a field");
+      ExprId member = is(Tok::Str) ? part_name() : ExprId{};
+      Name field = field_name();
       if (!panic && expect(Tok::Colon, "and the type of the field")) {
         record.names.push_back(field);
+        record.members.push_back(member);
         record.items.push_back(type());
       }
     });
@@ -56,6 +61,29 @@ TypeId Parser::type_rule() {
   }
   fail_expected("a type");
   return make_type(ErrorType{}, begin);
+}
+
+Name Parser::field_name() {
+  if (is(Tok::Name) || !is_keyword(text(peek()))) return name("the name of a field");
+  std::string keyword(text(peek()));
+  fail_expected("the name of a field")
+      .help(fmt::format("`{0}` is a keyword and cannot be a name; if files call the part so, give "
+                        "the field another name: `\"{0}\" as …: …`",
+                        keyword));
+  return {};
+}
+
+// `"0.weight" as`: what the part is called in files.
+ExprId Parser::part_name() {
+  ExprId member = string();
+  const auto& pieces = std::get<StrLit>(ast[member].node).pieces;
+  if (pieces.size() != 1 || pieces[0].value.valid()) {
+    diags.error(Code::E0106, "the name of a part in files is a plain string that is not empty")
+        .primary(ast[member].span, "")
+        .help("as in `{ \"0.weight\" as w: [f32; n] }`");
+  }
+  expect(Tok::As, "and the name of the field");
+  return member;
 }
 
 // Not a list(): the element type and its `;` come before the items.

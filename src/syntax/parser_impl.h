@@ -163,6 +163,8 @@ struct Parser {
   bool begins_record() const;
   ExprId record();
   ExprId string();
+  ExprId part_name();
+  Name field_name();
   std::vector<StrPiece> string_pieces(const Token& token);
   ExprId placeholder(uint32_t begin, uint32_t end, std::string& format);
 

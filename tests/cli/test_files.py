@@ -540,6 +540,103 @@ class Records(Files):
                    "a record is loaded from a whole file")
 
 
+class Numbered(Files):
+    """Tensors `h.0.w`, `h.1.w`, … of a file as an array of records."""
+    NET = "type Net = { first: [f32; i], h: [{ w: [f32; i, o], in: { b: [f32; o] } }; layer] };\n"
+    LOAD = NET + 'let x = load("net.safetensors") as Net; '
+
+    def parts(self):
+        out = {"first": self.array((2,))}
+        for layer in range(3):
+            out[f"h.{layer}.w"] = self.array((2, 4)) + layer
+            out[f"h.{layer}.in.b"] = self.array((4,)) - layer
+        return out
+
+    def save(self, parts):
+        pathlib.Path(self.path("net.safetensors")).write_bytes(safetensors({k: ("F32", v) for k, v in parts.items()}))
+        numpy.savez(self.path("net.npz"), **parts)
+
+    def test_numbers_become_a_coordinate(self):
+        parts = self.parts()
+        self.save(parts)
+        for name in ("net.safetensors", "net.npz"):
+            x = self.shown(self.NET + f'let x = load("{name}") as Net;')["x"]
+            self.assertEqual(x["h"]["w"]["data"], [parts[f"h.{k}.w"].tolist() for k in range(3)])
+            self.assertEqual(x["h"]["in"]["b"]["data"], [parts[f"h.{k}.in.b"].tolist() for k in range(3)])
+        y = self.shown(self.LOAD + "let y[layer, o] = x.h[layer].w[1, o] - x.h[layer].in.b[o];", "y")["y"]
+        self.assertEqual(y["data"], [(parts[f"h.{k}.w"][1] - parts[f"h.{k}.in.b"]).tolist() for k in range(3)])
+
+    def test_inputs(self):
+        parts = self.parts()
+        self.save(parts)
+        run = self.check(["-c", self.NET + "let x: Net; print(x.h[2].w[1, 3]);", "--in", "x=net.safetensors"], 0)
+        self.assertEqual(float(run.stdout), parts["h.2.w"][1, 3])
+
+    def test_written_back_under_the_same_names(self):
+        parts = self.parts()
+        self.save(parts)
+        self.check(["-c", self.LOAD + 'save("a.safetensors", (2.0 * x) as Net); let y: Net = x * 2.0; save("b.safetensors", y);'], 0, "")
+        self.check(["-c", self.LOAD + "let y: Net = x * 2.0;", "--out", "y=c.safetensors"], 0, "")
+        for name in ("a", "b", "c"):
+            back = read_safetensors(self.path(name + ".safetensors"))
+            self.assertEqual(sorted(back), sorted(parts))
+            for key, value in parts.items():
+                numpy.testing.assert_array_equal(back[key], 2 * value)
+        self.check(["-c", self.LOAD + 'save("d.safetensors", x * 2.0);'], 0, "")  # no type: all layers in one tensor, which is read too
+        self.assertEqual(sorted(read_safetensors(self.path("d.safetensors"))), ["first", "h.in.b", "h.w"])
+        self.check(["-c", self.NET + 'let y = load("d.safetensors") as Net; print(y.h.w[2, 1, 3]);'], 0, f"{2 * parts['h.2.w'][1, 3]}\n")
+
+    def test_a_record_needs_a_file_of_several_tensors(self):
+        self.save(self.parts())
+        self.check(["-c", self.LOAD, "--out", "x=x.npy"], 2, "", "a .npy file holds one tensor, not 3")
+
+    def test_a_missing_number(self):
+        parts = self.parts()
+        del parts["h.1.w"]
+        self.save(parts)
+        self.check(["-c", self.LOAD], 1, "", "it has `h.2.w`, but no `h.1.w`")
+        del parts["h.2.w"]
+        self.save(parts)
+        self.check(["-c", self.LOAD], 1, "", "it has `h.2.in.b`, but no `h.2.w`")
+        for key in ("h.0.w", "h.0.in.b", "h.1.in.b", "h.2.in.b"):
+            del parts[key]
+        self.save(parts)
+        self.check(["-c", self.LOAD], 1, "", "it lacks `h.#.w`, `h.#.in.b`, where `#` is a number from 0 on")
+
+    def test_other_parts(self):
+        parts = {**self.parts(), "h.1.other": self.array(), "h.01.w": self.array((2, 4))}
+        self.save(parts)
+        said = self.check(["-c", self.LOAD], 1, "", "it also has").stderr
+        self.assertIn("`h.1.other`", said)
+        self.assertIn("`h.01.w`", said)
+
+    def test_layers_that_differ(self):
+        self.save({**self.parts(), "h.1.w": self.array((2, 5))})
+        self.check(["-c", self.LOAD], 1, "", "`h.1.w` is [f32; 2, 5], but `h.0.w` is [f32; 2, 4]")
+        self.save({f"h.{k}.in.b": self.array((5,)) for k in range(3)} | {k: v for k, v in self.parts().items() if "b" not in k})
+        self.check(["-c", self.LOAD], 1, "", "`h.#.in.b` is [f32; 3, 5], but `o` is 4 in `h.#.w`")
+
+    def test_names_that_are_none(self):
+        numpy.savez(self.path("net.npz"), **{"0.weight": self.array((2,)), "2.weight": self.array((3,)), "type": self.array((4,)),
+                                             "list.0": self.array((2,)), "list.1": self.array((2,)) + 1})
+        net = ('type Net = { "0" as first: { weight: [f32; a] }, "2.weight" as second: [f32; b], "type" as kind: [f32; c], '
+               '"list.#" as list: [f32; n, a] };\n')
+        x = self.shown(net + 'let x = load("net.npz") as Net;')["x"]
+        self.assertEqual(x["second"]["data"], self.array((3,)).tolist())
+        self.assertEqual(x["list"]["data"], [self.array((2,)).tolist(), (self.array((2,)) + 1).tolist()])
+        self.check(["-c", net + 'let x = load("net.npz") as Net; save("again.npz", x);'], 0, "")
+        self.assertEqual(sorted(numpy.load(self.path("again.npz"))), ["0.weight", "2.weight", "list.0", "list.1", "type"])
+        self.check(["-c", "type Net = { match: [f32; n] };"], 1, "", '`"match" as …: …`')
+        self.check(["-c", 'type Net = { "" as x: [f32; n] };'], 1, "", "a plain string that is not empty")
+
+    def test_numbered_tensors_without_a_record(self):
+        parts = self.parts()
+        self.save(parts)
+        self.check(["-c", 'let w: [f32; layer, i, o] = load("net.safetensors", "h.#.w"); print(w[2, 1, 3]);'], 0,
+                   f"{parts['h.2.w'][1, 3]}\n")
+        self.check(["-c", 'let w = load("net.safetensors", "h.#.v");'], 1, "", "it contains no tensor `h.#.v`")
+
+
 if __name__ == "__main__":
     test_cli.EIN = os.path.abspath(sys.argv.pop(1))
     unittest.main()

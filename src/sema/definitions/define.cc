@@ -118,7 +118,7 @@ void begin(Sema& s, Definition& d) {
   // theirs.
   for (size_t p = 0; p < coords.size(); ++p) {
     CoreId extent;
-    if (!decide_extent(s, d, p, true, extent)) {
+    if (!decide_extent(s, d, p, true, extent) || (p < slots && !written_extent(s, d, p, extent))) {
       d.state = Definition::State::Bad;
       return;
     }

@@ -28,6 +28,10 @@ bool merge_coords(Sema& s, Definition& d, std::vector<core::Coord>& coords);
 // settled by an entry constraint when one is constant: a literal clause beside a range up to T asks
 // for T >= 1 (decisions.md, 13). `extent` stays as it is when no clause says.
 bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& extent);
+// Makes `extent` as large as the ends that are written in the clauses that are not elaborated yet,
+// because they read the recurrence. It stays as it is when one of them leaves its range to be
+// inferred. False after an error.
+bool written_extent(Sema& s, Definition& d, size_t p, CoreId& extent);
 
 // A local that is a family although it stands inside a reduction: it has several clauses or is a
 // recurrence, and carries the reduced indices as coordinates.

@@ -195,12 +195,16 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
 
 // `let p = { w: … };` at the top level: the user names the families of its parts, as `p.w`.
 void name_parts(Sema& s, const Definition& d) {
+  const std::vector<FilePart> members = file_parts(s.ast, record_type(s.ast, d));
+  size_t part = 0;
   map_leaves(*d.inlined, [&](const Value& leaf, const std::string& path) {
     FamilyId family = whole_family(s.m, leaf);
     if (family && s.m[family].generated) {
       s.m.families[family].generated = false;
       s.m.families[family].path = text(d.name.symbol) + path;
+      if (part < members.size()) s.m.families[family].member = members[part].name;
     }
+    ++part;
     return leaf;
   });
 }
@@ -316,8 +320,9 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
 bool finish_family(Sema& s, Definition& d) {
   if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
     Env env = d.scope->env;
-    d.inlined =
-        hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope, text(d.name.symbol));
+    bool view = !d.scope->root && !d.scope->requested.count(d.name.symbol);
+    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope,
+                           text(d.name.symbol), view ? Held::View : Held::Plain);
     if (d.inlined && d.inlined->record() && d.scope->root) name_parts(s, d);
     return d.inlined.has_value();
   }

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "sema/definitions/definitions.h"
+#include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
+#include "sema/state/values.h"
 #include "sema/types/types.h"
 
 namespace ein::sema {
@@ -45,6 +47,14 @@ ast::TypeId type_of(const ast::Ast& ast, const Definition& d) {
   if (d.whole) return leaf_type(ast, type_of(ast, *d.whole), d.leaf);
   if (d.written.clauses != d.clauses.size()) d.written = {find_type(ast, d), d.clauses.size()};
   return d.written.type;
+}
+
+ast::TypeId record_type(const ast::Ast& ast, const Definition& d) {
+  const ast::Let* let = let_of(ast, d.clauses[0]);
+  if (let && let->has_slots) return {};  // the type is that of one cell
+  if (ast::TypeId type = type_of(ast, d)) return type;
+  const auto* cast = let && let->value ? std::get_if<ast::Cast>(&ast[let->value].node) : nullptr;
+  return cast ? cast->type : ast::TypeId{};
 }
 
 size_t spelled_slots(Sema& s, const Definition& d) {
@@ -216,6 +226,49 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
         end.span, best.span);
   }
   extent = best.hi;
+  return true;
+}
+
+namespace {
+
+// Whether a range on the left can be read before its clause: it names no other index of the left
+// side, which is reported with the clause, and nothing that is still being defined.
+bool readable_early(Sema& s, const Definition& d, const LeftSide& left, TreeId range) {
+  for (Symbol name : free_names(s.ast, range)) {
+    for (const LeftSlot& other : left.slots) {
+      if (other.name == name) return false;
+    }
+    auto it = d.scope->values.find(name);
+    if (it != d.scope->values.end() && it->second->group == d.group) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool written_extent(Sema& s, Definition& d, size_t p, CoreId& extent) {
+  CoreId end = extent;
+  const core::Facts facts = facts_at_entry(s.m);
+  for (size_t i = 0; i < d.clauses.size(); ++i) {
+    if (d.outs[i]) continue;
+    if (!let_of(s.ast, d.clauses[i])) return true;
+    const LeftSide& left = left_side(s, d, d.clauses[i]);
+    if (left.bad || p >= left.slots.size()) return true;
+    const ast::Slot& slot = *left.slots[p].slot;
+    if (slot.kind == ast::Slot::Kind::Literal) continue;
+    if (!slot.range || !readable_early(s, d, left, slot.range)) return true;
+    core::Range range;
+    Env env = d.scope->env;
+    if (!elaborate_range(s, env, slot.range, range)) return false;
+    if (!closed(s.m, range.hi)) return true;
+    CoreId hi = resolve(s, range.hi);
+    if (!end || core::proves_le(s.m, end, hi, facts)) {
+      end = hi;
+    } else if (!core::proves_le(s.m, hi, end, facts)) {
+      return true;
+    }
+  }
+  if (end && !has_unsolved(s, end)) extent = end;
   return true;
 }
 

@@ -146,6 +146,7 @@ void declare_inputs(Sema& s, Scope& scope) {
     if (d.whole) {
       f.path = text(d.name.symbol);
       f.name = fresh_family_name(s.names, as_suffix(f.path));
+      f.member = file_parts(s.ast, type_of(s.ast, *d.whole))[d.leaf].name;
     }
     f.kind = core::Family::Kind::Input;
     f.dtype = *type;

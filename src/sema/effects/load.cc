@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/print.h"
 #include "runtime/bytes.h"
 #include "runtime/csv_options.h"
+#include "runtime/members.h"
 #include "sema/builtins.h"
 #include "sema/effects/effects.h"
 #include "sema/expressions/expressions.h"
@@ -226,19 +228,8 @@ struct RecordFile {
   std::vector<std::pair<std::string, ast::TypeId>> parts = {};  // members that are needed
   std::vector<std::string> members = {};                        // that there are
 
-  void collect(ast::TypeId type, const std::string& member) {
-    const ast::TupleType* record = tuple_type(s.ast, type);
-    if (!record) {
-      parts.emplace_back(member, type);
-      return;
-    }
-    for (size_t i = 0; i < record->items.size(); ++i) {
-      collect(record->items[i], join(member, *record, i));
-    }
-  }
-  static std::string join(const std::string& member, const ast::TupleType& record, size_t i) {
-    std::string name = record.names.empty() ? std::to_string(i) : text(record.names[i].symbol);
-    return member.empty() ? name : member + "." + name;
+  void collect(ast::TypeId type) {
+    for (const FilePart& part : file_parts(s.ast, type)) parts.emplace_back(part.name, part.type);
   }
 
   bool find() {
@@ -291,35 +282,88 @@ struct RecordFile {
     return "";
   }
 
+  // Arrays of records that files number, `h.#`: how many records there are, and the part that has
+  // the last of them.
+  std::map<std::string, std::pair<int64_t, std::string>> numbered = {};
+
+  void count_records(const std::string& member, const ChosenMembers& chosen) {
+    if (chosen.counts.empty()) return;
+    auto& [count, part] = numbered[member.substr(0, member.find(kNumber))];
+    if (chosen.counts[0] > count) std::tie(count, part) = std::pair(chosen.counts[0], member);
+  }
+  // A part that fewer records have than another part of the same array; empty when it has them all.
+  std::string too_few(const std::string& member, const ChosenMembers& chosen) {
+    if (chosen.counts.empty()) return "";
+    const auto& [count, part] = numbered[member.substr(0, member.find(kNumber))];
+    if (chosen.counts[0] == count) return "";
+    auto last = [&](const std::string& name) {
+      std::vector<int64_t> at(count_numbers(name));
+      at[0] = count - 1;
+      return quoted(with_numbers(name, at));
+    };
+    return fmt::format("it has {}, but no {}", last(part), last(member));
+  }
+
   // Names everything that does not fit, at once.
   bool report_parts(ast::TypeId type) {
     std::vector<std::string> missing, extra, wrong;
-    std::set<std::string> needed;
+    std::vector<bool> needed(members.size());
+    std::vector<std::variant<ChosenMembers, std::string>> found;
     for (const auto& [member, part] : parts) {
-      needed.insert(member);
-      if (std::find(members.begin(), members.end(), member) == members.end()) {
-        missing.push_back(quoted(member));
-      } else if (std::string why = misshapen(member, part); !why.empty()) {
-        wrong.push_back(why);
+      found.push_back(choose_members(members, member));
+      if (const auto* chosen = std::get_if<ChosenMembers>(&found.back())) {
+        for (size_t at : chosen->at) needed[at] = true;
+        count_records(member, *chosen);
+      } else {
+        for (size_t i = 0; i < members.size(); ++i) {
+          if (fits_name(members[i], member)) needed[i] = true;
+        }
       }
     }
-    for (const std::string& member : members) {
-      if (!needed.contains(member)) extra.push_back(quoted(member));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto& [member, part] = parts[i];
+      const auto* chosen = std::get_if<ChosenMembers>(&found[i]);
+      std::string why = chosen ? too_few(member, *chosen) : std::get<std::string>(found[i]);
+      if (chosen && chosen->at.empty()) {
+        missing.push_back(member);
+        continue;
+      }
+      if (why.empty()) why = misshapen(member, part);
+      if (!why.empty()) wrong.push_back(why);
+    }
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (!needed[i]) extra.push_back(members[i]);
     }
     if (missing.empty() && extra.empty() && wrong.empty()) return false;
     auto& d = s.diags.error(Code::E0220,
                             fmt::format("`{}` does not have the parts of this record", path));
     d.primary(s.ast[type].span, "").label(s[call.args[0]].span, "the file");
-    if (!missing.empty()) d.note(fmt::format("it lacks {}", fmt::join(missing, ", ")));
-    if (!extra.empty()) d.note(fmt::format("it also has {}", fmt::join(extra, ", ")));
-    for (const std::string& why : wrong) d.note(why);
+    if (!missing.empty()) {
+      bool number = std::any_of(missing.begin(), missing.end(),
+                                [](const std::string& name) { return count_numbers(name) > 0; });
+      d.note(fmt::format("it lacks {}{}", listed(missing),
+                         number ? ", where `#` is a number from 0 on" : ""));
+    }
+    if (!extra.empty()) d.note(fmt::format("it also has {}", listed(extra)));
+    for (size_t i = 0; i < std::min(wrong.size(), kListed); ++i) d.note(wrong[i]);
+    if (wrong.size() > kListed) d.note(fmt::format("and {} more", wrong.size() - kListed));
     return true;
   }
 
-  Value value(ast::TypeId type, const std::string& member) {
+  static constexpr size_t kListed = 12;
+  static std::string listed(std::vector<std::string> names) {
+    size_t more = names.size() - std::min(names.size(), kListed);
+    names.resize(names.size() - more);
+    return fmt::format("`{}`{}", fmt::join(names, "`, `"),
+                       more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+
+  size_t next = 0;  // of `parts`
+
+  Value value(ast::TypeId type) {
     const ast::TupleType* record = tuple_type(s.ast, type);
     if (!record) {
-      Value v = load_member(s, env, call, path, member, span);
+      Value v = load_member(s, env, call, path, parts[next++].first, span);
       return v.poison() ? v : convert(s, env, std::move(v), type, {}, span);
     }
     Value out;
@@ -328,7 +372,7 @@ struct RecordFile {
     out.span = span;
     for (size_t i = 0; i < record->items.size(); ++i) {
       if (!record->names.empty()) out.fields.push_back(record->names[i].symbol);
-      out.items.push_back(value(record->items[i], join(member, *record, i)));
+      out.items.push_back(value(record->items[i]));
       if (out.items.back().poison()) return Value{};
     }
     return out;
@@ -348,9 +392,9 @@ Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& cal
   auto path = plain_string(s, given[0], "the file to load");
   if (!path || !s.files) return {};
   RecordFile file{s, env, call, *path, span};
-  file.collect(cast.type, "");
+  file.collect(cast.type);
   if (!file.find() || file.report_parts(cast.type)) return {};
-  return file.value(cast.type, "");
+  return file.value(cast.type);
 }
 
 Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span) {

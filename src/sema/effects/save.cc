@@ -53,6 +53,15 @@ void save_text(Sema& s, Env& env, const ast::Call& call, const std::string& path
   if (add_value(s, env, values[0], {}, effect.pieces)) s.m.effects.push_back(std::move(effect));
 }
 
+// The type that is written for what `save` writes: `p as Net`, or `p` after `let p: Net = …`. It
+// says what the file calls the parts.
+ast::TypeId written_type_of(Sema& s, const Env& env, TreeId e) {
+  if (const auto* cast = std::get_if<ast::Cast>(&s[e].node)) return cast->type;
+  Symbol name = path_name(s.ast, e);
+  const Definition* d = name ? find_definition(env, name) : nullptr;
+  return d ? record_type(s.ast, *d) : ast::TypeId{};
+}
+
 // What `save` writes: an argument, or a part of one that is a record.
 struct Saved {
   TreeId tree;
@@ -93,8 +102,12 @@ Value elaborate_save(Sema& s, Env& outer, const Builtin& b, const ast::Call& cal
     bool alone = call.args.size() == 2;
     Symbol name = path_name(s.ast, call.args[i]);
     std::string prefix = alone ? "" : name ? text(name) : fmt::format("arr_{}", i - 1);
+    const std::vector<FilePart> members = file_parts(s.ast, written_type_of(s, env, call.args[i]));
+    size_t next = 0;
     Value parts = map_leaves(values[i - 1], [&](const Value& leaf, const std::string& part) {
       std::string member = prefix + (prefix.empty() && !part.empty() ? part.substr(1) : part);
+      if (next < members.size())
+        member = (prefix.empty() ? "" : prefix + ".") + members[next++].name;
       saved.push_back({call.args[i], leaf, part.empty() ? "" : member, i - 1});
       return leaf;
     });

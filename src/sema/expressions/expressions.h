@@ -43,10 +43,15 @@ Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
 // the arm that it takes.
 Value elaborate_given(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 // The value of a `let` that is a tuple, a function or a string: what it computes becomes families.
-// `own`: floats always get a family of their own, so that a derivative by the part is a derivative
-// by this binding (decisions.md, 23). Invalid after an error.
+// Invalid after an error.
+enum class Held : uint8_t {
+  Plain,
+  Own,  // floats always get a family of their own, so that a derivative by the part is a derivative
+        // by this binding (decisions.md, 23)
+  View,  // a local that no derivative names: parts of other arrays stay where they are
+};
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                                const std::string& name, bool own = false);
+                                const std::string& name, Held how = Held::Plain);
 Value elaborate_match(Sema& s, Env& env, const ast::Match& match, Span span);
 
 // ---- records.cc --------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // Tuples, and `let`s whose value is not one family: a tuple, a function, a string.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/expressions/expressions.h"
 #include "sema/names/trees.h"
 #include "sema/state/call_state.h"
@@ -31,8 +33,23 @@ std::optional<Value> disagrees(Sema& s, const Value& v, ast::TypeId type, const 
   return std::nullopt;
 }
 
+// Cells of an array as they are, at addresses that no data decides: `layers[l - 1].w`.
+bool is_view(const Sema& s, const Value& v) {
+  const auto* read = v.kind == Value::Kind::Data && v.typing == Typing::Fixed
+                         ? core::get_if<core::Access>(s.m, v.body)
+                         : nullptr;
+  return read && std::none_of(read->at.begin(), read->at.end(), [&](CoreId e) {
+           bool computed = false;
+           core::for_each_node(s.m, e, [&](CoreId x) {
+             computed |= core::get_if<core::Access>(s.m, x) || core::get_if<core::Reduce>(s.m, x) ||
+                         core::get_if<core::Call>(s.m, x);
+           });
+           return computed;
+         });
+}
+
 std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                               const std::string& name, bool own) {
+                               const std::string& name, Held how) {
   if (type) {
     auto element = element_type(s, type);
     if (!element) return std::nullopt;
@@ -42,8 +59,11 @@ std::optional<Value> hold_data(Sema& s, Env& env, Value v, ast::TypeId type, Sco
   v = settle(s, env, std::move(v));
   if (v.poison()) return std::nullopt;
   if (type && !annotate(s, env, scope, v.coords, type, v.span, quoted(name))) return std::nullopt;
+  // A layer of a network is read where it is: a copy of its weights in every step takes longer
+  // than the step.
+  if (how == Held::View && !v.scalar() && is_view(s, v)) return v;
   bool fixed = constant(s, env, v) || whole_family(s.m, v);
-  if (fixed && !(own && is_float(v.type) && !under_binder(env))) return v;
+  if (fixed && !(how != Held::Plain && is_float(v.type) && !under_binder(env))) return v;
   if (under_binder(env)) {
     ClauseOut out = ranges_of(s, env, v);
     return out.bad ? std::nullopt : std::optional(v);
@@ -112,9 +132,9 @@ Value elaborate_given(Sema& s, Env& env, const Builtin& b, const ast::Call& call
 }
 
 std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Scope& scope,
-                                const std::string& name, bool own) {
+                                const std::string& name, Held how) {
   if (v.poison()) return std::nullopt;
-  if (v.one()) return hold_data(s, env, std::move(v), type, scope, name, own);
+  if (v.one()) return hold_data(s, env, std::move(v), type, scope, name, how);
   if (v.kind == Value::Kind::Function) {
     if (type) v = fit_function(s, v, type, quoted(name));
     return v.poison() ? std::nullopt : std::optional(v);
@@ -130,7 +150,8 @@ std::optional<Value> hold_value(Sema& s, Env& env, Value v, ast::TypeId type, Sc
   for (size_t i = 0; i < v.items.size(); ++i) {
     std::string part = v.record() ? text(v.fields[i]) : std::to_string(i);
     auto item = hold_value(s, env, std::move(v.items[i]), fits ? tuple->items[i] : ast::TypeId{},
-                           scope, fmt::format("{}_{}", name, part), v.record());
+                           scope, fmt::format("{}_{}", name, part),
+                           v.record() && how == Held::Plain ? Held::Own : how);
     if (!item) return std::nullopt;
     v.items[i] = std::move(*item);
   }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/match.h"
+#include "runtime/members.h"
 #include "sema/builtins.h"
 #include "sema/state/name_state.h"
 
@@ -457,6 +458,36 @@ const std::vector<ast::Dim>* dims_of(const ast::Ast& ast, ast::TypeId type) {
 
 const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type) {
   return type ? std::get_if<ast::TupleType>(&ast[type].node) : nullptr;
+}
+
+namespace {
+
+void add_file_parts(const ast::Ast& ast, ast::TypeId type, const std::string& name,
+                    std::vector<FilePart>& out) {
+  auto below = [](const std::string& at, const std::string& part) {
+    return at.empty() ? part : at + "." + part;
+  };
+  const ast::TupleType* tuple = tuple_type(ast, type);
+  if (!tuple) return out.push_back({name, type});
+  std::string each = name;
+  for (size_t k = 0; k < tuple->outer; ++k) each = below(each, kNumber);
+  for (size_t i = 0; i < tuple->items.size(); ++i) {
+    ast::ExprId member = i < tuple->members.size() ? tuple->members[i] : ast::ExprId{};
+    std::string part = tuple->names.empty() ? std::to_string(i) : text(tuple->names[i].symbol);
+    if (member) {
+      const auto& pieces = std::get<ast::StrLit>(ast[member].node).pieces;
+      if (!pieces.empty()) part = pieces[0].text;
+    }
+    add_file_parts(ast, tuple->items[i], below(each, part), out);
+  }
+}
+
+}  // namespace
+
+std::vector<FilePart> file_parts(const ast::Ast& ast, ast::TypeId type) {
+  std::vector<FilePart> out;
+  if (tuple_type(ast, type)) add_file_parts(ast, type, "", out);
+  return out;
 }
 
 bool is_texts_type(const ast::Ast& ast, ast::TypeId type) {

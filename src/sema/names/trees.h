@@ -38,6 +38,13 @@ std::vector<std::optional<size_t>> argument_places(const ast::Fn& fn, const ast:
 const std::vector<ast::Dim>* dims_of(const ast::Ast& ast,
                                      ast::TypeId type);                   // null for a scalar type
 const ast::TupleType* tuple_type(const ast::Ast& ast, ast::TypeId type);  // null for any other
+// The parts of a record type that are no records, in order, and what files call them: `enc.w`, or
+// `h.#.w` in an array of records, which files number (runtime/members.h). Empty for any other type.
+struct FilePart {
+  std::string name;
+  ast::TypeId type;
+};
+std::vector<FilePart> file_parts(const ast::Ast& ast, ast::TypeId type);
 bool is_text_type(const ast::Ast& ast, ast::TypeId type);
 bool is_texts_type(const ast::Ast& ast, ast::TypeId type);  // `[str; n]`
 

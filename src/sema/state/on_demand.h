@@ -28,6 +28,8 @@ void end_gated_recurrence(Sema& s, const Env& env);
 // definitions
 void define(Sema& s, Definition& d);
 Value read_definition(Sema& s, Env& env, Definition& d, Span span);
+// The record type that is written for a value: `let p: Net = …` or `let p = … as Net`.
+ast::TypeId record_type(const ast::Ast& ast, const Definition& d);
 // `until` sees the locals of the block before it: it is elaborated in `inside`, which is set to the
 // place after the statements.
 Value elaborate_block(Sema& s, Env& env, const ast::Block& block, Span span, TreeId until = {},
