@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "codegen/native.h"
 #include "core/core.h"
 #include "core/eval.h"
+#include "driver/compile.h"
 #include "runtime/frame_pool.h"
 
 namespace ein::capi {
@@ -25,6 +27,9 @@ struct Value {
   std::vector<std::string> coords;
   std::vector<const char*> coord_texts;
   std::vector<int64_t> extents;
+  std::string path;
+  std::vector<std::string> extent_texts;
+  std::vector<const char*> extent_pointers;
   core::FamilyId family;
   ein_value plain = {};
 
@@ -34,8 +39,11 @@ struct Value {
 }  // namespace ein::capi
 
 struct ein_program {
-  std::string diagnostics, diagnostics_json;
+  std::string diagnostics, diagnostics_json, diagnostics_coloured;
   bool ok = false;
+  std::string name, text;   // what was compiled
+  ein::ExtraRequest extra;  // and which derivatives
+  std::vector<ein::Derivation> derivations;
   ein::SourceMap sources;
   ein::core::Module module;
   std::vector<ein::core::FamilyId> wanted;
@@ -50,16 +58,20 @@ struct ein_program {
   std::vector<uint32_t> from;            // by the image's inputs: which of `inputs`, or kLoaded
   std::vector<uint32_t> output_buffers;  // by output
   ein::FramePool frames;
+  int threads = 0;
+  ein::DType operands = ein::DType::F32;
   static constexpr uint32_t kLoaded = ~uint32_t{0};
 };
 
 struct ein_result {
-  std::vector<ein::Tensor> values;
+  std::vector<ein::Tensor> values;  // those in memory of the caller are empty
   std::vector<ein_tensor> plain;
 };
 
 namespace ein::capi {
 
+std::optional<std::string> read_file(const std::string& path);
+std::vector<std::string> names(const char* const* list, size_t count);
 void report(ein_error* to, const char* code, const std::string& message);
 std::string error_text(const ein_program& program, const RuntimeError& error);
 

@@ -108,6 +108,10 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
   }
 }
 
+bool adds_requests(const CompileOptions& options) {
+  return !options.extra.of.empty() || !options.derivations.empty();
+}
+
 Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& options,
                     Diagnostics& diags) {
   Compiled out;
@@ -116,7 +120,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   out.program = run.pass("parse", file, [&](FileId root) {
     sema::ReadModule read = module_reader(options.read_file, sources.name(root));
     sema::Program program = sema::read_program(root, sources, read, diags);
-    program.derives |= !options.extra.of.empty();
+    program.derives |= adds_requests(options);
     program.exporters = library_exporters;
     return program;
   });
@@ -124,10 +128,12 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
     return sema::elaborate(*program, diags, options.files, options.inputs);
   });
   if (!diags.has_errors()) {
-    m = run.pass_if(!options.extra.of.empty(), "add-requests", std::move(m), [&](core::Module in) {
-      add_requests(in, options.extra, diags);
+    m = run.pass_if(adds_requests(options), "add-requests", std::move(m), [&](core::Module in) {
+      if (!options.extra.of.empty()) add_requests(in, options.extra, diags);
+      out.derived = add_derivations(in, options.derivations, diags);
       return in;
     });
+    if (!out.derived.wrong.empty()) return out;
   }
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
@@ -135,6 +141,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   if (options.keep_asked) out.asked = m;
   out.module = differentiate(run, std::move(m), options, diags);
   if (diags.has_errors()) return out;
+  settle_shift(out.module, out.derived);
   if (options.tests) compile_tests(out, options, diags);
   out.ok = !diags.has_errors();
   return out;

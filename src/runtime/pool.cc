@@ -16,6 +16,7 @@ namespace {
 struct Job {
   const std::function<void(int64_t, int)>* chunk = nullptr;
   int64_t count = 0;
+  int workers = 0;  // those with a lower number take part
   std::atomic<int64_t> next{0};
 
   void work(int worker) {
@@ -24,6 +25,7 @@ struct Job {
 };
 
 thread_local bool t_inside = false;  // this thread runs a chunk
+thread_local int t_most = 0;         // ThreadLimit; 0: none
 
 // Waiting threads spin for a while before they sleep: the loops of a recurrence's steps follow each
 // other within microseconds.
@@ -80,7 +82,7 @@ class Pool {
         if (stop_) return;
         job = job_;
       }
-      job->work(worker);
+      if (worker < job->workers) job->work(worker);
       if (--working_ == 0) {
         std::lock_guard lock(mutex_);
         done_.notify_one();
@@ -141,8 +143,11 @@ void set_threads(int count) {
 
 int threads() {
   if (g_threads == 0) set_threads(0);
-  return g_threads;
+  return t_most > 0 ? std::min(t_most, g_threads) : g_threads;
 }
+
+ThreadLimit::ThreadLimit(int most) : before_(t_most) { t_most = most; }
+ThreadLimit::~ThreadLimit() { t_most = before_; }
 
 void for_each_chunk(int64_t count, const std::function<void(int64_t, int)>& chunk) {
   std::unique_lock lock(g_mutex, std::defer_lock);
@@ -154,6 +159,7 @@ void for_each_chunk(int64_t count, const std::function<void(int64_t, int)>& chun
   Job job;
   job.chunk = &chunk;
   job.count = count;
+  job.workers = threads();
   if (g_pool) {
     g_pool->run(job);
   } else {

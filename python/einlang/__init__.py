@@ -1,0 +1,19 @@
+"""Einlang from Python: compile a program, call it with arrays, get arrays whose axes have names, and every derivative.
+
+>>> import einlang, numpy as np
+>>> p = einlang.compile("let x: [f32; i]; let y[i] = 2.0 * x[i]; let s = sum[i](y[i]);")
+>>> r = p(x=np.array([1, 2, 3], np.float32))
+>>> r.y.dims, float(r.s)
+(('i',), 12.0)
+>>> p.grad("s", wrt=["x"])(x=np.zeros(2, np.float32)).grads.x
+[i: 2] [2.0, 2.0]
+"""
+
+from ._native import Array, Result, __version__
+from . import array as _array  # attaches methods to Array
+from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
+                     LabelError)
+from .program import Program, Value, compile
+
+__all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
+           "InternalError", "LabelError", "Program", "Result", "Value", "compile", "__version__"]

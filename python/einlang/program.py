@@ -1,0 +1,243 @@
+"""`compile` and `Program`: the parts that need not be fast."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._native import Result
+from .array import EIN_NAMES, numpy_dtype
+from .errors import CompileError, read_diagnostics
+from .inputs import nearest, prepare, prepare_out, quoted
+from .show import Text, loads, result_text
+
+_GRADIENT, _VJP, _JVP, _HVP, _JACOBIAN, _HESSIAN = range(1, 7)
+_SOURCE, _EXPLAIN, _AUDIT, _FACTS = range(4)
+_AS_TEXT, _AS_JSON, _AS_HTML = range(3)
+_FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input or an output. An extent that depends on the inputs is a `str`: `("n", 3)`, `("n + 1",)`."""
+
+    name: str
+    ein_dtype: str
+    dims: tuple[str | None, ...]
+    shape: tuple[int | str, ...]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return numpy_dtype(EIN_NAMES.index(self.ein_dtype))
+
+    @property
+    def type_text(self) -> str:
+        """The type as the language writes it."""
+        if not self.shape:
+            return self.ein_dtype
+        return f"[{self.ein_dtype}; {', '.join(str(extent) for extent in self.shape)}]"
+
+
+def _names(given: str | Sequence[str], what: str) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} takes the name of a value or a list of names, got {given!r}")
+    return names
+
+
+class Program(_native.Program):
+    """A compiled program. `p(x=x)` calls it; `p.grad("loss", wrt=["W"])` is its gradient, a program too."""
+
+    def __init__(self, source: str, options: dict[str, Any], derivations: Sequence[tuple[int, list[str], list[str]]] = (),
+                 base: Program | None = None) -> None:
+        self._source, self._options, self._derivations, self._base = source, options, list(derivations), base
+        self._derived: dict[Any, Program] = {}
+        try:
+            super().__init__(source=source, derivations=self._derivations, **options)
+        except CompileError as error:
+            error._source, error._name = source, options["name"]
+            raise
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        return str(self._options["name"])
+
+    @property
+    def inputs(self) -> Mapping[str, Value]:
+        """The inputs by name; parts of records by their paths, `net.w1`."""
+        return self._values("_known_inputs", True)
+
+    @property
+    def outputs(self) -> Mapping[str, Value]:
+        """What a call computes."""
+        return self._values("_known_outputs", False)
+
+    def _values(self, kept: str, inputs: bool) -> Mapping[str, Value]:
+        if kept not in self.__dict__:
+            found = {path: Value(path, EIN_NAMES[dtype], dims, shape)
+                     for path, dtype, dims, shape in self._describe(inputs)}
+            self.__dict__[kept] = MappingProxyType(found)
+        return self.__dict__[kept]
+
+    def extents(self, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
+        """The shapes of all outputs for inputs of these shapes, without a run. `values` has the inputs that are extents
+        themselves."""
+        return self._extents({name: list(shape) for name, shape in shapes.items()}, dict(values or {}))
+
+    # ---- calls
+
+    def _call_slowly(self, given: Any, out: Any, copy: bool | None, align: bool) -> Result:
+        plain, labels = prepare(self, given, copy, align)
+        return self._call_plain(plain, prepare_out(self, out), labels)
+
+    # ---- derivatives
+
+    def _derive(self, form: int, of: str | Sequence[str], wrt: str | Sequence[str] | None) -> Program:
+        if wrt is None:
+            wrt = [name for name, value in self.inputs.items() if value.ein_dtype in _FLOATS]
+        step = (form, _names(of, "`of`"), _names(wrt, "`wrt`"))
+        key = (form, tuple(step[1]), tuple(step[2]))
+        if key not in self._derived:
+            options = {**self._options, "outputs": None}
+            self._derived[key] = Program(self._source, options, [*self._derivations, step], self)
+        return self._derived[key]
+
+    def grad(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
+        """The value `of`, one number, and its gradients: `r.loss`, `r.grads.W`. Without `wrt`: by all float inputs."""
+        return self._derive(_GRADIENT, of, wrt)
+
+    def vjp(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
+        """A row vector times the Jacobian: an input `y_bar` for each of `of`, a result `x_bar` for each of `wrt`."""
+        return self._derive(_VJP, of, wrt)
+
+    def jvp(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
+        """The Jacobian times a vector: an input `x_dot` for each of `wrt`, a result `y_dot` for each of `of`."""
+        return self._derive(_JVP, of, wrt)
+
+    def hvp(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
+        """The Hessian of one number times a vector: an input `W_dot`, a result `W_hv`."""
+        return self._derive(_HVP, of, wrt)
+
+    def jacobian(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
+        """All partial derivatives: `r.jacobian.W`, the coordinates of the value before those of `W`; of several values
+        `r.jacobian.y.W`."""
+        return self._derive(_JACOBIAN, of, wrt)
+
+    def hessian(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
+        """All second derivatives of one number: `r.hessian.V.W`."""
+        return self._derive(_HESSIAN, of, wrt)
+
+    # ---- texts
+
+    @property
+    def source(self) -> Text:
+        """The program; of a derivative, the derived program."""
+        return Text(self._text(_SOURCE, _AS_TEXT), language="ein")
+
+    def explain(self, of: str | None = None, wrt: str | Sequence[str] | None = None) -> Text:
+        """How the derivative of `of` by each of `wrt` comes about, read by read; without names, every derivative that the
+        program asks for."""
+        if (of is None) != (wrt is None):
+            raise TypeError("explain takes both `of` and `wrt`, or neither")
+        which = {} if of is None else {"of": of, "wrt": _names(wrt or [], "`wrt`")}
+        return Text(self._text(_EXPLAIN, _AS_TEXT, **which),
+                    load=lambda: json.loads(self._text(_EXPLAIN, _AS_JSON, **which)),
+                    page=lambda: self._text(_EXPLAIN, _AS_HTML, **which))
+
+    def audit(self) -> Text:
+        """Where operands are repeated along a coordinate, and whether that looks meant."""
+        return Text(self._text(_AUDIT, _AS_TEXT), load=lambda: json.loads(self._text(_AUDIT, _AS_JSON)))
+
+    def facts(self) -> Text:
+        """What the compiler knows of every value: ranges, recurrences, what is checked when a call begins."""
+        return Text(self._text(_FACTS, _AS_TEXT), load=lambda: json.loads(self._text(_FACTS, _AS_JSON)))
+
+    @property
+    def diagnostics(self) -> Text:
+        """The warnings of the compiler. `.json` is a list."""
+        lines = self._diagnostics(True)
+        return Text(self._diagnostics(False), load=lambda: [json.loads(line) for line in lines.splitlines()])
+
+    @property
+    def warnings(self) -> list[Any]:
+        """The warnings as objects."""
+        return read_diagnostics(self._diagnostics(True))
+
+    def __repr__(self) -> str:
+        def listed(values: Mapping[str, Value]) -> str:
+            return ", ".join(f"{value.name}: {value.type_text}" for value in values.values()) or "nothing"
+
+        return f"<einlang.Program {self.name!r}: {listed(self.inputs)} → {listed(self.outputs)}>"
+
+    def _repr_html_(self) -> str:
+        return self.source._repr_html_()
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__()})
+
+
+def _options(outputs: Sequence[str] | None, name: str, precision: str, grad_memory: str | int | None, opt_level: int,
+             threads: int | None, cache: bool) -> dict[str, Any]:
+    if precision not in ("f32", "bf16-mixed", "f16-mixed"):
+        raise ValueError(f"precision is \"f32\", \"bf16-mixed\" or \"f16-mixed\", not {precision!r}")
+    if opt_level not in range(4):
+        raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is a number from 1 on, or None for one per processor, not {threads!r}")
+    if grad_memory is not None:
+        raise NotImplementedError("grad_memory= is not supported here yet: it needs the extents of a run, which "
+                                  "`ein run --grad-memory` has")
+    names = None if outputs is None else _names(outputs, "outputs")
+    return {"name": name, "outputs": names, "precision": precision, "opt_level": opt_level, "threads": threads or 0,
+            "cache": bool(cache)}
+
+
+def compile(source: str | os.PathLike[str], *, outputs: Sequence[str] | None = None, name: str | None = None,
+            precision: str = "f32", grad_memory: str | int | None = None, opt_level: int = 2, threads: int | None = None,
+            cache: bool = True) -> Program:
+    """Compiles a program: a `str` is its text, a path (`pathlib.Path`) a file.
+
+    `outputs` are the values that calls compute, all by default; `name` stands in messages, and modules and files are
+    looked for beside it."""
+    if isinstance(source, os.PathLike):
+        path = os.fspath(source)
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        return Program(text, _options(outputs, name or path, precision, grad_memory, opt_level, threads, cache))
+    if not isinstance(source, str):
+        raise TypeError(f"compile takes the text of a program as a str, or a path to a file, not {type(source).__name__}")
+    if "\n" not in source and source.endswith(".ein"):
+        raise TypeError(f"{source!r} looks like a path, but a str is the text of a program: pass pathlib.Path({source!r})")
+    return Program(source, _options(outputs, name or "<program>", precision, grad_memory, opt_level, threads, cache))
+
+
+def _result_xarray(self: Result) -> Any:
+    """All values as one Dataset; the parts of records by their paths."""
+    import xarray
+
+    found: dict[str, Any] = {}
+
+    def walk(part: Any, prefix: str) -> None:
+        for key, value in part.items():
+            if hasattr(value, "keys"):
+                walk(value, f"{prefix}{key}.")
+            else:
+                found[prefix + key] = value.to_xarray()
+
+    walk(self, "")
+    return xarray.Dataset(found)
+
+
+_RESULT: dict[str, Any] = {"to_xarray": _result_xarray, "__repr__": result_text, "__str__": result_text}
+for _name, _method in _RESULT.items():
+    setattr(Result, _name, _method)
+Mapping.register(Result)
