@@ -28,9 +28,7 @@ bool is_ndarray(PyObject* object) {
   return type == g_ndarray;
 }
 
-// The format of an array that needs no closer look: one character, the native byte order.
 bool is_format(const char* format, Py_ssize_t itemsize, ein_dtype wanted) {
-  if (!format || format[0] == '\0' || format[1] != '\0') return false;
   ein_dtype found;
   return dtype_of_format(format, itemsize, found) && found == wanted;
 }

@@ -41,6 +41,7 @@ struct Memory {
   ein_result* result = nullptr;
   std::vector<Buffer> buffers;
   std::vector<nb::object> objects;
+  std::vector<int64_t> extents;      // of those buffers
   void (*release)(void*) = nullptr;  // of a foreign tensor, with the GIL held
   void* foreign = nullptr;
 

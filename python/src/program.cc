@@ -195,8 +195,13 @@ bool take_inputs(const Program& p, PyObject* given, Arguments& to, Memory& memor
 
 // Memory for outputs; those that are not named keep the rank −1.
 bool take_outputs(const Program& p, PyObject* given, Arguments& to, Memory& memory) {
-  for (size_t i = 0; i < p.outputs.size(); ++i) to.tensors[i].rank = -1;
-  int64_t* extents = to.extents;
+  size_t total = 0;
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    to.tensors[i].rank = -1;
+    total += static_cast<size_t>(p.outputs[i].rank);
+  }
+  memory.extents.resize(total);  // kept as long as the result, which shows these arrays
+  int64_t* extents = memory.extents.data();
   PyObject *name = nullptr, *object = nullptr;
   Py_ssize_t place = 0;
   while (PyDict_Next(given, &place, &name, &object)) {

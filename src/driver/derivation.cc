@@ -41,15 +41,20 @@ std::vector<ExprId> slots(Module& m, uint32_t first, uint32_t count) {
   return out;
 }
 
-// A second derivation may need an input of the same name: that is `x_bar_1` then, for callers too.
-FamilyId add_input(Module& m, std::string path, FamilyId like) {
+// What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so already, in
+// a derivative of a derivative.
+std::string free_path(const Module& m, const std::string& path) {
   auto taken = [&](const std::string& name) {
-    return std::any_of(m.families.begin(), m.families.end(), [&](const Family& f) {
-      return f.kind == Family::Kind::Input && f.spelled() == name;
-    });
+    return std::any_of(m.families.begin(), m.families.end(),
+                       [&](const Family& f) { return f.spelled() == name; });
   };
-  std::string base = path;
-  for (int n = 1; taken(path); ++n) path = with_suffix(base, fmt::format("_{}", n).c_str());
+  std::string out = path;
+  for (int n = 1; taken(out); ++n) out = with_suffix(path, fmt::format("_{}", n).c_str());
+  return out;
+}
+
+FamilyId add_input(Module& m, const std::string& wanted, FamilyId like) {
+  std::string path = free_path(m, wanted);
   Family f;
   f.name = core::fresh_name(m, flat(path));
   f.path = path;
@@ -77,7 +82,8 @@ FamilyId add_family(Module& m, const std::string& name, DType dtype, std::vector
 
 // A derivative that callers know by `path`. In source it is called so, too, if that is one word; `grads.W` is
 // `d_loss_d_W` there.
-FamilyId named_request(Module& m, FamilyId num, FamilyId den, const std::string& path) {
+FamilyId named_request(Module& m, FamilyId num, FamilyId den, const std::string& wanted) {
+  std::string path = free_path(m, wanted);
   Symbol name = core::fresh_name(m, flat(path));
   FamilyId id = add_request(m, num, den);
   bool parts =

@@ -11,7 +11,7 @@
 //   Hessian    @(@loss / @V) / @W in full                      hessian.V.W
 //
 // The right column is Family::path: what callers know the new values by. A program with a derivative added may
-// get another one: requests may read requests.
+// get another one: requests may read requests. What is called so already gets a number, `grads_1.W`.
 #pragma once
 
 #include <string>
