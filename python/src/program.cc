@@ -506,7 +506,8 @@ void define_program(nb::module_& m) {
       .def("_loaded",
            [](const Program& p) {
              nb::list out;
-             for (size_t i = 0; const char* path = ein_loaded(p.handle, i); ++i) out.append(str(path));
+             for (size_t i = 0; const char* path = ein_loaded(p.handle, i); ++i)
+               out.append(str(path));
              return out;
            })
       .def("_modules",
