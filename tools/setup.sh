@@ -12,7 +12,7 @@ packages="
 # clang builds the fuzzers (libFuzzer).
 tests="
   libgtest-dev clang-19 libclang-rt-19-dev clang-format clang-tidy-19
-  python3 python3-numpy pkgconf git ca-certificates
+  python3 python3-numpy python3-venv python3-dev pkgconf git ca-certificates
 "
 if [ "${1:-}" = tests ]; then
   shift

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define EIN_API_VERSION 1
+#define EIN_API_VERSION 2
 
 #if defined(_WIN32) || !defined(__GNUC__)
 #define EIN_API
@@ -47,7 +47,8 @@ typedef enum ein_status {
   EIN_PROGRAM_WRONG = 1, /* see ein_diagnostics */
   EIN_USAGE = 2,         /* wrong arguments */
   EIN_FAILED = 3,        /* the call failed: bounds, an assertion, a wrong shape, memory */
-  EIN_INTERNAL = 70      /* a bug in the compiler */
+  EIN_INTERNAL = 70,     /* a bug in the compiler */
+  EIN_INTERRUPTED = 130  /* stopped by the poll of ein_call_options */
 } ein_status;
 
 typedef enum ein_dtype {
@@ -75,6 +76,31 @@ typedef struct ein_error {
   char message[1016]; /* truncated if it is longer */
 } ein_error;
 
+/* A derivative of a program, which is a program too. It computes the values `of` and their derivatives by
+ * the values `wrt`; each name may be that of a record. Values of one derivative have one float type. */
+typedef enum ein_form {
+  EIN_VALUES = 0,   /* no derivative */
+  EIN_GRADIENT = 1, /* of one number: `grads.W` */
+  EIN_VJP = 2,      /* a further input `y_bar` for each of `of`; `W_bar` for each of `wrt` */
+  EIN_JVP = 3,      /* a further input `W_dot` for each of `wrt`; `y_dot` for each of `of` */
+  EIN_HVP = 4,      /* of one number: a further input `W_dot`, and `W_hv` */
+  EIN_JACOBIAN = 5, /* in full: `jacobian.W`, or `jacobian.y.W` of several `of` */
+  EIN_HESSIAN = 6   /* of one number, in full: `hessian.V.W` */
+} ein_form;
+
+typedef struct ein_derivation {
+  ein_form form;
+  const char *const *of;
+  size_t of_count;
+  const char *const *wrt;
+  size_t wrt_count;
+} ein_derivation;
+
+typedef struct ein_file {
+  const char *path;
+  const char *text;
+} ein_file;
+
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
   const char *const *outputs; /* the values to compute; null for every value of the program */
@@ -84,6 +110,16 @@ typedef struct ein_options {
   size_t grad_wrt_count;
   int32_t opt_level; /* 0 to 3 */
   int32_t no_cache;  /* not 0: do not use the cache on disk */
+  /* Since version 2: */
+  const ein_derivation *derivations; /* each a derivative of the program that those before it make */
+  size_t derivation_count;
+  const char *precision; /* of the factors of sums of products: "f32", "bf16-mixed", "f16-mixed"; null: f32 */
+  int32_t threads;       /* how many threads may share the work of a call; 0: one per processor */
+  const ein_file *files; /* modules that are not read from disk but from here */
+  size_t file_count;
+  /* If not 0: how many bytes the values that derivatives of recurrences need may take. Steps are then computed again
+   * instead of being kept; the program is compiled once for each combination of extents. */
+  uint64_t grad_memory;
 } ein_options;
 
 /* Sets the defaults. Call this first, then change what you need. */
@@ -110,6 +146,10 @@ typedef struct ein_value {
   int32_t rank;
   const char *const *coords; /* the names of the coordinates; "" for one without a name */
   const int64_t *extents;    /* -1 if it depends on the inputs of a call */
+  /* Since version 2: */
+  const char *path;                /* `net.w1` for a part of a record; otherwise the name */
+  const char *const *extent_texts; /* each extent as it is computed: "3", "n + 1" */
+  int32_t needed;                  /* 0: an input that no output depends on; a call takes any tensor for it */
 } ein_value;
 
 EIN_API size_t ein_input_count(const ein_program *program);
@@ -132,6 +172,85 @@ EIN_API void ein_result_free(ein_result *result);
  * is allocated, and it is kept for the next call. */
 EIN_API ein_status ein_call_into(ein_program *program, const ein_tensor *inputs, size_t count,
                                  const ein_tensor *outputs, size_t output_count, ein_error *error);
+
+/* ---- Since version 2 */
+
+typedef struct ein_call_options {
+  size_t size; /* sizeof(ein_call_options) */
+  /* Null, or one tensor for each output: memory of the caller, as for ein_call_into. Outputs whose rank is
+   * -1 here get memory from the library. */
+  const ein_tensor *outputs;
+  /* If not null: called about every 50 ms between steps of a recurrence, on the thread of the call. The call
+   * ends with EIN_INTERRUPTED when it returns something other than 0. */
+  int32_t (*poll)(void *data);
+  void *poll_data;
+} ein_call_options;
+
+/* A call with these options, which may be null. ein_result_output also gives outputs in memory of the caller. */
+EIN_API ein_status ein_call_with(ein_program *program, const ein_tensor *inputs, size_t count,
+                                 const ein_call_options *options, ein_result **result,
+                                 ein_error *error);
+
+/* The extents that outputs have for these inputs, without running anything: those of output 0, then those of
+ * output 1, and so on. `data` of an input may be null, unless its value is an extent. `extents` has room for
+ * `room` numbers, which must be the sum of the ranks of all outputs. */
+EIN_API ein_status ein_extents(ein_program *program, const ein_tensor *inputs, size_t count,
+                               int64_t *extents, size_t room, ein_error *error);
+
+/* Why the last call on this thread failed, with all details: as text with a frame of the source, or as one
+ * JSON object. Empty if it did not fail. Valid until the next call on this thread. */
+EIN_API const char *ein_failure(ein_diagnostics_format format);
+
+/* "native", or "reference" for a program that only the reference evaluator can run. */
+EIN_API const char *ein_backend(const ein_program *program);
+
+/* The modules that the program consists of, besides itself and the library: those given with the options, and
+ * those read from disk. Null if the number is out of range. Valid until the program is freed. */
+EIN_API const ein_file *ein_module(const ein_program *program, size_t number);
+/* The paths of the files whose values the program has read with `load`, in the same way. */
+EIN_API const char *ein_loaded(const ein_program *program, size_t number);
+
+typedef struct ein_run_options {
+  size_t size; /* sizeof(ein_run_options) */
+  /* Gets what the program prints; null: the standard streams. */
+  void (*write)(void *data, const char *text, size_t length, int32_t is_error);
+  /* Gets what `save` writes as text, such as a plot. If it returns 0, or is null, a file is written. */
+  int32_t (*file)(void *data, const char *path, const char *text, size_t length);
+  void *data;
+  int32_t (*poll)(void *data); /* as for calls */
+  void *poll_data;
+} ein_run_options;
+
+/* A call that also does what the program does besides computing: it prints and saves. `options` may be null. */
+EIN_API ein_status ein_run(ein_program *program, const ein_tensor *inputs, size_t count,
+                           const ein_run_options *options, ein_result **result, ein_error *error);
+
+/* Texts about a program. */
+typedef enum ein_text_kind {
+  EIN_SOURCE = 0,  /* the program; the derived one where options asked for a derivative */
+  EIN_EXPLAIN = 1, /* the derivatives of `of` by `wrt`, step by step */
+  EIN_AUDIT = 2,   /* where operands are repeated */
+  EIN_FACTS = 3,   /* what is known of every value */
+  EIN_FIXED = 4,   /* the program with the safe fixes of its diagnostics; also if it is wrong */
+  EIN_COLOURED = 5, /* the diagnostics with colours for a terminal; also if it is wrong */
+  EIN_FUNCTIONS = 6, /* its public functions, as JSON */
+  EIN_ITEMS = 7      /* its functions, constants, types and imports alone, at their places */
+} ein_text_kind;
+typedef enum ein_text_format { EIN_AS_TEXT = 0, EIN_AS_JSON = 1, EIN_AS_HTML = 2 } ein_text_format;
+
+/* Gives a text that ein_text_free frees. `of` and `wrt` are for EIN_EXPLAIN, and null for every derivative
+ * that the program asks for; HTML exists for EIN_EXPLAIN, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
+EIN_API ein_status ein_text(ein_program *program, ein_text_kind kind, ein_text_format format,
+                            const char *of, const char *const *wrt, size_t wrt_count, char **text,
+                            ein_error *error);
+EIN_API void ein_text_free(char *text);
+
+/* A tensor as the language prints it. `coords` has a name for each coordinate, "" for none, or is null. */
+EIN_API ein_status ein_show(const ein_tensor *tensor, const char *const *coords, char **text,
+                            ein_error *error);
+
+/* The command line `ein`, for the main function of a process of its own: it sets up signals and streams. */
+EIN_API int ein_main(int argc, char **argv);
 
 EIN_API uint32_t ein_api_version(void); /* the library's EIN_API_VERSION */
 EIN_API const char *ein_version(void);  /* of the library, "MAJOR.MINOR.PATCH" */

@@ -13,6 +13,7 @@
 #include "base/deep_stack.h"
 #include "base/render.h"
 #include "capi/handles.h"
+#include "core/print.h"
 #include "driver/build.h"
 #include "driver/cache.h"
 #include "driver/files.h"
@@ -24,14 +25,6 @@ namespace {
 
 using core::FamilyId;
 
-std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
-
-std::vector<std::string> names(const char* const* list, size_t count) {
-  std::vector<std::string> out;
-  for (size_t i = 0; list && i < count; ++i) out.push_back(list[i] ? list[i] : "");
-  return out;
-}
-
 std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
   auto out = std::make_unique<Value>();
   const core::Family& f = m[id];
@@ -42,20 +35,36 @@ std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
   for (const core::Coord& c : f.coords) {
     const auto* literal = core::get_if<core::IntLit>(m, c.extent);
     out->extents.push_back(literal ? literal->value : -1);
+    out->extent_texts.push_back(core::print(m, std::vector<Symbol>(), c.extent));
   }
+  out->path = f.spelled();
   out->finish();
   return out;
 }
 
+// The values that a name stands for: one, or the parts of a record.
+std::vector<FamilyId> find_values(const core::Module& m, const std::string& name) {
+  if (FamilyId id = m.find(intern(name))) return {id};
+  std::vector<FamilyId> parts;
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    if (m[FamilyId(i)].path.starts_with(name + ".")) parts.push_back(FamilyId(i));
+  }
+  return parts;
+}
+
 // Reports an unknown output in `error`.
-bool choose_outputs(ein_program& p, const ein_options& options, ein_error* error) {
+bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
+                    ein_error* error) {
   std::vector<FamilyId> chosen;
+  auto choose = [&](FamilyId id) {
+    if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
+  };
   for (const std::string& name : names(options.outputs, options.output_count)) {
-    FamilyId id = p.module.find(intern(name));
-    if (!id) {
+    std::vector<FamilyId> found = find_values(p.module, name);
+    if (found.empty()) {
       std::vector<std::string> known;
       for (const core::Family& f : p.module.families) {
-        if (!f.generated) known.push_back(text(f.name));
+        if (!f.generated) known.push_back(f.spelled());
       }
       std::string near = did_you_mean(name, known);
       report(error, "",
@@ -63,9 +72,16 @@ bool choose_outputs(ein_program& p, const ein_options& options, ein_error* error
                          near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
       return false;
     }
-    chosen.push_back(id);
+    for (FamilyId id : found) choose(id);
   }
-  if (!options.outputs) chosen = defined_values(p.module);
+  if (!derived.derivatives.empty()) {
+    if (!options.outputs) {
+      for (Symbol s : derived.values) choose(p.module.find(s));
+    }
+    for (Symbol s : derived.derivatives) choose(p.module.find(s));
+  } else if (!options.outputs) {
+    chosen = defined_values(p.module);
+  }
   p.wanted = chosen;
   auto want = [&](FamilyId f) {
     if (f && std::find(p.wanted.begin(), p.wanted.end(), f) == p.wanted.end())
@@ -87,24 +103,28 @@ bool choose_outputs(ein_program& p, const ein_options& options, ein_error* error
   return true;
 }
 
-void connect(ein_program& p) {
-  const Image& image = image_of(*p.native);
+void connect(const ein_program& p, Way& way) {
+  const Image& image = image_of(*way.native);
   for (const Image::Input& input : image.inputs) {
     uint32_t from = ein_program::kLoaded;
     for (uint32_t i = 0; i < p.inputs.size(); ++i) {
       if (p.inputs[i]->name == input.name) from = i;
     }
-    p.from.push_back(from);
-    p.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
+    way.from.push_back(from);
+    way.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
   }
+  way.has_steps = std::any_of(image.sites.begin(), image.sites.end(), [](const Image::Site& s) {
+    return s.kind == Image::Site::Kind::Step || s.kind == Image::Site::Kind::Rows;
+  });
   auto buffer_of = [&](uint32_t family) {
     for (uint32_t i = 0; i < image.buffers.size(); ++i) {
       if (image.buffers[i].family == family && image.buffers[i].wanted) return i;
     }
     EIN_UNREACHABLE("an output without a buffer");
   };
-  for (const auto& o : p.outputs) p.output_buffers.push_back(buffer_of(o->family.v));
-  for (Effect& e : p.asserts) {
+  for (const auto& o : p.outputs) way.output_buffers.push_back(buffer_of(o->family.v));
+  way.asserts = p.asserts;
+  for (Effect& e : way.asserts) {
     if (e.cond != Effect::kNoValue) e.cond = buffer_of(e.cond);
     for (Effect::Piece& piece : e.pieces) {
       if (piece.value != Effect::kNoValue) piece.value = buffer_of(piece.value);
@@ -112,14 +132,63 @@ void connect(ein_program& p) {
   }
 }
 
+NativeOptions options_of(const ein_program& p) {
+  RunOptions run;
+  run.opt_level = p.opt_level;
+  run.cache = p.cache.get();
+  run.operands = p.operands;
+  return native_options(run);
+}
+
+bool read_precision(const std::string& name, DType& out) {
+  if (name == "f32") out = DType::F32;
+  if (name == "bf16-mixed") out = DType::BF16;
+  if (name == "f16-mixed") out = DType::F16;
+  return name == "f32" || name == "bf16-mixed" || name == "f16-mixed";
+}
+
+// Modules: those that are known, then those on disk, which are known from then on.
+ReadFile module_files(ein_program& p) {
+  return [&p](const std::string& path) -> std::optional<std::string> {
+    for (const auto& [known, text] : p.files) {
+      if (known == path) return text;
+    }
+    auto text = read_file(path);
+    if (text) p.files.emplace_back(path, *text);
+    return text;
+  };
+}
+
 ein_status compile_text(std::string source, const std::string& name, const ein_options& options,
                         ein_program& p, ein_error* error) {
+  p.name = name;
+  p.text = source;
   FileId file = p.sources.add(name, std::move(source));
   CompileOptions compile_options;
-  compile_options.read_file = read_file;
+  for (size_t i = 0; options.files && i < options.file_count; ++i) {
+    p.files.emplace_back(options.files[i].path, options.files[i].text);
+  }
+  compile_options.read_file = module_files(p);
   compile_options.files = files_on_disk(p.sources);
-  if (options.grad_of) {
-    compile_options.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
+  if (options.grad_of) p.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
+  for (size_t i = 0; options.derivations && i < options.derivation_count; ++i) {
+    const ein_derivation& d = options.derivations[i];
+    if (d.form == EIN_VALUES) continue;
+    if (d.form < EIN_VALUES || d.form > EIN_HESSIAN) {
+      report(error, "", fmt::format("there is no form {} of a derivative", int{d.form}));
+      return EIN_USAGE;
+    }
+    p.derivations.push_back({static_cast<Derivation::Form>(d.form), names(d.of, d.of_count),
+                             names(d.wrt, d.wrt_count)});
+  }
+  compile_options.extra = p.extra;
+  compile_options.derivations = p.derivations;
+  p.threads = options.threads;
+  if (options.precision && !read_precision(options.precision, p.operands)) {
+    report(error, "",
+           fmt::format("there is no precision `{}`: it is f32, bf16-mixed or f16-mixed",
+                       options.precision));
+    return EIN_USAGE;
   }
   Diagnostics diags;
   Compiled compiled = compile(file, p.sources, compile_options, diags);
@@ -130,6 +199,11 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   }
   p.diagnostics = render(diags, p.sources, {.format = ErrorFormat::Human, .color = false});
   p.diagnostics_json = render(diags, p.sources, {.format = ErrorFormat::Json, .color = false});
+  p.diagnostics_coloured = render(diags, p.sources, {.format = ErrorFormat::Human, .color = true});
+  if (!compiled.derived.wrong.empty()) {
+    report(error, "", compiled.derived.wrong);
+    return EIN_USAGE;
+  }
   if (!compiled.ok) {
     for (const Diagnostic& d : diags.all()) {
       if (info(d.code).severity != Severity::Error) continue;
@@ -139,20 +213,28 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     return EIN_PROGRAM_WRONG;
   }
   p.module = std::move(compiled.module);
-  if (!choose_outputs(p, options, error)) return EIN_USAGE;
+  if (!choose_outputs(p, options, compiled.derived, error)) return EIN_USAGE;
   if (auto wrong = read_loaded(p.module, p.wanted, p.loaded)) {
     report(error, info(wrong->code).name, error_text(p, *wrong));
     return EIN_FAILED;
   }
-  std::unique_ptr<DiskCache> cache = options.no_cache ? nullptr : open_cache();
-  RunOptions run;
-  run.opt_level = options.opt_level;
-  run.cache = cache.get();
-  auto native = compile_native(p.module, p.wanted, native_options(run));
+  if (!options.no_cache) p.cache = open_cache();
+  p.opt_level = options.opt_level;
+  auto native = compile_native(p.module, p.wanted, options_of(p));
   if (auto* made = std::get_if<std::shared_ptr<Native>>(&native)) {
-    p.native = *made;
-    connect(p);
+    p.way.native = *made;
+    connect(p, p.way);
+    for (uint32_t i = 0; i < p.inputs.size(); ++i) {
+      bool needed = std::find(p.way.from.begin(), p.way.from.end(), i) != p.way.from.end();
+      p.inputs[i]->plain.needed = p.inputs[i]->needed = needed;
+    }
+    p.grad_memory = options.grad_memory;
+    p.cuts = p.grad_memory > 0 && optimise::wants_segments(p.module, p.grad_memory);
   }
+  for (const core::Family& f : p.module.families) {
+    if (f.file) p.loaded_paths.push_back(f.file->path);
+  }
+  for (const auto& [path, text] : p.files) p.plain_files.push_back({path.c_str(), text.c_str()});
   p.ok = true;
   return EIN_OK;
 }
@@ -191,8 +273,51 @@ ein_status compile_source(const std::function<std::optional<std::string>()>& sou
 
 void Value::finish() {
   for (const std::string& c : coords) coord_texts.push_back(c.c_str());
-  plain = {name.c_str(), static_cast<ein_dtype>(dtype), static_cast<int32_t>(coords.size()),
-           coord_texts.data(), extents.data()};
+  for (const std::string& e : extent_texts) extent_pointers.push_back(e.c_str());
+  plain = {name.c_str(),
+           static_cast<ein_dtype>(dtype),
+           static_cast<int32_t>(coords.size()),
+           coord_texts.data(),
+           extents.data(),
+           path.c_str(),
+           extent_pointers.data(),
+           needed};
+}
+
+std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
+
+std::vector<std::string> names(const char* const* list, size_t count) {
+  std::vector<std::string> out;
+  for (size_t i = 0; list && i < count; ++i) out.push_back(list[i] ? list[i] : "");
+  return out;
+}
+
+core::Module copy_of(ein_program& p) {
+  core::Module out = p.module;
+  std::unique_lock<std::mutex> lock;
+  if (!p.way.native) lock = p.evaluator.take();  // evaluating adds nodes
+  out.arena = std::make_shared<core::Arena>(*p.module.arena);
+  return out;
+}
+
+Way& way_for(ein_program& p, const std::vector<int64_t>& params) {
+  if (!p.cuts) return p.way;
+  std::lock_guard lock(p.cutting);
+  std::unique_ptr<Way>& found = p.cut[params];
+  if (found) return *found;
+  auto made = std::make_unique<Way>();
+  on_deep_stack([&] {
+    core::Module m = copy_of(p);
+    optimise::Checkpointed planned = checkpoint_of(m, p.wanted, params, p.grad_memory);
+    const core::Module& whole = planned.plans.empty() ? m : planned.module;
+    auto native = compile_native(whole, p.wanted, options_of(p));
+    // What could be compiled whole can be compiled in segments; if not, it runs whole.
+    auto* code = std::get_if<std::shared_ptr<Native>>(&native);
+    made->native = code ? *code : p.way.native;
+    connect(p, *made);
+  });
+  found = std::move(made);
+  return *found;
 }
 
 void report(ein_error* to, const char* code, const std::string& message) {
@@ -259,6 +384,14 @@ const ein_value* ein_input(const ein_program* program, size_t number) {
 }
 const ein_value* ein_output(const ein_program* program, size_t number) {
   return number < ein_output_count(program) ? &program->outputs[number]->plain : nullptr;
+}
+const ein_file* ein_module(const ein_program* program, size_t number) {
+  bool there = program && number < program->plain_files.size();
+  return there ? &program->plain_files[number] : nullptr;
+}
+const char* ein_loaded(const ein_program* program, size_t number) {
+  bool there = program && number < program->loaded_paths.size();
+  return there ? program->loaded_paths[number].c_str() : nullptr;
 }
 int64_t ein_find_input(const ein_program* program, const char* name) {
   for (size_t i = 0; name && i < ein_input_count(program); ++i) {

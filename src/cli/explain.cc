@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/cli.h"
-#include "core/rewrite.h"
+#include "driver/texts.h"
 
 namespace ein::cli {
 namespace {
@@ -50,27 +50,6 @@ int explain_code(const std::string& given) {
       near.empty() ? "`ein explain` lists all of them" : fmt::format("did you mean `{}`?", near)));
 }
 
-// The pairs that are asked for: on the command line, or in the source.
-std::vector<std::pair<std::string, std::string>> pairs(const ExplainCommand& command,
-                                                       const core::Module& asked) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const std::string& wrt : float_parts(asked, command.wrt)) {
-    for (const std::string& of : float_parts(asked, {command.of})) out.emplace_back(of, wrt);
-  }
-  if (!command.wrt.empty()) return out;
-  for (uint32_t i = 0; i < asked.families.size(); ++i) {
-    core::for_each_body(asked, core::FamilyId(i), [&](core::ExprId body) {
-      core::for_each_node(asked, body, [&](core::ExprId e) {
-        const auto* r = core::get_if<core::Request>(asked, e);
-        if (!r) return;
-        std::pair<std::string, std::string> p{text(asked[r->num].name), text(asked[r->den].name)};
-        if (std::find(out.begin(), out.end(), p) == out.end()) out.push_back(p);
-      });
-    });
-  }
-  return out;
-}
-
 int explain_program(const ExplainCommand& command) {
   if (command.of.empty() != command.wrt.empty()) {
     return usage_error("--of and --wrt must be given together: --of loss --wrt W,b");
@@ -81,10 +60,10 @@ int explain_program(const ExplainCommand& command) {
   what.record = &record;
   Program p = load(command.common, what);
   if (p.status != kFine) return p.status;
-  std::vector<Explanation> all;
-  for (const auto& [of, wrt] : pairs(command, p.compiled.asked)) {
-    all.push_back(explain(record, p.compiled.asked, of, wrt));
-  }
+  const core::Module& asked = p.compiled.asked;
+  std::vector<std::string> of =
+      command.wrt.empty() ? std::vector<std::string>() : float_parts(asked, {command.of});
+  std::vector<Explanation> all = explanations(record, asked, of, float_parts(asked, command.wrt));
   if (all.empty()) {
     return usage_error("the program contains no derivative: name one, as in --of loss --wrt W");
   }

@@ -121,6 +121,10 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
   }
 }
 
+bool adds_requests(const CompileOptions& options) {
+  return !options.extra.of.empty() || !options.derivations.empty();
+}
+
 Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& options,
                     Diagnostics& diags) {
   Compiled out;
@@ -129,7 +133,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   out.program = run.pass("parse", file, [&](FileId root) {
     sema::ReadModule read = module_reader(options.read_file, sources.name(root));
     sema::Program program = sema::read_program(root, sources, read, diags);
-    program.derives |= !options.extra.of.empty();
+    program.derives |= adds_requests(options);
     program.exporters = library_exporters;
     return program;
   });
@@ -138,10 +142,12 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   });
   if (!diags.has_errors()) {
     m = drop_diagonals(run, std::move(m));
-    m = run.pass_if(!options.extra.of.empty(), "add-requests", std::move(m), [&](core::Module in) {
-      add_requests(in, options.extra, diags);
+    m = run.pass_if(adds_requests(options), "add-requests", std::move(m), [&](core::Module in) {
+      if (!options.extra.of.empty()) add_requests(in, options.extra, diags);
+      out.derived = add_derivations(in, options.derivations, diags);
       return in;
     });
+    if (!out.derived.wrong.empty()) return out;
   }
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
@@ -149,6 +155,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   if (options.keep_asked) out.asked = m;
   out.module = differentiate(run, std::move(m), options, diags);
   if (diags.has_errors()) return out;
+  settle_shift(out.module, out.derived);
   if (options.tests) compile_tests(out, options, diags);
   out.ok = !diags.has_errors();
   return out;

@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "codegen/native.h"
 #include "core/core.h"
+#include "driver/derivation.h"
 #include "driver/library.h"
 #include "loops/loops.h"
 #include "optimise/checkpoint.h"
@@ -40,6 +41,8 @@ struct CompileOptions {
   bool keep_asked = false;   // leave the program with its requests in Compiled::asked
   autodiff::Direction direction = autodiff::Direction::Auto;
   autodiff::Record* record = nullptr;  // gets what differentiation did
+  // The program becomes a derivative of itself, which becomes a derivative of itself, and so on.
+  std::vector<Derivation> derivations;
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.
@@ -54,6 +57,7 @@ struct Compiled {
   core::Module module;  // ready to run
   core::Module asked;   // the same before autodiff (CompileOptions::keep_asked)
   std::vector<CompiledTest> tests;
+  Derived derived;  // of CompileOptions::derivations
   bool ok = false;  // no errors; otherwise `module` is not to be used
   Trace trace;
 };

@@ -43,7 +43,9 @@ std::vector<core::FamilyId> floats_of(const core::Module& m, std::vector<core::F
   return ids;
 }
 
-void add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
+}  // namespace
+
+core::FamilyId add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
   core::Family f;
   f.name = core::fresh_name(m, fmt::format("d_{}_d_{}", text(m[num].name), text(m[den].name)));
   f.dtype = m[num].dtype;
@@ -58,15 +60,18 @@ void add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
   clause.body = core::request(m, r, m[num].span);
   clause.span = m[num].span;
   f.clauses.push_back(clause);
-  m.families.add(std::move(f));
+  return m.families.add(std::move(f));
 }
 
-}  // namespace
+std::vector<core::FamilyId> float_values(const core::Module& m, const std::string& name,
+                                         Diagnostics& diags) {
+  return floats_of(m, find_named(m, name, diags), diags);
+}
 
 void add_requests(core::Module& m, const ExtraRequest& extra, Diagnostics& diags) {
-  const std::vector<core::FamilyId> nums = floats_of(m, find_named(m, extra.of, diags), diags);
+  const std::vector<core::FamilyId> nums = float_values(m, extra.of, diags);
   for (const std::string& name : extra.wrt) {
-    for (core::FamilyId den : floats_of(m, find_named(m, name, diags), diags)) {
+    for (core::FamilyId den : float_values(m, name, diags)) {
       for (core::FamilyId num : nums) add_request(m, num, den);
     }
   }

@@ -1,11 +1,13 @@
 #include "runtime/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace {
 struct Job {
   const std::function<void(int64_t, int)>* chunk = nullptr;
   int64_t count = 0;
+  int workers = 0;  // those with a lower number take part
   std::atomic<int64_t> next{0};
 
   void work(int worker) {
@@ -24,6 +27,7 @@ struct Job {
 };
 
 thread_local bool t_inside = false;  // this thread runs a chunk
+thread_local int t_most = 0;         // ThreadLimit; 0: none
 
 // Waiting threads spin for a while before they sleep: the loops of a recurrence's steps follow each
 // other within microseconds.
@@ -80,7 +84,7 @@ class Pool {
         if (stop_) return;
         job = job_;
       }
-      job->work(worker);
+      if (worker < job->workers) job->work(worker);
       if (--working_ == 0) {
         std::lock_guard lock(mutex_);
         done_.notify_one();
@@ -108,9 +112,21 @@ int g_threads = 0;
 std::unique_ptr<Pool> g_pool;
 Shortage g_shortage;
 
+// A forked process has none of the threads, and perhaps a lock that one of them held: it starts anew, and what
+// the pool was is left as it is.
+void forget_pool() {
+  new (&g_mutex) std::mutex;
+  g_pool.release();
+}
+
 // A system that has no more threads has little left of anything: half of those it gave are given
 // back, so that the program itself still has room.
 void start_pool() {
+  static const bool prepared = [] {
+    pthread_atfork(nullptr, nullptr, forget_pool);
+    return true;
+  }();
+  (void)prepared;
   std::string why;
   int wanted = g_threads - 1;
   g_pool = std::make_unique<Pool>(wanted, why);
@@ -141,8 +157,11 @@ void set_threads(int count) {
 
 int threads() {
   if (g_threads == 0) set_threads(0);
-  return g_threads;
+  return t_most > 0 ? std::min(t_most, g_threads) : g_threads;
 }
+
+ThreadLimit::ThreadLimit(int most) : before_(t_most) { t_most = most; }
+ThreadLimit::~ThreadLimit() { t_most = before_; }
 
 void for_each_chunk(int64_t count, const std::function<void(int64_t, int)>& chunk) {
   std::unique_lock lock(g_mutex, std::defer_lock);
@@ -154,6 +173,7 @@ void for_each_chunk(int64_t count, const std::function<void(int64_t, int)>& chun
   Job job;
   job.chunk = &chunk;
   job.count = count;
+  job.workers = threads();
   if (g_pool) {
     g_pool->run(job);
   } else {

@@ -16,6 +16,18 @@ namespace ein {
 void set_threads(int count);
 int threads();
 
+// While it lives, loops of this thread are shared by at most `most` threads; 0: as many as there are.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int most);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
+
 // Set when the system gave fewer threads: how many were asked for and how many there are, the
 // caller's included.
 struct Shortage {

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ("src", "include", "tests", "fuzz")
+FOLDERS = ("src", "include", "python", "tests", "fuzz")
 # Laid out as tables, by hand.
 BY_HAND = {"src/core/core.h", "src/syntax/ast.h", "include/einlang/einlang.h"}
 COMMAND = "clang-format-14"

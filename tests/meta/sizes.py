@@ -8,7 +8,7 @@ SOFT, HARD = 400, 800
 
 def check(root, quiet=False):
     complaints = []
-    for path in tree.sources(root, folders=("src", "tests", "tools", "fuzz")):
+    for path in tree.sources(root, folders=("src", "python", "tests", "tools", "fuzz")):
         lines = len(path.read_text().splitlines())
         if lines > HARD:
             complaints.append(f"{path.relative_to(root)}: {lines} lines, more than {HARD}")

@@ -1,0 +1,26 @@
+"""Einlang from Python: compile a program, call it with arrays, get arrays whose axes have names, and every derivative.
+
+>>> import einlang, numpy as np
+>>> p = einlang.compile("let x: [f32; i]; let y[i] = 2.0 * x[i]; let s = sum[i](y[i]);")
+>>> r = p(x=np.array([1, 2, 3], np.float32))
+>>> r.y.dims, float(r.s)
+(('i',), 12.0)
+>>> p.grad("s", wrt=["x"])(x=np.zeros(2, np.float32)).grads.x
+[i: 2] [2.0, 2.0]
+"""
+
+import sys as _sys
+import sysconfig as _sysconfig
+
+if _sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise ImportError(f"einlang needs a Python with a global lock, and {_sys.executable} is a free-threaded build")
+
+from ._native import Array, Result, __version__
+from . import array as _array  # attaches methods to Array
+from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
+                     LabelError)
+from .loop import Loop
+from .program import Program, Value, compile
+
+__all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
+           "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]

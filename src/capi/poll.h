@@ -1,0 +1,26 @@
+// Private to src/capi: asks the caller about every 50 ms whether a call shall go on.
+#pragma once
+
+#include "runtime/monitor.h"
+
+namespace ein::capi {
+
+// The monitor of one call. One thread of the library wakes the monitors of all running calls; it sleeps
+// while there is none.
+class CallMonitor final : public Monitor {
+ public:
+  CallMonitor(int32_t (*asked)(void*), void* data);
+  ~CallMonitor() override;
+  CallMonitor(const CallMonitor&) = delete;
+  CallMonitor& operator=(const CallMonitor&) = delete;
+
+  bool poll(const Moment&) override;
+
+ private:
+  int32_t (*poll_)(void*);
+  void* data_;
+  CallMonitor *before_ = nullptr, *after_ = nullptr;  // in the list of running calls
+  friend struct Ticker;
+};
+
+}  // namespace ein::capi
