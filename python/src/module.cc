@@ -5,4 +5,6 @@ NB_MODULE(_native, m) {
   einlang::define_array(m);
   einlang::define_result(m);
   einlang::define_program(m);
+  einlang::define_tensors(m);
+  einlang::define_xla(m);
 }

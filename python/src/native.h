@@ -81,6 +81,8 @@ nb::object make_array(std::shared_ptr<Memory> memory, const ein_tensor& tensor, 
 void define_array(nb::module_& m);
 void define_program(nb::module_& m);
 void define_result(nb::module_& m);
+void define_tensors(nb::module_& m);
+void define_xla(nb::module_& m);
 
 // einlang.Program, below its Python part.
 struct Program {
@@ -102,6 +104,29 @@ struct Program {
   Program& operator=(const Program&) = delete;
   ~Program() { ein_program_free(handle); }
 };
+
+// While a call runs without the GIL, this is its thread's state.
+struct Running {
+  PyThreadState* state = nullptr;
+};
+// Asks Python whether a signal came: Ctrl-C leaves an exception. `data` is a Running.
+int32_t poll(void* data);
+int64_t now();  // nanoseconds
+// Throws what stands in einlang.errors for a call that failed.
+[[noreturn]] void raise_failure(ein_status status, const ein_error& error);
+
+// A call, without the GIL if the last one took long. Below that, giving it up costs more than others gain.
+constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
+template <class F>
+ein_status timed(Program& p, Running& running, const F& body) {
+  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
+  int64_t begin = now();
+  if (release) running.state = PyEval_SaveThread();
+  ein_status status = body();
+  if (release) PyEval_RestoreThread(running.state);
+  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
+  return status;
+}
 
 // einlang.Result, or a part of it: the values whose paths begin with `prefix`.
 struct Result {

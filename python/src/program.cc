@@ -19,9 +19,6 @@
 namespace einlang {
 namespace {
 
-// Below this, giving up the GIL costs more than it gives to others.
-constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
-
 [[noreturn]] void raise(const char* function, nb::object a, nb::object b, nb::object c,
                         nb::object d) {
   nb::object errors = nb::module_::import_("einlang.errors");
@@ -233,12 +230,8 @@ bool take_outputs(const Program& p, PyObject* given, Arguments& to, Memory& memo
   return true;
 }
 
-// While a call runs without the GIL, this is its thread's state.
-struct Running {
-  PyThreadState* state = nullptr;
-};
+}  // namespace
 
-// Asks Python whether a signal came: Ctrl-C leaves an exception.
 int32_t poll(void* data) {
   auto& running = *static_cast<Running*>(data);
   bool released = running.state != nullptr;
@@ -261,18 +254,16 @@ void raise_failure(ein_status status, const ein_error& error) {
         str(ein_failure(EIN_JSON)));
 }
 
+namespace {
+
 nb::object call(PyObject* self, Program& p, const ein_tensor* inputs, const ein_tensor* outputs,
                 std::shared_ptr<Memory> memory, nb::object labels) {
   ein_error error;
   Running running;
   ein_call_options options{sizeof options, outputs, poll, &running};
-  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
-  int64_t begin = now();
-  if (release) running.state = PyEval_SaveThread();
-  ein_status status =
-      ein_call_with(p.handle, inputs, p.inputs.size(), &options, &memory->result, &error);
-  if (release) PyEval_RestoreThread(running.state);
-  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
+  ein_status status = timed(p, running, [&] {
+    return ein_call_with(p.handle, inputs, p.inputs.size(), &options, &memory->result, &error);
+  });
   if (status != EIN_OK) raise_failure(status, error);
   return make_result(nb::borrow(self), std::move(memory), "", std::move(labels));
 }
