@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,14 +41,6 @@ def _enable_x64(what: str) -> InputError:
                       f"best called before arrays are made")
 
 
-@_jax.tree_util.register_static
-@dataclass(frozen=True)
-class _Wanted:
-    """The positions of inputs that a gradient is asked for."""
-
-    positions: tuple[int, ...]
-
-
 class _Operator:
     """A callee as a function of arrays that JAX can transform. `numbers` are the values of inputs that are extents, which
     are part of what is compiled; `arrays` are all others."""
@@ -75,23 +66,21 @@ class _Operator:
         return tuple(made)
 
     def forward(self, numbers: tuple[int, ...], *primals: Any) -> Any:
-        wanted = tuple(k for k, primal in zip(self.arrays, primals)
-                       if primal.perturbed and self.callee.inputs[k].ein_dtype in _FLOATS)
-        for k in wanted:
-            if k not in self.callee.wrt:
+        for k, primal in zip(self.arrays, primals):
+            if primal.perturbed and k not in self.callee.wrt and self.callee.inputs[k].ein_dtype in _FLOATS:
                 raise self.callee.refuse_gradient(k)
         arrays = tuple(primal.value for primal in primals)
-        return self.call(numbers, *arrays), (_Wanted(wanted), arrays)
+        return self.call(numbers, *arrays), arrays
 
-    def backward(self, numbers: tuple[int, ...], kept: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        wanted, arrays = kept[0].positions, kept[1]
-        zero = _derivatives.SymbolicZero
-        of = tuple(k for k in self.callee.of() if not isinstance(cotangents[k], zero))
+    def backward(self, numbers: tuple[int, ...], arrays: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Gradients by all of `wrt`, whether they are asked for or not. Which ones are is known in `forward` alone, and
+        cannot be handed on: JAX keeps one structure of what it saves for all uses of a function under jit."""
+        of = tuple(k for k in self.callee.of() if not isinstance(cotangents[k], _derivatives.SymbolicZero))
         gradients: dict[int, Any] = {}
-        if of and wanted:
-            product = _registered(self.callee.product(of, wanted))
+        if of and self.callee.wrt:
+            product = _registered(self.callee.product(of, self.callee.wrt))
             made = product.call(numbers, *arrays, *(cotangents[k] for k in of))
-            gradients = dict(zip(wanted, made))
+            gradients = dict(zip(self.callee.wrt, made))
         return tuple(gradients.get(k) for k in self.arrays)
 
 
