@@ -13,7 +13,8 @@ from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
 from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
                      LabelError)
+from .loop import Loop
 from .program import Program, Value, compile
 
 __all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
-           "InternalError", "LabelError", "Program", "Result", "Value", "compile", "__version__"]
+           "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]

@@ -81,6 +81,7 @@ nb::object make_array(std::shared_ptr<Memory> memory, const ein_tensor& tensor, 
 void define_array(nb::module_& m);
 void define_program(nb::module_& m);
 void define_result(nb::module_& m);
+void define_loop(nb::module_& m);
 void define_tensors(nb::module_& m);
 void define_xla(nb::module_& m);
 
@@ -105,38 +106,16 @@ struct Program {
   ~Program() { ein_program_free(handle); }
 };
 
-// While a call runs without the GIL, this is its thread's state.
-struct Running {
-  PyThreadState* state = nullptr;
-};
-// Asks Python whether a signal came: Ctrl-C leaves an exception. `data` is a Running.
-int32_t poll(void* data);
-int64_t now();  // nanoseconds
-// Throws what stands in einlang.errors for a call that failed.
-[[noreturn]] void raise_failure(ein_status status, const ein_error& error);
-
-// A call, without the GIL if the last one took long. Below that, giving it up costs more than others gain.
-constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
-template <class F>
-ein_status timed(Program& p, Running& running, const F& body) {
-  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
-  int64_t begin = now();
-  if (release) running.state = PyEval_SaveThread();
-  ein_status status = body();
-  if (release) PyEval_RestoreThread(running.state);
-  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
-  return status;
-}
-
 // einlang.Result, or a part of it: the values whose paths begin with `prefix`.
 struct Result {
   nb::object program;
   std::shared_ptr<Memory> memory;
   std::string prefix;
-  nb::object labels;  // a dict, or None
+  nb::object labels;          // a dict, or None
+  std::vector<bool> hidden;   // by output: not shown; empty: none
 };
 nb::object make_result(nb::object program, std::shared_ptr<Memory> memory, std::string prefix,
-                       nb::object labels);
+                       nb::object labels, std::vector<bool> hidden = {});
 
 // A tensor that a Python object offers without a copy; false when it takes a closer look. `scratch` is room
 // for a number.

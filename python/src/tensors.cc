@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "calls.h"
 #include "dlpack.h"
-#include "native.h"
 #include "slices.h"
 
 namespace einlang {

@@ -274,7 +274,8 @@ void Value::finish() {
            coord_texts.data(),
            extents.data(),
            path.c_str(),
-           extent_pointers.data(), needed};
+           extent_pointers.data(),
+           needed};
 }
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }

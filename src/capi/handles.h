@@ -47,8 +47,9 @@ struct ein_program {
   ein::ExtraRequest extra;  // and which derivatives
   std::vector<ein::Derivation> derivations;
   int opt_level = 2;
-  std::unique_ptr<ein::ImageCache> cache;       // for ein_run
-  std::vector<std::pair<std::string, std::string>> files;  // modules: given by the caller, or read; path and text
+  std::unique_ptr<ein::ImageCache> cache;  // for ein_run
+  std::vector<std::pair<std::string, std::string>>
+      files;  // modules: given by the caller, or read; path and text
   std::vector<ein_file> plain_files;
   std::vector<std::string> loaded_paths;
   ein::SourceMap sources;
