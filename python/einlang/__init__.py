@@ -9,6 +9,9 @@
 [i: 2] [2.0, 2.0]
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
 from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
@@ -18,3 +21,10 @@ from .program import Program, Value, compile
 
 __all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
            "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]
+
+
+def __getattr__(name: str) -> _Any:
+    """`einlang.torch` and `einlang.jax`, which import PyTorch and JAX, when they are first used."""
+    if name in ("torch", "jax"):
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'einlang' has no attribute {name!r}")

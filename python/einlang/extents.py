@@ -13,7 +13,7 @@ _LEVELS = [("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*
 
 def _truncated(a: Any, b: Any) -> Any:
     """Division towards zero, as the language has it. Python's rounds down."""
-    return a // b if (a >= 0) == (b > 0) else -(-a // b)
+    return a // b if bool(a >= 0) == bool(b > 0) else -(-a // b)
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -157,7 +157,7 @@ void execute(const xla::CallFrame& frame) {
                                   nullptr, &error);
   if (status == EIN_OK) return;
   std::string why = ein_failure(EIN_TEXT);
-  throw Wrong{status == EIN_INTERNAL ? xla::kInternal : xla::kFailedPrecondition,
+  throw Wrong{status == EIN_INTERNAL ? xla::kInternal : xla::kAborted,
               why.empty() ? error.message : why};
 }
 

@@ -42,7 +42,7 @@ struct ErrorArguments {
   const char* message;
   int code;
 };
-constexpr int kInvalidArgument = 3, kFailedPrecondition = 9, kInternal = 13;
+constexpr int kInvalidArgument = 3, kFailedPrecondition = 9, kAborted = 10, kInternal = 13;
 
 // The beginning of the table of functions that XLA offers.
 struct Api {
