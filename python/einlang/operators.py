@@ -19,7 +19,7 @@ class Callee:
     """A program whose inputs and outputs go by position. `wrt` are the positions of inputs that it may be
     differentiated by. Derivatives are callees too."""
 
-    def __init__(self, program: Program, wrt: Sequence[int]) -> None:
+    def __init__(self, program: Program, wrt: Sequence[int], numbers: Sequence[int] = ()) -> None:
         if program.backend != "native":
             raise InputError(f"`{program.name}` has no native code, only the reference evaluator can run it, so it cannot "
                              f"be an operator")
@@ -29,6 +29,7 @@ class Callee:
         self.inputs: list[Value] = list(program.inputs.values())
         self.outputs: list[Value] = list(program.outputs.values())
         self.wrt = tuple(wrt)
+        self._numbers = numbers
         self._products: dict[tuple[Any, Any], Callee] = {}
 
     @cached_property
@@ -37,8 +38,9 @@ class Callee:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The positions of inputs that are extents of the outputs, so shapes depend on their values."""
-        return tuple(k for k, v in enumerate(self.inputs) if v.name in self.shapes.numbers)
+        """The positions of inputs that are extents of the outputs, so shapes depend on their values. What is a number for
+        a program is one for its derivatives."""
+        return tuple(k for k, v in enumerate(self.inputs) if k in self._numbers or v.name in self.shapes.numbers)
 
     @cached_property
     def digest(self) -> int:
@@ -60,7 +62,7 @@ class Callee:
             step = (_VJP, [self.outputs[k].name for k in of], [self.inputs[k].name for k in wrt])
             made = Program(p._source, {**p._options, "outputs": []}, [*p._derivations, step], p._modules())
             seeds = range(len(self.inputs), len(self.inputs) + len(of))
-            product = Callee(made, (*self.wrt, *seeds))
+            product = Callee(made, (*self.wrt, *seeds), self.numbers)
             known = [v.name for v in self.inputs]
             assert [v.name for v in product.inputs[: len(known)]] == known and len(product.inputs) == seeds.stop
             assert len(product.outputs) == len(wrt)

@@ -52,14 +52,14 @@ class _Operator:
         whole = f"einlang::{self.name}"
         _torch.library.register_fake(whole, self.fake, lib=_library)
         _torch.library.register_autograd(whole, self.backward, setup_context=self.remember, lib=_library)
-        _torch.library.register_vmap(whole, self.vmap, lib=_library)
+        _torch.library.register_vmap(whole, lambda *args: self.vmap(self.call, *args), lib=_library)
         self.call = getattr(_torch.ops.einlang, self.name).default
         self.transformed = _transformed(self)
 
     def run(self, *args: Any) -> Any:
         """A call. What `register_autograd` makes refuses the transformations of torch.func, so those get a function of
         autograd that says the same."""
-        if _transforming():
+        if _transforming() and not _torch.compiler.is_compiling():
             return self.transformed.apply(*args)
         return self.call(*args)
 
@@ -168,8 +168,8 @@ class _Operator:
             gradients[k] = gradient
         return tuple(gradients)
 
-    def vmap(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
-        """A further coordinate of the batch. What is not batched is repeated by a stride of zero, not by a copy."""
+    def vmap(self, call: Any, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """A further coordinate of the batch, by `call`. What is not batched is repeated by a stride of zero, not by a copy."""
         moved = []
         for k, (given, dim) in enumerate(zip(args[:-1], in_dims)):
             if k in self.callee.numbers:
@@ -178,7 +178,7 @@ class _Operator:
                 moved.append(given.unsqueeze(0).expand(info.batch_size, *given.shape))
             else:
                 moved.append(given.movedim(dim, 0))
-        made = self.run(*moved, args[-1] + 1)
+        made = call(*moved, args[-1] + 1)
         return made, 0 if len(self.dtypes) == 1 else (0,) * len(self.dtypes)
 
 
@@ -187,7 +187,7 @@ def _transformed(operator: _Operator) -> Any:
         return operator.call(*args)
 
     members = {"forward": forward, "setup_context": operator.remember, "backward": operator.backward,
-               "vmap": operator.vmap}
+               "vmap": lambda *args: operator.vmap(operator.run, *args)}
     made = {name: staticmethod(member) for name, member in members.items()}
     return type(f"Einlang_{operator.name}", (_torch.autograd.Function,), made)
 

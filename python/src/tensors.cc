@@ -49,10 +49,9 @@ bool take_integer(PyObject* object, ein_dtype dtype, int64_t& scratch) {
 
 // Whether one slice is dense and row-major; the slices may lie anywhere.
 bool is_dense(const DlTensor& t, int32_t levels) {
-  if (!t.strides) return true;
+  if (!t.strides || std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim) return true;
   int64_t step = 1;
   for (int32_t k = t.ndim; k-- > levels;) {
-    if (t.shape[k] == 0) return true;
     if (t.shape[k] != 1 && t.strides[k] != step) return false;
     step *= t.shape[k];
   }
