@@ -117,6 +117,9 @@ typedef struct ein_options {
   int32_t threads;       /* how many threads may share the work of a call; 0: one per processor */
   const ein_file *files; /* modules that are not read from disk but from here */
   size_t file_count;
+  /* If not 0: how many bytes the values that derivatives of recurrences need may take. Steps are then computed again
+   * instead of being kept; the program is compiled once for each combination of extents. */
+  uint64_t grad_memory;
 } ein_options;
 
 /* Sets the defaults. Call this first, then change what you need. */

@@ -10,7 +10,12 @@
 """
 
 import importlib as _importlib
+import sys as _sys
+import sysconfig as _sysconfig
 from typing import Any as _Any
+
+if _sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise ImportError(f"einlang needs a Python with a global lock, and {_sys.executable} is a free-threaded build")
 
 from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array

@@ -25,6 +25,7 @@ _EXCHANGE = getattr(_torch.Tensor, "__dlpack_c_exchange_api__", None)
 if _EXCHANGE is None:
     raise ImportError(f"einlang.torch needs PyTorch 2.10 or newer, this is {_torch.__version__}")
 
+_Number = (int, _torch.SymInt)
 _library = _torch.library.Library("einlang", "FRAGMENT")
 _transforming = _torch._C._are_functorch_transforms_active
 _operators: dict[tuple[int, str], _Operator] = {}
@@ -212,19 +213,30 @@ class Function:
         self._call = self._operator.run
         self._count = len(callee.inputs)
         self._bundle = bundle(callee)
-        self._plain = not callee.numbers and all("." not in v.name for v in callee.inputs)
+        self._names = [v.name for v in callee.inputs]
+        self._kinds = [_Number if k in callee.numbers else _torch.Tensor for k in range(self._count)]
 
     def __call__(self, *args: Any, **given: Any) -> Any:
-        if given or not self._plain or len(args) != self._count or not all(isinstance(a, _torch.Tensor) for a in args):
-            args = tuple(self._argument(k, a) for k, a in enumerate(by_position(self._callee, args, given)))
-        made = self._call(*args, 0)
+        # torch.compile follows what is written here, so the usual cases are plain Python.
+        every, named = args, False
+        if given:
+            names = self._names[len(args):]
+            named = len(given) == len(names) and all(name in given for name in names)
+            if named:
+                every = (*args, *[given[name] for name in names])
+        fit = len(every) == self._count and all(isinstance(a, kind) for a, kind in zip(every, self._kinds))
+        if not fit or given and not named:
+            every = tuple(self._argument(k, a) for k, a in enumerate(by_position(self._callee, args, given)))
+        made = self._call(*every, 0)
         return made if self._bundle is None else self._bundle(made)
 
     def _argument(self, k: int, given: Any) -> Any:
         """A tensor, or a number as a literal of the program would be taken."""
         wanted = self._callee.inputs[k]
         if k in self._callee.numbers:
-            return int(given) if isinstance(given, _torch.Tensor) else given
+            if isinstance(given, _torch.SymInt):
+                return given
+            return _number(given.item() if hasattr(given, "item") else given, wanted.ein_dtype, wanted.name)
         if isinstance(given, _torch.Tensor):
             return given
         if isinstance(given, (bool, int, float)) and not wanted.dims and _framework(given) == "builtins":
