@@ -100,18 +100,31 @@ class Function:
         self._operator = _registered(self._callee)
         self._bundle = bundle(self._callee)
         self._dtypes = [_dtype(v.ein_dtype) for v in self._callee.inputs]
+        self._ranks = [len(v.dims) for v in self._callee.inputs]
         self._wide = [v for v in self._callee.outputs if _is_wide(v.ein_dtype)]
+        self._wide_inputs = any(_is_wide(self._callee.inputs[k].ein_dtype) for k in self._operator.arrays)
         self._plain = not self._callee.numbers and all("." not in v.name for v in self._callee.inputs)
 
     def __call__(self, *args: Any, **given: Any) -> Any:
         values: Sequence[Any] = args
         if given or not self._plain or len(args) != len(self._dtypes):
             values = by_position(self._callee, args, given)
-        if self._wide and not _jax.config.jax_enable_x64:
-            raise _enable_x64(f"output `{self._wide[0].name}` holds {self._wide[0].ein_dtype}")
-        numbers = tuple(self._number(k, values[k]) for k in self._callee.numbers)
-        made = self._operator.call(numbers, *[self._argument(k, values[k]) for k in self._operator.arrays])
+        if (self._wide or self._wide_inputs) and not _jax.config.jax_enable_x64:
+            raise self._narrow()
+        arrays = []
+        for k in self._operator.arrays:
+            value = values[k]
+            fits = getattr(value, "dtype", None) == self._dtypes[k] and len(value.shape) == self._ranks[k]
+            arrays.append(value if fits else self._argument(k, value))
+        numbers = tuple([self._number(k, values[k]) for k in self._callee.numbers])
+        made = self._operator.call(numbers, *arrays)
         return made[0] if self._bundle is None else self._bundle(made)
+
+    def _narrow(self) -> InputError:
+        if self._wide:
+            return _enable_x64(f"output `{self._wide[0].name}` holds {self._wide[0].ein_dtype}")
+        wide = next(v for k, v in enumerate(self._callee.inputs) if k in self._operator.arrays and _is_wide(v.ein_dtype))
+        return _enable_x64(f"input `{wide.name}` holds {wide.ein_dtype}")
 
     def _number(self, k: int, given: Any) -> int:
         wanted = self._callee.inputs[k]
@@ -122,14 +135,9 @@ class Function:
         return int(_number(number, wanted.ein_dtype, wanted.name))
 
     def _argument(self, k: int, given: Any) -> Any:
-        """An array of the right type and rank, or a number as a literal of the program would be taken."""
+        """A number as a literal of the program would be taken; an exception for anything else, which does not fit."""
         wanted, dtype = self._callee.inputs[k], self._dtypes[k]
         name = wanted.name
-        if getattr(given, "dtype", None) == dtype and len(given.shape) == len(wanted.dims):
-            if not _is_wide(wanted.ein_dtype) or _jax.config.jax_enable_x64:
-                return given
-        if _is_wide(wanted.ein_dtype) and not _jax.config.jax_enable_x64:
-            raise _enable_x64(f"input `{name}` holds {wanted.ein_dtype}")
         if isinstance(given, (bool, int, float)) and not wanted.dims and _framework(given) == "builtins":
             return _jnp.asarray(_number(given, wanted.ein_dtype, name), dtype)
         if not hasattr(given, "dtype") or not hasattr(given, "shape"):

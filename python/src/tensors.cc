@@ -136,8 +136,9 @@ void allocate(const TensorCall& call, const Program& p, std::span<const int64_t>
     int64_t* own = std::copy(batch.begin(), batch.end(), shape);
     std::copy_n(extents.data(), rank, own);
     extents = extents.subspan(rank);
-    DlTensor like{nullptr, {kCpu, 0}, static_cast<int32_t>(batch.size()) + v.rank, dl_type(v.dtype),
-                  shape,   nullptr,   0};
+    DlTensor like{
+        nullptr, {kCpu, 0}, static_cast<int32_t>(batch.size()) + v.rank, dl_type(v.dtype), shape,
+        nullptr, 0};
     auto report = [](void*, const char*, const char* message) {
       PyErr_SetString(PyExc_RuntimeError, message);
     };

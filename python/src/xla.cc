@@ -65,7 +65,8 @@ const void* attribute(const xla::CallFrame& frame, std::string_view name, int ty
 
 // A number as a value of the type that the input has.
 void put(int64_t value, ein_dtype dtype, int64_t& scratch) {
-  std::memcpy(&scratch, &value, ein_dtype_size(dtype));  // little-endian; jax.py has checked the range
+  std::memcpy(&scratch, &value,
+              ein_dtype_size(dtype));  // little-endian; jax.py has checked the range
 }
 
 constexpr size_t kFew = 16;

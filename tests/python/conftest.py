@@ -54,7 +54,7 @@ def run_python(code, **env):
     import subprocess
 
     here = str(pathlib.Path(einlang.__file__).parent.parent)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "PYTHONPATH": here, **env})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,6 +1,7 @@
 """Section 9 of the page, JAX: every transformation beside the same in jax.numpy."""
 
 import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -329,3 +330,11 @@ def test_threads(f):
 def test_example():
     path = pathlib.Path(conftest.__file__).parents[2] / "examples/python/jax_simulator.py"
     assert "found" in conftest.run_python(path.read_text())
+
+
+def test_page():
+    page = (pathlib.Path(conftest.__file__).parents[2] / "docs/jax.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    assert len(blocks) >= 2
+    said = conftest.run_python("\n".join(blocks))
+    assert said.startswith("[1."), said

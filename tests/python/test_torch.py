@@ -182,6 +182,8 @@ def test_vmap(f):
     expected = torch.vmap(torch.vmap(lambda x, W: mlp(x, W, V)[1], (0, None)), (None, 0))(x, Ws)
     torch.testing.assert_close(nested, expected)
     assert torch.vmap(lambda x: f(x, W, V).loss)(x[:0]).shape == (0,)
+    compiled = torch.compile(torch.vmap(lambda x: f(x, W, V).loss), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), torch.vmap(lambda x: mlp(x, W, V)[1])(x))
     direct = torch.vmap(lambda x: f._operator.call(x, W, V, 0)[1])(x)
     torch.testing.assert_close(direct, torch.vmap(lambda x: mlp(x, W, V)[1])(x))
 
@@ -395,3 +397,11 @@ def test_threads(f):
 def test_example():
     path = pathlib.Path(conftest.__file__).parents[2] / "examples/python/torch_layer.py"
     assert "equal to PyTorch" in conftest.run_python(path.read_text())
+
+
+def test_page():
+    page = (pathlib.Path(conftest.__file__).parents[2] / "docs/pytorch.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    assert len(blocks) >= 2
+    said = conftest.run_python("\n".join(blocks))
+    assert "loss " in said and "let x_bar" in said, said

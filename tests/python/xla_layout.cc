@@ -8,7 +8,7 @@
 namespace own = einlang::xla;
 
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(own::ours) == sizeof(theirs), #theirs)
-#define SAME_PLACE(ours, field, theirs, other)                                        \
+#define SAME_PLACE(ours, field, theirs, other)                                              \
   static_assert(offsetof(own::ours, field) == offsetof(theirs, other), #theirs "." #other); \
   static_assert(sizeof(own::ours::field) == sizeof(theirs::other), #theirs "." #other)
 
