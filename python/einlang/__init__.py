@@ -9,8 +9,10 @@
 [i: 2] [2.0, 2.0]
 """
 
+import importlib as _importlib
 import sys as _sys
 import sysconfig as _sysconfig
+from typing import Any as _Any
 
 if _sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise ImportError(f"einlang needs a Python with a global lock, and {_sys.executable} is a free-threaded build")
@@ -24,3 +26,10 @@ from .program import Program, Value, compile
 
 __all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
            "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]
+
+
+def __getattr__(name: str) -> _Any:
+    """`einlang.torch` and `einlang.jax`, which import PyTorch and JAX, when they are first used."""
+    if name in ("torch", "jax"):
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'einlang' has no attribute {name!r}")

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "dlpack.h"
 #include "native.h"
 
 namespace einlang {
@@ -56,38 +57,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return 0;
 }
 
-// ---- DLPack, as its specification lays it out
-
-struct DlDevice {
-  int32_t type, id;
-};
-struct DlType {
-  uint8_t code, bits;
-  uint16_t lanes;
-};
-struct DlTensor {
-  void* data;
-  DlDevice device;
-  int32_t ndim;
-  DlType dtype;
-  int64_t* shape;
-  int64_t* strides;  // in elements; null: dense
-  uint64_t byte_offset;
-};
-struct DlManaged {
-  DlTensor tensor;
-  void* context;
-  void (*deleter)(DlManaged*);
-};
-struct DlVersioned {
-  uint32_t major, minor;
-  void* context;
-  void (*deleter)(DlVersioned*);
-  uint64_t flags;
-  DlTensor tensor;
-};
-constexpr uint64_t kReadOnly = 1;
-constexpr int32_t kCpu = 1;
+// ---- DLPack
 
 enum Code : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
@@ -102,6 +72,8 @@ constexpr TypeRow kTypes[] = {{EIN_BOOL, "?", kBool}, {EIN_I8, "b", kInt},
                               {EIN_F16, "e", kFloat}, {EIN_BF16, nullptr, kBfloat},
                               {EIN_F32, "f", kFloat}, {EIN_F64, "d", kFloat}};
 
+}  // namespace
+
 DlType dl_type(ein_dtype dtype) {
   return {kTypes[dtype].code, static_cast<uint8_t>(8 * ein_dtype_size(dtype)), 1};
 }
@@ -115,6 +87,8 @@ bool dtype_of_dl(DlType given, ein_dtype& out) {
   }
   return false;
 }
+
+namespace {
 
 // Keeps the Array alive for whoever takes the tensor, with its strides in elements.
 struct Export {

@@ -6,9 +6,6 @@
 namespace einlang {
 namespace {
 
-// Below this, giving up the GIL costs more than it gives to others.
-constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
-
 // Something for each input that is not given; false when one of them is needed.
 bool leave_out(const Program& p, PyObject* given, Arguments& to) {
   for (size_t i = 0; i < p.inputs.size(); ++i) {
@@ -20,7 +17,8 @@ bool leave_out(const Program& p, PyObject* given, Arguments& to) {
   return true;
 }
 
-// Asks Python whether a signal came: Ctrl-C leaves an exception.
+}  // namespace
+
 int32_t poll(void* data) {
   auto& running = *static_cast<Running*>(data);
   bool released = running.state != nullptr;
@@ -35,8 +33,6 @@ int64_t now() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-}  // namespace
 
 void raise(const char* function, nb::object a, nb::object b, nb::object c, nb::object d) {
   nb::object errors = nb::module_::import_("einlang.errors");
@@ -109,13 +105,9 @@ void call(Program& p, const ein_tensor* inputs, const ein_tensor* outputs, Memor
   ein_error error;
   Running running;
   ein_call_options options{sizeof options, outputs, poll, &running};
-  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
-  int64_t begin = now();
-  if (release) running.state = PyEval_SaveThread();
-  ein_status status =
-      ein_call_with(p.handle, inputs, p.inputs.size(), &options, &memory.result, &error);
-  if (release) PyEval_RestoreThread(running.state);
-  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
+  ein_status status = timed(p, running, [&] {
+    return ein_call_with(p.handle, inputs, p.inputs.size(), &options, &memory.result, &error);
+  });
   if (status != EIN_OK) raise_failure(status, error);
 }
 

@@ -51,6 +51,24 @@ struct Running {
   PyThreadState* state = nullptr;
 };
 
+// Asks Python whether a signal came: Ctrl-C leaves an exception. `data` is a Running.
+int32_t poll(void* data);
+int64_t now();  // nanoseconds
+
+// Runs a call, without the GIL if the last one took long. Below that, giving it up costs more than it gives to
+// others.
+constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
+template <class F>
+ein_status timed(Program& p, Running& running, const F& body) {
+  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
+  int64_t begin = now();
+  if (release) running.state = PyEval_SaveThread();
+  ein_status status = body();
+  if (release) PyEval_RestoreThread(running.state);
+  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
+  return status;
+}
+
 // `memory` gets the result. Raises when the call fails.
 void call(Program& p, const ein_tensor* inputs, const ein_tensor* outputs, Memory& memory);
 

@@ -10,4 +10,6 @@ NB_MODULE(_native, m) {
   einlang::define_result(m);
   einlang::define_program(m);
   einlang::define_loop(m);
+  einlang::define_tensors(m);
+  einlang::define_xla(m);
 }

@@ -50,6 +50,7 @@ core::FamilyId add_request(core::Module& m, core::FamilyId num, core::FamilyId d
   f.name = core::fresh_name(m, fmt::format("d_{}_d_{}", text(m[num].name), text(m[den].name)));
   f.dtype = m[num].dtype;
   f.coords = m[num].coords;
+  f.span = m[num].span;  // a derivative of the derivative is asked for there, too
   core::add_coords(f.coords, m[den].coords);
   core::Request r{num, {}, den, {}};
   core::Clause clause;

@@ -16,13 +16,13 @@ def main(root, build, *more):
         if done.returncode:
             sys.exit(done.returncode)
 
-    step(sys.executable, "-B", root / "tools/python_environment.py", environment)
+    step(sys.executable, "-B", root / "tools/python_environment.py", environment, "--optional")
     # The environment's interpreter, whatever the first one on the path is by now.
     step("cmake", "-S", root / "python", "-B", build / "python-build", "-G", "Ninja", f"-DEIN_BUILD={build}",
          f"-DPython_EXECUTABLE={python}", stdout=subprocess.DEVNULL)
     step("cmake", "--build", build / "python-build", "-j", "2")
     env = {**os.environ, "PYTHONPATH": str(build / "python"), "EINLANG_CACHE": "off"}
-    step(python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", root / "tests/python", *more, env=env, cwd=build)
+    step(python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", root / "tests/python", *more, env=env, cwd=build)
 
 
 if __name__ == "__main__":
