@@ -31,8 +31,9 @@ struct ExtraRequest {
 };
 
 struct CompileOptions {
-  ReadFile read_file;      // for modules; without it a program stands alone
-  std::string dump_after;  // a pass; what it gave is left in Compiled::trace
+  std::vector<FileId> earlier;  // texts whose definitions it has too, the newest last
+  ReadFile read_file;           // for modules; without it a program stands alone
+  std::string dump_after;       // a pass; what it gave is left in Compiled::trace
   ExtraRequest extra;
   bool tests = false;        // compile the `test` blocks too
   bool strict = false;       // an equality of extents that is not proven is an error

@@ -52,4 +52,12 @@ bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId ro
   return std::any_of(d.labels.begin(), d.labels.end(), inside);
 }
 
+bool is_earlier_warning(const Diagnostic& d, const std::vector<FileId>& earlier) {
+  if (info(d.code).severity == Severity::Error) return false;
+  auto inside = [&](const Label& l) {
+    return l.primary && std::find(earlier.begin(), earlier.end(), l.span.file) != earlier.end();
+  };
+  return std::any_of(d.labels.begin(), d.labels.end(), inside);
+}
+
 }  // namespace ein

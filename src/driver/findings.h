@@ -30,4 +30,7 @@ std::vector<Uncut> uncut_recurrences(const core::Module& m, const char* when);
 // A warning that stands in the standard library: whoever calls it cannot do anything about it.
 bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId root);
 
+// A warning about an earlier text, which was shown when that was compiled.
+bool is_earlier_warning(const Diagnostic& d, const std::vector<FileId>& earlier);
+
 }  // namespace ein

@@ -55,7 +55,9 @@ struct Program {
   size_t prelude_nodes = 0;       // how many expressions of `ast` belong to the prelude
 };
 
-Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags);
+// `earlier`: texts whose definitions the program has too (earlier.h), the newest last.
+Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
+                     const std::vector<FileId>& earlier = {});
 
 // A file alone: nothing to import and no prelude.
 Program lone_program(ast::Ast ast);
