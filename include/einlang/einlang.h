@@ -96,6 +96,11 @@ typedef struct ein_derivation {
   size_t wrt_count;
 } ein_derivation;
 
+typedef struct ein_file {
+  const char *path;
+  const char *text;
+} ein_file;
+
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
   const char *const *outputs; /* the values to compute; null for every value of the program */
@@ -110,6 +115,8 @@ typedef struct ein_options {
   size_t derivation_count;
   const char *precision; /* of the factors of sums of products: "f32", "bf16-mixed", "f16-mixed"; null: f32 */
   int32_t threads;       /* how many threads may share the work of a call; 0: one per processor */
+  const ein_file *files; /* modules that are not read from disk but from here */
+  size_t file_count;
 } ein_options;
 
 /* Sets the defaults. Call this first, then change what you need. */
@@ -139,6 +146,7 @@ typedef struct ein_value {
   /* Since version 2: */
   const char *path;                /* `net.w1` for a part of a record; otherwise the name */
   const char *const *extent_texts; /* each extent as it is computed: "3", "n + 1" */
+  int32_t needed;                  /* 0: an input that no output depends on; a call takes any tensor for it */
 } ein_value;
 
 EIN_API size_t ein_input_count(const ein_program *program);
@@ -193,6 +201,27 @@ EIN_API const char *ein_failure(ein_diagnostics_format format);
 /* "native", or "reference" for a program that only the reference evaluator can run. */
 EIN_API const char *ein_backend(const ein_program *program);
 
+/* The modules that the program consists of, besides itself and the library: those given with the options, and
+ * those read from disk. Null if the number is out of range. Valid until the program is freed. */
+EIN_API const ein_file *ein_module(const ein_program *program, size_t number);
+/* The paths of the files whose values the program has read with `load`, in the same way. */
+EIN_API const char *ein_loaded(const ein_program *program, size_t number);
+
+typedef struct ein_run_options {
+  size_t size; /* sizeof(ein_run_options) */
+  /* Gets what the program prints; null: the standard streams. */
+  void (*write)(void *data, const char *text, size_t length, int32_t is_error);
+  /* Gets what `save` writes as text, such as a plot. If it returns 0, or is null, a file is written. */
+  int32_t (*file)(void *data, const char *path, const char *text, size_t length);
+  void *data;
+  int32_t (*poll)(void *data); /* as for calls */
+  void *poll_data;
+} ein_run_options;
+
+/* A call that also does what the program does besides computing: it prints and saves. `options` may be null. */
+EIN_API ein_status ein_run(ein_program *program, const ein_tensor *inputs, size_t count,
+                           const ein_run_options *options, ein_result **result, ein_error *error);
+
 /* Texts about a program. */
 typedef enum ein_text_kind {
   EIN_SOURCE = 0,  /* the program; the derived one where options asked for a derivative */
@@ -200,12 +229,14 @@ typedef enum ein_text_kind {
   EIN_AUDIT = 2,   /* where operands are repeated */
   EIN_FACTS = 3,   /* what is known of every value */
   EIN_FIXED = 4,   /* the program with the safe fixes of its diagnostics; also if it is wrong */
-  EIN_COLOURED = 5 /* the diagnostics with colours for a terminal; also if it is wrong */
+  EIN_COLOURED = 5, /* the diagnostics with colours for a terminal; also if it is wrong */
+  EIN_FUNCTIONS = 6, /* its public functions, as JSON */
+  EIN_ITEMS = 7      /* its functions, constants, types and imports alone, at their places */
 } ein_text_kind;
 typedef enum ein_text_format { EIN_AS_TEXT = 0, EIN_AS_JSON = 1, EIN_AS_HTML = 2 } ein_text_format;
 
 /* Gives a text that ein_text_free frees. `of` and `wrt` are for EIN_EXPLAIN, and null for every derivative
- * that the program asks for; HTML exists for EIN_EXPLAIN, JSON also for EIN_AUDIT and EIN_FACTS. */
+ * that the program asks for; HTML exists for EIN_EXPLAIN, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
 EIN_API ein_status ein_text(ein_program *program, ein_text_kind kind, ein_text_format format,
                             const char *of, const char *const *wrt, size_t wrt_count, char **text,
                             ein_error *error);

@@ -358,7 +358,7 @@ def prepare(program: Program, given: Any, copy: bool | None, align: bool) -> tup
     """All inputs of a call, converted, and the labels of the coordinates."""
     wanted = program.inputs
     leaves = flatten(given, list(wanted), "input")
-    missing = [path for path in wanted if path not in leaves]
+    missing = [path for path in wanted if path not in leaves and wanted[path].needed]
     if missing:
         listed = ", ".join(f"`{path}` ({wanted[path].type_text})" for path in missing)
         many = len(missing) > 1

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,8 +18,9 @@ from . import _native
 from ._native import Result
 from .array import EIN_NAMES, numpy_dtype
 from .errors import CompileError, read_diagnostics
-from .inputs import nearest, prepare, prepare_out, quoted
-from .show import Text, loads, result_text
+from .functions import Functions
+from .inputs import nearest, prepare, prepare_out
+from .show import Text, result_text
 
 _GRADIENT, _VJP, _JVP, _HVP, _JACOBIAN, _HESSIAN = range(1, 7)
 _SOURCE, _EXPLAIN, _AUDIT, _FACTS = range(4)
@@ -32,6 +36,7 @@ class Value:
     ein_dtype: str
     dims: tuple[str | None, ...]
     shape: tuple[int | str, ...]
+    needed: bool = True  # False: an input that no output depends on, which may be left out
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -56,14 +61,15 @@ class Program(_native.Program):
     """A compiled program. `p(x=x)` calls it; `p.grad("loss", wrt=["W"])` is its gradient, a program too."""
 
     def __init__(self, source: str, options: dict[str, Any], derivations: Sequence[tuple[int, list[str], list[str]]] = (),
-                 base: Program | None = None) -> None:
-        self._source, self._options, self._derivations, self._base = source, options, list(derivations), base
+                 modules: Sequence[tuple[str, str]] = ()) -> None:
+        self._source, self._options, self._derivations = source, options, list(derivations)
         self._derived: dict[Any, Program] = {}
         try:
-            super().__init__(source=source, derivations=self._derivations, **options)
+            super().__init__(source=source, derivations=self._derivations, modules=list(modules), **options)
         except CompileError as error:
             error._source, error._name = source, options["name"]
             raise
+        self._ready = True
 
     # ---- what it is
 
@@ -83,8 +89,8 @@ class Program(_native.Program):
 
     def _values(self, kept: str, inputs: bool) -> Mapping[str, Value]:
         if kept not in self.__dict__:
-            found = {path: Value(path, EIN_NAMES[dtype], dims, shape)
-                     for path, dtype, dims, shape in self._describe(inputs)}
+            found = {path: Value(path, EIN_NAMES[dtype], dims, shape, needed)
+                     for path, dtype, dims, shape, needed in self._describe(inputs)}
             self.__dict__[kept] = MappingProxyType(found)
         return self.__dict__[kept]
 
@@ -99,6 +105,35 @@ class Program(_native.Program):
         plain, labels = prepare(self, given, copy, align)
         return self._call_plain(plain, prepare_out(self, out), labels)
 
+    def run(self, **inputs: Any) -> Result:
+        """A call that also does what the program does besides computing: it prints to `sys.stdout` and saves files."""
+        return self._run(inputs, None)
+
+    def _run(self, inputs: Mapping[str, Any], file: Any) -> Result:
+        """`file(path, text)` may take what is saved as text, such as a plot; it then returns True."""
+        plain, labels = prepare(self, inputs, None, False)
+
+        def write(text: str, is_error: bool) -> None:
+            (sys.stderr if is_error else sys.stdout).write(text)
+
+        return self._run_plain(plain, labels, write, file)
+
+    # ---- functions
+
+    @property
+    def fn(self) -> Functions:
+        """The public functions: `p.fn.f(x, W)`."""
+        if "_functions" not in self.__dict__:
+            self.__dict__["_functions"] = Functions(self)
+        return self.__dict__["_functions"]
+
+    def __getattr__(self, name: str) -> Any:
+        """`p.f(x)` where nothing else is called so."""
+        if not name.startswith("_") and name in (known := self.fn.names()):
+            return getattr(self.fn, name)
+        near = "" if name.startswith("_") else nearest(name, known)
+        raise AttributeError(f"a program has no attribute `{name}`, and this one no public function of that name{near}")
+
     # ---- derivatives
 
     def _derive(self, form: int, of: str | Sequence[str], wrt: str | Sequence[str] | None) -> Program:
@@ -108,7 +143,7 @@ class Program(_native.Program):
         key = (form, tuple(step[1]), tuple(step[2]))
         if key not in self._derived:
             options = {**self._options, "outputs": None}
-            self._derived[key] = Program(self._source, options, [*self._derivations, step], self)
+            self._derived[key] = Program(self._source, options, [*self._derivations, step], self._modules())
         return self._derived[key]
 
     def grad(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
@@ -173,6 +208,9 @@ class Program(_native.Program):
         return read_diagnostics(self._diagnostics(True))
 
     def __repr__(self) -> str:
+        if "_ready" not in self.__dict__:
+            return "<einlang.Program that did not compile>"
+
         def listed(values: Mapping[str, Value]) -> str:
             return ", ".join(f"{value.name}: {value.type_text}" for value in values.values()) or "nothing"
 
@@ -182,7 +220,48 @@ class Program(_native.Program):
         return self.source._repr_html_()
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__()})
+        return sorted({*super().__dir__(), *self.fn.names()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._source, self._options, self._derivations, self._modules())
+
+
+def _rebuild(source: str, options: dict[str, Any], derivations: list[Any], modules: list[tuple[str, str]]) -> Program:
+    key = (source, tuple(sorted((name, repr(value)) for name, value in options.items())), repr(derivations), repr(modules))
+    return _kept(key, lambda: Program(source, options, derivations, modules))
+
+
+# Programs that were compiled, the last used at the end.
+_programs: OrderedDict[Any, tuple[Program, dict[str, Any]]] = OrderedDict()
+_MOST = 64
+_lock = threading.Lock()
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _kept(key: Any, make: Callable[[], Program]) -> Program:
+    """A program that was compiled before, unless one of its files has changed since."""
+    with _lock:
+        found = _programs.get(key)
+        if found is not None:
+            program, stamps = found
+            if all(_stamp(path) == stamp for path, stamp in stamps.items()):
+                _programs.move_to_end(key)
+                return program
+            del _programs[key]
+    program = make()
+    files = [path for path, _ in program._modules()] + program._loaded()
+    with _lock:
+        _programs[key] = (program, {path: _stamp(path) for path in files})
+        while len(_programs) > _MOST:
+            _programs.popitem(last=False)
+    return program
 
 
 def _options(outputs: Sequence[str] | None, name: str, precision: str, grad_memory: str | int | None, opt_level: int,
@@ -212,12 +291,18 @@ def compile(source: str | os.PathLike[str], *, outputs: Sequence[str] | None = N
         path = os.fspath(source)
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
-        return Program(text, _options(outputs, name or path, precision, grad_memory, opt_level, threads, cache))
+        return _compile(text, _options(outputs, name or path, precision, grad_memory, opt_level, threads, cache))
     if not isinstance(source, str):
         raise TypeError(f"compile takes the text of a program as a str, or a path to a file, not {type(source).__name__}")
     if "\n" not in source and source.endswith(".ein"):
         raise TypeError(f"{source!r} looks like a path, but a str is the text of a program: pass pathlib.Path({source!r})")
-    return Program(source, _options(outputs, name or "<program>", precision, grad_memory, opt_level, threads, cache))
+    return _compile(source, _options(outputs, name or "<program>", precision, grad_memory, opt_level, threads, cache))
+
+
+def _compile(source: str, options: dict[str, Any]) -> Program:
+    # Files are looked for beside `name`, and from the current folder.
+    key = (source, os.getcwd(), tuple(sorted((name, repr(value)) for name, value in options.items())))
+    return _kept(key, lambda: Program(source, options))
 
 
 def _result_xarray(self: Result) -> Any:

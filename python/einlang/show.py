@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -56,10 +55,6 @@ class Text(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (str(self),)
-
-
-def loads(text: str) -> Callable[[], Any]:
-    return lambda: json.loads(text)
 
 
 def highlight(source: str) -> str:

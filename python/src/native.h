@@ -89,6 +89,7 @@ struct Program {
     nb::object dims;
     ein_dtype dtype;
     int32_t rank;
+    bool needed;  // false: an input that nothing depends on, which may be left out
   };
   ein_program* handle = nullptr;
   std::vector<Value> inputs, outputs;

@@ -3,6 +3,7 @@
 // A call with arguments that need no conversion stays here. Everything else is `_call_slowly` of program.py,
 // which ends in `_call_plain`.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -54,7 +55,7 @@ std::vector<Program::Value> values_of(const ein_program* p, size_t count,
       dims.append(*v->coords[k] ? str(v->coords[k]) : nb::none());
     }
     PyObject* name = PyUnicode_InternFromString(v->path);
-    out.push_back({nb::steal(name), nb::tuple(dims), v->dtype, v->rank});
+    out.push_back({nb::steal(name), nb::tuple(dims), v->dtype, v->rank, v->needed != 0});
   }
   return out;
 }
@@ -74,8 +75,11 @@ void init(
     Program* self, std::string source, std::string name,
     std::optional<std::vector<std::string>> outputs,
     std::vector<std::tuple<int, std::vector<std::string>, std::vector<std::string>>> derivations,
-    std::string precision, int opt_level, int threads, bool cache) {
+    std::string precision, int opt_level, int threads, bool cache,
+    std::vector<std::pair<std::string, std::string>> modules) {
   new (self) Program;
+  std::vector<ein_file> files;
+  for (const auto& [path, content] : modules) files.push_back({path.c_str(), content.c_str()});
   Texts kept(outputs.value_or(std::vector<std::string>()));
   std::deque<Texts> lists;
   std::vector<ein_derivation> steps;
@@ -93,6 +97,8 @@ void init(
   }
   options.derivations = steps.data();
   options.derivation_count = steps.size();
+  options.files = files.data();
+  options.file_count = files.size();
   options.precision = precision.c_str();
   options.opt_level = opt_level;
   options.threads = threads;
@@ -132,7 +138,7 @@ nb::list describe(const Program& p, bool inputs) {
       }
     }
     out.append(nb::make_tuple(values[i].name, static_cast<int>(v->dtype), values[i].dims,
-                              nb::tuple(shape)));
+                              nb::tuple(shape), v->needed != 0));
   }
   return out;
 }
@@ -177,9 +183,21 @@ int64_t find(const std::vector<Program::Value>& values, PyObject* name) {
   return -1;
 }
 
+// Something for each input that is not given; false when one of them is needed.
+bool leave_out(const Program& p, PyObject* given, Arguments& to) {
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    const Program::Value& v = p.inputs[i];
+    if (given && PyDict_Contains(given, v.name.ptr()) == 1) continue;
+    if (v.needed) return false;
+    to.tensors[i] = {v.dtype, 0, nullptr, nullptr};
+  }
+  return true;
+}
+
 // All inputs from a dict that has nothing else; false when something takes a closer look.
 bool take_inputs(const Program& p, PyObject* given, Arguments& to, Memory& memory) {
-  if (static_cast<size_t>(given ? PyDict_Size(given) : 0) != p.inputs.size()) return false;
+  size_t count = given ? static_cast<size_t>(PyDict_Size(given)) : 0;
+  if (count < p.inputs.size() && !leave_out(p, given, to)) return false;
   int64_t* extents = to.extents;
   PyObject *name = nullptr, *object = nullptr;
   Py_ssize_t place = 0;
@@ -326,6 +344,72 @@ nb::object call_plain(nb::handle self, nb::dict given, nb::object out, nb::objec
               std::move(memory), std::move(labels));
 }
 
+// ---- with effects
+
+// What a run calls back with. Each call takes the GIL; an exception of one ends the run.
+struct Effects {
+  Running running;
+  nb::object print, file;
+  std::optional<nb::python_error> raised;
+
+  template <class F>
+  void with_gil(const F& body) {
+    PyEval_RestoreThread(running.state);
+    try {
+      if (!raised) body();
+    } catch (nb::python_error& e) { raised.emplace(std::move(e)); }
+    running.state = PyEval_SaveThread();
+  }
+};
+
+nb::object decoded(const char* text, size_t length) {
+  return nb::steal(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(length), "replace"));
+}
+
+nb::object run_plain(nb::handle self, nb::dict given, nb::object labels, nb::object print,
+                     nb::object file) {
+  Program& p = *nb::inst_ptr<Program>(self);
+  Memory held;
+  auto memory = std::make_shared<Memory>();
+  held.buffers.reserve(p.inputs.size());
+  Arguments inputs(p.inputs);
+  if (!take_inputs(p, given.ptr(), inputs, held)) {
+    PyErr_SetString(PyExc_AssertionError, "_run_plain takes converted arguments");
+    throw nb::python_error();
+  }
+  Effects effects{{}, std::move(print), std::move(file), {}};
+  ein_run_options options{};
+  options.size = sizeof options;
+  options.data = options.poll_data = &effects;
+  options.write = [](void* data, const char* text, size_t length, int32_t is_error) {
+    auto& e = *static_cast<Effects*>(data);
+    e.with_gil([&] { e.print(decoded(text, length), is_error != 0); });
+  };
+  if (!effects.file.is_none()) {
+    options.file = [](void* data, const char* path, const char* text, size_t length) {
+      auto& e = *static_cast<Effects*>(data);
+      bool taken = true;  // after an exception nothing is written any more
+      e.with_gil([&] { taken = nb::cast<bool>(e.file(str(path), decoded(text, length))); });
+      return int32_t{taken};
+    };
+  }
+  options.poll = [](void* data) {
+    auto& e = *static_cast<Effects*>(data);
+    e.with_gil([] {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    });
+    return int32_t{e.raised.has_value()};
+  };
+  ein_error error;
+  effects.running.state = PyEval_SaveThread();
+  ein_status status =
+      ein_run(p.handle, inputs.tensors, p.inputs.size(), &options, &memory->result, &error);
+  PyEval_RestoreThread(effects.running.state);
+  if (effects.raised) throw nb::python_error(std::move(*effects.raised));
+  if (status != EIN_OK) raise_failure(status, error);
+  return make_result(nb::borrow(self), std::move(memory), "", std::move(labels));
+}
+
 // The extents of all outputs for inputs of these extents. Values are needed for inputs that are extents.
 nb::object extents(nb::handle self, nb::dict shapes, nb::dict values) {
   Program& p = *nb::inst_ptr<Program>(self);
@@ -411,12 +495,28 @@ void define_program(nb::module_& m) {
   nb::class_<Program>(m, "Program", nb::type_slots(kSlots), nb::is_weak_referenceable())
       .def("__init__", &init, nb::arg("source"), nb::arg("name"), nb::arg("outputs").none(),
            nb::arg("derivations"), nb::arg("precision"), nb::arg("opt_level"), nb::arg("threads"),
-           nb::arg("cache"))
+           nb::arg("cache"), nb::arg("modules"))
       .def("call", &call_mapping, nb::arg("inputs"), nb::kw_only(),
            nb::arg("out").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::arg("align") = false)
       .def("_call_plain", &call_plain, nb::arg("inputs"), nb::arg("out").none(),
            nb::arg("labels").none())
+      .def("_run_plain", &run_plain, nb::arg("inputs"), nb::arg("labels").none(), nb::arg("write"),
+           nb::arg("file").none())
+      .def("_loaded",
+           [](const Program& p) {
+             nb::list out;
+             for (size_t i = 0; const char* path = ein_loaded(p.handle, i); ++i) out.append(str(path));
+             return out;
+           })
+      .def("_modules",
+           [](const Program& p) {
+             nb::list out;
+             for (size_t i = 0; const ein_file* f = ein_module(p.handle, i); ++i) {
+               out.append(nb::make_tuple(str(f->path), str(f->text)));
+             }
+             return out;
+           })
       .def("_describe", &describe, nb::arg("inputs"))
       .def("_extents", &extents, nb::arg("shapes"), nb::arg("values"))
       .def("_text", &text, nb::arg("kind"), nb::arg("format"), nb::arg("of").none() = nb::none(),

@@ -3,11 +3,13 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/fork_mutex.h"
+
 namespace ein {
 namespace {
 
 struct Table {
-  std::mutex mutex;
+  ForkMutex mutex;
   Store<Symbol, std::string> names;
   std::unordered_map<std::string_view, Symbol> ids;  // keys point into `names`, which never moves
 };

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/render.h"
+#include "capi/calls.h"
 #include "capi/handles.h"
 #include "capi/poll.h"
 #include "core/eval.h"
@@ -16,10 +17,6 @@ namespace ein::capi {
 namespace {
 
 static_assert(static_cast<int>(EIN_F64) == static_cast<int>(DType::F64));
-
-struct Usage {
-  std::string why;
-};
 
 enum class Data : uint8_t { Needed, Optional };
 
@@ -55,6 +52,8 @@ void* check_output(const ein_tensor& t, const Value& v, std::span<const int64_t>
   return given.data;
 }
 
+}  // namespace
+
 void check_counts(const ein_program& p, const ein_tensor* inputs, size_t count) {
   if (!p.ok) throw Usage{"the program did not compile"};
   if (count == p.inputs.size() && (inputs || count == 0)) return;
@@ -63,6 +62,8 @@ void check_counts(const ein_program& p, const ein_tensor* inputs, size_t count) 
   throw Usage{fmt::format("the program has {} inputs ({}), got {}", p.inputs.size(), names,
                           inputs ? count : 0)};
 }
+
+namespace {
 
 void check_asserts(const ein_program& p, const std::function<Tensor(uint32_t)>& value) {
   for (const Effect& e : p.asserts) {
@@ -94,18 +95,11 @@ class Views {
   std::span<View> all_;
 };
 
-// Where the values of a call go: to memory of the caller where there is some, otherwise to the result.
-struct Target {
-  const ein_tensor* given = nullptr;  // null, or one for each output
-  ein_result* result = nullptr;
-
-  bool has(size_t k) const { return given && given[k].rank >= 0; }
-  void* at(size_t k) const { return has(k) ? given[k].data : result->values[k].data(); }
-};
-
-CallOptions call_options(const ein_call_options* options, std::optional<CallMonitor>& monitor) {
+CallOptions call_options(const ein_program& p, const ein_call_options* options,
+                         std::optional<CallMonitor>& monitor) {
   CallOptions out;
-  if (options && options->poll) out.monitor = &monitor.emplace(*options);
+  bool asks = options && options->poll && (p.has_steps || !p.native);
+  if (asks) out.monitor = &monitor.emplace(options->poll, options->poll_data);
   return out;
 }
 
@@ -137,7 +131,7 @@ bool call_native(ein_program& p, const ein_tensor* inputs, const Target& target,
   }
   std::optional<CallMonitor> monitor;
   CallResult done =
-      execute(image, entry_of(*p.native), views.all(), frame, call_options(options, monitor));
+      execute(image, entry_of(*p.native), views.all(), frame, call_options(p, options, monitor));
   if (done.error) throw *done.error;
   if (done.stopped) return false;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
@@ -152,19 +146,28 @@ bool call_native(ein_program& p, const ein_tensor* inputs, const Target& target,
   return true;
 }
 
-bool call_evaluator(ein_program& p, const ein_tensor* inputs, const Target& target,
-                    const ein_call_options* options) {
-  core::Inputs given = p.loaded;
+}  // namespace
+
+void copy_inputs(const ein_program& p, const ein_tensor* inputs, core::Inputs& to) {
   for (size_t i = 0; i < p.inputs.size(); ++i) {
+    if (!p.inputs[i]->needed && !inputs[i].data) continue;
     View v = view_of_given(inputs[i], *p.inputs[i]);
     Tensor t(v.dtype, {v.shape.begin(), v.shape.end()});
     size_t bytes = byte_size(v.shape, v.dtype);
     if (bytes > 0) std::memcpy(t.data(), v.data, bytes);
-    given[p.inputs[i]->name] = std::move(t);
+    to[p.inputs[i]->name] = std::move(t);
   }
+}
+
+namespace {
+
+bool call_evaluator(ein_program& p, const ein_tensor* inputs, const Target& target,
+                    const ein_call_options* options) {
+  core::Inputs given = p.loaded;
+  copy_inputs(p, inputs, given);
   std::lock_guard lock(p.evaluator);
   std::optional<CallMonitor> monitor;
-  core::Watch watch{call_options(options, monitor).monitor, {}};
+  core::Watch watch{call_options(p, options, monitor).monitor, {}};
   core::EvalResult done = core::evaluate(p.module, given, p.wanted, watch);
   if (done.error) throw *done.error;
   if (done.stopped) return false;
@@ -184,7 +187,11 @@ bool call_evaluator(ein_program& p, const ein_tensor* inputs, const Target& targ
 }
 
 // What ein_failure gives.
-thread_local std::string t_failure_text, t_failure_json;
+thread_local Failure t_failure;
+
+}  // namespace
+
+Failure& last_failure() { return t_failure; }
 
 void keep_failure(const ein_program& p, const RuntimeError& e) {
   Span at = e.at;
@@ -192,35 +199,10 @@ void keep_failure(const ein_program& p, const RuntimeError& e) {
   Diagnostics diags;
   Diagnostic& d = diags.error(e.code, e.message);
   if (at.valid()) d.primary(at, "");
-  t_failure_text = render_human(d, p.sources);
-  t_failure_json = render_json(d, p.sources);
+  t_failure = {render_human(d, p.sources), render_json(d, p.sources)};
 }
 
-// Runs `body`, whose failures become a status and a report.
-template <class F>
-ein_status reported(const ein_program& p, const F& body, ein_error* error) {
-  t_failure_text.clear();
-  t_failure_json.clear();
-  return guarded(
-      [&] {
-        try {
-          if (!body()) {
-            report(error, "", "the call was interrupted");
-            return EIN_INTERRUPTED;
-          }
-          if (error) error->code[0] = error->message[0] = '\0';
-          return EIN_OK;
-        } catch (const Usage& u) {
-          report(error, "", u.why);
-          return EIN_USAGE;
-        } catch (const RuntimeError& e) {
-          keep_failure(p, e);
-          report(error, info(e.code).name, error_text(p, e));
-          return EIN_FAILED;
-        }
-      },
-      error);
-}
+namespace {
 
 ein_status call(ein_program& p, const ein_tensor* inputs, size_t count, const Target& target,
                 const ein_call_options* options, ein_error* error) {
@@ -234,6 +216,8 @@ ein_status call(ein_program& p, const ein_tensor* inputs, size_t count, const Ta
       error);
 }
 
+}  // namespace
+
 // What an output looks like to the caller.
 void show_outputs(const ein_program& p, const Target& target) {
   for (size_t k = 0; k < p.outputs.size(); ++k) {
@@ -246,6 +230,8 @@ void show_outputs(const ein_program& p, const Target& target) {
                                     static_cast<int32_t>(t.rank()), t.shape().data(), t.data()});
   }
 }
+
+namespace {
 
 // The extents of outputs into `out`.
 void extents_of(ein_program& p, const ein_tensor* inputs, int64_t* out) {
@@ -359,7 +345,8 @@ ein_status ein_extents(ein_program* program, const ein_tensor* inputs, size_t co
 }
 
 const char* ein_failure(ein_diagnostics_format format) {
-  return format == EIN_JSON ? ein::capi::t_failure_json.c_str() : ein::capi::t_failure_text.c_str();
+  const ein::capi::Failure& failure = ein::capi::last_failure();
+  return format == EIN_JSON ? failure.json.c_str() : failure.text.c_str();
 }
 
 }  // extern "C"

@@ -113,6 +113,13 @@ void connect(ein_program& p) {
     p.from.push_back(from);
     p.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
   }
+  for (uint32_t i = 0; i < p.inputs.size(); ++i) {
+    bool needed = std::find(p.from.begin(), p.from.end(), i) != p.from.end();
+    p.inputs[i]->plain.needed = p.inputs[i]->needed = needed;
+  }
+  p.has_steps = std::any_of(image.sites.begin(), image.sites.end(), [](const Image::Site& s) {
+    return s.kind == Image::Site::Kind::Step || s.kind == Image::Site::Kind::Rows;
+  });
   auto buffer_of = [&](uint32_t family) {
     for (uint32_t i = 0; i < image.buffers.size(); ++i) {
       if (image.buffers[i].family == family && image.buffers[i].wanted) return i;
@@ -135,13 +142,28 @@ bool read_precision(const std::string& name, DType& out) {
   return name == "f32" || name == "bf16-mixed" || name == "f16-mixed";
 }
 
+// Modules: those that are known, then those on disk, which are known from then on.
+ReadFile module_files(ein_program& p) {
+  return [&p](const std::string& path) -> std::optional<std::string> {
+    for (const auto& [known, text] : p.files) {
+      if (known == path) return text;
+    }
+    auto text = read_file(path);
+    if (text) p.files.emplace_back(path, *text);
+    return text;
+  };
+}
+
 ein_status compile_text(std::string source, const std::string& name, const ein_options& options,
                         ein_program& p, ein_error* error) {
   p.name = name;
   p.text = source;
   FileId file = p.sources.add(name, std::move(source));
   CompileOptions compile_options;
-  compile_options.read_file = read_file;
+  for (size_t i = 0; options.files && i < options.file_count; ++i) {
+    p.files.emplace_back(options.files[i].path, options.files[i].text);
+  }
+  compile_options.read_file = module_files(p);
   compile_options.files = files_on_disk(p.sources);
   if (options.grad_of) p.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
   for (size_t i = 0; options.derivations && i < options.derivation_count; ++i) {
@@ -201,6 +223,12 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     p.native = *made;
     connect(p);
   }
+  for (const core::Family& f : p.module.families) {
+    if (f.file) p.loaded_paths.push_back(f.file->path);
+  }
+  p.opt_level = options.opt_level;
+  p.cache = std::move(cache);
+  for (const auto& [path, text] : p.files) p.plain_files.push_back({path.c_str(), text.c_str()});
   p.ok = true;
   return EIN_OK;
 }
@@ -246,7 +274,7 @@ void Value::finish() {
            coord_texts.data(),
            extents.data(),
            path.c_str(),
-           extent_pointers.data()};
+           extent_pointers.data(), needed};
 }
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
@@ -321,6 +349,14 @@ const ein_value* ein_input(const ein_program* program, size_t number) {
 }
 const ein_value* ein_output(const ein_program* program, size_t number) {
   return number < ein_output_count(program) ? &program->outputs[number]->plain : nullptr;
+}
+const ein_file* ein_module(const ein_program* program, size_t number) {
+  bool there = program && number < program->plain_files.size();
+  return there ? &program->plain_files[number] : nullptr;
+}
+const char* ein_loaded(const ein_program* program, size_t number) {
+  bool there = program && number < program->loaded_paths.size();
+  return there ? program->loaded_paths[number].c_str() : nullptr;
 }
 int64_t ein_find_input(const ein_program* program, const char* name) {
   for (size_t i = 0; name && i < ein_input_count(program); ++i) {

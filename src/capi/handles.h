@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "base/source.h"
 #include "codegen/native.h"
 #include "core/core.h"
@@ -30,6 +31,7 @@ struct Value {
   std::string path;
   std::vector<std::string> extent_texts;
   std::vector<const char*> extent_pointers;
+  bool needed = true;
   core::FamilyId family;
   ein_value plain = {};
 
@@ -44,6 +46,11 @@ struct ein_program {
   std::string name, text;   // what was compiled
   ein::ExtraRequest extra;  // and which derivatives
   std::vector<ein::Derivation> derivations;
+  int opt_level = 2;
+  std::unique_ptr<ein::ImageCache> cache;       // for ein_run
+  std::vector<std::pair<std::string, std::string>> files;  // modules: given by the caller, or read; path and text
+  std::vector<ein_file> plain_files;
+  std::vector<std::string> loaded_paths;
   ein::SourceMap sources;
   ein::core::Module module;
   std::vector<ein::core::FamilyId> wanted;
@@ -53,11 +60,12 @@ struct ein_program {
 
   // Null where only the reference evaluator can run it, which is done one call at a time.
   std::shared_ptr<ein::Native> native;
-  std::mutex evaluator;
+  ein::ForkMutex evaluator;
   std::vector<ein::View> views;          // by the image's inputs; those of `inputs` not filled in
   std::vector<uint32_t> from;            // by the image's inputs: which of `inputs`, or kLoaded
   std::vector<uint32_t> output_buffers;  // by output
   ein::FramePool frames;
+  bool has_steps = false;  // a call may be asked between steps whether to go on
   int threads = 0;
   ein::DType operands = ein::DType::F32;
   static constexpr uint32_t kLoaded = ~uint32_t{0};

@@ -78,8 +78,7 @@ Ticker& ticker() {
 
 }  // namespace
 
-CallMonitor::CallMonitor(const ein_call_options& options)
-    : poll_(options.poll), data_(options.poll_data) {
+CallMonitor::CallMonitor(int32_t (*poll)(void*), void* data) : poll_(poll), data_(data) {
   ticker().add(*this);
 }
 

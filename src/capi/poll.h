@@ -1,8 +1,6 @@
 // Private to src/capi: asks the caller about every 50 ms whether a call shall go on.
 #pragma once
 
-#include <einlang/einlang.h>
-
 #include "runtime/monitor.h"
 
 namespace ein::capi {
@@ -11,7 +9,7 @@ namespace ein::capi {
 // while there is none.
 class CallMonitor final : public Monitor {
  public:
-  explicit CallMonitor(const ein_call_options& options);
+  CallMonitor(int32_t (*poll)(void*), void* data);
   ~CallMonitor() override;
   CallMonitor(const CallMonitor&) = delete;
   CallMonitor& operator=(const CallMonitor&) = delete;

@@ -4,16 +4,19 @@
 
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "base/deep_stack.h"
 #include "capi/handles.h"
 #include "core/facts.h"
 #include "driver/compile.h"
+#include "driver/doc.h"
 #include "driver/files.h"
 #include "driver/fix.h"
 #include "driver/requests.h"
 #include "driver/texts.h"
 #include "runtime/show.h"
+#include "syntax/parser.h"
 
 namespace ein::capi {
 namespace {
@@ -28,7 +31,12 @@ struct Again {
 void compile_again(const ein_program& p, const ExtraRequest& extra, bool reverse, Again& out) {
   FileId file = out.sources.add(p.name, p.text);
   CompileOptions options;
-  options.read_file = read_file;
+  options.read_file = [&p](const std::string& path) -> std::optional<std::string> {
+    for (const auto& [known, text] : p.files) {
+      if (known == path) return text;
+    }
+    return std::nullopt;
+  };
   options.files = files_on_disk(out.sources);
   options.keep_asked = true;
   options.record = &out.record;
@@ -112,9 +120,41 @@ std::string facts_text(const ein_program& p, ein_text_format format) {
   return format == EIN_AS_JSON ? core::facts_json(m, reports) : core::facts_text(m, reports);
 }
 
+struct Parsed {
+  SourceMap sources;
+  FileId file;
+  ast::Ast tree;
+  explicit Parsed(const ein_program& p) : file(sources.add(p.name, p.text)) {
+    Diagnostics diags;  // those of compiling are known
+    tree = ast::parse(file, sources, diags);
+  }
+};
+
+std::string functions_json(const ein_program& p) {
+  Parsed parsed(p);
+  return doc_json({doc_module(parsed.tree, parsed.file, parsed.sources)}).dump();
+}
+
+// Everything else becomes blanks, so that places in messages stay what they are.
+std::string items_text(const ein_program& p) {
+  Parsed parsed(p);
+  std::string out = p.text;
+  for (ast::StmtId id : parsed.tree.items) {
+    const ast::Stmt& s = parsed.tree[id];
+    bool goes = std::holds_alternative<ast::Let>(s.node) ||
+                std::holds_alternative<ast::ExprStmt>(s.node) ||
+                std::holds_alternative<ast::Test>(s.node);
+    for (uint32_t k = s.span.begin; goes && k < s.span.end && k < out.size(); ++k) {
+      if (out[k] != '\n') out[k] = ' ';
+    }
+  }
+  return out;
+}
+
 std::string text_of(const ein_program& p, const Asked& asked, std::string& wrong) {
-  bool json = asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT || asked.kind == EIN_FACTS;
-  bool fits = asked.format == EIN_AS_TEXT || (asked.format == EIN_AS_JSON && json) ||
+  bool json = asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT || asked.kind == EIN_FACTS ||
+              asked.kind == EIN_FUNCTIONS;
+  bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) || (asked.format == EIN_AS_JSON && json) ||
               (asked.format == EIN_AS_HTML && asked.kind == EIN_EXPLAIN);
   if (!fits) wrong = "this text does not exist in that format";
   bool always = asked.kind == EIN_FIXED || asked.kind == EIN_COLOURED;
@@ -127,6 +167,8 @@ std::string text_of(const ein_program& p, const Asked& asked, std::string& wrong
     case EIN_FACTS: return facts_text(p, asked.format);
     case EIN_FIXED: return apply_fixes(p.name, p.text, read_file).text;
     case EIN_COLOURED: return p.diagnostics_coloured;
+    case EIN_FUNCTIONS: return functions_json(p);
+    case EIN_ITEMS: return items_text(p);
   }
   wrong = fmt::format("there is no text {}", int{asked.kind});
   return "";

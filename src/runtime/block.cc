@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include "base/fork_mutex.h"
+
 namespace ein {
 namespace {
 
@@ -21,7 +23,7 @@ struct Freed {
 };
 
 struct Kept {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<Freed> blocks;  // the last freed at the end
   size_t bytes = 0;
 };

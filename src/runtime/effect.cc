@@ -4,6 +4,7 @@
 
 #include "runtime/files.h"
 #include "runtime/show.h"
+#include "runtime/sink.h"
 #include "runtime/streams.h"
 
 namespace ein {
@@ -116,7 +117,10 @@ std::optional<RuntimeError> perform(const Effect& e, const ValueOf& value,
                           e.span};
     }
     case Effect::Kind::Write: {
-      auto written = write_text(e.path, line_of(e, value));
+      std::string text = line_of(e, value);
+      const Sink* sink = current_sink();
+      if (sink && sink->file && sink->file(e.path, text)) return std::nullopt;
+      auto written = write_text(e.path, text);
       if (auto* error = std::get_if<RuntimeError>(&written)) {
         return RuntimeError{error->code, error->message, e.span};
       }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "runtime/execute.h"
 
 namespace ein {
@@ -25,7 +26,7 @@ class FramePool {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<Frame>> idle_;
 };
 

@@ -1,11 +1,13 @@
 #include "runtime/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -110,9 +112,21 @@ int g_threads = 0;
 std::unique_ptr<Pool> g_pool;
 Shortage g_shortage;
 
+// A forked process has none of the threads, and perhaps a lock that one of them held: it starts anew, and what
+// the pool was is left as it is.
+void forget_pool() {
+  new (&g_mutex) std::mutex;
+  g_pool.release();
+}
+
 // A system that has no more threads has little left of anything: half of those it gave are given
 // back, so that the program itself still has room.
 void start_pool() {
+  static const bool prepared = [] {
+    pthread_atfork(nullptr, nullptr, forget_pool);
+    return true;
+  }();
+  (void)prepared;
   std::string why;
   int wanted = g_threads - 1;
   g_pool = std::make_unique<Pool>(wanted, why);

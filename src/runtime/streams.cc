@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/sink.h"
+
 namespace ein {
 namespace {
 
@@ -29,11 +31,19 @@ void take_streams() {
 }
 
 void put(std::string_view text) {
+  if (const Sink* sink = current_sink()) {
+    sink->write(text, false);
+    return;
+  }
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_failure();
 }
 
 void put_error(std::string_view text) {
+  if (const Sink* sink = current_sink()) {
+    sink->write(text, true);
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
 }
 

@@ -89,10 +89,11 @@ class OnlyDlpack:
 def test_dlpack(versioned):
     p = einlang.compile("let x: [f32; i, j]; let y[i, j] = x[i, j];")
     x = np.arange(6, dtype=F32).reshape(2, 3)
+    before = p.copies
     np.testing.assert_array_equal(p(x=OnlyDlpack(x, versioned)).y.numpy(), x)
-    assert p.copies == 0
+    assert p.copies == before
     np.testing.assert_array_equal(p(x=OnlyDlpack(x.T.copy().T, versioned)).y.numpy(), x)
-    assert p.copies == 1
+    assert p.copies == before + 1
     with says("input `x` holds uint32, which the language does not have: its types are bool, int8, int16, int32, int64, "
               "uint8, float16, bfloat16, float32 and float64"):
         class Typed(OnlyDlpack):

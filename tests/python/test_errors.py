@@ -38,7 +38,7 @@ def test_all_diagnostics_are_there():
 def test_fixed():
     error = compile_error("let a = 1.0;\nlet b = lenght(a);\n")
     assert isinstance(error.fixed(), str)
-    safe = compile_error("let x: [f32; i];\nlet y[i] = 2.0 * x[i]\n")  # a semicolon is missing
+    safe = compile_error("let x: [f32; i];\nlet y[i] == 2.0 * x[i];\n")
     assert safe.fixed() == "let x: [f32; i];\nlet y[i] = 2.0 * x[i];\n"
     assert einlang.compile(safe.fixed()).outputs.keys() == {"y"}
 

@@ -1,5 +1,6 @@
 """Section 3 of the page: compile, call, inputs and outputs, every derivative, texts."""
 
+import doctest
 import pathlib
 
 import numpy as np
@@ -12,6 +13,10 @@ F32 = np.float32
 
 def close(a, b, tolerance=2e-5):
     np.testing.assert_allclose(np.asarray(a), b, rtol=tolerance, atol=tolerance)
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(einlang).attempted >= 5 and doctest.testmod(einlang).failed == 0
 
 
 def test_the_example(layer, data):

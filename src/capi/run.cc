@@ -1,0 +1,150 @@
+// ein_run: calls with effects.
+//
+// Compiling needs a deep stack, so the run has a thread of its own; what it asks of the caller is done on the
+// caller's thread.
+#include "driver/run.h"
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/deep_stack.h"
+#include "capi/calls.h"
+#include "capi/poll.h"
+#include "runtime/pool.h"
+#include "runtime/sink.h"
+#include "runtime/streams.h"
+
+namespace ein::capi {
+namespace {
+
+// Hands functions to a thread that serves them until the other one is done.
+class Relay {
+ public:
+  // On the thread of the run; returns when it is done.
+  void call(const std::function<void()>& what) {
+    std::unique_lock lock(mutex_);
+    asked_ = &what;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !asked_; });
+  }
+  void end() {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  // On the thread of the caller.
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return asked_ || over_; });
+      if (!asked_) return;
+      (*asked_)();
+      asked_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* asked_ = nullptr;
+  bool over_ = false;
+};
+
+struct Asking {
+  Relay& relay;
+  const ein_run_options& options;
+};
+
+int32_t ask(void* data) {
+  auto& asking = *static_cast<Asking*>(data);
+  int32_t stop = 0;
+  asking.relay.call([&] { stop = asking.options.poll(asking.options.poll_data); });
+  return stop;
+}
+
+// ein_run: the driver's way to run a program, which copies values and takes its time.
+bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_options& options,
+                      Relay& relay, ein_result& result) {
+  core::Inputs given = p.loaded;
+  copy_inputs(p, inputs, given);
+  RunOptions how;
+  how.opt_level = p.opt_level;
+  how.operands = p.operands;
+  how.cache = p.cache.get();
+  if (!p.native) how.backend = Backend::Reference;
+  for (const auto& o : p.outputs) how.show.push_back(o->name);
+  std::optional<CallMonitor> monitor;
+  Asking asking{relay, options};
+  if (options.poll) how.monitor = &monitor.emplace(ask, &asking);
+  Sink sink;
+  sink.write = [&](std::string_view text, bool error) {
+    if (!options.write) {
+      std::fwrite(text.data(), 1, text.size(), error ? stderr : stdout);
+      return;
+    }
+    relay.call([&] { options.write(options.data, text.data(), text.size(), error); });
+  };
+  if (options.file) {
+    sink.file = [&](const std::string& path, const std::string& text) {
+      int32_t taken = 0;
+      relay.call([&] { taken = options.file(options.data, path.c_str(), text.data(), text.size()); });
+      return taken != 0;
+    };
+  }
+  ThreadLimit limit(p.threads);
+  SinkScope scope(sink);
+  core::Module m = p.module;
+  RunResult done = run(m, given, how, [](const std::string& text) { put(text); });
+  if (done.error) throw *done.error;
+  if (done.stopped) return false;
+  for (const auto& o : p.outputs) result.values.push_back(std::move(done.values.at(o->name)));
+  return true;
+}
+
+ein_status run_program(ein_program& p, const ein_tensor* inputs, size_t count,
+                       const ein_run_options& options, ein_result** result, ein_error* error) {
+  ein_status status = EIN_INTERNAL;
+  Failure failure;
+  Relay relay;
+  std::thread running([&] {
+    on_deep_stack([&] {
+      auto body = [&] {
+        auto made = std::make_unique<ein_result>();
+        check_counts(p, inputs, count);
+        if (!run_with_effects(p, inputs, options, relay, *made)) return false;
+        show_outputs(p, {nullptr, made.get()});
+        *result = made.release();
+        return true;
+      };
+      status = reported(p, body, error);
+      failure = last_failure();
+    });
+    relay.end();
+  });
+  relay.serve();
+  running.join();
+  last_failure() = failure;
+  return status;
+}
+
+}  // namespace
+}  // namespace ein::capi
+
+extern "C" ein_status ein_run(ein_program* program, const ein_tensor* inputs, size_t count,
+                              const ein_run_options* options, ein_result** result,
+                              ein_error* error) {
+  if (!program || !result) {
+    ein::capi::report(error, "", "a run needs a program, and somewhere to put the result");
+    return EIN_USAGE;
+  }
+  *result = nullptr;
+  ein_run_options known{};
+  if (options) std::memcpy(&known, options, std::min(options->size, sizeof known));
+  return ein::capi::guarded(
+      [&] { return ein::capi::run_program(*program, inputs, count, known, result, error); }, error);
+}
