@@ -7,7 +7,8 @@ import sys
 import venv
 
 # What builds the package, what it works with, and what checks it.
-PACKAGES = ["nanobind>=3.0,<4", "scikit-build-core>=1.1,<2", "numpy", "xarray", "ml_dtypes", "pytest", "mypy"]
+PACKAGES = ["nanobind>=3.0,<4", "scikit-build-core>=1.1,<2", "numpy", "xarray", "ml_dtypes", "pytest", "mypy",
+            "ipython", "ipykernel", "nbclient", "nbformat", "marimo", "scikit-learn"]
 
 
 def main(folder):

@@ -103,7 +103,7 @@ typedef struct ein_file {
 
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
-  const char *const *outputs; /* the values to compute; null for every value of the program */
+  const char *const *outputs; /* the values to compute; null for every value that the source defines */
   size_t output_count;
   const char *grad_of;         /* if not null, also computes the derivatives of this value, */
   const char *const *grad_wrt; /* called `d_<grad_of>_d_<wrt>` */
@@ -117,6 +117,10 @@ typedef struct ein_options {
   int32_t threads;       /* how many threads may share the work of a call; 0: one per processor */
   const ein_file *files; /* modules that are not read from disk but from here */
   size_t file_count;
+  /* Texts that were compiled before, the newest last, as the cells of a notebook: the program has their
+   * definitions too, unless it or a newer one defines the same name. What they print and save is not done. */
+  const ein_file *earlier;
+  size_t earlier_count;
 } ein_options;
 
 /* Sets the defaults. Call this first, then change what you need. */

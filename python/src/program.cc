@@ -76,10 +76,12 @@ void init(
     std::optional<std::vector<std::string>> outputs,
     std::vector<std::tuple<int, std::vector<std::string>, std::vector<std::string>>> derivations,
     std::string precision, int opt_level, int threads, bool cache,
-    std::vector<std::pair<std::string, std::string>> modules) {
+    std::vector<std::pair<std::string, std::string>> modules,
+    std::vector<std::pair<std::string, std::string>> earlier) {
   new (self) Program;
-  std::vector<ein_file> files;
+  std::vector<ein_file> files, before;
   for (const auto& [path, content] : modules) files.push_back({path.c_str(), content.c_str()});
+  for (const auto& [name, content] : earlier) before.push_back({name.c_str(), content.c_str()});
   Texts kept(outputs.value_or(std::vector<std::string>()));
   std::deque<Texts> lists;
   std::vector<ein_derivation> steps;
@@ -99,6 +101,8 @@ void init(
   options.derivation_count = steps.size();
   options.files = files.data();
   options.file_count = files.size();
+  options.earlier = before.data();
+  options.earlier_count = before.size();
   options.precision = precision.c_str();
   options.opt_level = opt_level;
   options.threads = threads;
@@ -495,7 +499,8 @@ void define_program(nb::module_& m) {
   nb::class_<Program>(m, "Program", nb::type_slots(kSlots), nb::is_weak_referenceable())
       .def("__init__", &init, nb::arg("source"), nb::arg("name"), nb::arg("outputs").none(),
            nb::arg("derivations"), nb::arg("precision"), nb::arg("opt_level"), nb::arg("threads"),
-           nb::arg("cache"), nb::arg("modules"))
+           nb::arg("cache"), nb::arg("modules"),
+           nb::arg("earlier") = std::vector<std::pair<std::string, std::string>>())
       .def("call", &call_mapping, nb::arg("inputs"), nb::kw_only(),
            nb::arg("out").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::arg("align") = false)
@@ -506,7 +511,8 @@ void define_program(nb::module_& m) {
       .def("_loaded",
            [](const Program& p) {
              nb::list out;
-             for (size_t i = 0; const char* path = ein_loaded(p.handle, i); ++i) out.append(str(path));
+             for (size_t i = 0; const char* path = ein_loaded(p.handle, i); ++i)
+               out.append(str(path));
              return out;
            })
       .def("_modules",

@@ -54,7 +54,7 @@ std::vector<FamilyId> find_values(const core::Module& m, const std::string& name
 
 // Reports an unknown output in `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
-                    ein_error* error) {
+                    const std::vector<FileId>& earlier, ein_error* error) {
   std::vector<FamilyId> chosen;
   auto choose = [&](FamilyId id) {
     if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
@@ -80,7 +80,11 @@ bool choose_outputs(ein_program& p, const ein_options& options, const Derived& d
     }
     for (Symbol s : derived.derivatives) choose(p.module.find(s));
   } else if (!options.outputs) {
+    auto is_earlier = [&](FamilyId id) {
+      return std::find(earlier.begin(), earlier.end(), p.module[id].span.file) != earlier.end();
+    };
     chosen = defined_values(p.module);
+    std::erase_if(chosen, is_earlier);
   }
   p.wanted = chosen;
   auto want = [&](FamilyId f) {
@@ -163,6 +167,10 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   for (size_t i = 0; options.files && i < options.file_count; ++i) {
     p.files.emplace_back(options.files[i].path, options.files[i].text);
   }
+  for (size_t i = 0; options.earlier && i < options.earlier_count; ++i) {
+    p.earlier.emplace_back(options.earlier[i].path, options.earlier[i].text);
+  }
+  compile_options.earlier = add_earlier(p, p.sources);
   compile_options.read_file = module_files(p);
   compile_options.files = files_on_disk(p.sources);
   if (options.grad_of) p.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
@@ -208,7 +216,8 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     return EIN_PROGRAM_WRONG;
   }
   p.module = std::move(compiled.module);
-  if (!choose_outputs(p, options, compiled.derived, error)) return EIN_USAGE;
+  if (!choose_outputs(p, options, compiled.derived, compile_options.earlier, error))
+    return EIN_USAGE;
   if (auto wrong = read_loaded(p.module, p.wanted, p.loaded)) {
     report(error, info(wrong->code).name, error_text(p, *wrong));
     return EIN_FAILED;
@@ -274,10 +283,17 @@ void Value::finish() {
            coord_texts.data(),
            extents.data(),
            path.c_str(),
-           extent_pointers.data(), needed};
+           extent_pointers.data(),
+           needed};
 }
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
+
+std::vector<FileId> add_earlier(const ein_program& p, SourceMap& sources) {
+  std::vector<FileId> out;
+  for (const auto& [name, text] : p.earlier) out.push_back(sources.add(name, text));
+  return out;
+}
 
 std::vector<std::string> names(const char* const* list, size_t count) {
   std::vector<std::string> out;

@@ -47,8 +47,10 @@ struct ein_program {
   ein::ExtraRequest extra;  // and which derivatives
   std::vector<ein::Derivation> derivations;
   int opt_level = 2;
-  std::unique_ptr<ein::ImageCache> cache;       // for ein_run
-  std::vector<std::pair<std::string, std::string>> files;  // modules: given by the caller, or read; path and text
+  std::unique_ptr<ein::ImageCache> cache;  // for ein_run
+  std::vector<std::pair<std::string, std::string>>
+      files;  // modules: given by the caller, or read; path and text
+  std::vector<std::pair<std::string, std::string>> earlier;  // texts it goes on from; name and text
   std::vector<ein_file> plain_files;
   std::vector<std::string> loaded_paths;
   ein::SourceMap sources;
@@ -79,6 +81,8 @@ struct ein_result {
 namespace ein::capi {
 
 std::optional<std::string> read_file(const std::string& path);
+// The texts that a program goes on from, as files of `sources`.
+std::vector<FileId> add_earlier(const ein_program& p, SourceMap& sources);
 std::vector<std::string> names(const char* const* list, size_t count);
 void report(ein_error* to, const char* code, const std::string& message);
 std::string error_text(const ein_program& program, const RuntimeError& error);

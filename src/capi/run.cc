@@ -92,7 +92,8 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   if (options.file) {
     sink.file = [&](const std::string& path, const std::string& text) {
       int32_t taken = 0;
-      relay.call([&] { taken = options.file(options.data, path.c_str(), text.data(), text.size()); });
+      relay.call(
+          [&] { taken = options.file(options.data, path.c_str(), text.data(), text.size()); });
       return taken != 0;
     };
   }

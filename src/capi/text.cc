@@ -31,6 +31,7 @@ struct Again {
 void compile_again(const ein_program& p, const ExtraRequest& extra, bool reverse, Again& out) {
   FileId file = out.sources.add(p.name, p.text);
   CompileOptions options;
+  options.earlier = add_earlier(p, out.sources);
   options.read_file = [&p](const std::string& path) -> std::optional<std::string> {
     for (const auto& [known, text] : p.files) {
       if (known == path) return text;
@@ -154,7 +155,8 @@ std::string items_text(const ein_program& p) {
 std::string text_of(const ein_program& p, const Asked& asked, std::string& wrong) {
   bool json = asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT || asked.kind == EIN_FACTS ||
               asked.kind == EIN_FUNCTIONS;
-  bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) || (asked.format == EIN_AS_JSON && json) ||
+  bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) ||
+              (asked.format == EIN_AS_JSON && json) ||
               (asked.format == EIN_AS_HTML && asked.kind == EIN_EXPLAIN);
   if (!fits) wrong = "this text does not exist in that format";
   bool always = asked.kind == EIN_FIXED || asked.kind == EIN_COLOURED;
