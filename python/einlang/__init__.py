@@ -13,7 +13,15 @@ from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
 from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
                      LabelError)
+from .cells import Cell, cell
 from .program import Program, Value, compile
 
-__all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
-           "InternalError", "LabelError", "Program", "Result", "Value", "compile", "__version__"]
+__all__ = ["Array", "CallError", "Cell", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
+           "InternalError", "LabelError", "Program", "Result", "Value", "cell", "compile", "__version__"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext einlang` in a notebook."""
+    from .magic import load
+
+    load(shell)

@@ -22,6 +22,7 @@ class Diagnostic:
     help: str | None = None
     fixes: list[dict[str, Any]] = field(default_factory=list)
     rendered: str = ""
+    file: str | None = None
 
 
 def read_diagnostics(lines: str) -> list[Diagnostic]:
@@ -39,6 +40,7 @@ class Error(Exception):
 
     code: str
     diagnostics: list[Diagnostic]
+    _hides_frames = False
 
     def __init__(self, message: str, *, code: str = "", diagnostics: list[Diagnostic] | None = None,
                  coloured: str | None = None) -> None:
@@ -52,11 +54,14 @@ class Error(Exception):
         import os
         import traceback
 
+        said = f"{type(self).__name__}: {self._coloured}".rstrip("\n")
+        if self._hides_frames:
+            return [said]
         own = os.path.dirname(__file__)
         frames = [f for f in traceback.extract_tb(self.__traceback__) if os.path.dirname(f.filename) != own]
         # The first frames are the notebook's own machinery; the caller is the last that is not ours.
         shown = traceback.format_list(frames[-1:])
-        return [*("".join(shown).splitlines()), f"{type(self).__name__}: {self._coloured}".rstrip("\n")]
+        return [*("".join(shown).splitlines()), said]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"code": self.code, "diagnostics": self.diagnostics, "_coloured": self._coloured}

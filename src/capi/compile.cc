@@ -232,6 +232,10 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     p.native = *made;
     connect(p);
   }
+  // A program without outputs is run for its effects, which say themselves what they miss.
+  for (auto& i : p.inputs) {
+    if (p.wanted.empty()) i->plain.needed = i->needed = false;
+  }
   for (const core::Family& f : p.module.families) {
     if (f.file) p.loaded_paths.push_back(f.file->path);
   }

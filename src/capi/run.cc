@@ -76,7 +76,7 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   how.opt_level = p.opt_level;
   how.operands = p.operands;
   how.cache = p.cache.get();
-  if (!p.native) how.backend = Backend::Reference;
+  if (!p.native && !p.wanted.empty()) how.backend = Backend::Reference;
   for (const auto& o : p.outputs) how.show.push_back(o->name);
   std::optional<CallMonitor> monitor;
   Asking asking{relay, options};

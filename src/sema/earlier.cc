@@ -9,7 +9,7 @@
 namespace ein::sema {
 namespace {
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 Symbol local_name(const ast::UseItem& item) {
   return (item.alias ? *item.alias : item.name).symbol;
@@ -28,8 +28,8 @@ std::string glob_name(const ast::Use& use) {
 // The derivative of a function is defined beside the function, under the same name.
 std::string rule_name(const std::string& function) { return "@" + function; }
 
-Names names_of(const ast::Stmt& s) {
-  Names out;
+NameSet names_of(const ast::Stmt& s) {
+  NameSet out;
   auto add = [&](const ast::Name& name) {
     if (text(name.symbol) != "_") out.insert(text(name.symbol));
   };
@@ -50,7 +50,7 @@ Names names_of(const ast::Stmt& s) {
 }
 
 // Whether a statement of an earlier text stays, where newer texts define `taken`.
-bool stays(ast::Stmt& s, const Names& taken) {
+bool definition_stays(ast::Stmt& s, const NameSet& taken) {
   if (auto* use = std::get_if<ast::Use>(&s.node); use && !use->items.empty()) {
     std::erase_if(use->items,
                   [&](const ast::UseItem& i) { return taken.count(text(local_name(i))); });
@@ -59,7 +59,7 @@ bool stays(ast::Stmt& s, const Names& taken) {
   const auto* fn = std::get_if<ast::Fn>(&s.node);
   if (fn && fn->rule && taken.count(text(fn->name.symbol)))
     return false;  // of the function that was
-  Names own = names_of(s);
+  NameSet own = names_of(s);
   auto is_taken = [&](const std::string& name) { return taken.count(name) > 0; };
   return !own.empty() && std::none_of(own.begin(), own.end(), is_taken);
 }
@@ -68,14 +68,14 @@ bool stays(ast::Stmt& s, const Names& taken) {
 
 std::vector<ast::StmtId> earlier_definitions(ast::Ast& ast, const std::vector<ast::StmtId>& own,
                                              const std::vector<std::vector<ast::StmtId>>& earlier) {
-  Names taken;
+  NameSet taken;
   for (ast::StmtId id : own) taken.merge(names_of(ast[id]));
   std::vector<std::vector<ast::StmtId>> kept;
   for (size_t i = earlier.size(); i-- > 0;) {  // the newest first
     kept.emplace_back();
-    Names defined;
+    NameSet defined;
     for (ast::StmtId id : earlier[i]) {
-      if (!stays(ast.stmts[id], taken)) continue;
+      if (!definition_stays(ast.stmts[id], taken)) continue;
       kept.back().push_back(id);
       defined.merge(names_of(ast[id]));
     }
