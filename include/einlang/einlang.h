@@ -250,6 +250,9 @@ EIN_API void ein_text_free(char *text);
 EIN_API ein_status ein_show(const ein_tensor *tensor, const char *const *coords, char **text,
                             ein_error *error);
 
+/* The command line `ein`, for the main function of a process of its own: it sets up signals and streams. */
+EIN_API int ein_main(int argc, char **argv);
+
 EIN_API uint32_t ein_api_version(void); /* the library's EIN_API_VERSION */
 EIN_API const char *ein_version(void);  /* of the library, "MAJOR.MINOR.PATCH" */
 EIN_API size_t ein_dtype_size(ein_dtype dtype);      /* bytes per element; 0 if there is no such type */

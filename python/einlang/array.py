@@ -14,7 +14,6 @@ from . import _native
 NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64")
 EIN_NAMES = ("bool", "i8", "i16", "i32", "i64", "u8", "f16", "bf16", "f32", "f64")
 BF16 = NAMES.index("bfloat16")
-_TABLE = 20  # HTML shows arrays up to this many rows and columns
 
 
 def numpy_dtype(number: int) -> np.dtype[Any]:
@@ -24,7 +23,8 @@ def numpy_dtype(number: int) -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         raise ImportError("NumPy has no bfloat16 of its own: install ml_dtypes") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 def _numpy(self: Array) -> Any:

@@ -115,7 +115,8 @@ class Function:
                 return declared
             return "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f32"
         if isinstance(value, (list, tuple)):
-            rank, inner = 0, value
+            rank = 0
+            inner: Any = value
             while isinstance(inner, (list, tuple)):
                 rank, inner = rank + 1, inner[0] if inner else 0.0
             kind = "bool" if isinstance(inner, bool) else "f32"

@@ -64,6 +64,8 @@ class Program(_native.Program):
                  modules: Sequence[tuple[str, str]] = ()) -> None:
         self._source, self._options, self._derivations = source, options, list(derivations)
         self._derived: dict[Any, Program] = {}
+        self._known: dict[bool, Mapping[str, Value]] = {}  # inputs, outputs
+        self._functions: Functions | None = None
         try:
             super().__init__(source=source, derivations=self._derivations, modules=list(modules), **options)
         except CompileError as error:
@@ -80,19 +82,19 @@ class Program(_native.Program):
     @property
     def inputs(self) -> Mapping[str, Value]:
         """The inputs by name; parts of records by their paths, `net.w1`."""
-        return self._values("_known_inputs", True)
+        return self._values(True)
 
     @property
     def outputs(self) -> Mapping[str, Value]:
         """What a call computes."""
-        return self._values("_known_outputs", False)
+        return self._values(False)
 
-    def _values(self, kept: str, inputs: bool) -> Mapping[str, Value]:
-        if kept not in self.__dict__:
+    def _values(self, inputs: bool) -> Mapping[str, Value]:
+        if inputs not in self._known:
             found = {path: Value(path, EIN_NAMES[dtype], dims, shape, needed)
                      for path, dtype, dims, shape, needed in self._describe(inputs)}
-            self.__dict__[kept] = MappingProxyType(found)
-        return self.__dict__[kept]
+            self._known[inputs] = MappingProxyType(found)
+        return self._known[inputs]
 
     def extents(self, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
         """The shapes of all outputs for inputs of these shapes, without a run. `values` has the inputs that are extents
@@ -123,9 +125,9 @@ class Program(_native.Program):
     @property
     def fn(self) -> Functions:
         """The public functions: `p.fn.f(x, W)`."""
-        if "_functions" not in self.__dict__:
-            self.__dict__["_functions"] = Functions(self)
-        return self.__dict__["_functions"]
+        if self._functions is None:
+            self._functions = Functions(self)
+        return self._functions
 
     def __getattr__(self, name: str) -> Any:
         """`p.f(x)` where nothing else is called so."""
@@ -183,7 +185,7 @@ class Program(_native.Program):
         program asks for."""
         if (of is None) != (wrt is None):
             raise TypeError("explain takes both `of` and `wrt`, or neither")
-        which = {} if of is None else {"of": of, "wrt": _names(wrt or [], "`wrt`")}
+        which: dict[str, Any] = {} if of is None else {"of": of, "wrt": _names(wrt or [], "`wrt`")}
         return Text(self._text(_EXPLAIN, _AS_TEXT, **which),
                     load=lambda: json.loads(self._text(_EXPLAIN, _AS_JSON, **which)),
                     page=lambda: self._text(_EXPLAIN, _AS_HTML, **which))

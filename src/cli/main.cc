@@ -1,4 +1,5 @@
 // `ein`: the verbs and their options. A bare file name means `ein run`.
+#include <einlang/einlang.h>
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -438,7 +439,7 @@ int guarded(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+extern "C" int ein_main(int argc, char** argv) {
   // The compiler runs in a thread of its own. If that had a heap of its own too, it would
   // grow page by page.
   mallopt(M_ARENA_MAX, 1);

@@ -7,7 +7,8 @@ import sys
 import tempfile
 
 SKIPPED = {".git", "__pycache__", ".cache", ".venv"}  # folders that others fill
-OF_TOOLS = {"Testing", "stray_files.txt", "install_manifest.txt"}  # written by ctest, this file and cmake --install
+# Written by ctest, this file, cmake --install and tests/python/run.py.
+OF_TOOLS = {"Testing", "stray_files.txt", "install_manifest.txt", "environment", "python", "python-build"}
 
 
 def listing(root, build):
