@@ -11,7 +11,7 @@ import pytest
 import einlang
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["python.md"]
+PAGES = ["docs/python.md", "README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -44,7 +44,7 @@ def check_page(text, name):
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    count, wrong = check_page((ROOT / "docs" / page).read_text(), page)
+    count, wrong = check_page((ROOT / page).read_text(), page)
     assert not wrong, "\n".join(wrong)
     assert count > 0
 
