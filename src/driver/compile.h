@@ -31,9 +31,8 @@ struct ExtraRequest {
 };
 
 struct CompileOptions {
-  std::vector<FileId> earlier;  // texts whose definitions it has too, the newest last
-  ReadFile read_file;           // for modules; without it a program stands alone
-  std::string dump_after;       // a pass; what it gave is left in Compiled::trace
+  ReadFile read_file;      // for modules; without it a program stands alone
+  std::string dump_after;  // a pass; what it gave is left in Compiled::trace
   ExtraRequest extra;
   bool tests = false;        // compile the `test` blocks too
   bool strict = false;       // an equality of extents that is not proven is an error
@@ -44,6 +43,7 @@ struct CompileOptions {
   autodiff::Record* record = nullptr;  // gets what differentiation did
   // The program becomes a derivative of itself, which becomes a derivative of itself, and so on.
   std::vector<Derivation> derivations;
+  std::vector<FileId> earlier = {};  // texts whose definitions it has too, the newest last
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

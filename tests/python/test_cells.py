@@ -58,7 +58,9 @@ def test_earlier_effects_are_not_repeated(cell, tmp_path, monkeypatch):
 
 
 def test_only_what_is_asked_is_computed(cell):
-    cell("let x = [1.0, 2.0];\nlet at = 5;\nlet bad = x[at + 0 * len(x)];")
+    cell("let x = [1.0, 2.0];\nlet at: i32;\nlet bad = x[at];", at=5)
+    with pytest.raises(einlang.CallError, match="`x` has no cell at"):
+        cell("", "bad")
     assert float(cell("let good = x[0];", "good").result["good"]) == 1.0
 
 
