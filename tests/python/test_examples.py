@@ -18,7 +18,7 @@ HERE = ["regression.py", "climate.py", "estimator.py"]
 
 def load(name):
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # so that its classes can be pickled
     spec.loader.exec_module(module)
     return module
 

@@ -51,7 +51,7 @@ def test_kept_without_outputs():
 
 def test_only_the_mistake_fails(ran):
     failed = [c for c in ran.cells if c.cell_type == "code" and any(out["output_type"] == "error" for out in c.outputs)]
-    assert failed == [cell(ran, "let smooth")]
+    assert failed == [cell(ran, "let spread")]
     warned = [out for c in ran.cells if c.cell_type == "code" for out in c.outputs if out.get("name") == "stderr"]
     assert warned == []
 
@@ -92,7 +92,7 @@ def test_the_picture_is_inline(ran, folder):
 
 
 def test_the_error_is_coloured_and_points_into_the_cell(ran):
-    wrong = cell(ran, "let smooth")
+    wrong = cell(ran, "let spread")
     [out] = wrong.outputs
     said = "\n".join(out["traceback"])
     assert "\x1b[" in said and "error" in said
