@@ -14,10 +14,11 @@ from . import array as _array  # attaches methods to Array
 from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
                      LabelError)
 from .cells import Cell, cell
+from .loop import Loop
 from .program import Program, Value, compile
 
 __all__ = ["Array", "CallError", "Cell", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
-           "InternalError", "LabelError", "Program", "Result", "Value", "cell", "compile", "__version__"]
+           "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "cell", "compile", "__version__"]
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -364,9 +364,15 @@ def prepare(program: Program, given: Any, copy: bool | None, align: bool) -> tup
         many = len(missing) > 1
         raise InputError(f"{'inputs' if many else 'input'} {listed} {'are' if many else 'is'} missing: the inputs are "
                          f"{quoted(list(wanted))}")
+    return prepare_some(program, leaves, copy, align)
+
+
+def prepare_some(program: Program, leaves: dict[str, Any], copy: bool | None,
+                 align: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """These inputs, by path, converted, and the labels of the coordinates."""
     plain, labels = {}, {}
     for path, value in leaves.items():
-        plain[path], own = _plain(program, path, wanted[path], value, copy, align)
+        plain[path], own = _plain(program, path, program.inputs[path], value, copy, align)
         if own:
             labels[path] = own
     return plain, _join_labels(labels) or None

@@ -20,6 +20,7 @@ from .array import EIN_NAMES, numpy_dtype
 from .errors import CompileError, read_diagnostics
 from .functions import Functions
 from .inputs import nearest, prepare, prepare_out
+from .loop import Loop
 from .show import Text, result_text
 
 _GRADIENT, _VJP, _JVP, _HVP, _JACOBIAN, _HESSIAN = range(1, 7)
@@ -119,6 +120,10 @@ class Program(_native.Program):
             (sys.stderr if is_error else sys.stdout).write(text)
 
         return self._run_plain(plain, labels, write, file)
+
+    def loop(self, state: Mapping[str, str]) -> Loop:
+        """A step to be called again and again: `state` says which output follows each input, `{"W": "W_next"}`."""
+        return Loop(self, state)
 
     # ---- functions
 

@@ -5,4 +5,5 @@ NB_MODULE(_native, m) {
   einlang::define_array(m);
   einlang::define_result(m);
   einlang::define_program(m);
+  einlang::define_loop(m);
 }

@@ -81,6 +81,7 @@ nb::object make_array(std::shared_ptr<Memory> memory, const ein_tensor& tensor, 
 void define_array(nb::module_& m);
 void define_program(nb::module_& m);
 void define_result(nb::module_& m);
+void define_loop(nb::module_& m);
 
 // einlang.Program, below its Python part.
 struct Program {
@@ -108,10 +109,11 @@ struct Result {
   nb::object program;
   std::shared_ptr<Memory> memory;
   std::string prefix;
-  nb::object labels;  // a dict, or None
+  nb::object labels;          // a dict, or None
+  std::vector<bool> hidden;   // by output: not shown; empty: none
 };
 nb::object make_result(nb::object program, std::shared_ptr<Memory> memory, std::string prefix,
-                       nb::object labels);
+                       nb::object labels, std::vector<bool> hidden = {});
 
 // A tensor that a Python object offers without a copy; false when it takes a closer look. `scratch` is room
 // for a number.

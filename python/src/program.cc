@@ -8,32 +8,15 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <optional>
 #include <tuple>
 
-#include "native.h"
+#include "calls.h"
 
 namespace einlang {
 namespace {
-
-// Below this, giving up the GIL costs more than it gives to others.
-constexpr int64_t kReleaseAfter = 20'000;  // nanoseconds
-
-[[noreturn]] void raise(const char* function, nb::object a, nb::object b, nb::object c,
-                        nb::object d) {
-  nb::object errors = nb::module_::import_("einlang.errors");
-  nb::object exception = errors.attr(function)(a, b, c, d);
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
-  throw nb::python_error();
-}
-
-nb::object str(const char* text) {
-  return nb::steal(
-      PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
-}
 
 // ---- compiling
 
@@ -149,135 +132,9 @@ nb::list describe(const Program& p, bool inputs) {
 
 // ---- calling
 
-// Room for the arguments of one call.
-struct Arguments {
-  static constexpr size_t kFew = 12, kFewExtents = 32;
-  ein_tensor few[kFew];
-  int64_t few_scratch[kFew], few_extents[kFewExtents];
-  std::vector<ein_tensor> many;
-  std::vector<int64_t> many_scratch, many_extents;
-  ein_tensor* tensors = few;
-  int64_t *scratch = few_scratch, *extents = few_extents;
-
-  explicit Arguments(const std::vector<Program::Value>& values) {
-    size_t total = 0;
-    for (const Program::Value& v : values) total += static_cast<size_t>(v.rank);
-    if (values.size() > kFew) {
-      many.resize(values.size());
-      many_scratch.resize(values.size());
-      tensors = many.data();
-      scratch = many_scratch.data();
-    }
-    if (total > kFewExtents) {
-      many_extents.resize(total);
-      extents = many_extents.data();
-    }
-  }
-};
-
-// Where the number of a value stands among `values`; −1 when it is not there.
-int64_t find(const std::vector<Program::Value>& values, PyObject* name) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].name.ptr() == name) return static_cast<int64_t>(i);
-  }
-  if (!PyUnicode_Check(name)) return -1;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (PyUnicode_Compare(values[i].name.ptr(), name) == 0) return static_cast<int64_t>(i);
-  }
-  return -1;
-}
-
-// Something for each input that is not given; false when one of them is needed.
-bool leave_out(const Program& p, PyObject* given, Arguments& to) {
-  for (size_t i = 0; i < p.inputs.size(); ++i) {
-    const Program::Value& v = p.inputs[i];
-    if (given && PyDict_Contains(given, v.name.ptr()) == 1) continue;
-    if (v.needed) return false;
-    to.tensors[i] = {v.dtype, 0, nullptr, nullptr};
-  }
-  return true;
-}
-
-// All inputs from a dict that has nothing else; false when something takes a closer look.
-bool take_inputs(const Program& p, PyObject* given, Arguments& to, Memory& memory) {
-  size_t count = given ? static_cast<size_t>(PyDict_Size(given)) : 0;
-  if (count < p.inputs.size() && !leave_out(p, given, to)) return false;
-  int64_t* extents = to.extents;
-  PyObject *name = nullptr, *object = nullptr;
-  Py_ssize_t place = 0;
-  while (given && PyDict_Next(given, &place, &name, &object)) {
-    int64_t i = find(p.inputs, name);
-    if (i < 0) return false;
-    const Program::Value& wanted = p.inputs[static_cast<size_t>(i)];
-    if (!take_input(object, wanted, memory, extents, to.scratch + i, to.tensors[i])) return false;
-    extents += wanted.rank;
-  }
-  return true;
-}
-
-// Memory for outputs; those that are not named keep the rank −1.
-bool take_outputs(const Program& p, PyObject* given, Arguments& to, Memory& memory) {
-  size_t total = 0;
-  for (size_t i = 0; i < p.outputs.size(); ++i) {
-    to.tensors[i].rank = -1;
-    total += static_cast<size_t>(p.outputs[i].rank);
-  }
-  memory.extents.resize(total);  // kept as long as the result, which shows these arrays
-  int64_t* extents = memory.extents.data();
-  PyObject *name = nullptr, *object = nullptr;
-  Py_ssize_t place = 0;
-  while (PyDict_Next(given, &place, &name, &object)) {
-    int64_t i = find(p.outputs, name);
-    if (i < 0) return false;
-    const Program::Value& wanted = p.outputs[static_cast<size_t>(i)];
-    if (!take_output(object, wanted, memory, extents, to.tensors[i])) return false;
-    memory.objects.push_back(nb::borrow(object));
-    extents += wanted.rank;
-  }
-  return true;
-}
-
-// While a call runs without the GIL, this is its thread's state.
-struct Running {
-  PyThreadState* state = nullptr;
-};
-
-// Asks Python whether a signal came: Ctrl-C leaves an exception.
-int32_t poll(void* data) {
-  auto& running = *static_cast<Running*>(data);
-  bool released = running.state != nullptr;
-  if (released) PyEval_RestoreThread(running.state);
-  int stop = PyErr_CheckSignals();
-  if (released) running.state = PyEval_SaveThread();
-  return stop != 0;
-}
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-void raise_failure(ein_status status, const ein_error& error) {
-  if (status == EIN_INTERRUPTED && PyErr_Occurred()) throw nb::python_error();
-  raise("call_failure", nb::int_(static_cast<int>(status)),
-        nb::make_tuple(str(error.code), str(error.message)), str(ein_failure(EIN_TEXT)),
-        str(ein_failure(EIN_JSON)));
-}
-
-nb::object call(PyObject* self, Program& p, const ein_tensor* inputs, const ein_tensor* outputs,
-                std::shared_ptr<Memory> memory, nb::object labels) {
-  ein_error error;
-  Running running;
-  ein_call_options options{sizeof options, outputs, poll, &running};
-  bool release = p.nanoseconds.load(std::memory_order_relaxed) > kReleaseAfter;
-  int64_t begin = now();
-  if (release) running.state = PyEval_SaveThread();
-  ein_status status =
-      ein_call_with(p.handle, inputs, p.inputs.size(), &options, &memory->result, &error);
-  if (release) PyEval_RestoreThread(running.state);
-  p.nanoseconds.store(now() - begin, std::memory_order_relaxed);
-  if (status != EIN_OK) raise_failure(status, error);
+nb::object called(PyObject* self, Program& p, const ein_tensor* inputs, const ein_tensor* outputs,
+                  std::shared_ptr<Memory> memory, nb::object labels) {
+  call(p, inputs, outputs, *memory);
   return make_result(nb::borrow(self), std::move(memory), "", std::move(labels));
 }
 
@@ -289,21 +146,11 @@ nb::object call_directly(PyObject* self, PyObject* given, PyObject* out) {
   held.buffers.reserve(p.inputs.size());
   Arguments inputs(p.inputs);
   if (!take_inputs(p, given, inputs, held)) return {};
-  if (!out) return call(self, p, inputs.tensors, nullptr, std::move(memory), nb::none());
+  if (!out) return called(self, p, inputs.tensors, nullptr, std::move(memory), nb::none());
   memory->buffers.reserve(p.outputs.size());
   Arguments outputs(p.outputs);
   if (!take_outputs(p, out, outputs, *memory)) return {};
-  return call(self, p, inputs.tensors, outputs.tensors, std::move(memory), nb::none());
-}
-
-// The slow way raises Python's own exceptions as nb::python_error.
-PyObject* guarded(nb::object (*body)(PyObject*, PyObject*), PyObject* self, PyObject* given) {
-  try {
-    return body(self, given).release().ptr();
-  } catch (nb::python_error& e) { e.restore(); } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); }
-  return nullptr;
+  return called(self, p, inputs.tensors, outputs.tensors, std::move(memory), nb::none());
 }
 
 PyObject* call_by_keyword(PyObject* self, PyObject* args, PyObject* given) {
@@ -344,8 +191,8 @@ nb::object call_plain(nb::handle self, nb::dict given, nb::object out, nb::objec
     PyErr_SetString(PyExc_AssertionError, "_call_plain takes converted arguments");
     throw nb::python_error();
   }
-  return call(self.ptr(), p, inputs.tensors, out.is_none() ? nullptr : outputs.tensors,
-              std::move(memory), std::move(labels));
+  return called(self.ptr(), p, inputs.tensors, out.is_none() ? nullptr : outputs.tensors,
+                std::move(memory), std::move(labels));
 }
 
 // ---- with effects
@@ -540,3 +387,4 @@ void define_program(nb::module_& m) {
 }
 
 }  // namespace einlang
+

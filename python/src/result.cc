@@ -24,12 +24,14 @@ nb::object array_of(const Result& r, size_t number) {
   return make_array(r.memory, *tensor, value.dims, labels, true);
 }
 
+bool shows(const Result& r, size_t number) { return r.hidden.empty() || !r.hidden[number]; }
+
 // The value or the part of that name; invalid when there is none.
 nb::object find(const Result& r, PyObject* name) {
   const Program& p = program_of(r);
   if (r.prefix.empty()) {
     for (size_t i = 0; i < p.outputs.size(); ++i) {
-      if (p.outputs[i].name.ptr() == name) return array_of(r, i);
+      if (p.outputs[i].name.ptr() == name && shows(r, i)) return array_of(r, i);
     }
   }
   if (!PyUnicode_Check(name)) return {};
@@ -38,19 +40,22 @@ nb::object find(const Result& r, PyObject* name) {
   if (!text) throw nb::python_error();
   std::string path = r.prefix + std::string(text, static_cast<size_t>(size));
   for (size_t i = 0; i < p.output_paths.size(); ++i) {
-    if (p.output_paths[i] == path) return array_of(r, i);
+    if (p.output_paths[i] == path && shows(r, i)) return array_of(r, i);
   }
   path += '.';
-  for (const std::string& other : p.output_paths) {
-    if (other.starts_with(path)) return make_result(r.program, r.memory, path, r.labels);
+  for (size_t i = 0; i < p.output_paths.size(); ++i) {
+    if (!p.output_paths[i].starts_with(path) || !shows(r, i)) continue;
+    return make_result(r.program, r.memory, path, r.labels, r.hidden);
   }
   return {};
 }
 
 nb::list keys(const Result& r) {
   std::vector<std::string> seen;
-  for (const std::string& path : program_of(r).output_paths) {
-    if (!path.starts_with(r.prefix)) continue;
+  const std::vector<std::string>& paths = program_of(r).output_paths;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    if (!path.starts_with(r.prefix) || !shows(r, i)) continue;
     std::string name =
         path.substr(r.prefix.size(), path.find('.', r.prefix.size()) - r.prefix.size());
     if (std::find(seen.begin(), seen.end(), name) == seen.end()) seen.push_back(name);
@@ -101,10 +106,10 @@ PyType_Slot kSlots[] = {{Py_tp_getattro, reinterpret_cast<void*>(get_attribute)}
 }  // namespace
 
 nb::object make_result(nb::object program, std::shared_ptr<Memory> memory, std::string prefix,
-                       nb::object labels) {
+                       nb::object labels, std::vector<bool> hidden) {
   nb::object made = nb::inst_alloc(nb::type<Result>());
-  new (nb::inst_ptr<Result>(made))
-      Result{std::move(program), std::move(memory), std::move(prefix), std::move(labels)};
+  new (nb::inst_ptr<Result>(made)) Result{std::move(program), std::move(memory), std::move(prefix),
+                                          std::move(labels), std::move(hidden)};
   nb::inst_mark_ready(made);
   return made;
 }
