@@ -11,14 +11,14 @@
 
 from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
-from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
+from .errors import (CallError, CompileError, CompileWarning, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
                      LabelError)
 from .cells import Cell, cell
 from .loop import Loop
 from .program import Program, Value, compile
 
-__all__ = ["Array", "CallError", "Cell", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
-           "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "cell", "compile", "__version__"]
+__all__ = ["Array", "CallError", "Cell", "CompileError", "CompileWarning", "CopyError", "Diagnostic",
+           "DimsError", "Error", "InputError", "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "cell", "compile", "__version__"]
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -92,6 +92,8 @@ class Session:
             grad: tuple[str, list[str]] | None = None, key: str | None = None,
             picture: Callable[[str, str], None] = lambda path, svg: None) -> Ran:
         kept = [part for part in self.parts if key is None or part.key != key]
+        while any(part.name == name for part in kept):
+            name += "'"
         wanted = outputs if grad is None or grad[0] in outputs else [*outputs, grad[0]]
         program, kept, forgotten = _compile_over(text, name, kept, wanted)
         derived = program.grad(*grad) if grad is not None else None

@@ -89,6 +89,10 @@ class CompileError(Error, ValueError):
         return fixed(self._source, self._name)
 
 
+class CompileWarning(UserWarning):
+    """The compiler warns about a program. `#[allow(CODE)]` before a statement silences it there."""
+
+
 class CallError(Error, RuntimeError):
     """The program failed while it ran: an assertion, an index out of bounds, memory."""
 

@@ -129,7 +129,7 @@ def _is_xarray(given: Any) -> bool:
 
 
 def _labels_of(given: Any) -> dict[str, Any]:
-    return {str(dim): np.asarray(given.indexes[dim]) for dim in given.dims if dim in given.indexes}
+    return {str(dim): given.coords[dim].values for dim in given.dims if dim in given.indexes}
 
 
 def _convert_advice(given: Any, dtype: str) -> str:

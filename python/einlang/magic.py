@@ -19,10 +19,11 @@ from .inputs import nearest
 _EXAMPLE = "%%ein --in x,W --out loss"
 
 
-def _parser() -> MagicArgumentParser:
-    parser = MagicArgumentParser("%%ein", description="Compiles and runs the cell, an Einlang program. Definitions of earlier "
-                                 "cells stay; to define a name again replaces it.", add_help=False,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+def _parser() -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = MagicArgumentParser(  # type: ignore[no-untyped-call]
+        "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Compiles and runs the cell, an Einlang program. Definitions of earlier cells stay; to define a name again "
+        "replaces it.")
     parser.add_argument("--in", dest="inputs", nargs="+", default=[], metavar="NAME",
                         help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight")
     parser.add_argument("--out", dest="outputs", nargs="+", default=[], metavar="NAME",
@@ -53,6 +54,10 @@ def _gradient(words: list[str]) -> tuple[str, list[str]] | None:
     return of, names
 
 
+def _show(path: str, svg: str) -> None:
+    display(SVG(svg))  # type: ignore[no-untyped-call]
+
+
 @magics_class
 class EinMagics(Magics):
     """The cells of one notebook."""
@@ -60,6 +65,7 @@ class EinMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.session = Session()
+        self._notebook: Any = shell
 
     @cell_magic
     def ein(self, line: str, text: str) -> None:
@@ -73,8 +79,8 @@ class EinMagics(Magics):
             name, _, variable = word.partition("=")
             given[name] = self._variable(variable or name)
         try:
-            ran = self.session.run(text, f"In[{self.shell.execution_count}]", given=given, outputs=outputs, grad=grad,
-                                   key=self._key(), picture=lambda path, svg: display(SVG(svg)))
+            ran = self.session.run(text, self._name(), given=given, outputs=outputs, grad=grad,
+                                   key=self._key(), picture=_show)
         except Error as error:
             error._hides_frames = True  # the caller is the machinery of the notebook
             raise
@@ -85,11 +91,11 @@ class EinMagics(Magics):
             left.update({grad[0]: ran.gradients[grad[0]], "grads": ran.gradients.grads})
         if args.program:
             left[args.program] = ran.program
-        self.shell.push(left)
+        self._notebook.push(left)
 
     def _variable(self, path: str) -> Any:
         first, *attributes = path.split(".")
-        known = self.shell.user_ns
+        known = self._notebook.user_ns
         if first not in known:
             near = nearest(first, [name for name in known if not name.startswith("_")])
             raise UsageError(f"the notebook has no variable `{first}`{near}")
@@ -100,9 +106,13 @@ class EinMagics(Magics):
             value = getattr(value, name)
         return value
 
+    def _name(self) -> str:
+        """`In[3]`, as the notebook shows it. The inputs so far are counted, because `execution_count` may be one ahead."""
+        return f"In[{len(self._notebook.user_ns.get('In', [''])) - 1 or self._notebook.execution_count}]"
+
     def _key(self) -> str | None:
         """The notebook's own name for the cell, where its front end gives one."""
-        parent = getattr(self.shell, "get_parent", dict)() or {}
+        parent: dict[str, Any] = getattr(self._notebook, "get_parent", dict)() or {}
         key = parent.get("metadata", {}).get("cellId")
         return key if isinstance(key, str) else None
 

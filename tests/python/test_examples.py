@@ -13,7 +13,7 @@ import einlang
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 ELSEWHERE = {"torch_layer.py", "jax_simulator.py"}  # tests/python/test_torch.py, test_jax.py
-HERE = ["regression.py", "climate.py", "estimator.py"]
+HERE = ["regression.py", "loader.py", "climate.py", "estimator.py"]
 
 
 def load(name):
@@ -52,6 +52,32 @@ def test_regression_is_at_the_minimum():
     p = 1 / (1 + np.exp(-x @ start))
     np.testing.assert_allclose(ours.grads.w, x.T @ (p - y) / len(y) + 0.01 * start, rtol=1e-10)
     np.testing.assert_allclose(float(ours.loss), -np.mean(np.log(np.where(y > 0.5, p, 1 - p))) + 0.005 * start @ start, rtol=1e-12)
+
+
+def test_loader_trains_as_by_hand():
+    """The network, its derivative and Adam written out in NumPy, in f64."""
+    example = load("loader")
+    loader, loop = example.Moons(), example.start()
+    names = ("hidden.w", "hidden.b", "last.w", "last.b")
+    p = {name: loop.state()[f"state.p.{name}"].numpy().astype(np.float64) for name in names}
+    m, v = ({name: np.zeros_like(p[name]) for name in names} for _ in range(2))
+    for step, (x, y) in enumerate(loader.epoch(0), 1):
+        out = loop(x=x, y=y)
+        a = np.tanh(x @ p["hidden.w"].T + p["hidden.b"])
+        z = a @ p["last.w"][0] + p["last.b"][0]
+        np.testing.assert_allclose(float(out.loss), np.mean(np.logaddexp(0, z) - z * y), rtol=1e-4)
+        np.testing.assert_allclose(float(out.right), np.mean((z > 0) == (y > 0.5)), atol=0.02)
+        dz = (1 / (1 + np.exp(-z)) - y) / len(y)
+        da = np.outer(dz, p["last.w"][0]) * (1 - a * a)
+        g = {"hidden.w": da.T @ x, "hidden.b": da.sum(0), "last.w": (dz @ a)[None], "last.b": dz.sum(keepdims=True)}
+        for name in names:
+            m[name] = 0.9 * m[name] + 0.1 * g[name]
+            v[name] = 0.999 * v[name] + 0.001 * g[name] ** 2
+            p[name] = p[name] - 0.02 * m[name] / (1 - 0.9**step) / (np.sqrt(v[name] / (1 - 0.999**step)) + 1e-8)
+    for name in names:
+        np.testing.assert_allclose(loop.state()[f"state.p.{name}"], p[name], atol=2e-3)
+    last = list(example.train(loop, loader, range(1, 10)))[-1]
+    assert last[2] > 0.95
 
 
 def test_climate_agrees_with_xarray():
