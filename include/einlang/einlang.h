@@ -101,6 +101,13 @@ typedef struct ein_file {
   const char *text;
 } ein_file;
 
+/* A text that was compiled before. */
+typedef struct ein_earlier {
+  const char *name; /* in messages */
+  const char *text;
+  int32_t hidden; /* not 0: it defines nothing, but what it replaces stays replaced */
+} ein_earlier;
+
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
   const char *const *outputs; /* the values to compute; null for every value that the source defines */
@@ -119,7 +126,7 @@ typedef struct ein_options {
   size_t file_count;
   /* Texts that were compiled before, the newest last, as the cells of a notebook: the program has their
    * definitions too, unless it or a newer one defines the same name. What they print and save is not done. */
-  const ein_file *earlier;
+  const ein_earlier *earlier;
   size_t earlier_count;
 } ein_options;
 

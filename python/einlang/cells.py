@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import html
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ._native import Result
 from .errors import CompileError, Diagnostic, InputError
-from .inputs import nearest, quoted
+from .inputs import flatten, nearest, prepare_some, quoted
 from .program import Program, _compile, _options
 from .show import result_html
 
@@ -23,12 +24,13 @@ class Part:
     name: str  # in messages; no two of a session have the same
     text: str
     key: str | None = None  # the notebook's name for the cell, which stays when the cell runs again
+    hidden: bool = False  # forgotten: it defines nothing, but what it replaced does not come back
 
 
 def compile_part(text: str, name: str, earlier: list[Part], outputs: list[str] | None) -> Program:
     """A program that goes on from the definitions of earlier cells. `outputs`: by default all that `text` itself defines."""
     options = {**_options(None, name, "f32", None, 2, None, True), "outputs": outputs,
-               "earlier": [(part.name, part.text) for part in earlier]}
+               "earlier": [(part.name, part.text, part.hidden) for part in earlier]}
     return _compile(text, options)
 
 
@@ -87,6 +89,7 @@ class Session:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.values: dict[str, Any] = {}
+        self._types: dict[str, Any] = {}  # what the inputs were declared as, when they got these values
 
     def run(self, text: str, name: str, *, given: Mapping[str, Any], outputs: list[str],
             grad: tuple[str, list[str]] | None = None, key: str | None = None,
@@ -95,7 +98,11 @@ class Session:
         while any(part.name == name for part in kept):
             name += "'"
         wanted = outputs if grad is None or grad[0] in outputs else [*outputs, grad[0]]
-        program, kept, forgotten = _compile_over(text, name, kept, wanted)
+        try:
+            program, kept, forgotten = _compile_over(text, name, kept, wanted)
+        except CompileError as error:
+            _advise(error, given)
+            raise
         derived = program.grad(*grad) if grad is not None else None
         tops = {path.split(".")[0] for path in program.inputs}
         for spare in [other for other in given if other not in tops]:
@@ -103,7 +110,7 @@ class Session:
                              f"{nearest(spare, sorted(tops))}. Declare it, such as `{declaration(spare, given[spare])}`")
         # What compiles stays, whether the run succeeds or not.
         self.parts = [*kept, Part(name, text, key)]
-        self.values = {**self.values, **given}
+        self._take(program, given)
         if said := str(program.diagnostics):
             print(said.rstrip("\n"), file=sys.stderr)
         here = inputs_for(program, self.values)
@@ -116,6 +123,29 @@ class Session:
             raise InputError(f"{error}\n{_HOW_TO_GIVE}", code=error.code, diagnostics=error.diagnostics) from None
         gradients = derived.call(inputs_for(derived, here)) if derived is not None else None
         return Ran(program, result, gradients, forgotten)
+
+    def _take(self, program: Program, given: Mapping[str, Any]) -> None:
+        """Keeps values that fit, and those before that still have the type that they were given for."""
+        prepare_some(program, flatten(given, list(program.inputs), "input"), None, False)
+        known = {**self.values, **given}
+        types = {name: _types(program, name) for name in inputs_for(program, known)}
+        self.values = {name: value for name, value in known.items()
+                       if name in given or types.get(name) in (None, self._types[name])}
+        self._types = {**self._types, **types}
+
+
+def _types(program: Program, name: str) -> list[tuple[Any, ...]]:
+    return [(path, value.ein_dtype, value.dims) for path, value in program.inputs.items() if path.split(".")[0] == name]
+
+
+def _advise(error: CompileError, given: Mapping[str, Any]) -> None:
+    """A name that `--in` gives a value to has to be declared by the program."""
+    for name, value in given.items():
+        if any(found.code == "E0201" and f"`{name}`" in found.message for found in error.diagnostics):
+            said = (f"\n`--in {name}` gives an input its value, and the program declares the input. Write, for example,\n"
+                    f"    {declaration(name, value)}")
+            error.args = (str(error) + said,)
+            error._coloured += said
 
 
 _HOW_TO_GIVE = "`%%ein --in NAME` gives an input the value of the notebook's variable of that name"
@@ -146,7 +176,7 @@ def _compile_over(text: str, name: str, kept: list[Part], outputs: list[str]) ->
             return compile_part(text, name, kept, outputs), kept, forgotten
         except CompileError as error:
             places = set(_places(error))
-            names = {part.name for part in kept}
+            names = {part.name for part in kept if not part.hidden}
             if first is not None and not places <= names:
                 raise first from None  # it shows both the old definition and what this cell makes of it
             if not places or not places <= names:
@@ -154,7 +184,7 @@ def _compile_over(text: str, name: str, kept: list[Part], outputs: list[str]) ->
             first = first or error
             listed = ", ".join(sorted(str(place) for place in places))
             forgotten.append(f"the definitions of {listed} do not fit this cell, and are forgotten until they run again:\n{error}")
-            kept = [part for part in kept if part.name not in places]
+            kept = [replace(part, hidden=True) if part.name in places else part for part in kept]
 
 
 # ---- cells without a memory
@@ -195,7 +225,8 @@ class Cell(Mapping[str, Any]):
         return repr(self.result)
 
     def _repr_html_(self) -> str:
-        shown = [f'<figure style="margin: 0">{svg}<figcaption>{html.escape(path)}</figcaption></figure>'
+        # As images: the styles of an SVG in the page itself would be those of the whole page.
+        shown = [f'<img alt="{html.escape(path)}" src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
                  for path, svg in self.pictures.items()]
         return "".join(shown) + result_html(self.result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,12 +61,20 @@ class Error(Exception):
         own = os.path.dirname(__file__)
         frames = [f for f in traceback.extract_tb(self.__traceback__) if os.path.dirname(f.filename) != own]
         # The first frames are the notebook's own machinery; the caller is the last that is not ours.
-        shown = traceback.format_list(frames[-1:])
+        shown = [_place(frames[-1])] if frames else []
         return [*("".join(shown).splitlines()), said]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"code": self.code, "diagnostics": self.diagnostics, "_coloured": self._coloured}
         return _rebuild, (type(self), str(self), state)
+
+
+def _place(frame: Any) -> str:
+    """A line of the caller, as notebooks name it: `Cell In[3], line 2`."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cell = shell.compile.format_code_name(frame.filename) if shell is not None else None
+    where = f"{cell[0]} {cell[1]}" if cell else f'File "{frame.filename}"'
+    return f"{where}, line {frame.lineno}\n    {frame.line}"
 
 
 def _rebuild(kind: type[Error], message: str, state: dict[str, Any]) -> Error:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import SVG, display
 
@@ -67,8 +67,8 @@ class EinMagics(Magics):
         self.session = Session()
         self._notebook: Any = shell
 
-    @cell_magic
-    def ein(self, line: str, text: str) -> None:
+    @line_cell_magic
+    def ein(self, line: str, text: str = "") -> None:
         args = _parser().parse_args(line.split())
         if args.new:
             self.session = Session()

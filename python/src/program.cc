@@ -60,11 +60,14 @@ void init(
     std::vector<std::tuple<int, std::vector<std::string>, std::vector<std::string>>> derivations,
     std::string precision, int opt_level, int threads, bool cache,
     std::vector<std::pair<std::string, std::string>> modules,
-    std::vector<std::pair<std::string, std::string>> earlier) {
+    std::vector<std::tuple<std::string, std::string, bool>> earlier) {
   new (self) Program;
-  std::vector<ein_file> files, before;
+  std::vector<ein_file> files;
+  std::vector<ein_earlier> before;
   for (const auto& [path, content] : modules) files.push_back({path.c_str(), content.c_str()});
-  for (const auto& [name, content] : earlier) before.push_back({name.c_str(), content.c_str()});
+  for (const auto& [title, content, hidden] : earlier) {
+    before.push_back({title.c_str(), content.c_str(), hidden});
+  }
   Texts kept(outputs.value_or(std::vector<std::string>()));
   std::deque<Texts> lists;
   std::vector<ein_derivation> steps;
@@ -347,7 +350,7 @@ void define_program(nb::module_& m) {
       .def("__init__", &init, nb::arg("source"), nb::arg("name"), nb::arg("outputs").none(),
            nb::arg("derivations"), nb::arg("precision"), nb::arg("opt_level"), nb::arg("threads"),
            nb::arg("cache"), nb::arg("modules"),
-           nb::arg("earlier") = std::vector<std::pair<std::string, std::string>>())
+           nb::arg("earlier") = std::vector<std::tuple<std::string, std::string, bool>>())
       .def("call", &call_mapping, nb::arg("inputs"), nb::kw_only(),
            nb::arg("out").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::arg("align") = false)

@@ -54,7 +54,7 @@ std::vector<FamilyId> find_values(const core::Module& m, const std::string& name
 
 // Reports an unknown output in `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
-                    const std::vector<FileId>& earlier, ein_error* error) {
+                    const std::vector<sema::EarlierText>& earlier, ein_error* error) {
   std::vector<FamilyId> chosen;
   auto choose = [&](FamilyId id) {
     if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
@@ -80,11 +80,9 @@ bool choose_outputs(ein_program& p, const ein_options& options, const Derived& d
     }
     for (Symbol s : derived.derivatives) choose(p.module.find(s));
   } else if (!options.outputs) {
-    auto is_earlier = [&](FamilyId id) {
-      return std::find(earlier.begin(), earlier.end(), p.module[id].span.file) != earlier.end();
-    };
     chosen = defined_values(p.module);
-    std::erase_if(chosen, is_earlier);
+    std::erase_if(chosen,
+                  [&](FamilyId id) { return sema::is_earlier(earlier, p.module[id].span.file); });
   }
   p.wanted = chosen;
   auto want = [&](FamilyId f) {
@@ -168,7 +166,8 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     p.files.emplace_back(options.files[i].path, options.files[i].text);
   }
   for (size_t i = 0; options.earlier && i < options.earlier_count; ++i) {
-    p.earlier.emplace_back(options.earlier[i].path, options.earlier[i].text);
+    const ein_earlier& e = options.earlier[i];
+    p.earlier.push_back({e.name, e.text, e.hidden != 0});
   }
   compile_options.earlier = add_earlier(p, p.sources);
   compile_options.read_file = module_files(p);
@@ -293,9 +292,9 @@ void Value::finish() {
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
 
-std::vector<FileId> add_earlier(const ein_program& p, SourceMap& sources) {
-  std::vector<FileId> out;
-  for (const auto& [name, text] : p.earlier) out.push_back(sources.add(name, text));
+std::vector<sema::EarlierText> add_earlier(const ein_program& p, SourceMap& sources) {
+  std::vector<sema::EarlierText> out;
+  for (const auto& e : p.earlier) out.push_back({sources.add(e.name, e.text), e.hidden});
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/source.h"
 #include "core/core.h"
+#include "sema/modules.h"
 
 namespace ein {
 
@@ -31,6 +32,6 @@ std::vector<Uncut> uncut_recurrences(const core::Module& m, const char* when);
 bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId root);
 
 // A warning about an earlier text, which was shown when that was compiled.
-bool is_earlier_warning(const Diagnostic& d, const std::vector<FileId>& earlier);
+bool is_earlier_warning(const Diagnostic& d, const std::vector<sema::EarlierText>& earlier);
 
 }  // namespace ein

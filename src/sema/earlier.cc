@@ -67,16 +67,16 @@ bool definition_stays(ast::Stmt& s, const NameSet& taken) {
 }  // namespace
 
 std::vector<ast::StmtId> earlier_definitions(ast::Ast& ast, const std::vector<ast::StmtId>& own,
-                                             const std::vector<std::vector<ast::StmtId>>& earlier) {
+                                             const std::vector<EarlierItems>& earlier) {
   NameSet taken;
   for (ast::StmtId id : own) taken.merge(names_of(ast[id]));
   std::vector<std::vector<ast::StmtId>> kept;
   for (size_t i = earlier.size(); i-- > 0;) {  // the newest first
     kept.emplace_back();
     NameSet defined;
-    for (ast::StmtId id : earlier[i]) {
+    for (ast::StmtId id : earlier[i].items) {
       if (!definition_stays(ast.stmts[id], taken)) continue;
-      kept.back().push_back(id);
+      if (!earlier[i].hidden) kept.back().push_back(id);
       defined.merge(names_of(ast[id]));
     }
     taken.merge(defined);

@@ -35,7 +35,7 @@ class Reader {
   Reader(SourceMap& sources, const ReadModule& read, Diagnostics& diags)
       : sources_(sources), read_(read), diags_(diags) {}
 
-  Program take(FileId root, const std::vector<FileId>& earlier) {
+  Program take(FileId root, const std::vector<EarlierText>& earlier) {
     std::vector<std::string> tried;
     if (auto prelude = read_ ? read_("", kPrelude, tried) : std::nullopt) {
       out_.prelude = module(*prelude, {});
@@ -66,7 +66,7 @@ class Reader {
   };
 
   ModuleTree parse_module(const std::string& name, FileId file, Span from,
-                          const std::vector<FileId>& earlier = {}) {
+                          const std::vector<EarlierText>& earlier = {}) {
     size_t stmts = out_.ast.stmts.size(), exprs = out_.ast.exprs.size();
     ModuleTree tree{name, file, {}, out_.ast.types.size()};
     tree.items = ast::parse_into(out_.ast, file, sources_, diags_);
@@ -84,9 +84,11 @@ class Reader {
   }
 
   // Those before the program's own, as they would stand in one text.
-  void add_earlier(const std::vector<FileId>& earlier, std::vector<ast::StmtId>& items) {
-    std::vector<std::vector<ast::StmtId>> parts;
-    for (FileId f : earlier) parts.push_back(ast::parse_into(out_.ast, f, sources_, diags_));
+  void add_earlier(const std::vector<EarlierText>& earlier, std::vector<ast::StmtId>& items) {
+    std::vector<EarlierItems> parts;
+    for (const EarlierText& e : earlier) {
+      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden});
+    }
     std::vector<ast::StmtId> kept = earlier_definitions(out_.ast, items, parts);
     items.insert(items.begin(), kept.begin(), kept.end());
   }
@@ -178,10 +180,15 @@ class Reader {
 }  // namespace
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
-                     const std::vector<FileId>& earlier) {
+                     const std::vector<EarlierText>& earlier) {
   Program out = Reader(sources, read, diags).take(root, earlier);
   out.sources = &sources;
   return out;
+}
+
+bool is_earlier(const std::vector<EarlierText>& earlier, FileId file) {
+  return std::any_of(earlier.begin(), earlier.end(),
+                     [&](const EarlierText& e) { return e.file == file; });
 }
 
 Program lone_program(ast::Ast ast) {

@@ -2,6 +2,7 @@
 
 import io
 import re
+from base64 import b64decode
 from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
@@ -111,6 +112,15 @@ def test_definitions_that_no_longer_fit_are_forgotten(cell):
     assert cell.forgotten == []
 
 
+def test_what_was_replaced_does_not_come_back(cell):
+    cell("let W = [1.0, 2.0];\nlet z = 1.0;")
+    cell("let z[i] = 2.0 * W[i];")
+    cell("let W = [[1.0], [2.0]];")
+    assert "In[2]" in cell.forgotten[0]
+    with pytest.raises(einlang.CompileError, match="unknown name `z`"):
+        cell("let y = z;", "y")
+
+
 def test_when_both_disagree_both_are_shown(cell):
     cell("let x = [1.0, 2.0, 3.0];")
     with pytest.raises(einlang.CompileError) as caught:
@@ -159,6 +169,25 @@ def test_an_input_with_names_is_declared_with_them(cell):
     xr = pytest.importorskip("xarray")
     with pytest.raises(einlang.InputError, match=re.escape("`let x: [f64; lat, lon];`")):
         cell("", x=xr.DataArray(np.zeros((2, 2)), dims=("lat", "lon")))
+
+
+def test_a_name_that_is_given_but_not_declared(cell):
+    with pytest.raises(einlang.CompileError, match="unknown name `y`") as caught:
+        cell("let z[i] = 2.0 * y[i];", "z", y=np.zeros((3,), np.float32))
+    assert str(caught.value).endswith("    let y: [f32; d0];")
+    cell("let y: [f32; d0];\nlet z[i] = 2.0 * y[i];", "z", y=np.zeros((3,), np.float32))
+
+
+def test_values_that_do_not_fit_are_not_kept(cell):
+    with pytest.raises(einlang.InputError, match="holds f32, but the array given holds int64"):
+        cell("let y: [f32; i];\nlet s = sum[i](y[i]);", y=np.zeros(3, np.int64))
+    cell("print(1);")  # does not stumble over y
+    cell("", "s", y=[1.0, 2.0])
+    cell("let y: [f32; i, j];\nlet t = sum[i, j](y[i, j]);\nlet s = 1.0;")  # another type: the old value is none of it
+    with pytest.raises(einlang.InputError, match="the input `y` .* has no value"):
+        cell("", "t")
+    assert float(cell("", "t", y=[[1.0, 2.0]]).result["t"]) == 3.0
+    assert float(cell("let u = 2.0 * t;", "u").result["u"]) == 6.0
 
 
 # ---- pictures and warnings
@@ -212,6 +241,21 @@ def test_magic(shell, capsys):
     assert float(ns["double"]) == 4.0
     with pytest.raises(einlang.CompileError, match="unknown name `loss`"):
         magic(shell, "--new --out double", "let double = 2.0 * loss;")
+
+
+def test_line_magic(shell):
+    magic(shell, "", "let a = 3.0;")
+    shell.run_line_magic("ein", "--out a")
+    assert float(shell.user_ns["a"]) == 3.0
+
+
+def test_the_notebooks_name_of_a_cell(shell):
+    shell.get_parent = lambda: {"metadata": {"cellId": "one"}}
+    magic(shell, "", "let a = 1.0;\nlet gone = 1.0;")
+    magic(shell, "", "let a = 2.0;")
+    shell.get_parent = lambda: {"metadata": {"cellId": "two"}}
+    with pytest.raises(einlang.CompileError, match="unknown name `gone`"):
+        magic(shell, "", "let b = a + gone;")
 
 
 @pytest.mark.parametrize("line, message", [
@@ -268,7 +312,7 @@ def test_cell_shows_pictures_and_values(tmp_path, monkeypatch, capsys):
     drawn = einlang.cell('use std::plot::plot;\nlet v = [1.0, 4.0];\nplot("<a>.svg", v);\nprint("hello");')
     assert capsys.readouterr().out == "hello\n" and list(tmp_path.iterdir()) == []
     shown = drawn._repr_html_()
-    assert "<svg" in shown and "&lt;a&gt;.svg" in shown and "v = [2] [1.0, 4.0]" in shown
+    assert b64decode(re.search("base64,([^\"]+)", shown)[1]).startswith(b"<svg") and "&lt;a&gt;.svg" in shown and "v = [2] [1.0, 4.0]" in shown
 
 
 @pytest.mark.parametrize("wrong, message", [
@@ -308,4 +352,4 @@ def test_marimo():
     from marimo._output.formatting import try_format
 
     shown = try_format(names["drawn"])
-    assert shown.mimetype == "text/html" and "<svg" in shown.data
+    assert shown.mimetype == "text/html" and "data:image/svg+xml" in shown.data
