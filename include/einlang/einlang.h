@@ -124,6 +124,9 @@ typedef struct ein_options {
   int32_t threads;       /* how many threads may share the work of a call; 0: one per processor */
   const ein_file *files; /* modules that are not read from disk but from here */
   size_t file_count;
+  /* If not 0: how many bytes the values that derivatives of recurrences need may take. Steps are then computed again
+   * instead of being kept; the program is compiled once for each combination of extents. */
+  uint64_t grad_memory;
   /* Texts that were compiled before, the newest last, as the cells of a notebook: the program has their
    * definitions too, unless it or a newer one defines the same name. What they print and save is not done. */
   const ein_earlier *earlier;

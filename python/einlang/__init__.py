@@ -9,6 +9,12 @@
 [i: 2] [2.0, 2.0]
 """
 
+import sys as _sys
+import sysconfig as _sysconfig
+
+if _sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise ImportError(f"einlang needs a Python with a global lock, and {_sys.executable} is a free-threaded build")
+
 from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
 from .errors import (CallError, CompileError, CompileWarning, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import warnings
@@ -335,12 +336,24 @@ def _options(outputs: Sequence[str] | None, name: str, precision: str, grad_memo
         raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads is a number from 1 on, or None for one per processor, not {threads!r}")
-    if grad_memory is not None:
-        raise NotImplementedError("grad_memory= is not supported here yet: it needs the extents of a run, which "
-                                  "`ein run --grad-memory` has")
     names = None if outputs is None else _names(outputs, "outputs")
     return {"name": name, "outputs": names, "precision": precision, "opt_level": opt_level, "threads": threads or 0,
-            "cache": bool(cache)}
+            "cache": bool(cache), "grad_memory": _bytes(grad_memory)}
+
+
+def _bytes(size: str | int | None) -> int:
+    """A number of bytes: 65536, "64 kB", "2GB"."""
+    if size is None:
+        return 0
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)B?\s*", str(size))
+    if found is not None:
+        power = "KMGT".find(found[2].upper() or "-") + 1
+        count = int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    else:
+        count = 0
+    if count < 1:
+        raise ValueError(f"grad_memory is a number of bytes, such as 65536, \"64kB\" or \"2GB\", not {size!r}")
+    return count
 
 
 def compile(source: str | os.PathLike[str], *, outputs: Sequence[str] | None = None, name: str | None = None,

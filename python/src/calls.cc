@@ -38,8 +38,7 @@ int64_t now() {
 
 }  // namespace
 
-void raise(const char* function, nb::object a, nb::object b, nb::object c,
-                        nb::object d) {
+void raise(const char* function, nb::object a, nb::object b, nb::object c, nb::object d) {
   nb::object errors = nb::module_::import_("einlang.errors");
   nb::object exception = errors.attr(function)(a, b, c, d);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());

@@ -8,7 +8,8 @@ namespace einlang {
 nb::object str(const char* text);
 
 // Raises what a function of errors.py makes of these.
-[[noreturn]] void raise(const char* function, nb::object a, nb::object b, nb::object c, nb::object d);
+[[noreturn]] void raise(const char* function, nb::object a, nb::object b, nb::object c,
+                        nb::object d);
 [[noreturn]] void raise_failure(ein_status status, const ein_error& error);  // of a call
 
 // Room for the arguments of one call.

@@ -106,12 +106,14 @@ nb::object step(PyObject* self, PyObject* given, nb::object labels) {
     int64_t i = find(p.inputs, name);
     if (i < 0 || loop.is_state[static_cast<size_t>(i)]) return {};
     const Program::Value& wanted = p.inputs[static_cast<size_t>(i)];
-    if (!take_input(object, wanted, held, extents, inputs.scratch + i, inputs.tensors[i])) return {};
+    if (!take_input(object, wanted, held, extents, inputs.scratch + i, inputs.tensors[i]))
+      return {};
     extents += wanted.rank;
   }
   std::unique_lock alone(loop.running, std::try_to_lock);
   if (!alone.owns_lock()) {
-    PyErr_SetString(PyExc_RuntimeError, "another thread is in a step of this loop: steps follow each other");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "another thread is in a step of this loop: steps follow each other");
     throw nb::python_error();
   }
   for (size_t k = 0; k < p.outputs.size(); ++k) outputs.tensors[k].rank = -1;
@@ -151,12 +153,15 @@ void define_loop(nb::module_& m) {
       .def("__init__", &init, nb::arg("program"), nb::arg("pairs"))
       .def("_set", &set, nb::arg("number"), nb::arg("array"))
       .def("_get", &get, nb::arg("number"))
-      .def("_step", [](nb::handle self, nb::dict given, nb::object labels) {
-        nb::object out = step(self.ptr(), given.ptr(), std::move(labels));
-        if (out.is_valid()) return out;
-        PyErr_SetString(PyExc_AssertionError, "_step takes converted arguments");
-        throw nb::python_error();
-      }, nb::arg("inputs"), nb::arg("labels").none());
+      .def(
+          "_step",
+          [](nb::handle self, nb::dict given, nb::object labels) {
+            nb::object out = step(self.ptr(), given.ptr(), std::move(labels));
+            if (out.is_valid()) return out;
+            PyErr_SetString(PyExc_AssertionError, "_step takes converted arguments");
+            throw nb::python_error();
+          },
+          nb::arg("inputs"), nb::arg("labels").none());
 }
 
 }  // namespace einlang

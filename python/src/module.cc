@@ -1,6 +1,10 @@
 #include "native.h"
 
 NB_MODULE(_native, m) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError, "einlang cannot be used in a sub-interpreter");
+    throw nanobind::python_error();
+  }
   m.attr("__version__") = ein_version();
   einlang::define_array(m);
   einlang::define_result(m);

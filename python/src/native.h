@@ -109,8 +109,8 @@ struct Result {
   nb::object program;
   std::shared_ptr<Memory> memory;
   std::string prefix;
-  nb::object labels;          // a dict, or None
-  std::vector<bool> hidden;   // by output: not shown; empty: none
+  nb::object labels;         // a dict, or None
+  std::vector<bool> hidden;  // by output: not shown; empty: none
 };
 nb::object make_result(nb::object program, std::shared_ptr<Memory> memory, std::string prefix,
                        nb::object labels, std::vector<bool> hidden = {});

@@ -59,7 +59,7 @@ void init(
     std::optional<std::vector<std::string>> outputs,
     std::vector<std::tuple<int, std::vector<std::string>, std::vector<std::string>>> derivations,
     std::string precision, int opt_level, int threads, bool cache,
-    std::vector<std::pair<std::string, std::string>> modules,
+    std::vector<std::pair<std::string, std::string>> modules, uint64_t grad_memory,
     std::vector<std::tuple<std::string, std::string, bool>> earlier) {
   new (self) Program;
   std::vector<ein_file> files;
@@ -87,6 +87,7 @@ void init(
   options.derivation_count = steps.size();
   options.files = files.data();
   options.file_count = files.size();
+  options.grad_memory = grad_memory;
   options.earlier = before.data();
   options.earlier_count = before.size();
   options.precision = precision.c_str();
@@ -349,7 +350,7 @@ void define_program(nb::module_& m) {
   nb::class_<Program>(m, "Program", nb::type_slots(kSlots), nb::is_weak_referenceable())
       .def("__init__", &init, nb::arg("source"), nb::arg("name"), nb::arg("outputs").none(),
            nb::arg("derivations"), nb::arg("precision"), nb::arg("opt_level"), nb::arg("threads"),
-           nb::arg("cache"), nb::arg("modules"),
+           nb::arg("cache"), nb::arg("modules"), nb::arg("grad_memory"),
            nb::arg("earlier") = std::vector<std::tuple<std::string, std::string, bool>>())
       .def("call", &call_mapping, nb::arg("inputs"), nb::kw_only(),
            nb::arg("out").none() = nb::none(), nb::arg("copy").none() = nb::none(),
@@ -390,4 +391,3 @@ void define_program(nb::module_& m) {
 }
 
 }  // namespace einlang
-

@@ -65,8 +65,9 @@ void check_counts(const ein_program& p, const ein_tensor* inputs, size_t count) 
 
 namespace {
 
-void check_asserts(const ein_program& p, const std::function<Tensor(uint32_t)>& value) {
-  for (const Effect& e : p.asserts) {
+void check_asserts(const std::vector<Effect>& asserts,
+                   const std::function<Tensor(uint32_t)>& value) {
+  for (const Effect& e : asserts) {
     std::vector<Tensor> kept;
     kept.reserve(e.pieces.size() + 1);
     auto keep = [&](uint32_t n) -> const Tensor& { return kept.emplace_back(value(n)); };
@@ -77,12 +78,12 @@ void check_asserts(const ein_program& p, const std::function<Tensor(uint32_t)>& 
 // The views of all inputs of the image, few of them without an allocation.
 class Views {
  public:
-  Views(ein_program& p, const ein_tensor* inputs, Data needs = Data::Needed)
-      : many_(p.from.size() > kFew ? p.from.size() : 0) {
-    all_ = {many_.empty() ? few_ : many_.data(), p.from.size()};
+  Views(const ein_program& p, const Way& way, const ein_tensor* inputs, Data needs = Data::Needed)
+      : many_(way.from.size() > kFew ? way.from.size() : 0) {
+    all_ = {many_.empty() ? few_ : many_.data(), way.from.size()};
     for (size_t i = 0; i < all_.size(); ++i) {
-      uint32_t from = p.from[i];
-      all_[i] = from == ein_program::kLoaded ? p.views[i]
+      uint32_t from = way.from[i];
+      all_[i] = from == ein_program::kLoaded ? way.views[i]
                                              : view_of_given(inputs[from], *p.inputs[from], needs);
     }
   }
@@ -98,24 +99,24 @@ class Views {
 CallOptions call_options(const ein_program& p, const ein_call_options* options,
                          std::optional<CallMonitor>& monitor) {
   CallOptions out;
-  bool asks = options && options->poll && (p.has_steps || !p.native);
+  bool asks = options && options->poll && (p.way.has_steps || !p.way.native);
   if (asks) out.monitor = &monitor.emplace(options->poll, options->poll_data);
   return out;
 }
 
 // False when the caller stopped it.
-bool call_native(ein_program& p, const ein_tensor* inputs, const Target& target,
+bool call_native(ein_program& p, Way& way, const ein_tensor* inputs, const Target& target,
                  const ein_call_options* options) {
-  const Image& image = image_of(*p.native);
-  Views views(p, inputs);
+  const Image& image = image_of(*way.native);
+  Views views(p, way, inputs);
   ThreadLimit limit(p.threads);
-  Borrowed borrowed(p.frames);
+  Borrowed borrowed(way.frames);
   Frame& frame = *borrowed;
   if (auto wrong = prepare(image, views.all(), frame)) throw *wrong;
   if (target.result) target.result->values.resize(p.outputs.size());
   using Space = Image::Buffer::Space;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
-    uint32_t buffer = p.output_buffers[k];
+    uint32_t buffer = way.output_buffers[k];
     void* at = nullptr;
     if (target.has(k)) {
       at = check_output(target.given[k], *p.outputs[k], frame.shape(image, buffer));
@@ -131,18 +132,18 @@ bool call_native(ein_program& p, const ein_tensor* inputs, const Target& target,
   }
   std::optional<CallMonitor> monitor;
   CallResult done =
-      execute(image, entry_of(*p.native), views.all(), frame, call_options(p, options, monitor));
+      execute(image, entry_of(*way.native), views.all(), frame, call_options(p, options, monitor));
   if (done.error) throw *done.error;
   if (done.stopped) return false;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
-    uint32_t buffer = p.output_buffers[k];
+    uint32_t buffer = way.output_buffers[k];
     // Copied: an input or a constant that was asked for, or the same value a second time.
     void* at = target.at(k);
     if (frame.pointers[buffer] == at) continue;
     size_t bytes = byte_size(frame.shape(image, buffer), image.buffers[buffer].dtype);
     if (bytes > 0) std::memcpy(at, frame.pointers[buffer], bytes);
   }
-  check_asserts(p, [&](uint32_t buffer) { return value_of(image, frame, buffer); });
+  check_asserts(way.asserts, [&](uint32_t buffer) { return value_of(image, frame, buffer); });
   return true;
 }
 
@@ -165,13 +166,13 @@ bool call_evaluator(ein_program& p, const ein_tensor* inputs, const Target& targ
                     const ein_call_options* options) {
   core::Inputs given = p.loaded;
   copy_inputs(p, inputs, given);
-  std::lock_guard lock(p.evaluator);
+  auto lock = p.evaluator.take();
   std::optional<CallMonitor> monitor;
   core::Watch watch{call_options(p, options, monitor).monitor, {}};
   core::EvalResult done = core::evaluate(p.module, given, p.wanted, watch);
   if (done.error) throw *done.error;
   if (done.stopped) return false;
-  check_asserts(p, [&](uint32_t family) { return done.values.at(core::FamilyId(family)); });
+  check_asserts(p.asserts, [&](uint32_t family) { return done.values.at(core::FamilyId(family)); });
   if (target.result) target.result->values.resize(p.outputs.size());
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     const Tensor& t = done.values.at(p.outputs[k]->family);
@@ -204,14 +205,24 @@ void keep_failure(const ein_program& p, const RuntimeError& e) {
 
 namespace {
 
+// The way for the extents of these inputs.
+Way& chosen_way(ein_program& p, const ein_tensor* inputs) {
+  if (!p.cuts) return p.way;
+  Views views(p, p.way, inputs);
+  Borrowed borrowed(p.way.frames);
+  Frame& frame = *borrowed;
+  if (auto wrong = prepare(image_of(*p.way.native), views.all(), frame)) throw *wrong;
+  return way_for(p, frame.params);
+}
+
 ein_status call(ein_program& p, const ein_tensor* inputs, size_t count, const Target& target,
                 const ein_call_options* options, ein_error* error) {
   return reported(
       p,
       [&] {
         check_counts(p, inputs, count);
-        return p.native ? call_native(p, inputs, target, options)
-                        : call_evaluator(p, inputs, target, options);
+        if (!p.way.native) return call_evaluator(p, inputs, target, options);
+        return call_native(p, chosen_way(p, inputs), inputs, target, options);
       },
       error);
 }
@@ -235,23 +246,23 @@ namespace {
 
 // The extents of outputs into `out`.
 void extents_of(ein_program& p, const ein_tensor* inputs, int64_t* out) {
-  if (!p.native) {
+  if (!p.way.native) {
     throw Usage{
         "the extents of a program that only the reference evaluator can run are known when it "
         "runs"};
   }
-  const Image& image = image_of(*p.native);
-  Views views(p, inputs, Data::Optional);
+  const Image& image = image_of(*p.way.native);
+  Views views(p, p.way, inputs, Data::Optional);
   for (const Image::Param& param : image.params) {
     if (param.input == Image::Param::kNone || param.position != Image::Param::kItself) continue;
     if (views.all()[param.input].data) continue;
     throw Usage{fmt::format("`{}` is an extent, so its value is needed",
                             image.inputs[param.input].spelled())};
   }
-  Borrowed borrowed(p.frames);
+  Borrowed borrowed(p.way.frames);
   Frame& frame = *borrowed;
   if (auto wrong = prepare(image, views.all(), frame)) throw *wrong;
-  for (uint32_t buffer : p.output_buffers) {
+  for (uint32_t buffer : p.way.output_buffers) {
     auto shape = frame.shape(image, buffer);
     out = std::copy(shape.begin(), shape.end(), out);
   }

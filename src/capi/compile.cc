@@ -105,21 +105,17 @@ bool choose_outputs(ein_program& p, const ein_options& options, const Derived& d
   return true;
 }
 
-void connect(ein_program& p) {
-  const Image& image = image_of(*p.native);
+void connect(const ein_program& p, Way& way) {
+  const Image& image = image_of(*way.native);
   for (const Image::Input& input : image.inputs) {
     uint32_t from = ein_program::kLoaded;
     for (uint32_t i = 0; i < p.inputs.size(); ++i) {
       if (p.inputs[i]->name == input.name) from = i;
     }
-    p.from.push_back(from);
-    p.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
+    way.from.push_back(from);
+    way.views.push_back(from == ein_program::kLoaded ? view_of(p.loaded.at(input.name)) : View{});
   }
-  for (uint32_t i = 0; i < p.inputs.size(); ++i) {
-    bool needed = std::find(p.from.begin(), p.from.end(), i) != p.from.end();
-    p.inputs[i]->plain.needed = p.inputs[i]->needed = needed;
-  }
-  p.has_steps = std::any_of(image.sites.begin(), image.sites.end(), [](const Image::Site& s) {
+  way.has_steps = std::any_of(image.sites.begin(), image.sites.end(), [](const Image::Site& s) {
     return s.kind == Image::Site::Kind::Step || s.kind == Image::Site::Kind::Rows;
   });
   auto buffer_of = [&](uint32_t family) {
@@ -128,13 +124,22 @@ void connect(ein_program& p) {
     }
     EIN_UNREACHABLE("an output without a buffer");
   };
-  for (const auto& o : p.outputs) p.output_buffers.push_back(buffer_of(o->family.v));
-  for (Effect& e : p.asserts) {
+  for (const auto& o : p.outputs) way.output_buffers.push_back(buffer_of(o->family.v));
+  way.asserts = p.asserts;
+  for (Effect& e : way.asserts) {
     if (e.cond != Effect::kNoValue) e.cond = buffer_of(e.cond);
     for (Effect::Piece& piece : e.pieces) {
       if (piece.value != Effect::kNoValue) piece.value = buffer_of(piece.value);
     }
   }
+}
+
+NativeOptions options_of(const ein_program& p) {
+  RunOptions run;
+  run.opt_level = p.opt_level;
+  run.cache = p.cache.get();
+  run.operands = p.operands;
+  return native_options(run);
 }
 
 bool read_precision(const std::string& name, DType& out) {
@@ -221,15 +226,18 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     report(error, info(wrong->code).name, error_text(p, *wrong));
     return EIN_FAILED;
   }
-  std::unique_ptr<DiskCache> cache = options.no_cache ? nullptr : open_cache();
-  RunOptions run;
-  run.opt_level = options.opt_level;
-  run.cache = cache.get();
-  run.operands = p.operands;
-  auto native = compile_native(p.module, p.wanted, native_options(run));
+  if (!options.no_cache) p.cache = open_cache();
+  p.opt_level = options.opt_level;
+  auto native = compile_native(p.module, p.wanted, options_of(p));
   if (auto* made = std::get_if<std::shared_ptr<Native>>(&native)) {
-    p.native = *made;
-    connect(p);
+    p.way.native = *made;
+    connect(p, p.way);
+    for (uint32_t i = 0; i < p.inputs.size(); ++i) {
+      bool needed = std::find(p.way.from.begin(), p.way.from.end(), i) != p.way.from.end();
+      p.inputs[i]->plain.needed = p.inputs[i]->needed = needed;
+    }
+    p.grad_memory = options.grad_memory;
+    p.cuts = p.grad_memory > 0 && optimise::wants_segments(p.module, p.grad_memory);
   }
   // A program without outputs is run for its effects, which say themselves what they miss.
   for (auto& i : p.inputs) {
@@ -238,8 +246,6 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   for (const core::Family& f : p.module.families) {
     if (f.file) p.loaded_paths.push_back(f.file->path);
   }
-  p.opt_level = options.opt_level;
-  p.cache = std::move(cache);
   for (const auto& [path, text] : p.files) p.plain_files.push_back({path.c_str(), text.c_str()});
   p.ok = true;
   return EIN_OK;
@@ -302,6 +308,34 @@ std::vector<std::string> names(const char* const* list, size_t count) {
   std::vector<std::string> out;
   for (size_t i = 0; list && i < count; ++i) out.push_back(list[i] ? list[i] : "");
   return out;
+}
+
+core::Module copy_of(ein_program& p) {
+  core::Module out = p.module;
+  std::unique_lock<std::mutex> lock;
+  if (!p.way.native) lock = p.evaluator.take();  // evaluating adds nodes
+  out.arena = std::make_shared<core::Arena>(*p.module.arena);
+  return out;
+}
+
+Way& way_for(ein_program& p, const std::vector<int64_t>& params) {
+  if (!p.cuts) return p.way;
+  std::lock_guard lock(p.cutting);
+  std::unique_ptr<Way>& found = p.cut[params];
+  if (found) return *found;
+  auto made = std::make_unique<Way>();
+  on_deep_stack([&] {
+    core::Module m = copy_of(p);
+    optimise::Checkpointed planned = checkpoint_of(m, p.wanted, params, p.grad_memory);
+    const core::Module& whole = planned.plans.empty() ? m : planned.module;
+    auto native = compile_native(whole, p.wanted, options_of(p));
+    // What could be compiled whole can be compiled in segments; if not, it runs whole.
+    auto* code = std::get_if<std::shared_ptr<Native>>(&native);
+    made->native = code ? *code : p.way.native;
+    connect(p, *made);
+  });
+  found = std::move(made);
+  return *found;
 }
 
 void report(ein_error* to, const char* code, const std::string& message) {

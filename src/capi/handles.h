@@ -2,8 +2,10 @@
 #pragma once
 
 #include <einlang/einlang.h>
+#include <unistd.h>
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -11,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "base/fork_mutex.h"
 #include "base/source.h"
 #include "codegen/native.h"
 #include "core/core.h"
@@ -38,6 +39,33 @@ struct Value {
   void finish();  // fills `plain`; the value must not move afterwards
 };
 
+// Machine code for a program, and how its values lie in it.
+struct Way {
+  std::shared_ptr<Native> native;
+  std::vector<View> views;     // by the image's inputs; those of the caller not filled in
+  std::vector<uint32_t> from;  // by the image's inputs: which of the program's, or kLoaded
+  std::vector<uint32_t> output_buffers;  // by output
+  std::vector<Effect> asserts;           // values are buffers
+  bool has_steps = false;                // a call may be asked between steps whether to go on
+  FramePool frames;
+};
+
+// Evaluations last long, so a fork does not wait for them: the child has a lock of its own.
+class EvaluatorLock {
+ public:
+  std::unique_lock<std::mutex> take() {
+    if (pid_ != getpid()) {
+      new (&mutex_) std::mutex;
+      pid_ = getpid();
+    }
+    return std::unique_lock(mutex_);
+  }
+
+ private:
+  std::mutex mutex_;
+  pid_t pid_ = getpid();
+};
+
 }  // namespace ein::capi
 
 struct ein_program {
@@ -61,17 +89,19 @@ struct ein_program {
   ein::core::Module module;
   std::vector<ein::core::FamilyId> wanted;
   std::vector<std::unique_ptr<ein::capi::Value>> inputs, outputs;
-  ein::core::Inputs loaded;  // what `load` found
-  std::vector<ein::Effect> asserts;
+  ein::core::Inputs loaded;          // what `load` found
+  std::vector<ein::Effect> asserts;  // values are families
 
-  // Null where only the reference evaluator can run it, which is done one call at a time.
-  std::shared_ptr<ein::Native> native;
-  ein::ForkMutex evaluator;
-  std::vector<ein::View> views;          // by the image's inputs; those of `inputs` not filled in
-  std::vector<uint32_t> from;            // by the image's inputs: which of `inputs`, or kLoaded
-  std::vector<uint32_t> output_buffers;  // by output
-  ein::FramePool frames;
-  bool has_steps = false;  // a call may be asked between steps whether to go on
+  // `native` is null where only the reference evaluator can run it, which is done one call at a time.
+  ein::capi::Way way;
+  ein::capi::EvaluatorLock evaluator;
+  // Under a memory budget for derivatives, recurrences are cut into segments for the extents of a call: these are the
+  // programs for the extents that were seen.
+  uint64_t grad_memory = 0;  // bytes; 0: no budget
+  bool cuts = false;
+  std::mutex cutting;
+  std::map<std::vector<int64_t>, std::unique_ptr<ein::capi::Way>> cut;
+
   int threads = 0;
   ein::DType operands = ein::DType::F32;
   static constexpr uint32_t kLoaded = ~uint32_t{0};
@@ -83,6 +113,11 @@ struct ein_result {
 };
 
 namespace ein::capi {
+
+// The way that a program takes for these symbolic extents; compiles it where there is none yet.
+Way& way_for(ein_program& p, const std::vector<int64_t>& params);
+// A copy of the program's Core that shares nothing with it, for passes.
+core::Module copy_of(ein_program& p);
 
 std::optional<std::string> read_file(const std::string& path);
 // The texts that a program goes on from, as files of `sources`.

@@ -76,7 +76,8 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   how.opt_level = p.opt_level;
   how.operands = p.operands;
   how.cache = p.cache.get();
-  if (!p.native && !p.wanted.empty()) how.backend = Backend::Reference;
+  if (p.grad_memory > 0) how.grad_memory = p.grad_memory;
+  if (!p.way.native && !p.wanted.empty()) how.backend = Backend::Reference;
   for (const auto& o : p.outputs) how.show.push_back(o->name);
   std::optional<CallMonitor> monitor;
   Asking asking{relay, options};
@@ -99,7 +100,7 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   }
   ThreadLimit limit(p.threads);
   SinkScope scope(sink);
-  core::Module m = p.module;
+  core::Module m = copy_of(p);
   RunResult done = run(m, given, how, [](const std::string& text) { put(text); });
   if (done.error) throw *done.error;
   if (done.stopped) return false;

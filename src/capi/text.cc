@@ -115,8 +115,8 @@ std::string audit_text(const ein_program& p, ein_text_format format) {
   return format == EIN_AS_JSON ? report.json : report.text;
 }
 
-std::string facts_text(const ein_program& p, ein_text_format format) {
-  core::Module m = p.module;
+std::string facts_text(ein_program& p, ein_text_format format) {
+  core::Module m = copy_of(p);
   std::vector<core::FamilyReport> reports = core::report_families(m);
   return format == EIN_AS_JSON ? core::facts_json(m, reports) : core::facts_text(m, reports);
 }
@@ -152,7 +152,7 @@ std::string items_text(const ein_program& p) {
   return out;
 }
 
-std::string text_of(const ein_program& p, const Asked& asked, std::string& wrong) {
+std::string text_of(ein_program& p, const Asked& asked, std::string& wrong) {
   bool json = asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT || asked.kind == EIN_FACTS ||
               asked.kind == EIN_FUNCTIONS;
   bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) ||
@@ -242,7 +242,7 @@ ein_status ein_show(const ein_tensor* tensor, const char* const* coords, char** 
 }
 
 const char* ein_backend(const ein_program* program) {
-  return program && program->native ? "native" : "reference";
+  return program && program->way.native ? "native" : "reference";
 }
 
 }  // extern "C"

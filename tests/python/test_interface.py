@@ -100,6 +100,39 @@ def test_options_compute_the_same(data):
     assert not np.array_equal(mixed.numpy(), z)
 
 
+RECURRENCE = """
+let x: [f64; n];
+let w: f64;
+let h[0, i in 0..n] = x[i];
+let h[t in 1..400, i in 0..n] = sin(w * h[t - 1, i]) + 0.5 * h[t - 1, i];
+let s = sum[i in 0..n](h[399, i]);
+"""
+
+
+def test_grad_memory():
+    """Steps that are computed again give the same derivatives, for every shape."""
+    whole = einlang.compile(RECURRENCE).grad("s", ["w", "x"])
+    small = einlang.compile(RECURRENCE, grad_memory="64kB").grad("s", ["w", "x"])
+    for n in (300, 7, 300):
+        x = np.linspace(0.1, 1, n)
+        a, b = whole(x=x, w=0.7), small(x=x, w=0.7)
+        close(b.grads.x, a.grads.x, 1e-9)
+        close(b.grads.w, a.grads.w, 1e-9)
+        step = 1e-6
+        up, down = (einlang.compile(RECURRENCE)(x=x, w=0.7 + d).s for d in (step, -step))
+        close(b.grads.w, (float(up) - float(down)) / (2 * step), 1e-4)
+    for wrong in ("much", -1, "0"):
+        with pytest.raises(ValueError, match="grad_memory is a number of bytes"):
+            einlang.compile(RECURRENCE, grad_memory=wrong)
+
+
+def test_sizes():
+    from einlang.program import _bytes
+
+    assert [_bytes(s) for s in (None, 4096, "4096", "64kB", "64 KiB", "2GB", "1.5MiB")] == [
+        0, 4096, 4096, 64_000, 65_536, 2_000_000_000, 1_572_864]
+
+
 # ---- derivatives, against closed forms of NumPy
 
 

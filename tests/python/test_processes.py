@@ -151,6 +151,19 @@ def test_ctrl_c_works_in_a_forked_process():
     assert run_python(code) == "7\n"
 
 
+def test_runs_from_many_threads():
+    p = einlang.compile("let x: [f32; i]; let s = sum[i](x[i] * x[i]);")
+
+    def work(k):
+        for _ in range(5):
+            assert float(p.run(x=np.full(3, k, F32)).s) == 3 * k * k
+            assert "s: f32" in p.facts()
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))
+
+
 def double(program, x):
     return float(program(x=x).y)
 
