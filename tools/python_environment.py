@@ -5,17 +5,22 @@ With --optional it also installs packages that some tests need and that may be o
 of each why it is missing, or null."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import venv
 
 # What builds the package, what it works with, and what checks it.
-PACKAGES = ["nanobind>=3.0,<4", "scikit-build-core>=1.1,<2", "numpy", "xarray", "ml_dtypes", "pytest", "mypy"]
-# By the name one imports. PyTorch's build without CUDA is small, and in an index of its own.
+PACKAGES = ["nanobind>=3.0,<4", "scikit-build-core>=1.1,<2", "numpy", "xarray", "ml_dtypes", "pytest", "mypy",
+            "ipython", "ipykernel", "nbclient", "nbformat", "marimo", "scikit-learn"]
+# By the name one imports. PyPI's PyTorch brings gigabytes of libraries for graphics cards along; TORCH_INDEX names an
+# index that has one without.
+TORCH_INDEX = os.environ.get("TORCH_INDEX")
 OPTIONAL = {
-    "torch": ["--extra-index-url", "https://download.pytorch.org/whl/cpu", "torch==2.13.0+cpu"],
+    "torch": [*(["--extra-index-url", TORCH_INDEX] if TORCH_INDEX else []), "torch==2.13.0"],
     "jax": ["jax>=0.10,<0.11", "jaxlib>=0.10,<0.11"],
+    "transformers": ["transformers>=5,<6", "safetensors"],
 }
 
 

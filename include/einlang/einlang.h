@@ -101,9 +101,16 @@ typedef struct ein_file {
   const char *text;
 } ein_file;
 
+/* A text that was compiled before. */
+typedef struct ein_earlier {
+  const char *name; /* in messages */
+  const char *text;
+  int32_t hidden; /* not 0: it defines nothing, but what it replaces stays replaced */
+} ein_earlier;
+
 typedef struct ein_options {
   size_t size;                /* sizeof(ein_options), so that later versions can tell */
-  const char *const *outputs; /* the values to compute; null for every value of the program */
+  const char *const *outputs; /* the values to compute; null for every value that the source defines */
   size_t output_count;
   const char *grad_of;         /* if not null, also computes the derivatives of this value, */
   const char *const *grad_wrt; /* called `d_<grad_of>_d_<wrt>` */
@@ -120,6 +127,10 @@ typedef struct ein_options {
   /* If not 0: how many bytes the values that derivatives of recurrences need may take. Steps are then computed again
    * instead of being kept; the program is compiled once for each combination of extents. */
   uint64_t grad_memory;
+  /* Texts that were compiled before, the newest last, as the cells of a notebook: the program has their
+   * definitions too, unless it or a newer one defines the same name. What they print and save is not done. */
+  const ein_earlier *earlier;
+  size_t earlier_count;
 } ein_options;
 
 /* Sets the defaults. Call this first, then change what you need. */

@@ -19,11 +19,13 @@ if _sysconfig.get_config_var("Py_GIL_DISABLED"):
 
 from ._native import Array, Result, __version__
 from . import array as _array  # attaches methods to Array
-from .errors import (CallError, CompileError, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
+from .errors import (CallError, CompileError, CompileWarning, CopyError, Diagnostic, DimsError, Error, InputError, InternalError,
                      LabelError)
+from .cells import Cell, cell
 from .loop import Loop
 from .program import Program, Value, compile
 
+<<<<<<< HEAD
 __all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
            "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]
 
@@ -33,3 +35,14 @@ def __getattr__(name: str) -> _Any:
     if name in ("torch", "jax"):
         return _importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'einlang' has no attribute {name!r}")
+=======
+__all__ = ["Array", "CallError", "Cell", "CompileError", "CompileWarning", "CopyError", "Diagnostic",
+           "DimsError", "Error", "InputError", "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "cell", "compile", "__version__"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext einlang` in a notebook."""
+    from .magic import load
+
+    load(shell)
+>>>>>>> pydocs

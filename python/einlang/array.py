@@ -52,7 +52,12 @@ def _scalar(self: Array, what: str) -> Any:
 
 
 def _rename(self: Array, names: dict[str, str] | None = None, **more: str) -> Array:
-    """The same memory with other names: `a.rename(i="row")`."""
+    """The same memory with other names.
+
+    >>> import einlang
+    >>> einlang.compile("let x: [f32; i]; let y[i] = x[i];")(x=[1.0]).y.rename(i="row").dims
+    ('row',)
+    """
     new = {**(names or {}), **more}
     dims = self.dims or (None,) * self.ndim
     unknown = [name for name in new if name not in dims]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ class Diagnostic:
     help: str | None = None
     fixes: list[dict[str, Any]] = field(default_factory=list)
     rendered: str = ""
+    file: str | None = None
 
 
 def read_diagnostics(lines: str) -> list[Diagnostic]:
@@ -39,6 +41,7 @@ class Error(Exception):
 
     code: str
     diagnostics: list[Diagnostic]
+    _hides_frames = False
 
     def __init__(self, message: str, *, code: str = "", diagnostics: list[Diagnostic] | None = None,
                  coloured: str | None = None) -> None:
@@ -52,15 +55,26 @@ class Error(Exception):
         import os
         import traceback
 
+        said = f"{type(self).__name__}: {self._coloured}".rstrip("\n")
+        if self._hides_frames:
+            return [said]
         own = os.path.dirname(__file__)
         frames = [f for f in traceback.extract_tb(self.__traceback__) if os.path.dirname(f.filename) != own]
         # The first frames are the notebook's own machinery; the caller is the last that is not ours.
-        shown = traceback.format_list(frames[-1:])
-        return [*("".join(shown).splitlines()), f"{type(self).__name__}: {self._coloured}".rstrip("\n")]
+        shown = [_place(frames[-1])] if frames else []
+        return [*("".join(shown).splitlines()), said]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"code": self.code, "diagnostics": self.diagnostics, "_coloured": self._coloured}
         return _rebuild, (type(self), str(self), state)
+
+
+def _place(frame: Any) -> str:
+    """A line of the caller, as notebooks name it: `Cell In[3], line 2`."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cell = shell.compile.format_code_name(frame.filename) if shell is not None else None
+    where = f"{cell[0]} {cell[1]}" if cell else f'File "{frame.filename}"'
+    return f"{where}, line {frame.lineno}\n    {frame.line}"
 
 
 def _rebuild(kind: type[Error], message: str, state: dict[str, Any]) -> Error:
@@ -82,6 +96,10 @@ class CompileError(Error, ValueError):
         from ._native import fixed
 
         return fixed(self._source, self._name)
+
+
+class CompileWarning(UserWarning):
+    """The compiler warns about a program. `#[allow(CODE)]` before a statement silences it there."""
 
 
 class CallError(Error, RuntimeError):

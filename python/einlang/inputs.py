@@ -27,7 +27,7 @@ _TYPES = "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32 and
 
 
 def nearest(name: str, known: list[str]) -> str:
-    found = difflib.get_close_matches(name, known, 1)
+    found = [other for other in known if other.lower() == name.lower()] or difflib.get_close_matches(name, known, 1)
     return f"; did you mean `{found[0]}`?" if found else ""
 
 
@@ -129,7 +129,7 @@ def _is_xarray(given: Any) -> bool:
 
 
 def _labels_of(given: Any) -> dict[str, Any]:
-    return {str(dim): np.asarray(given.indexes[dim]) for dim in given.dims if dim in given.indexes}
+    return {str(dim): given.coords[dim].values for dim in given.dims if dim in given.indexes}
 
 
 def _convert_advice(given: Any, dtype: str) -> str:

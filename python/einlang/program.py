@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 from . import _native
 from ._native import Result
 from .array import EIN_NAMES, numpy_dtype
-from .errors import CompileError, read_diagnostics
+from .errors import CompileError, CompileWarning, read_diagnostics
 from .functions import Functions
 from .inputs import nearest, prepare, prepare_out
 from .loop import Loop
@@ -100,7 +101,11 @@ class Program(_native.Program):
 
     def extents(self, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
         """The shapes of all outputs for inputs of these shapes, without a run. `values` has the inputs that are extents
-        themselves."""
+        themselves.
+
+        >>> compile("let x: [f32; n]; let d[i] = x[i + 1] - x[i];").extents({"x": (5,)})
+        {'d': (4,)}
+        """
         return self._extents({name: list(shape) for name, shape in shapes.items()}, dict(values or {}))
 
     # ---- calls
@@ -110,7 +115,11 @@ class Program(_native.Program):
         return self._call_plain(plain, prepare_out(self, out), labels)
 
     def run(self, **inputs: Any) -> Result:
-        """A call that also does what the program does besides computing: it prints to `sys.stdout` and saves files."""
+        """A call that also does what the program does besides computing: it prints to `sys.stdout` and saves files.
+
+        >>> r = compile('let x: f32; let y = x * x; print("y is {y}");').run(x=3.0)
+        y is 9.0
+        """
         return self._run(inputs, None)
 
     def _run(self, inputs: Mapping[str, Any], file: Any) -> Result:
@@ -123,14 +132,26 @@ class Program(_native.Program):
         return self._run_plain(plain, labels, write, file)
 
     def loop(self, state: Mapping[str, str]) -> Loop:
-        """A step to be called again and again: `state` says which output follows each input, `{"W": "W_next"}`."""
+        """A step to be called again and again: `state` says which output follows each input, `{"W": "W_next"}`.
+
+        >>> loop = compile("let s: f32; let x: f32; let s_next = 0.5 * s + x;").loop(state={"s": "s_next"})
+        >>> _ = loop.state(s=0.0)
+        >>> for x in (1.0, 1.0, 1.0):
+        ...     out = loop(x=x)
+        >>> loop.state()["s"]
+        1.75
+        """
         return Loop(self, state)
 
     # ---- functions
 
     @property
     def fn(self) -> Functions:
-        """The public functions: `p.fn.f(x, W)`."""
+        """The public functions: `p.fn.f(x, W)`.
+
+        >>> compile("pub fn square(x: f32) -> f32 { x * x }").fn.square(3.0)
+        9.0
+        """
         if self._functions is None:
             self._functions = Functions(self)
         return self._functions
@@ -155,28 +176,63 @@ class Program(_native.Program):
         return self._derived[key]
 
     def grad(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
-        """The value `of`, one number, and its gradients: `r.loss`, `r.grads.W`. Without `wrt`: by all float inputs."""
+        """The value `of`, one number, and its gradients: `r.loss`, `r.grads.W`. Without `wrt`: by all float inputs.
+
+        >>> p = compile("let x: [f32; i]; let y = sum[i](x[i] ** 3.0);")
+        >>> r = p.grad("y", wrt="x")(x=[1.0, 2.0])
+        >>> float(r.y), r.grads.x
+        (9.0, [i: 2] [3.0, 12.0])
+        """
         return self._derive(_GRADIENT, of, wrt)
 
     def vjp(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
-        """A row vector times the Jacobian: an input `y_bar` for each of `of`, a result `x_bar` for each of `wrt`."""
+        """A row vector times the Jacobian: an input `y_bar` for each of `of`, a result `x_bar` for each of `wrt`.
+
+        >>> p = compile("let x: [f32; i]; let y[i] = x[i] ** 2.0;")
+        >>> p.vjp("y", wrt="x")(x=[1.0, 2.0], y_bar=[1.0, 10.0]).x_bar
+        [i: 2] [2.0, 40.0]
+        """
         return self._derive(_VJP, of, wrt)
 
     def jvp(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
-        """The Jacobian times a vector: an input `x_dot` for each of `wrt`, a result `y_dot` for each of `of`."""
+        """The Jacobian times a vector: an input `x_dot` for each of `wrt`, a result `y_dot` for each of `of`.
+
+        >>> p = compile("let x: [f32; i]; let y[i] = x[i] ** 2.0;")
+        >>> p.jvp("y", wrt="x")(x=[1.0, 2.0], x_dot=[1.0, 0.5]).y_dot
+        [i: 2] [2.0, 2.0]
+        """
         return self._derive(_JVP, of, wrt)
 
     def hvp(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
-        """The Hessian of one number times a vector: an input `W_dot`, a result `W_hv`."""
+        """The Hessian of one number times a vector: an input `W_dot`, a result `W_hv`.
+
+        >>> p = compile("let x: [f32; i]; let y = sum[i](x[i] ** 3.0);")
+        >>> p.hvp("y", wrt="x")(x=[1.0, 2.0], x_dot=[1.0, 1.0]).x_hv
+        [i: 2] [6.0, 12.0]
+        """
         return self._derive(_HVP, of, wrt)
 
     def jacobian(self, of: str | Sequence[str], wrt: str | Sequence[str] | None = None) -> Program:
         """All partial derivatives: `r.jacobian.W`, the coordinates of the value before those of `W`; of several values
-        `r.jacobian.y.W`."""
+        `r.jacobian.y.W`.
+
+        >>> p = compile("let x: [f32; i]; let y[i] = x[i] * x[0];")
+        >>> p.jacobian("y", wrt="x")(x=[1.0, 2.0]).jacobian.x
+        [i: 2, d_i: 2]
+        [[2.0, 0.0],
+         [2.0, 1.0]]
+        """
         return self._derive(_JACOBIAN, of, wrt)
 
     def hessian(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
-        """All second derivatives of one number: `r.hessian.V.W`."""
+        """All second derivatives of one number: `r.hessian.V.W`.
+
+        >>> p = compile("let x: [f32; i]; let y = x[0] ** 2.0 * x[1];")
+        >>> p.hessian("y", wrt="x")(x=[1.0, 2.0]).hessian.x.x
+        [i: 2, d_i: 2]
+        [[4.0, 2.0],
+         [2.0, 0.0]]
+        """
         return self._derive(_HESSIAN, of, wrt)
 
     # ---- texts
@@ -306,17 +362,30 @@ def compile(source: str | os.PathLike[str], *, outputs: Sequence[str] | None = N
     """Compiles a program: a `str` is its text, a path (`pathlib.Path`) a file.
 
     `outputs` are the values that calls compute, all by default; `name` stands in messages, and modules and files are
-    looked for beside it."""
+    looked for beside it. A warning of the compiler is a `CompileWarning`.
+
+    >>> p = compile("let x: [f32; i]; let y[i] = 2.0 * x[i];")
+    >>> p(x=[1.0, 2.0]).y
+    [i: 2] [2.0, 4.0]
+    """
     if isinstance(source, os.PathLike):
         path = os.fspath(source)
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
-        return _compile(text, _options(outputs, name or path, precision, grad_memory, opt_level, threads, cache))
+        return _warned(_compile(text, _options(outputs, name or path, precision, grad_memory, opt_level, threads, cache)))
     if not isinstance(source, str):
         raise TypeError(f"compile takes the text of a program as a str, or a path to a file, not {type(source).__name__}")
     if "\n" not in source and source.endswith(".ein"):
         raise TypeError(f"{source!r} looks like a path, but a str is the text of a program: pass pathlib.Path({source!r})")
-    return _compile(source, _options(outputs, name or "<program>", precision, grad_memory, opt_level, threads, cache))
+    options = _options(outputs, name or "<program>", precision, grad_memory, opt_level, threads, cache)
+    return _warned(_compile(source, options))
+
+
+def _warned(program: Program) -> Program:
+    """Python's warnings for those of the compiler, at the line that calls `compile`."""
+    for found in program.warnings:
+        warnings.warn("\n" + found.rendered.rstrip("\n"), CompileWarning, stacklevel=3)
+    return program
 
 
 def _compile(source: str, options: dict[str, Any]) -> Program:

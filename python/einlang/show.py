@@ -110,3 +110,9 @@ def result_text(result: Any, prefix: str = "") -> str:
             extents = ", ".join(f"{dim or '?'}: {extent}" for dim, extent in zip(value.dims, value.shape))
             lines.append(f"{name}: {value.dtype} [{extents}]")
     return "\n".join(lines)
+
+
+def result_html(result: Any) -> str:
+    """The values of a result: small ones in full, the others by type and extents."""
+    text = result_text(result)
+    return f"<pre>{html.escape(text)}</pre>" if text else ""

@@ -59,10 +59,15 @@ void init(
     std::optional<std::vector<std::string>> outputs,
     std::vector<std::tuple<int, std::vector<std::string>, std::vector<std::string>>> derivations,
     std::string precision, int opt_level, int threads, bool cache,
-    std::vector<std::pair<std::string, std::string>> modules, uint64_t grad_memory) {
+    std::vector<std::pair<std::string, std::string>> modules, uint64_t grad_memory,
+    std::vector<std::tuple<std::string, std::string, bool>> earlier) {
   new (self) Program;
   std::vector<ein_file> files;
+  std::vector<ein_earlier> before;
   for (const auto& [path, content] : modules) files.push_back({path.c_str(), content.c_str()});
+  for (const auto& [title, content, hidden] : earlier) {
+    before.push_back({title.c_str(), content.c_str(), hidden});
+  }
   Texts kept(outputs.value_or(std::vector<std::string>()));
   std::deque<Texts> lists;
   std::vector<ein_derivation> steps;
@@ -83,6 +88,8 @@ void init(
   options.files = files.data();
   options.file_count = files.size();
   options.grad_memory = grad_memory;
+  options.earlier = before.data();
+  options.earlier_count = before.size();
   options.precision = precision.c_str();
   options.opt_level = opt_level;
   options.threads = threads;
@@ -343,7 +350,8 @@ void define_program(nb::module_& m) {
   nb::class_<Program>(m, "Program", nb::type_slots(kSlots), nb::is_weak_referenceable())
       .def("__init__", &init, nb::arg("source"), nb::arg("name"), nb::arg("outputs").none(),
            nb::arg("derivations"), nb::arg("precision"), nb::arg("opt_level"), nb::arg("threads"),
-           nb::arg("cache"), nb::arg("modules"), nb::arg("grad_memory"))
+           nb::arg("cache"), nb::arg("modules"), nb::arg("grad_memory"),
+           nb::arg("earlier") = std::vector<std::tuple<std::string, std::string, bool>>())
       .def("call", &call_mapping, nb::arg("inputs"), nb::kw_only(),
            nb::arg("out").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::arg("align") = false)

@@ -54,7 +54,7 @@ std::vector<FamilyId> find_values(const core::Module& m, const std::string& name
 
 // Reports an unknown output in `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
-                    ein_error* error) {
+                    const std::vector<sema::EarlierText>& earlier, ein_error* error) {
   std::vector<FamilyId> chosen;
   auto choose = [&](FamilyId id) {
     if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
@@ -81,6 +81,8 @@ bool choose_outputs(ein_program& p, const ein_options& options, const Derived& d
     for (Symbol s : derived.derivatives) choose(p.module.find(s));
   } else if (!options.outputs) {
     chosen = defined_values(p.module);
+    std::erase_if(chosen,
+                  [&](FamilyId id) { return sema::is_earlier(earlier, p.module[id].span.file); });
   }
   p.wanted = chosen;
   auto want = [&](FamilyId f) {
@@ -168,6 +170,11 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
   for (size_t i = 0; options.files && i < options.file_count; ++i) {
     p.files.emplace_back(options.files[i].path, options.files[i].text);
   }
+  for (size_t i = 0; options.earlier && i < options.earlier_count; ++i) {
+    const ein_earlier& e = options.earlier[i];
+    p.earlier.push_back({e.name, e.text, e.hidden != 0});
+  }
+  compile_options.earlier = add_earlier(p, p.sources);
   compile_options.read_file = module_files(p);
   compile_options.files = files_on_disk(p.sources);
   if (options.grad_of) p.extra = {options.grad_of, names(options.grad_wrt, options.grad_wrt_count)};
@@ -213,7 +220,8 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     return EIN_PROGRAM_WRONG;
   }
   p.module = std::move(compiled.module);
-  if (!choose_outputs(p, options, compiled.derived, error)) return EIN_USAGE;
+  if (!choose_outputs(p, options, compiled.derived, compile_options.earlier, error))
+    return EIN_USAGE;
   if (auto wrong = read_loaded(p.module, p.wanted, p.loaded)) {
     report(error, info(wrong->code).name, error_text(p, *wrong));
     return EIN_FAILED;
@@ -230,6 +238,10 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     }
     p.grad_memory = options.grad_memory;
     p.cuts = p.grad_memory > 0 && optimise::wants_segments(p.module, p.grad_memory);
+  }
+  // A program without outputs is run for its effects, which say themselves what they miss.
+  for (auto& i : p.inputs) {
+    if (p.wanted.empty()) i->plain.needed = i->needed = false;
   }
   for (const core::Family& f : p.module.families) {
     if (f.file) p.loaded_paths.push_back(f.file->path);
@@ -285,6 +297,12 @@ void Value::finish() {
 }
 
 std::optional<std::string> read_file(const std::string& path) { return read_text(path); }
+
+std::vector<sema::EarlierText> add_earlier(const ein_program& p, SourceMap& sources) {
+  std::vector<sema::EarlierText> out;
+  for (const auto& e : p.earlier) out.push_back({sources.add(e.name, e.text), e.hidden});
+  return out;
+}
 
 std::vector<std::string> names(const char* const* list, size_t count) {
   std::vector<std::string> out;

@@ -78,6 +78,11 @@ struct ein_program {
   std::unique_ptr<ein::ImageCache> cache;  // for ein_run
   std::vector<std::pair<std::string, std::string>>
       files;  // modules: given by the caller, or read; path and text
+  struct Earlier {
+    std::string name, text;
+    bool hidden;
+  };
+  std::vector<Earlier> earlier;  // texts it goes on from
   std::vector<ein_file> plain_files;
   std::vector<std::string> loaded_paths;
   ein::SourceMap sources;
@@ -115,6 +120,8 @@ Way& way_for(ein_program& p, const std::vector<int64_t>& params);
 core::Module copy_of(ein_program& p);
 
 std::optional<std::string> read_file(const std::string& path);
+// The texts that a program goes on from, as files of `sources`.
+std::vector<sema::EarlierText> add_earlier(const ein_program& p, SourceMap& sources);
 std::vector<std::string> names(const char* const* list, size_t count);
 void report(ein_error* to, const char* code, const std::string& message);
 std::string error_text(const ein_program& program, const RuntimeError& error);

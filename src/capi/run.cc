@@ -77,7 +77,7 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   how.operands = p.operands;
   how.cache = p.cache.get();
   if (p.grad_memory > 0) how.grad_memory = p.grad_memory;
-  if (!p.way.native) how.backend = Backend::Reference;
+  if (!p.way.native && !p.wanted.empty()) how.backend = Backend::Reference;
   for (const auto& o : p.outputs) how.show.push_back(o->name);
   std::optional<CallMonitor> monitor;
   Asking asking{relay, options};

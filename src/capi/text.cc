@@ -31,6 +31,7 @@ struct Again {
 void compile_again(const ein_program& p, const ExtraRequest& extra, bool reverse, Again& out) {
   FileId file = out.sources.add(p.name, p.text);
   CompileOptions options;
+  options.earlier = add_earlier(p, out.sources);
   options.read_file = [&p](const std::string& path) -> std::optional<std::string> {
     for (const auto& [known, text] : p.files) {
       if (known == path) return text;

@@ -132,7 +132,7 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   Pipeline run(out.trace, &diags);
   out.program = run.pass("parse", file, [&](FileId root) {
     sema::ReadModule read = module_reader(options.read_file, sources.name(root));
-    sema::Program program = sema::read_program(root, sources, read, diags);
+    sema::Program program = sema::read_program(root, sources, read, diags, options.earlier);
     program.derives |= adds_requests(options);
     program.exporters = library_exporters;
     return program;
@@ -185,6 +185,7 @@ Compiled compile(FileId file, SourceMap& sources, const CompileOptions& options,
   Compiled out = front_half(file, sources, options, found);
   for (const Diagnostic& d : found.all()) {
     if (is_library_warning(d, sources, file) || found.allowed(d)) continue;
+    if (is_earlier_warning(d, options.earlier)) continue;
     diags.error(d.code, d.message) = d;
   }
   return out;

@@ -43,6 +43,8 @@ struct CompileOptions {
   autodiff::Record* record = nullptr;  // gets what differentiation did
   // The program becomes a derivative of itself, which becomes a derivative of itself, and so on.
   std::vector<Derivation> derivations;
+  std::vector<sema::EarlierText> earlier =
+      {};  // texts whose definitions it has too, the newest last
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.

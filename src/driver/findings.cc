@@ -52,4 +52,10 @@ bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId ro
   return std::any_of(d.labels.begin(), d.labels.end(), inside);
 }
 
+bool is_earlier_warning(const Diagnostic& d, const std::vector<sema::EarlierText>& earlier) {
+  if (info(d.code).severity == Severity::Error) return false;
+  auto inside = [&](const Label& l) { return l.primary && sema::is_earlier(earlier, l.span.file); };
+  return std::any_of(d.labels.begin(), d.labels.end(), inside);
+}
+
 }  // namespace ein

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/source.h"
 #include "core/core.h"
+#include "sema/modules.h"
 
 namespace ein {
 
@@ -29,5 +30,8 @@ std::vector<Uncut> uncut_recurrences(const core::Module& m, const char* when);
 
 // A warning that stands in the standard library: whoever calls it cannot do anything about it.
 bool is_library_warning(const Diagnostic& d, const SourceMap& sources, FileId root);
+
+// A warning about an earlier text, which was shown when that was compiled.
+bool is_earlier_warning(const Diagnostic& d, const std::vector<sema::EarlierText>& earlier);
 
 }  // namespace ein

@@ -7,6 +7,7 @@
 
 #include "base/match.h"
 #include "sema/builtins.h"
+#include "sema/earlier.h"
 #include "sema/names/names.h"
 #include "sema/type_names.h"
 #include "syntax/parser.h"
@@ -34,7 +35,7 @@ class Reader {
   Reader(SourceMap& sources, const ReadModule& read, Diagnostics& diags)
       : sources_(sources), read_(read), diags_(diags) {}
 
-  Program take(FileId root) {
+  Program take(FileId root, const std::vector<EarlierText>& earlier) {
     std::vector<std::string> tried;
     if (auto prelude = read_ ? read_("", kPrelude, tried) : std::nullopt) {
       out_.prelude = module(*prelude, {});
@@ -42,7 +43,7 @@ class Reader {
     }
     out_.ast.file = root;
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
-    ModuleTree tree = parse_module(name, root, {});
+    ModuleTree tree = parse_module(name, root, {}, earlier);
     out_.ast.items = tree.items;
     for (const ast::Expr& e : out_.ast.exprs) {
       const auto* request = std::get_if<ast::Request>(&e.node);
@@ -64,10 +65,12 @@ class Reader {
     Span from;  // the `use` that led to it
   };
 
-  ModuleTree parse_module(const std::string& name, FileId file, Span from) {
+  ModuleTree parse_module(const std::string& name, FileId file, Span from,
+                          const std::vector<EarlierText>& earlier = {}) {
     size_t stmts = out_.ast.stmts.size(), exprs = out_.ast.exprs.size();
     ModuleTree tree{name, file, {}, out_.ast.types.size()};
     tree.items = ast::parse_into(out_.ast, file, sources_, diags_);
+    if (!earlier.empty()) add_earlier(earlier, tree.items);
     tree.end_type = out_.ast.types.size();
     size_t stmts_end = out_.ast.stmts.size(), exprs_end = out_.ast.exprs.size();
     open_.push_back({name, from});
@@ -78,6 +81,16 @@ class Reader {
     }
     open_.pop_back();
     return tree;
+  }
+
+  // Those before the program's own, as they would stand in one text.
+  void add_earlier(const std::vector<EarlierText>& earlier, std::vector<ast::StmtId>& items) {
+    std::vector<EarlierItems> parts;
+    for (const EarlierText& e : earlier) {
+      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden});
+    }
+    std::vector<ast::StmtId> kept = earlier_definitions(out_.ast, items, parts);
+    items.insert(items.begin(), kept.begin(), kept.end());
   }
 
   void statement(ast::StmtId id) {
@@ -166,10 +179,16 @@ class Reader {
 
 }  // namespace
 
-Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags) {
-  Program out = Reader(sources, read, diags).take(root);
+Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
+                     const std::vector<EarlierText>& earlier) {
+  Program out = Reader(sources, read, diags).take(root, earlier);
   out.sources = &sources;
   return out;
+}
+
+bool is_earlier(const std::vector<EarlierText>& earlier, FileId file) {
+  return std::any_of(earlier.begin(), earlier.end(),
+                     [&](const EarlierText& e) { return e.file == file; });
 }
 
 Program lone_program(ast::Ast ast) {

@@ -55,7 +55,16 @@ struct Program {
   size_t prelude_nodes = 0;       // how many expressions of `ast` belong to the prelude
 };
 
-Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags);
+// A text that a program goes on from (earlier.h).
+struct EarlierText {
+  FileId file;
+  bool hidden = false;
+};
+bool is_earlier(const std::vector<EarlierText>& earlier, FileId file);
+
+// `earlier`: texts whose definitions the program has too, the newest last.
+Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
+                     const std::vector<EarlierText>& earlier = {});
 
 // A file alone: nothing to import and no prelude.
 Program lone_program(ast::Ast ast);

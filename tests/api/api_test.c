@@ -178,6 +178,27 @@ static void halves(void) {
   ein_program_free(p);
 }
 
+/* A program that goes on from texts before it. */
+static void earlier(void) {
+  ein_earlier before[] = {{"one", "let a = 1.0;\nlet b = 2.0;\nprint(b);\n", 0}, {"two", "let a = 10.0;\n", 0}};
+  ein_options options;
+  ein_options_init(&options);
+  options.earlier = before;
+  options.earlier_count = 2;
+  ein_program *p = NULL;
+  ein_result *r = NULL;
+  CHECK(ein_compile("let c = a + b;", "three", &options, &p, &error) == EIN_OK);
+  CHECK(ein_output_count(p) == 1 && strcmp(ein_output(p, 0)->name, "c") == 0);
+  CHECK(ein_call(p, NULL, 0, &r, &error) == EIN_OK);
+  CHECK(*(float *)ein_result_output(r, 0)->data == 12.0f);
+  ein_result_free(r);
+  ein_program_free(p);
+  before[1].hidden = 1; /* the first `a` does not come back */
+  CHECK(ein_compile("let c = a + b;", "three", &options, &p, &error) == EIN_PROGRAM_WRONG);
+  CHECK(strstr(error.message, "`a`") && strstr(ein_diagnostics(p, EIN_TEXT), "three:1:9"));
+  ein_program_free(p);
+}
+
 int main(void) {
   CHECK(ein_api_version() == EIN_API_VERSION);
   CHECK(ein_version()[0] && ein_dtype_size(EIN_F64) == 8 && ein_dtype_size((ein_dtype)99) == 0);
@@ -187,5 +208,6 @@ int main(void) {
   values();
   wrong_calls();
   halves();
+  earlier();
   return 0;
 }

@@ -292,7 +292,7 @@ def test_a_numpy_scalar_is_no_number():
 
 
 def test_unknown_and_missing(layer, data):
-    with says("the program has no input `w`: its inputs are `x`, `W`"):
+    with says("the program has no input `w`: its inputs are `x`, `W`; did you mean `W`?"):
         layer(x=data["x"], w=data["W"])
     with says("the program has no input `Ws`: its inputs are `x`, `W`; did you mean `W`?"):
         layer(**data, Ws=1)

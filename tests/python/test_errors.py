@@ -51,7 +51,7 @@ def test_colours_and_frames_in_notebooks():
         caller()
     lines = found.value._render_traceback_()
     text = "\n".join(lines)
-    assert "caller" in lines[0] and "einlang.compile(WRONG)" in text and "program.py" not in text
+    assert "test_errors.py" in lines[0] and "einlang.compile(WRONG)" in text and "program.py" not in text
     assert "\x1b[" in text and "neither on the left nor reduced" in text
 
 

@@ -274,7 +274,9 @@ def test_texts(layer):
 
 
 def test_warnings_are_diagnostics():
-    p = einlang.compile("let x: [f32; i]; let y[j in 0..3] = 1.0; let d = @y / @x;")
+    with pytest.warns(einlang.CompileWarning, match="W0601") as seen:
+        p = einlang.compile("let x: [f32; i]; let y[j in 0..3] = 1.0; let d = @y / @x;")
+    assert seen[0].filename == __file__
     assert "W0601" in p.diagnostics
     assert p.diagnostics.json[0]["code"] == "W0601"
     assert p.warnings[0].severity == "warning"
