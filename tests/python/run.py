@@ -21,7 +21,7 @@ def main(root, build, *more):
     step("cmake", "-S", root / "python", "-B", build / "python-build", "-G", "Ninja", f"-DEIN_BUILD={build}",
          f"-DPython_EXECUTABLE={python}", stdout=subprocess.DEVNULL)
     step("cmake", "--build", build / "python-build", "-j", "2")
-    env = {**os.environ, "PYTHONPATH": str(build / "python"), "EINLANG_CACHE": "off"}
+    env = {**os.environ, "PYTHONPATH": str(build / "python"), "EINLANG_CACHE": "off", "EIN": str(build / "ein")}
     step(python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", root / "tests/python", *more, env=env, cwd=build)
 
 
