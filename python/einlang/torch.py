@@ -12,7 +12,7 @@ from . import _native
 from .array import EIN_NAMES, NAMES
 from .errors import InputError
 from .inputs import _framework, _described, _number, quoted
-from .operators import Callee, bundle, by_position, choose
+from .operators import Callee, bundle, by_position, choose, making
 from .program import Program
 
 try:
@@ -41,6 +41,7 @@ class _Operator:
 
     def __init__(self, callee: Callee, stem: str) -> None:
         self.callee, self.stem = callee, stem
+        self.call: Any
         self.count = len(callee.inputs)
         self.dtypes = [_dtype(v.ein_dtype) for v in callee.outputs]
         self.name = f"{stem}_{callee.digest % 2**64:016x}"
@@ -195,9 +196,10 @@ def _transformed(operator: _Operator) -> Any:
 
 def _registered(callee: Callee, stem: str) -> _Operator:
     key = (callee.digest, stem)
-    if key not in _operators:
-        _operators[key] = _Operator(callee, stem)
-    return _operators[key]
+    with making:
+        if key not in _operators:
+            _operators[key] = _Operator(callee, stem)
+        return _operators[key]
 
 
 class Function:
@@ -245,6 +247,9 @@ class Function:
             raise InputError(f"input `{wanted.name}` is an array of NumPy: pass `torch.from_numpy({wanted.name})`, or call the "
                              f"program itself, which takes arrays")
         raise InputError(f"input `{wanted.name}` is {_described(given)}: a function of einlang.torch takes tensors")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return function, (self.program, [self._callee.inputs[k].name for k in self._callee.wrt])
 
     def __repr__(self) -> str:
         by = quoted([self._callee.inputs[k].name for k in self._callee.wrt])

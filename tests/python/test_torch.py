@@ -1,6 +1,8 @@
 """Section 9 of the page, PyTorch: values and gradients beside PyTorch's own, and what PyTorch's own checkers say."""
 
+import copy
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -365,6 +367,16 @@ def test_the_same_program_is_one_operator(f):
     assert re.fullmatch(r"program_[0-9a-f]{16}", f._operator.name)
 
 
+def test_copies_and_pickles(f):
+    """A module that holds a function can be copied and saved."""
+    narrow = einlang.torch.function(f.program, wrt=["W"])
+    for made in (copy.deepcopy(narrow), pickle.loads(pickle.dumps(narrow))):
+        assert made._operator is narrow._operator
+    x, W, V = drawn(*SHAPES)
+    made = pickle.loads(pickle.dumps(f))
+    torch.testing.assert_close(made(x, W, V), f(x, W, V))
+
+
 def test_nothing_is_said_at_exit():
     code = """
 import einlang, torch
@@ -386,6 +398,7 @@ def test_threads(f):
         f(x, W, V).loss.backward()
         return x.grad
 
+    f = einlang.torch.function(einlang.compile(MLP, outputs=["y", "loss"], name="threads"))  # nothing is compiled yet
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(work, range(32)))
     for seed in (0, 31):
