@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers fuzz oracle torch-check check-asan reference \
+.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers wheel fuzz oracle torch-check check-asan reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -35,6 +35,14 @@ demo: configure
 test: configure-tests
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+
+# The Python package as a wheel in build/wheels, checked as somebody gets it who has Python alone. Takes as long as a build.
+wheel: setup
+	tools/setup.sh python3 python3-venv python3-dev binutils
+	python3 -B tools/python_environment.py $(BUILD)/environment
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BUILD)/environment/bin/pip wheel . --quiet --no-deps --no-build-isolation \
+	  --wheel-dir $(BUILD)/wheels -Cbuild-dir=$(BUILD)/wheel
+	$(BUILD)/environment/bin/python -B tests/python/check_wheel.py $$(ls -t $(BUILD)/wheels/einlang-*.whl | head -1)
 
 # How fast `ein check` is, in lines per second; measures, asserts nothing.
 bench-check: build

@@ -1,5 +1,5 @@
-// LLVM's archives name temporary files by arc4random, the one function that they need of a C library as new as 2.36.
-// A library that shall run with older ones has its own.
+// LLVM's archives and the static C++ library use arc4random, the one function that they need of a C library as new as
+// 2.36. A library that shall run with older ones has its own.
 #ifdef EIN_STATIC
 
 #include <sys/random.h>

@@ -78,7 +78,7 @@ Ticker& ticker() {
 
 }  // namespace
 
-CallMonitor::CallMonitor(int32_t (*poll)(void*), void* data) : poll_(poll), data_(data) {
+CallMonitor::CallMonitor(int32_t (*asked)(void*), void* data) : poll_(asked), data_(data) {
   ticker().add(*this);
 }
 

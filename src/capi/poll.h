@@ -9,7 +9,7 @@ namespace ein::capi {
 // while there is none.
 class CallMonitor final : public Monitor {
  public:
-  CallMonitor(int32_t (*poll)(void*), void* data);
+  CallMonitor(int32_t (*asked)(void*), void* data);
   ~CallMonitor() override;
   CallMonitor(const CallMonitor&) = delete;
   CallMonitor& operator=(const CallMonitor&) = delete;
