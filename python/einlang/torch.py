@@ -23,7 +23,8 @@ except ImportError as error:
 
 _EXCHANGE = getattr(_torch.Tensor, "__dlpack_c_exchange_api__", None)
 if _EXCHANGE is None:
-    raise ImportError(f"einlang.torch needs PyTorch 2.10 or newer, this is {_torch.__version__}")
+    raise ImportError(f"einlang.torch needs PyTorch 2.13 or newer, whose tensors offer DLPack's C functions; this is "
+                      f"{_torch.__version__}")
 
 _Number = (int, _torch.SymInt)
 _library = _torch.library.Library("einlang", "FRAGMENT")
@@ -98,11 +99,12 @@ class _Operator:
             if k in self.callee.numbers:
                 made.append(_number(int(given), wanted.ein_dtype, wanted.name))
             else:
-                given = given.detach().resolve_conj().resolve_neg()
-                dense = given.contiguous()
+                dense = given.detach().resolve_neg().contiguous()
                 # A tensor over foreign memory may begin anywhere.
-                made.append(dense if dense.data_ptr() % dense.element_size() == 0 else dense.clone())
-                self.callee.program._count_copy()
+                dense = dense if dense.data_ptr() % dense.element_size() == 0 else dense.clone()
+                if dense.data_ptr() != given.data_ptr():
+                    self.callee.program._count_copy()
+                made.append(dense)
         return (*made, args[-1])
 
     # ---- what PyTorch asks for

@@ -39,7 +39,7 @@ def mlp(x, W, V):
 
 def drawn(*shapes, dtype=torch.float64, seed=3):
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(*shape, dtype=dtype, generator=generator).requires_grad_() for shape in shapes]
+    return [torch.randn(shape, dtype=dtype, generator=generator).requires_grad_() for shape in shapes]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,25 @@ def test_first_and_second_derivatives(f, scalar):
     assert torch.autograd.gradcheck(f, args)
     assert torch.autograd.gradgradcheck(f, args)
     assert torch.autograd.gradgradcheck(scalar, args)
+
+
+PROGRAMS = {
+    "recurrence": ("let x: [f64; t]; let a: f64; let s[0] = x[0]; let s[t in 1..t] = a * s[t - 1] + sin(x[t]);", [(5,), ()]),
+    "convolution": ("let x: [f64; c, n]; let k: [f64; o, c, w]; "
+                    "let y[o, i in 0..n - w + 1] = sum[c, w](x[c, i + w] * k[o, c, w]);", [(2, 6), (3, 2, 3)]),
+    "softmax": ("let z: [f64; b, k]; let m[b] = max[k](z[b, k]); let e[b, k] = exp(z[b, k] - m[b]); "
+                "let p[b, k] = e[b, k] / sum[j](e[b, j]);", [(3, 4)]),
+    "gather": ("let x: [f64; n]; let y[i in 0..3] = x[(i * 2) % n] ** 3.0;", [(4,)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_of(name):
+    source, shapes = PROGRAMS[name]
+    f = einlang.torch.function(einlang.compile(source))
+    args = drawn(*shapes)
+    assert torch.autograd.gradcheck(f, args) and torch.autograd.gradgradcheck(f, args)
+    assert set(torch.library.opcheck(f._operator.call, (*args, 0)).values()) == {"SUCCESS"}
 
 
 def test_a_third_derivative():
@@ -238,6 +257,15 @@ def test_memory_is_shared_where_it_can_be(f):
     big = torch.zeros(9, 3, dtype=torch.float64)
     big[5:] = x
     torch.testing.assert_close(f(big[5:], W, V).y, mlp(x, W, V)[0])
+
+
+def test_views_that_negate():
+    f = einlang.torch.function(einlang.compile("let x: [f32; i]; let y[i] = 2.0 * x[i];"))
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    imaginary = z.conj().imag
+    assert imaginary.is_neg()
+    assert f(imaginary).tolist() == [-4, 8]
+    assert f(z.real).tolist() == [2, 6]
 
 
 def test_empty_tensors(f):
