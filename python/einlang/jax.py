@@ -13,7 +13,7 @@ from . import _native
 from .array import EIN_NAMES, NAMES
 from .errors import InputError
 from .inputs import _described, _framework, _number, quoted
-from .operators import Callee, bundle, by_position, choose
+from .operators import Callee, bundle, by_position, choose, making
 from .program import _FLOATS, Program
 
 try:
@@ -85,9 +85,10 @@ class _Operator:
 
 
 def _registered(callee: Callee) -> _Operator:
-    if callee.digest not in _operators:
-        _operators[callee.digest] = _Operator(callee)
-    return _operators[callee.digest]
+    with making:
+        if callee.digest not in _operators:
+            _operators[callee.digest] = _Operator(callee)
+        return _operators[callee.digest]
 
 
 class Function:
@@ -147,6 +148,9 @@ class Function:
                              f"`{name}.astype(jnp.{dtype.name})`")
         raise InputError(f"input `{name}` has {len(wanted.dims)} coordinates, {wanted.dims}, but the array given has the shape "
                          f"{tuple(given.shape)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return function, (self.program, [self._callee.inputs[k].name for k in self._callee.wrt])
 
     def __repr__(self) -> str:
         by = quoted([self._callee.inputs[k].name for k in self._callee.wrt])

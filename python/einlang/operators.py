@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
+import threading
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -13,6 +14,10 @@ from .errors import InputError
 from .extents import Shapes
 from .inputs import flatten, nearest, quoted
 from .program import _FLOATS, _VJP, Program, Value, _stamp
+
+# Held while something is compiled or registered, so that threads do not do it twice.
+making = threading.RLock()
+_named_tuple: Any = namedtuple  # whose fields type checkers want to see
 
 
 class Callee:
@@ -57,17 +62,21 @@ class Callee:
     def product(self, of: tuple[int, ...], wrt: tuple[int, ...]) -> Callee:
         """The callee that takes the inputs and a cotangent for each of `of`, and gives a gradient for each of `wrt`. It
         can be differentiated by whatever this one can, and by the cotangents."""
-        if (of, wrt) not in self._products:
-            p = self.program
-            step = (_VJP, [self.outputs[k].name for k in of], [self.inputs[k].name for k in wrt])
-            made = Program(p._source, {**p._options, "outputs": []}, [*p._derivations, step], p._modules())
-            seeds = range(len(self.inputs), len(self.inputs) + len(of))
-            product = Callee(made, (*self.wrt, *seeds), self.numbers)
-            known = [v.name for v in self.inputs]
-            assert [v.name for v in product.inputs[: len(known)]] == known and len(product.inputs) == seeds.stop
-            assert len(product.outputs) == len(wrt)
-            self._products[of, wrt] = product
-        return self._products[of, wrt]
+        with making:
+            if (of, wrt) not in self._products:
+                self._products[of, wrt] = self._product(of, wrt)
+            return self._products[of, wrt]
+
+    def _product(self, of: tuple[int, ...], wrt: tuple[int, ...]) -> Callee:
+        p = self.program
+        step = (_VJP, [self.outputs[k].name for k in of], [self.inputs[k].name for k in wrt])
+        made = Program(p._source, {**p._options, "outputs": []}, [*p._derivations, step], p._modules())
+        seeds = range(len(self.inputs), len(self.inputs) + len(of))
+        product = Callee(made, (*self.wrt, *seeds), self.numbers)
+        known = [v.name for v in self.inputs]
+        assert [v.name for v in product.inputs[: len(known)]] == known and len(product.inputs) == seeds.stop
+        assert len(product.outputs) == len(wrt)
+        return product
 
     def refuse_gradient(self, position: int) -> InputError:
         """The exception for a gradient by an input that is not among `wrt`."""
@@ -138,11 +147,12 @@ def bundle(callee: Callee) -> Callable[[Sequence[Any]], Any] | None:
         inside = [(k, path[len(prefix):]) for k, path in enumerate(paths) if path.startswith(prefix)]
         names = list(dict.fromkeys(path.split(".")[0] for _, path in inside))
         # Python's own words cannot be attributes: `r.in_`.
-        kind: Any = namedtuple("Outputs", [f"{n}_" if keyword.iskeyword(n) else n for n in names])
-        places = [next((k for k, path in inside if path == name), None) for name in names]
-        if None not in places and places == list(range(len(paths))):
-            return kind._make  # type: ignore[no-any-return]
-        makers = [None if place is not None else build(f"{prefix}{name}.") for place, name in zip(places, names)]
+        kind = _named_tuple("Outputs", [f"{n}_" if keyword.iskeyword(n) else n for n in names])
+        places = [next((k for k, path in inside if path == name), -1) for name in names]  # −1: a record
+        if places == list(range(len(paths))):
+            flat: Callable[[Sequence[Any]], Any] = kind._make
+            return flat
+        makers = [None if place >= 0 else build(f"{prefix}{name}.") for place, name in zip(places, names)]
         return lambda values: kind(*(make(values) if make else values[place] for make, place in zip(makers, places)))
 
     return build("")

@@ -12,7 +12,7 @@ from . import _native
 from .array import EIN_NAMES, NAMES
 from .errors import InputError
 from .inputs import _framework, _described, _number, quoted
-from .operators import Callee, bundle, by_position, choose
+from .operators import Callee, bundle, by_position, choose, making
 from .program import Program
 
 try:
@@ -23,7 +23,8 @@ except ImportError as error:
 
 _EXCHANGE = getattr(_torch.Tensor, "__dlpack_c_exchange_api__", None)
 if _EXCHANGE is None:
-    raise ImportError(f"einlang.torch needs PyTorch 2.10 or newer, this is {_torch.__version__}")
+    raise ImportError(f"einlang.torch needs PyTorch 2.13 or newer, whose tensors offer DLPack's C functions; this is "
+                      f"{_torch.__version__}")
 
 _Number = (int, _torch.SymInt)
 _library = _torch.library.Library("einlang", "FRAGMENT")
@@ -41,6 +42,7 @@ class _Operator:
 
     def __init__(self, callee: Callee, stem: str) -> None:
         self.callee, self.stem = callee, stem
+        self.call: Any
         self.count = len(callee.inputs)
         self.dtypes = [_dtype(v.ein_dtype) for v in callee.outputs]
         self.name = f"{stem}_{callee.digest % 2**64:016x}"
@@ -97,11 +99,12 @@ class _Operator:
             if k in self.callee.numbers:
                 made.append(_number(int(given), wanted.ein_dtype, wanted.name))
             else:
-                given = given.detach().resolve_conj().resolve_neg()
-                dense = given.contiguous()
+                dense = given.detach().resolve_neg().contiguous()
                 # A tensor over foreign memory may begin anywhere.
-                made.append(dense if dense.data_ptr() % dense.element_size() == 0 else dense.clone())
-                self.callee.program._count_copy()
+                dense = dense if dense.data_ptr() % dense.element_size() == 0 else dense.clone()
+                if dense.data_ptr() != given.data_ptr():
+                    self.callee.program._count_copy()
+                made.append(dense)
         return (*made, args[-1])
 
     # ---- what PyTorch asks for
@@ -195,9 +198,10 @@ def _transformed(operator: _Operator) -> Any:
 
 def _registered(callee: Callee, stem: str) -> _Operator:
     key = (callee.digest, stem)
-    if key not in _operators:
-        _operators[key] = _Operator(callee, stem)
-    return _operators[key]
+    with making:
+        if key not in _operators:
+            _operators[key] = _Operator(callee, stem)
+        return _operators[key]
 
 
 class Function:
@@ -245,6 +249,9 @@ class Function:
             raise InputError(f"input `{wanted.name}` is an array of NumPy: pass `torch.from_numpy({wanted.name})`, or call the "
                              f"program itself, which takes arrays")
         raise InputError(f"input `{wanted.name}` is {_described(given)}: a function of einlang.torch takes tensors")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return function, (self.program, [self._callee.inputs[k].name for k in self._callee.wrt])
 
     def __repr__(self) -> str:
         by = quoted([self._callee.inputs[k].name for k in self._callee.wrt])

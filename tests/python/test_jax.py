@@ -1,6 +1,7 @@
 """Section 9 of the page, JAX: every transformation beside the same in jax.numpy."""
 
 import pathlib
+import pickle
 import re
 import subprocess
 
@@ -306,6 +307,11 @@ def test_a_computation_without_its_program():
     target = jax.ffi.ffi_call("einlang_call", jax.ShapeDtypeStruct((2,), jnp.float32))
     with pytest.raises((ValueError, RuntimeError), match="calls an Einlang program that this process has not compiled"):
         jax.block_until_ready(target(jnp.ones(2), program=np.int64(1), numbers=np.array([], np.int64)))
+
+
+def test_pickles(f):
+    made = pickle.loads(pickle.dumps(einlang.jax.function(f.program, wrt=["W"])))
+    same(jax.grad(loss(made), 1)(*ARGS), jax.grad(loss(mlp), 1)(*ARGS))
 
 
 def test_nothing_is_said_at_exit():

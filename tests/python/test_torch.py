@@ -1,6 +1,8 @@
 """Section 9 of the page, PyTorch: values and gradients beside PyTorch's own, and what PyTorch's own checkers say."""
 
+import copy
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -37,7 +39,7 @@ def mlp(x, W, V):
 
 def drawn(*shapes, dtype=torch.float64, seed=3):
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(*shape, dtype=dtype, generator=generator).requires_grad_() for shape in shapes]
+    return [torch.randn(shape, dtype=dtype, generator=generator).requires_grad_() for shape in shapes]
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,25 @@ def test_first_and_second_derivatives(f, scalar):
     assert torch.autograd.gradcheck(f, args)
     assert torch.autograd.gradgradcheck(f, args)
     assert torch.autograd.gradgradcheck(scalar, args)
+
+
+PROGRAMS = {
+    "recurrence": ("let x: [f64; t]; let a: f64; let s[0] = x[0]; let s[t in 1..t] = a * s[t - 1] + sin(x[t]);", [(5,), ()]),
+    "convolution": ("let x: [f64; c, n]; let k: [f64; o, c, w]; "
+                    "let y[o, i in 0..n - w + 1] = sum[c, w](x[c, i + w] * k[o, c, w]);", [(2, 6), (3, 2, 3)]),
+    "softmax": ("let z: [f64; b, k]; let m[b] = max[k](z[b, k]); let e[b, k] = exp(z[b, k] - m[b]); "
+                "let p[b, k] = e[b, k] / sum[j](e[b, j]);", [(3, 4)]),
+    "gather": ("let x: [f64; n]; let y[i in 0..3] = x[(i * 2) % n] ** 3.0;", [(4,)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_of(name):
+    source, shapes = PROGRAMS[name]
+    f = einlang.torch.function(einlang.compile(source))
+    args = drawn(*shapes)
+    assert torch.autograd.gradcheck(f, args) and torch.autograd.gradgradcheck(f, args)
+    assert set(torch.library.opcheck(f._operator.call, (*args, 0)).values()) == {"SUCCESS"}
 
 
 def test_a_third_derivative():
@@ -238,6 +259,15 @@ def test_memory_is_shared_where_it_can_be(f):
     torch.testing.assert_close(f(big[5:], W, V).y, mlp(x, W, V)[0])
 
 
+def test_views_that_negate():
+    f = einlang.torch.function(einlang.compile("let x: [f32; i]; let y[i] = 2.0 * x[i];"))
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    imaginary = z.conj().imag
+    assert imaginary.is_neg()
+    assert f(imaginary).tolist() == [-4, 8]
+    assert f(z.real).tolist() == [2, 6]
+
+
 def test_empty_tensors(f):
     x, W, V = drawn((0, 3), (5, 3), (2, 5))
     assert f(x, W, V).y.shape == (0, 2)
@@ -365,6 +395,16 @@ def test_the_same_program_is_one_operator(f):
     assert re.fullmatch(r"program_[0-9a-f]{16}", f._operator.name)
 
 
+def test_copies_and_pickles(f):
+    """A module that holds a function can be copied and saved."""
+    narrow = einlang.torch.function(f.program, wrt=["W"])
+    for made in (copy.deepcopy(narrow), pickle.loads(pickle.dumps(narrow))):
+        assert made._operator is narrow._operator
+    x, W, V = drawn(*SHAPES)
+    made = pickle.loads(pickle.dumps(f))
+    torch.testing.assert_close(made(x, W, V), f(x, W, V))
+
+
 def test_nothing_is_said_at_exit():
     code = """
 import einlang, torch
@@ -386,6 +426,7 @@ def test_threads(f):
         f(x, W, V).loss.backward()
         return x.grad
 
+    f = einlang.torch.function(einlang.compile(MLP, outputs=["y", "loss"], name="threads"))  # nothing is compiled yet
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(work, range(32)))
     for seed in (0, 31):
