@@ -94,7 +94,8 @@ class Session:
     def run(self, text: str, name: str, *, given: Mapping[str, Any], outputs: list[str],
             grad: tuple[str, list[str]] | None = None, key: str | None = None,
             picture: Callable[[str, str], None] = lambda path, svg: None) -> Ran:
-        kept = [part for part in self.parts if key is None or part.key != key]
+        # A cell that runs again takes the place of what it was.
+        kept = [part for part in self.parts if part.text != text and (key is None or part.key != key)]
         while any(part.name == name for part in kept):
             name += "'"
         wanted = outputs if grad is None or grad[0] in outputs else [*outputs, grad[0]]

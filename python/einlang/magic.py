@@ -35,10 +35,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _listed(words: list[str], option: str) -> list[str]:
+def _listed(words: list[str], option: str, pattern: str = r"[^\W\d]\w*") -> list[str]:
     """`x,W` as well as `x, W`."""
     names = [name for name in ",".join(words).replace(" ", "").split(",") if name]
-    wrong = [name for name in names if not re.fullmatch(r"\w+(=[\w.]+)?", name)]
+    wrong = [name for name in names if not re.fullmatch(pattern, name)]
     if wrong:
         raise UsageError(f"{option} takes names, such as `{_EXAMPLE}`, not {wrong[0]!r}")
     return list(dict.fromkeys(names))
@@ -74,8 +74,9 @@ class EinMagics(Magics):
             self.session = Session()
         grad = _gradient(args.grad)
         outputs = _listed(args.outputs, "--out")
+        programs = _listed([args.program] if args.program else [], "--as")
         given = {}
-        for word in _listed(args.inputs, "--in"):
+        for word in _listed(args.inputs, "--in", r"[^\W\d]\w*(=[\w.]+)?"):
             name, _, variable = word.partition("=")
             given[name] = self._variable(variable or name)
         try:
@@ -89,8 +90,7 @@ class EinMagics(Magics):
         left = {name: ran.result[name] for name in outputs}
         if ran.gradients is not None and grad is not None:
             left.update({grad[0]: ran.gradients[grad[0]], "grads": ran.gradients.grads})
-        if args.program:
-            left[args.program] = ran.program
+        left.update({name: ran.program for name in programs})
         self._notebook.push(left)
 
     def _variable(self, path: str) -> Any:

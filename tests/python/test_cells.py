@@ -94,6 +94,12 @@ def test_running_a_cell_again_replaces_its_text(cell):
         cell("let b = gone;", "b")
 
 
+def test_running_the_same_text_again_keeps_one(cell):
+    for _ in range(3):
+        cell("let a = 1.0;")
+    assert len(cell.session.parts) == 1 and float(cell("let b = a;", "b").result["b"]) == 1.0
+
+
 def test_a_cell_that_does_not_compile_is_not_kept(cell):
     cell("let a = 1.0;")
     with pytest.raises(einlang.CompileError):
@@ -260,7 +266,7 @@ def test_the_notebooks_name_of_a_cell(shell):
 
 @pytest.mark.parametrize("line, message", [
     ("--in nothing", "the notebook has no variable `nothing`"), ("--in x.y", "--in takes names"),
-    ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"),
+    ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
     ("--grad loss", "--grad takes a value and what it is differentiated by, such as `--grad loss:W,b`, not 'loss'"),
     ("--frob", "unrecognized arguments: --frob")])
 def test_wrong_options(shell, line, message):
