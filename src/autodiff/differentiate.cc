@@ -364,11 +364,11 @@ class Differentiator {
           by, by, by));
     } else {
       d.help(
-          "in a recurrence, give the value of the step before a name, as in `let p = w[t - 1];`, "
-          "compute the numerator from `p`, and use `@p` as the denominator; if part of the "
-          "numerator "
-          "is itself computed from this derivative, such as the direction of a solver, wrap it in "
-          "`stop(…)`");
+          "in a recurrence, take the derivative at a single step: give the value of the step "
+          "before "
+          "a name, as in `let p = w[t - 1];`, compute the numerator from `p`, and use `@p` as the "
+          "denominator, or use the same step index in both; if part of the numerator is itself "
+          "computed from this derivative, such as the direction of a solver, wrap it in `stop(…)`");
     }
     std::vector<const Asked*> all;
     for (const Asked& x : asked) all.push_back(&x);

@@ -199,7 +199,15 @@ void name_parts(Sema& s, const Definition& d) {
   size_t part = 0;
   map_leaves(*d.inlined, [&](const Value& leaf, const std::string& path) {
     FamilyId family = whole_family(s.m, leaf);
-    if (family && s.m[family].generated) {
+    // An integer, or another name for an array, is a value of the program too.
+    if ((!family || !s.m[family].generated) && leaf.kind == Value::Kind::Data) {
+      Env env = d.scope->env;
+      Value own = settle(s, env, leaf);
+      family = own.typing == Typing::Fixed
+                   ? family_of(s, env, own, text(d.name.symbol) + as_suffix(path))
+                   : FamilyId{};
+    }
+    if (family) {
       s.m.families[family].generated = false;
       s.m.families[family].path = text(d.name.symbol) + path;
       if (part < members.size()) s.m.families[family].member = members[part].name;
