@@ -85,7 +85,8 @@ def profile(kernels, most=5):
 
 
 def start_text(start):
-    return "start: " + ", ".join(f"{k} {duration(v) if v is not None else 'not available'}" for k, v in start.items())
+    """A value is seconds, or says why there are none."""
+    return "start: " + ", ".join(f"{k} {v if isinstance(v, str) else duration(v)}" for k, v in start.items())
 
 
 def svg(out):

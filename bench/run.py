@@ -27,6 +27,7 @@ import time
 
 import numpy
 
+import calls
 import cases
 import peers_numpy
 import report
@@ -270,7 +271,8 @@ def run_case(case, ours, peers, options, folder):
 
 
 def start_row(ein, repeat):
-    """Wall time of the smallest program: with an empty cache folder each time, and with one that is kept."""
+    """Wall time of the smallest program: with an empty cache folder each time, and with one that is kept. Then what a call
+    costs."""
     program = HERE / "programs" / "hello.ein"
 
     def once(cache):
@@ -285,8 +287,7 @@ def start_row(ein, repeat):
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as fresh:
             cold.append(once(fresh))
-    # Filled in by the interfaces when they exist: seconds of one call of a function of one element.
-    return {"hello cold": statistics.median(cold), "hello warm": warm, "call from C++": None, "call from Python": None}
+    return {"hello cold": statistics.median(cold), "hello warm": warm, **calls.figures(ein)}
 
 
 def main():

@@ -12,7 +12,9 @@ import numpy
 
 ROOT, EIN = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "bench"))
+import calls  # noqa: E402
 import cases  # noqa: E402
+import report  # noqa: E402
 import run  # noqa: E402
 
 ROWS = "ew softmax layernorm gemm contract chain mlp conv attention block lstm ode heat kalman embed gmm hvp dp".split()
@@ -37,6 +39,29 @@ class Script(unittest.TestCase):
             self.assertEqual(case["trouble"], [], name)
             self.assertGreater(case["implementations"]["ours"]["seconds"], 0, name)
         self.assertGreater(found["start"]["hello warm"], 0)
+        self.check_calls(found["start"])
+
+    def check_calls(self, start):
+        """Every call has a figure, or the reason why it has none."""
+        for name in calls.CPP + calls.PY:
+            if isinstance(start[name], str):
+                self.assertRegex(start[name], "^not measured: .+")
+            else:
+                self.assertTrue(1e-9 < start[name] < 1e-3, f"{name}: {start[name]} s")
+
+    def test_calls(self):
+        """From C++ where the library is: the test `api` needs both as well."""
+        if (EIN.parent / "libeinlang.so").exists():
+            found = calls.from_cpp(EIN.parent)
+            if "EIN_SANITIZE:BOOL=ON" not in (EIN.parent / "CMakeCache.txt").read_text():
+                self.assertIsInstance(found["call from C++"], float, found)
+            self.check_calls({**found, **calls.from_python(EIN.parent)})
+        with tempfile.TemporaryDirectory() as folder:
+            found = calls.figures(pathlib.Path(folder) / "ein")
+        self.check_calls(found)
+        self.assertIn("libeinlang.so", found["call from C++"])
+        self.assertIn("tests/python/run.py", found["call from Python"])
+        self.assertIn("call from Python not measured: no Python package", report.start_text(found))
 
     def test_without_peers(self):
         with tempfile.TemporaryDirectory() as folder:

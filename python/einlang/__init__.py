@@ -25,17 +25,6 @@ from .cells import Cell, cell
 from .loop import Loop
 from .program import Program, Value, compile
 
-<<<<<<< HEAD
-__all__ = ["Array", "CallError", "CompileError", "CopyError", "Diagnostic", "DimsError", "Error", "InputError",
-           "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "compile", "__version__"]
-
-
-def __getattr__(name: str) -> _Any:
-    """`einlang.torch` and `einlang.jax`, which import PyTorch and JAX, when they are first used."""
-    if name in ("torch", "jax"):
-        return _importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'einlang' has no attribute {name!r}")
-=======
 __all__ = ["Array", "CallError", "Cell", "CompileError", "CompileWarning", "CopyError", "Diagnostic",
            "DimsError", "Error", "InputError", "InternalError", "LabelError", "Loop", "Program", "Result", "Value", "cell", "compile", "__version__"]
 
@@ -45,4 +34,10 @@ def load_ipython_extension(shell: object) -> None:
     from .magic import load
 
     load(shell)
->>>>>>> pydocs
+
+
+def __getattr__(name: str) -> _Any:
+    """`einlang.torch` and `einlang.jax`, which import PyTorch and JAX, when they are first used."""
+    if name in ("torch", "jax"):
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'einlang' has no attribute {name!r}")

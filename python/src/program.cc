@@ -54,6 +54,14 @@ nb::object coloured(ein_program* handle) {
   return out;
 }
 
+// nanobind does not destroy an object whose `__init__` ends by an exception.
+struct Undo {
+  Program* made;
+  ~Undo() {
+    if (made) made->~Program();
+  }
+};
+
 void init(
     Program* self, std::string source, std::string name,
     std::optional<std::vector<std::string>> outputs,
@@ -62,6 +70,7 @@ void init(
     std::vector<std::pair<std::string, std::string>> modules, uint64_t grad_memory,
     std::vector<std::tuple<std::string, std::string, bool>> earlier) {
   new (self) Program;
+  Undo undo{self};
   std::vector<ein_file> files;
   std::vector<ein_earlier> before;
   for (const auto& [path, content] : modules) files.push_back({path.c_str(), content.c_str()});
@@ -112,6 +121,7 @@ void init(
   for (size_t i = 0; i < self->outputs.size(); ++i) {
     self->output_paths.emplace_back(ein_output(self->handle, i)->path);
   }
+  undo.made = nullptr;
 }
 
 // (path, dtype, dims, extents as texts) for each
