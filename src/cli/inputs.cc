@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/cli.h"
+#include "driver/requests.h"
 #include "runtime/files.h"
 
 namespace ein::cli {
@@ -86,9 +87,7 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
   core::FamilyId id = m.find(intern(name));
   if (id) return id;
   // In the source that `ein grad` prints, the part `net.w` of a record is an array `net_w`.
-  std::string flat = name;
-  std::replace(flat.begin(), flat.end(), '.', '_');
-  if (core::FamilyId part = m.find(intern(flat))) return part;
+  if (core::FamilyId part = m.find(intern(flat(name)))) return part;
   std::vector<std::string> known;
   for (const core::Family& f : m.families) {
     if (!f.generated) known.push_back(f.spelled());

@@ -30,11 +30,6 @@ std::string with_suffix(const std::string& spelled, const char* suffix) {
   return spelled.substr(0, dot) + suffix + spelled.substr(dot);
 }
 
-std::string flat(std::string path) {
-  std::replace(path.begin(), path.end(), '.', '_');
-  return path;
-}
-
 std::vector<ExprId> slots(Module& m, uint32_t first, uint32_t count) {
   std::vector<ExprId> out;
   for (uint32_t k = 0; k < count; ++k) out.push_back(core::slot(m, first + k));

@@ -16,6 +16,7 @@
 #include "driver/compile.h"
 #include "driver/files.h"
 #include "driver/observe_module.h"
+#include "driver/requests.h"
 
 namespace ein {
 
@@ -31,11 +32,6 @@ namespace {
 struct Spelled {
   std::string name, owner;  // `loss`, `w`
 };
-
-std::string flat(std::string name) {
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
-}
 
 // The program's value in whose equation this local is defined: families of locals begin with its name.
 std::string owner_of(const core::Module& m, const Family& local) {

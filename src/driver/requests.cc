@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/build.h"
 
 namespace ein {
@@ -44,6 +46,11 @@ std::vector<core::FamilyId> floats_of(const core::Module& m, std::vector<core::F
 }
 
 }  // namespace
+
+std::string flat(std::string path) {
+  std::replace(path.begin(), path.end(), '.', '_');
+  return path;
+}
 
 core::FamilyId add_request(core::Module& m, core::FamilyId num, core::FamilyId den) {
   core::Family f;

@@ -20,6 +20,9 @@ void add_requests(core::Module& m, const ExtraRequest& extra, Diagnostics& diags
 std::vector<core::FamilyId> float_values(const core::Module& m, const std::string& name,
                                          Diagnostics& diags);
 
+// `net.w`, a part of a record, as the name of a family: `net_w`.
+std::string flat(std::string path);
+
 // The family `d_<num>_d_<den>` with the coordinates of both.
 core::FamilyId add_request(core::Module& m, core::FamilyId num, core::FamilyId den);
 
