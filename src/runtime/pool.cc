@@ -116,7 +116,7 @@ Shortage g_shortage;
 // the pool was is left as it is.
 void forget_pool() {
   new (&g_mutex) std::mutex;
-  static_cast<void>(g_pool.release());
+  [[maybe_unused]] const Pool* left = g_pool.release();
 }
 
 // A system that has no more threads has little left of anything: half of those it gave are given
