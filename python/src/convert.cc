@@ -70,6 +70,8 @@ bool take_float(PyObject* object, ein_dtype dtype, int64_t* scratch) {
   return true;
 }
 
+}  // namespace
+
 bool take_integer(PyObject* object, ein_dtype dtype, int64_t* scratch) {
   int overflow = 0;
   long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -93,6 +95,8 @@ bool take_integer(PyObject* object, ein_dtype dtype, int64_t* scratch) {
     default: return false;
   }
 }
+
+namespace {
 
 bool take_number(PyObject* object, const Program::Value& wanted, int64_t* scratch,
                  ein_tensor& out) {

@@ -121,7 +121,9 @@ nb::object make_result(nb::object program, std::shared_ptr<Memory> memory, std::
 // for a number.
 bool take_input(PyObject* object, const Program::Value& wanted, Memory& memory, int64_t* extents,
                 int64_t* scratch, ein_tensor& out);
-// The same for memory that a value shall be written to.
+// An int of Python as an integer of that type, into `scratch`; false when it does not fit.
+bool take_integer(PyObject* object, ein_dtype dtype, int64_t* scratch);
+// The same as take_input for memory that a value shall be written to.
 bool take_output(PyObject* object, const Program::Value& wanted, Memory& memory, int64_t* extents,
                  ein_tensor& out);
 

@@ -5,8 +5,6 @@
 // stand before those of the program. An argument that cannot be taken as it is goes to `adapt`, a function of
 // torch.py, which raises an exception that says why, or gives arguments that can be taken.
 #include <algorithm>
-#include <cstring>
-#include <limits>
 
 #include "calls.h"
 #include "dlpack.h"
@@ -22,30 +20,6 @@ struct TensorCall {
 };
 
 constexpr size_t kFew = 12, kFewLevels = 16, kFewExtents = 32;
-
-// An input that is given as a number: the extent of a range.
-bool take_integer(PyObject* object, ein_dtype dtype, int64_t& scratch) {
-  int overflow = 0;
-  int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow) return false;
-  auto fits = [&](auto zero) {
-    using T = decltype(zero);
-    if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max()) {
-      return false;
-    }
-    auto narrow = static_cast<T>(value);
-    std::memcpy(&scratch, &narrow, sizeof narrow);
-    return true;
-  };
-  switch (dtype) {
-    case EIN_I8: return fits(int8_t{});
-    case EIN_I16: return fits(int16_t{});
-    case EIN_I32: return fits(int32_t{});
-    case EIN_I64: return fits(int64_t{});
-    case EIN_U8: return fits(uint8_t{});
-    default: return false;
-  }
-}
 
 // Whether one slice is dense and row-major; the slices may lie anywhere.
 bool is_dense(const DlTensor& t, int32_t levels) {
@@ -98,7 +72,7 @@ bool take_inputs(const TensorCall& call, const Program& p, PyObject* args, int32
     const Program::Value& wanted = p.inputs[i];
     int64_t* steps = to.steps.data() + i * static_cast<size_t>(levels);
     if (PyLong_Check(object)) {
-      if (wanted.rank != 0 || !take_integer(object, wanted.dtype, to.scratch[i])) return false;
+      if (wanted.rank != 0 || !take_integer(object, wanted.dtype, &to.scratch[i])) return false;
       to.tensors[i] = {wanted.dtype, 0, nullptr, &to.scratch[i]};
       std::fill(steps, steps + levels, 0);
     } else if (!take_tensor(call, object, wanted, levels, to.tensors[i], steps, to.batch)) {

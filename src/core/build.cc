@@ -543,10 +543,31 @@ int64_t coefficient(const AffineForm& form, ExprId atom) {
   return 0;
 }
 
+std::vector<ExprId> slots_from(Module& m, uint32_t first, size_t count) {
+  std::vector<ExprId> out;
+  for (size_t k = 0; k < count; ++k) out.push_back(slot(m, first + static_cast<uint32_t>(k)));
+  return out;
+}
+
 void add_coords(std::vector<Coord>& coords, const std::vector<Coord>& more) {
   for (Coord c : more) {
     for (const Coord& taken : coords) {
       if (c.name && taken.name == c.name) c.name = intern("d_" + text(c.name));
+    }
+    coords.push_back(c);
+  }
+}
+
+void add_denominator(std::vector<Coord>& coords, const std::vector<Coord>& den) {
+  auto among = [](const std::vector<Coord>& list, Symbol name) {
+    return std::any_of(list.begin(), list.end(), [&](const Coord& c) { return c.name == name; });
+  };
+  const std::vector<Coord> num = coords;
+  for (Coord c : den) {
+    bool renamed = false;
+    while (c.name && (among(num, c.name) || (renamed && among(den, c.name)))) {
+      c.name = intern("d_" + text(c.name));
+      renamed = true;
     }
     coords.push_back(c);
   }

@@ -59,8 +59,14 @@ inline uint32_t slot_of(const Module& m, ExprId e) {  // ~0u when e is not a bar
   return s ? s->n : ~0u;
 }
 
+// The slots `first`, `first + 1`, …
+std::vector<ExprId> slots_from(Module& m, uint32_t first, size_t count);
+
 // Adds coordinates, each under a name that is not among them yet: `d_i` where `i` is taken.
 void add_coords(std::vector<Coord>& coords, const std::vector<Coord>& more);
+// Adds the coordinates of a denominator to those of a numerator: `d_i` where the numerator has `i`. A
+// gradient keeps the names of its input, even if that has one of them twice (`[f32; n, n]`).
+void add_denominator(std::vector<Coord>& coords, const std::vector<Coord>& den);
 
 // A name not yet taken in the module: `base`, `base_1`, `base_2`, …
 Symbol fresh_name(const Module& m, const std::string& base);

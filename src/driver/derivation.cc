@@ -30,12 +30,6 @@ std::string with_suffix(const std::string& spelled, const char* suffix) {
   return spelled.substr(0, dot) + suffix + spelled.substr(dot);
 }
 
-std::vector<ExprId> slots(Module& m, uint32_t first, uint32_t count) {
-  std::vector<ExprId> out;
-  for (uint32_t k = 0; k < count; ++k) out.push_back(core::slot(m, first + k));
-  return out;
-}
-
 // What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so already, in
 // a derivative of a derivative.
 std::string free_path(const Module& m, const std::string& path) {
@@ -95,8 +89,8 @@ FamilyId add_seeded_sum(Module& m, const std::vector<FamilyId>& nums) {
     FamilyId bar = add_input(m, with_suffix(m[num].spelled(), "_bar"), num);
     uint32_t rank = m[num].rank();
     core::Reduce r{core::ReduceOp::Sum, 0, {}, {}, {}, {}, {}};
-    r.body = core::mul(m, core::access(m, bar, slots(m, 0, rank)),
-                       core::access(m, num, slots(m, 0, rank)));
+    r.body = core::mul(m, core::access(m, bar, core::slots_from(m, 0, rank)),
+                       core::access(m, num, core::slots_from(m, 0, rank)));
     for (const Coord& c : m[num].coords) {
       r.over.push_back({core::int_lit(m, 0), c.extent});
       r.names.push_back(c.name);
@@ -116,7 +110,7 @@ FamilyId add_shift(Module& m, const std::vector<FamilyId>& dens, Derived& out) {
   std::unordered_map<FamilyId, FamilyId> instead;
   for (FamilyId den : dens) {
     FamilyId dot = add_input(m, with_suffix(m[den].spelled(), "_dot"), den);
-    std::vector<ExprId> here = slots(m, 0, m[den].rank());
+    std::vector<ExprId> here = core::slots_from(m, 0, m[den].rank());
     ExprId step = core::mul(m, core::access(m, t, {}), core::access(m, dot, here));
     if (m[den].kind == Family::Kind::Defined) {
       std::vector<Clause> moved = m[den].clauses;

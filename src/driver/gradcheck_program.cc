@@ -235,12 +235,6 @@ FamilyId add_sum(Module& m, const std::string& name, const std::vector<Coord>& o
   return m.families.add(std::move(f));
 }
 
-std::vector<ExprId> slots_from(Module& m, uint32_t first, uint32_t count) {
-  std::vector<ExprId> out;
-  for (uint32_t k = 0; k < count; ++k) out.push_back(slot(m, first + k));
-  return out;
-}
-
 }  // namespace
 
 Paired paired(Module asked, const std::string& of, const std::string& wrt) {

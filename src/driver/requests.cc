@@ -58,7 +58,7 @@ core::FamilyId add_request(core::Module& m, core::FamilyId num, core::FamilyId d
   f.dtype = m[num].dtype;
   f.coords = m[num].coords;
   f.span = m[num].span;  // a derivative of the derivative is asked for there, too
-  core::add_coords(f.coords, m[den].coords);
+  core::add_denominator(f.coords, m[den].coords);
   core::Request r{num, {}, den, {}};
   core::Clause clause;
   for (uint32_t k = 0; k < f.rank(); ++k) {

@@ -1,7 +1,6 @@
 // Files of several tensors: choosing by name, and tensors that are numbered in the file but one
 // value in a program.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -39,12 +38,7 @@ ChosenMembers MemberFile::choose(const std::string& wanted) const {
   auto chosen = choose_members(names_, wanted);
   if (const auto* why = std::get_if<std::string>(&chosen)) throw Malformed{*why};
   if (const auto& found = std::get<ChosenMembers>(chosen); !found.at.empty()) return found;
-  constexpr size_t kListed = 12;
-  bool many = names_.size() > kListed;
-  std::vector<std::string> listed = names_;
-  if (many) listed.resize(kListed);
-  std::string list = fmt::format("it has `{}`{}", fmt::join(listed, "`, `"),
-                                 many ? fmt::format(" and {} more", names_.size() - kListed) : "");
+  std::string list = "it has " + listed(names_);
   throw Malformed{wanted.empty() ? "it contains several tensors, name one of them: " + list
                                  : fmt::format("it contains no tensor `{}`: {}", wanted, list)};
 }

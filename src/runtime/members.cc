@@ -1,6 +1,7 @@
 #include "runtime/members.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -67,6 +68,13 @@ std::string with_numbers(const std::string& name, const std::vector<int64_t>& nu
     if (part == kNumber) part = std::to_string(numbers[next++]);
   }
   return joined(parts);
+}
+
+std::string listed(std::vector<std::string> names) {
+  size_t more = names.size() - std::min(names.size(), kListed);
+  names.resize(names.size() - more);
+  return fmt::format("`{}`{}", fmt::join(names, "`, `"),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 bool fits_name(const std::string& name, const std::string& pattern) {

@@ -18,6 +18,10 @@ constexpr const char* kNumber = "#";
 size_t count_numbers(const std::string& name);
 std::string with_numbers(const std::string& name, const std::vector<int64_t>& numbers);
 
+// Names for a message, the first twelve of many: "`a`, `b` and 3 more".
+constexpr size_t kListed = 12;
+std::string listed(std::vector<std::string> names);
+
 // Whether `name` is `pattern` with numbers in place of every `#`.
 bool fits_name(const std::string& name, const std::string& pattern);
 

@@ -294,3 +294,10 @@ def test_backend_and_copies(layer, data):
 def test_positions_are_refused(layer, data):
     with pytest.raises(TypeError, match="inputs are given by name"):
         layer(data["x"], data["W"])
+
+
+def test_a_gradient_has_the_names_of_its_input():
+    p = einlang.compile("let x: [f64; n, n]; let y = sum[i, j](x[i, j] ** 2.0);")
+    gradient = p.grad("y", wrt="x")(x=np.ones((2, 2))).grads.x
+    assert gradient.dims == p.inputs["x"].dims == ("n", "n")
+    np.testing.assert_array_equal(gradient.numpy(), np.full((2, 2), 2.0))

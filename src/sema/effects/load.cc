@@ -350,14 +350,6 @@ struct RecordFile {
     return true;
   }
 
-  static constexpr size_t kListed = 12;
-  static std::string listed(std::vector<std::string> names) {
-    size_t more = names.size() - std::min(names.size(), kListed);
-    names.resize(names.size() - more);
-    return fmt::format("`{}`{}", fmt::join(names, "`, `"),
-                       more > 0 ? fmt::format(" and {} more", more) : "");
-  }
-
   size_t next = 0;  // of `parts`
 
   Value value(ast::TypeId type) {

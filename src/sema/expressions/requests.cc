@@ -224,24 +224,6 @@ bool check_float(Sema& s, const Operand& o, const char* role) {
   return false;
 }
 
-// The coordinates of a derivative: those of the denominator whose names the numerator has too become
-// `d_i`. A gradient keeps the names of its input, even if that has one of them twice (`[f32; n, n]`).
-void add_denominator(std::vector<core::Coord>& coords, const std::vector<core::Coord>& den) {
-  auto among = [](const std::vector<core::Coord>& list, Symbol name) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const core::Coord& c) { return c.name == name; });
-  };
-  const std::vector<core::Coord> num = coords;
-  for (core::Coord c : den) {
-    bool renamed = false;
-    while (c.name && (among(num, c.name) || (renamed && among(den, c.name)))) {
-      c.name = intern("d_" + text(c.name));
-      renamed = true;
-    }
-    coords.push_back(c);
-  }
-}
-
 // One derivative: a scalar for each cell of numerator and denominator.
 Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span span) {
   // If both are integers, the numerator is one because the denominator is.
@@ -254,7 +236,7 @@ Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span sp
   }
   Value out = data(env, s.m[num.family].dtype, {}, span);
   out.coords = num.rest;
-  add_denominator(out.coords, den.rest);
+  core::add_denominator(out.coords, den.rest);
   core::Request r{num.family, num.at, den.family, den.at};
   uint32_t hole = env.depth;
   auto inside = env.depth + static_cast<uint32_t>(out.coords.size());

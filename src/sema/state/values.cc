@@ -8,18 +8,6 @@
 #include "core/rewrite.h"
 
 namespace ein::sema {
-namespace {
-
-std::vector<CoreId> slots_from(core::Module& m, uint32_t first, size_t count) {
-  std::vector<CoreId> out;
-  for (size_t i = 0; i < count; ++i) {
-    out.push_back(core::slot(m, first + static_cast<uint32_t>(i)));
-  }
-  return out;
-}
-
-}  // namespace
-
 Value data(const Env& env, DType type, CoreId body, Span span) {
   Value v;
   v.kind = Value::Kind::Data;
@@ -53,7 +41,7 @@ Value moved(core::Module& m, const Value& v, uint32_t depth) {
   if (v.kind != Value::Kind::Data || v.depth == depth) return v;
   Value out = v;
   size_t n = v.coords.size();
-  out.body = cell(m, v, slots_from(m, depth, n), depth + static_cast<uint32_t>(n));
+  out.body = cell(m, v, core::slots_from(m, depth, n), depth + static_cast<uint32_t>(n));
   out.depth = depth;
   return out;
 }
@@ -123,7 +111,7 @@ std::vector<CoreId> aligned(core::Module& m, const Env& env, const std::vector<V
   std::vector<CoreId> out;
   uint32_t inside = env.depth + static_cast<uint32_t>(rank);
   for (const Value& v : values) {
-    out.push_back(cell(m, v, slots_from(m, env.depth, v.coords.size()), inside));
+    out.push_back(cell(m, v, core::slots_from(m, env.depth, v.coords.size()), inside));
   }
   return out;
 }
@@ -167,7 +155,7 @@ Value read_family(core::Module& m, const Env& env, FamilyId family,
   v.coords.assign(f.coords.begin() + static_cast<ptrdiff_t>(carries.size()), f.coords.end());
   std::vector<CoreId> at;
   for (uint32_t slot : carries) at.push_back(core::slot(m, slot));
-  for (CoreId hole : slots_from(m, env.depth, v.coords.size())) at.push_back(hole);
+  for (CoreId hole : core::slots_from(m, env.depth, v.coords.size())) at.push_back(hole);
   v.body = core::access(m, family, std::move(at), span);
   return v;
 }
