@@ -36,9 +36,7 @@ bool Formatter::pending_trailing(uint32_t before) const {
 }
 
 DocId Formatter::take_comment() {
-  std::string s(sources.text(lexed.comments[comment++].span));
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.pop_back();
-  return out.text(std::move(s));
+  return out.text(std::string(sources.text(lexed.comments[comment++].span)));
 }
 
 DocId Formatter::comments_before(uint32_t place) {

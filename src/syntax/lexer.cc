@@ -115,11 +115,10 @@ class Lexer {
   void comment() {
     uint32_t begin = at_;
     while (at_ < end_ && peek() != '\n') ++at_;
-    uint32_t stop = at_;
-    if (stop > begin && text_[stop - 1] == '\r') --stop;
+    std::string_view text = std::string_view(text_).substr(begin, at_ - begin);
+    text = text.substr(0, text.find_last_not_of(" \t\r") + 1);
     Comment c;
-    c.span = {file_, begin, stop};
-    std::string_view text = std::string_view(text_).substr(begin, stop - begin);
+    c.span = {file_, begin, begin + static_cast<uint32_t>(text.size())};
     c.doc = text.substr(0, 3) == "///" && text.substr(0, 4) != "////";
     c.own_line = newline_ || out_.tokens.empty();
     c.token = static_cast<uint32_t>(out_.tokens.size());

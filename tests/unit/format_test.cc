@@ -29,11 +29,8 @@ Result run(const std::string& source) {
   r.text = format(ast, sources);
   r.tree = dump(ast);
   Diagnostics ignored;
-  for (const Comment& c : lex(file, sources, ignored).comments) {
-    std::string text(sources.text(c.span));
-    text.erase(text.find_last_not_of(" \t") + 1);
-    r.comments.push_back(text);
-  }
+  for (const Comment& c : lex(file, sources, ignored).comments)
+    r.comments.emplace_back(sources.text(c.span));
   return r;
 }
 
@@ -75,6 +72,7 @@ TEST(Format, Spacing) {
             "let c = match x { n @ 1 | 2 => +n, 0..=9 => 1, _ => x in [1, 2] };\npub use a::b;\n");
   EXPECT_EQ(formatted("let t=(a,);let u=();let v=t.0.1"),
             "let t = (a,);\nlet u = ();\nlet v = t.0.1;\n");
+  EXPECT_EQ(formatted("f(1); // a \r\r \t\r\r\n"), "f(1); // a\n");
 }
 
 TEST(Format, KeepsParenthesesAndLiterals) {
