@@ -182,6 +182,7 @@ struct DocCommand {
 };
 
 struct NewCommand {
+  CommonOptions common;
   std::string name;
 };
 

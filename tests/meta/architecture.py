@@ -47,8 +47,8 @@ def check_functions(page, read):
         if text is None or not has_function(text, name):
             complaints.append(f"{file} has no function {name}")
     for file, _, to, name in re.findall(rf"{FUNCTION}(?= →\s+{FUNCTION})", page):
-        if not has_function(read(file) or "", name):
-            complaints.append(f"{file} does not call {name} of {to}")
+        if not re.search(rf"\b{name}\b", read(file) or ""):
+            complaints.append(f"{file} does not name {name} of {to}")
     return complaints
 
 
