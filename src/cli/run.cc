@@ -147,39 +147,36 @@ std::string nested_json(const std::vector<ShownPart>& parts) {
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
-}  // namespace
-
-int run_verb(const RunCommand& command) {
-  RunOptions options;
-  options.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
-  options.opt_level = command.opt_level;
-  options.threads = command.threads;
-  options.processor = *processor_named(command.cpu);
-  if (!runs_here(options.processor)) {
-    return usage_error(fmt::format(
+// What the command line says of how to run; `refused` is the status if that is not possible here.
+RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
+  RunOptions out;
+  out.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
+  out.opt_level = command.opt_level;
+  out.threads = command.threads;
+  out.processor = *processor_named(command.cpu);
+  if (!runs_here(out.processor)) {
+    refused = usage_error(fmt::format(
         "--cpu {}: this machine does not support these instructions; the best it supports is `{}`",
         command.cpu, name_of(best_here())));
   }
-  options.check_overflow = command.check_overflow;
-  options.trap = command.trap == "nan";
-  options.check_bounds = command.check_bounds;
-  options.operands = command.precision == "bf16-mixed"  ? DType::BF16
-                     : command.precision == "f16-mixed" ? DType::F16
-                                                        : DType::F32;
-  Program p =
-      load(command.common,
-           {.in = command.in, .direction = command.direction, .keep_asked = true, .runs = true});
-  if (p.status != kFine) return p.status;
-  core::Module& m = p.compiled.module;
+  out.check_overflow = command.check_overflow;
+  out.trap = command.trap == "nan";
+  out.check_bounds = command.check_bounds;
+  out.operands = command.precision == "bf16-mixed"  ? DType::BF16
+                 : command.precision == "f16-mixed" ? DType::F16
+                                                    : DType::F32;
+  out.time = command.time;
+  if (!refused) refused = read_grad_memory(command.grad_memory, out.grad_memory);
+  if (!refused) refused = read_tuning(command.tune, out.tuning);
+  return out;
+}
 
-  options.access = p.access.get();
+// The values that --show and --out ask for; a status if there is no such value or it cannot be
+// written where it should be.
+std::optional<int> read_wanted(const RunCommand& command, const core::Module& m,
+                               std::vector<Pair>& outputs, RunOptions& options) {
   options.show = shown_parts(m, command.show);
-  const std::vector<std::string> shown = options.show;
-  options.time = command.time;
-  if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
-  if (auto status = read_tuning(command.tune, options.tuning)) return *status;
-  std::vector<Pair> outputs;
-  if (auto status = read_outputs(command.out, outputs)) return *status;
+  if (auto status = read_outputs(command.out, outputs)) return status;
   for (const Pair& o : outputs) {
     const std::vector<std::string> parts = shown_parts(m, {o.name});
     if (std::string why = check_target(o.value, parts.size()); !why.empty()) {
@@ -191,6 +188,71 @@ int run_verb(const RunCommand& command) {
     std::string problem;
     if (!find_value(m, name, problem)) return usage_error(problem);
   }
+  return std::nullopt;
+}
+
+// What a user should know of a run besides its values.
+void report_run(const RunCommand& command, const RunOptions& options, const DiskCache* cache,
+                const Trace& compiled, const RunResult& result) {
+  if (command.common.time_passes) print_times(*options.trace);
+  if (cache && command.cache_stats) {
+    const DiskCache::Counts& c = cache->counts();
+    print_error("cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed, c.stored,
+                native_compile_count());
+  }
+  show_thread_note();
+  if (result.unwatched) {
+    print_error("warning: watched values are missing: they could not be computed at some steps\n");
+  }
+  if (!result.fallback.empty()) {
+    print_error("warning: ran on the slow reference evaluator: {}\n", result.fallback);
+  }
+  for (const optimise::SegmentPlan& plan : result.checkpoints) {
+    if (options.grad_memory && plan.bytes > *options.grad_memory) {
+      print_error("warning: --grad-memory {} is exceeded: {}\n", command.grad_memory,
+                  optimise::describe(plan));
+    }
+  }
+  if (result.timing) {
+    Peaks peaks = measure_peaks();
+    put_error(command.format == "json"
+                  ? timing_json(compiled.times, *result.timing, peaks).dump() + "\n"
+                  : timing_text(compiled.times, *result.timing, peaks));
+  } else if (command.time) {
+    print_error("--time: nothing ran as native code\n");
+  }
+}
+
+void show_values(const RunCommand& command, const core::Module& m,
+                 const std::vector<std::string>& names, const RunResult& result) {
+  std::vector<ShownPart> parts;
+  for (const std::string& name : names) {
+    std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
+    const Tensor& value = result.values.at(name);
+    if (command.format == "json") {
+      parts.push_back({name, show_json(value, coords)});
+    } else {
+      print_out("{} = {}\n", name, show(value, coords));
+    }
+  }
+  if (!parts.empty()) print_out("{}\n", nested_json(parts));
+}
+
+}  // namespace
+
+int run_verb(const RunCommand& command) {
+  std::optional<int> refused;
+  RunOptions options = options_of(command, refused);
+  if (refused) return *refused;
+  Program p =
+      load(command.common,
+           {.in = command.in, .direction = command.direction, .keep_asked = true, .runs = true});
+  if (p.status != kFine) return p.status;
+  core::Module& m = p.compiled.module;
+
+  options.access = p.access.get();
+  std::vector<Pair> outputs;
+  if (auto status = read_wanted(command, m, outputs, options)) return *status;
   if (auto status = read_watched(command, p, options)) return *status;
   core::Inputs inputs;
   if (auto status =
@@ -224,33 +286,7 @@ int run_verb(const RunCommand& command) {
     if (lost && !result.error) result.error = lost;
     kept = monitor.state_kept();
   }
-  if (command.common.time_passes) print_times(passes);
-  if (cache && command.cache_stats) {
-    const DiskCache::Counts& c = cache->counts();
-    print_error("cache: {} found, {} missed, {} stored; compiled {}\n", c.found, c.missed, c.stored,
-                native_compile_count());
-  }
-  show_thread_note();
-  if (result.unwatched) {
-    print_error("warning: watched values are missing: they could not be computed at some steps\n");
-  }
-  if (!result.fallback.empty()) {
-    print_error("warning: ran on the slow reference evaluator: {}\n", result.fallback);
-  }
-  for (const optimise::SegmentPlan& plan : result.checkpoints) {
-    if (options.grad_memory && plan.bytes > *options.grad_memory) {
-      print_error("warning: --grad-memory {} is exceeded: {}\n", command.grad_memory,
-                  optimise::describe(plan));
-    }
-  }
-  if (result.timing) {
-    Peaks peaks = measure_peaks();
-    put_error(command.format == "json"
-                  ? timing_json(p.compiled.trace.times, *result.timing, peaks).dump() + "\n"
-                  : timing_text(p.compiled.trace.times, *result.timing, peaks));
-  } else if (command.time) {
-    print_error("--time: nothing ran as native code\n");
-  }
+  report_run(command, options, cache.get(), p.compiled.trace, result);
   if (!result.refused.empty()) return usage_error(result.refused);
   if (result.error) {
     return runtime_error(*result.error, command.common, &p.sources,
@@ -264,20 +300,7 @@ int run_verb(const RunCommand& command) {
   }
   if (auto status = write_outputs(command, m, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
-  if (shown.empty()) return kFine;
-  if (command.format == "json") {
-    std::vector<ShownPart> parts;
-    for (const std::string& name : shown) {
-      std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
-      parts.push_back({name, show_json(result.values.at(name), coords)});
-    }
-    print_out("{}\n", nested_json(parts));
-    return kFine;
-  }
-  for (const std::string& name : shown) {
-    std::vector<std::string> coords = coordinate_texts(m[m.find(intern(name))]);
-    print_out("{} = {}\n", name, show(result.values.at(name), coords));
-  }
+  show_values(command, m, shown_parts(m, command.show), result);
   return kFine;
 }
 

@@ -325,29 +325,23 @@ void make_family(Sema& s, Definition& d, std::vector<core::Coord> coords, DType 
   s.definitions.owner[d.family] = &d;
 }
 
-bool finish_family(Sema& s, Definition& d) {
-  if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
+namespace {
+
+// A definition of one scalar stays an expression; its written type still counts.
+bool finish_inline(Sema& s, Definition& d, DType type) {
+  ast::TypeId written = type_of(s.ast, d);
+  if (written && dims_of(s.ast, written)) {
     Env env = d.scope->env;
-    bool view = !d.scope->root && !d.scope->requested.count(d.name.symbol);
-    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope,
-                           text(d.name.symbol), view ? Held::View : Held::Plain);
-    if (d.inlined && d.inlined->record() && d.scope->root) name_parts(s, d);
-    return d.inlined.has_value();
-  }
-  std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
-  if (!type) return false;
-  note_constant(s, d);
-  if (d.outs.size() == 1 && stays_inline(s, d, *d.outs[0]) && !d.family) {
-    ast::TypeId written = type_of(s.ast, d);
-    if (written && dims_of(s.ast, written)) {
-      Env env = d.scope->env;
-      if (!annotate(s, env, *d.scope, d.outs[0]->coords, written, d.outs[0]->body.span,
-                    quoted(d.name.symbol))) {
-        return false;
-      }
+    if (!annotate(s, env, *d.scope, d.outs[0]->coords, written, d.outs[0]->body.span,
+                  quoted(d.name.symbol))) {
+      return false;
     }
-    return inline_definition(s, d, *type);
   }
+  return inline_definition(s, d, type);
+}
+
+// Where this definition stands, it may be an array.
+bool may_be_array(Sema& s, const Definition& d) {
   if (const ast::Fn* fn = d.scope->env.scalar_body; fn && !d.scope->module) {
     s.diags
         .error(Code::E0216, fmt::format("{} calls itself, but {} in it is not a scalar",
@@ -364,46 +358,38 @@ bool finish_family(Sema& s, Definition& d) {
         "define it outside, with the reduced index as a coordinate");
     return false;
   }
+  return true;
+}
+
+// The coordinates and extents on which its clauses and its written type agree; nullopt: they do
+// not, or some are not known.
+std::optional<std::vector<core::Coord>> agreed_coords(Sema& s, Definition& d) {
   std::vector<core::Coord> coords;
-  if (!merge_coords(s, d, coords)) return false;
+  if (!merge_coords(s, d, coords)) return std::nullopt;
   for (size_t p = 0; p < coords.size(); ++p) {
-    if (!decide_extent(s, d, p, false, coords[p].extent)) return false;
-    if (!coords[p].extent) return false;
+    if (!decide_extent(s, d, p, false, coords[p].extent)) return std::nullopt;
+    if (!coords[p].extent) return std::nullopt;
   }
-  if (ast::TypeId written = type_of(s.ast, d); written && d.whole) {
-    // The type of an array of records is that of one of its cells.
-    Env env = d.scope->env;
-    auto cell = static_cast<ptrdiff_t>(spelled_slots(s, d));
-    std::vector<core::Coord> rest(coords.begin() + std::min(cell, std::ssize(coords)),
-                                  coords.end());
-    if (!annotate(s, env, *d.scope, rest, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
-      return false;
-    }
-    std::copy(rest.begin(), rest.end(), coords.end() - std::ssize(rest));
-  } else if (written) {
-    Env env = d.scope->env;
-    bool element_only = !dims_of(s.ast, written) && spelled_slots(s, d) > 0;
-    if (!element_only &&
-        !annotate(s, env, *d.scope, coords, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
-      return false;
-    }
+  ast::TypeId written = type_of(s.ast, d);
+  if (!written) return coords;
+  // The type of an array of records is that of one of its cells.
+  size_t spelled = spelled_slots(s, d);
+  if (!d.whole && !dims_of(s.ast, written) && spelled > 0) return coords;  // an element's type
+  auto first = static_cast<ptrdiff_t>(d.whole ? std::min(spelled, coords.size()) : 0);
+  std::vector<core::Coord> typed(coords.begin() + first, coords.end());
+  Env env = d.scope->env;
+  if (!annotate(s, env, *d.scope, typed, written, d.outs[0]->body.span, quoted(d.name.symbol))) {
+    return std::nullopt;
   }
-  bool header = d.family.valid();
-  if (FamilyId loaded = header ? FamilyId{} : loaded_family(s, d)) {
-    if (!fit_clause(s, d, *d.outs[0], coords, *type)) return false;
-    adopt_load(s, d, loaded, coords);
-    return true;
-  }
-  uint64_t carried_slots = 0;
-  for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
-  if (header && (slots_read(s, d) & ~carried_slots) != 0) {
-    unsupported(s, d.name.span, "recurrences that read an index through a function value",
-                "define it outside the function, with the index as a coordinate");
-    return false;
-  }
-  if (!header) make_family(s, d, coords, *type, needed_slots(s, d));
+  coords.resize(static_cast<size_t>(first));
+  coords.insert(coords.end(), typed.begin(), typed.end());
+  return coords;
+}
+
+// The header of a recurrence came from clauses that do not read it, and reads were made with its
+// rank: the others must agree, and then settle its coordinates.
+bool settle_header(Sema& s, Definition& d, const std::vector<core::Coord>& coords, bool read) {
   size_t carried = d.carries.size();
-  // The header came from clauses that do not read the recurrence; reads were made with its rank.
   if (size_t known = s.m[d.family].coords.size() - carried; known != coords.size()) {
     auto& e = s.diags.error(
         Code::E0403, fmt::format("clauses of {} have different numbers of coordinates: {} and {}",
@@ -421,7 +407,7 @@ bool finish_family(Sema& s, Definition& d) {
   }
   for (size_t p = 0; p < coords.size(); ++p) {
     CoreId before = s.m[d.family].coords[carried + p].extent;
-    if (header && p >= d.extents.size() && equal(s, before, coords[p].extent) == Truth::No) {
+    if (read && p >= d.extents.size() && equal(s, before, coords[p].extent) == Truth::No) {
       s.diags
           .error(Code::E0403,
                  fmt::format("clauses of {} disagree about the extent of coordinate {}",
@@ -435,27 +421,73 @@ bool finish_family(Sema& s, Definition& d) {
       s.ranges.solved[core::get_if<core::ParamRef>(s.m, d.extents[p])->param] = coords[p].extent;
     }
   }
-  const ClauseOut& first = *d.outs[0];
-  if (first.body.kind == Value::Kind::Table) {
-    Env env = d.scope->env;
-    Value table = adapt(s, env, first.body, *type);
-    if (table.poison()) return false;
-    core::Family& f = s.m.families[d.family];
-    f.kind = core::Family::Kind::Table;
-    f.cells = table.cells;
-    return true;
-  }
-  // `const HALF = 0.5;` adapts like the literal it stands for; a `let` fixes its type.
-  bool literal = !let_of(s.ast, d.clauses[0]) && !type_of(s.ast, d) && first.body.scalar();
-  Value untyped = literal ? first.body : Value{};
+  return true;
+}
+
+bool finish_table(Sema& s, Definition& d, DType type) {
+  Env env = d.scope->env;
+  Value table = adapt(s, env, d.outs[0]->body, type);
+  if (table.poison()) return false;
+  core::Family& f = s.m.families[d.family];
+  f.kind = core::Family::Kind::Table;
+  f.cells = table.cells;
+  return true;
+}
+
+// The clauses, made to fit and put into the family.
+bool finish_clauses(Sema& s, Definition& d, const std::vector<core::Coord>& coords, DType type) {
   for (auto& out : d.outs) {
-    if (!fit_clause(s, d, *out, coords, *type)) return false;
+    if (!fit_clause(s, d, *out, coords, type)) return false;
     repeat_when_ended(s, d, *out);
   }
   if (!finish_flag(s, d, coords)) return false;
-  std::vector<core::Clause> clauses = disjoint(s, d, coords, *type);
+  std::vector<core::Clause> clauses = disjoint(s, d, coords, type);
   for (const auto& out : d.outs) s.definitions.made_at[d.family].push_back(out->site);
-  place_clauses(s, d, std::move(clauses), *type);
+  place_clauses(s, d, std::move(clauses), type);
+  return true;
+}
+
+}  // namespace
+
+bool finish_family(Sema& s, Definition& d) {
+  if (d.outs.size() == 1 && d.outs[0] && !d.outs[0]->body.one()) {
+    Env env = d.scope->env;
+    bool view = !d.scope->root && !d.scope->requested.count(d.name.symbol);
+    d.inlined = hold_value(s, env, d.outs[0]->body, type_of(s.ast, d), *d.scope,
+                           text(d.name.symbol), view ? Held::View : Held::Plain);
+    if (d.inlined && d.inlined->record() && d.scope->root) name_parts(s, d);
+    return d.inlined.has_value();
+  }
+  std::optional<DType> type = d.family ? s.m[d.family].dtype : decide_type(s, d);
+  if (!type) return false;
+  note_constant(s, d);
+  if (d.outs.size() == 1 && stays_inline(s, d, *d.outs[0]) && !d.family) {
+    return finish_inline(s, d, *type);
+  }
+  if (!may_be_array(s, d)) return false;
+  auto coords = agreed_coords(s, d);
+  if (!coords) return false;
+  bool header = d.family.valid();
+  if (FamilyId loaded = header ? FamilyId{} : loaded_family(s, d)) {
+    if (!fit_clause(s, d, *d.outs[0], *coords, *type)) return false;
+    adopt_load(s, d, loaded, *coords);
+    return true;
+  }
+  uint64_t carried_slots = 0;
+  for (uint32_t slot : d.carries) carried_slots |= uint64_t{1} << slot;
+  if (header && (slots_read(s, d) & ~carried_slots) != 0) {
+    unsupported(s, d.name.span, "recurrences that read an index through a function value",
+                "define it outside the function, with the index as a coordinate");
+    return false;
+  }
+  if (!header) make_family(s, d, *coords, *type, needed_slots(s, d));
+  if (!settle_header(s, d, *coords, header)) return false;
+  const Value& first = d.outs[0]->body;
+  if (first.kind == Value::Kind::Table) return finish_table(s, d, *type);
+  // `const HALF = 0.5;` adapts like the literal it stands for; a `let` fixes its type.
+  bool literal = !let_of(s.ast, d.clauses[0]) && !type_of(s.ast, d) && first.scalar();
+  Value untyped = literal ? first : Value{};
+  if (!finish_clauses(s, d, *coords, *type)) return false;
   if (untyped.typing != Typing::Fixed) d.inlined = untyped;
   return true;
 }
