@@ -11,11 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "runtime/batches.h"
 #include "runtime/block.h"
 #include "runtime/pool.h"
+#include "runtime/transpose.h"
 
 namespace ein {
 namespace {
@@ -59,29 +62,6 @@ bool consecutive(const int64_t* offsets, int64_t count) {
   return true;
 }
 
-// to[k][r] = rows[r][k] for a square of as many rows as a small vector has cells.
-template <class T>
-[[gnu::always_inline]] inline void transpose(T* to, int64_t step, const T* from,
-                                             const int64_t* rows) {
-  using V [[gnu::vector_size(16), gnu::aligned(alignof(T))]] = T;
-  auto load = [&](int64_t r) { return *reinterpret_cast<const V*>(from + rows[r]); };
-  auto store = [&](int64_t k, V v) { *reinterpret_cast<V*>(to + k * step) = v; };
-  if constexpr (sizeof(T) == 8) {
-    V a = load(0), b = load(1);
-    store(0, __builtin_shufflevector(a, b, 0, 2));
-    store(1, __builtin_shufflevector(a, b, 1, 3));
-  } else {
-    V a = load(0), b = load(1), c = load(2), d = load(3);
-    V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-      cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-    store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-    ab = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    store(2, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-    store(3, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-  }
-}
-
 // The stretches of a row of offsets in which every one is one more than the one before:
 // begin and length.
 struct Runs {
@@ -107,6 +87,13 @@ template <class T>
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) std::memcpy(to + i, from + i, 16);
   for (; i < count; ++i) to[i] = from[i];
+}
+
+// Overwrites a row of the result, or adds to it.
+template <class T>
+void add_row(T* to, const T* from, int64_t count, bool add) {
+  if (!add) return copy(to, from, count);
+  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
 // panel[k][r] for the rows of one tile; missing rows are zero.
@@ -298,14 +285,21 @@ struct Range {
   int64_t size() const { return hi - lo; }
 };
 
+// How the columns of a tile lie in the result.
+enum class Columns : uint8_t {
+  Apart,
+  Row,    // one after the other
+  Whole,  // so, and whole vectors of them: a tile can write them itself
+};
+
 // What the products of one call have in common.
 template <class T>
 struct Shape {
   const Tiles<T>& tiles;
   Offsets m, n, k;
-  bool in_place;                // b is read in place, at least for whole tiles of columns
-  int64_t blocks;               // of k
-  std::vector<uint8_t> direct;  // by tile of columns: whether those of the result are consecutive
+  bool in_place;                 // b is read in place, at least for whole tiles of columns
+  int64_t blocks;                // of k
+  std::vector<Columns> columns;  // of the result, by tile
 
   // Where the blocks of k begin and end.
   Range ks(Range which) const {
@@ -388,7 +382,8 @@ struct Product {
           const T* next = tile_b + ks.size() * wide + t * prefetched_lines * line;
           for (int64_t l = 0; l < prefetched_lines; ++l) __builtin_prefetch(next + l * line, 0, 2);
         }
-        if (shape.direct[static_cast<size_t>(j / tiles.cols())]) {
+        Columns lie = shape.columns[static_cast<size_t>(j / tiles.cols())];
+        if (lie == Columns::Whole) {
           fill(pa + lo * nk, tile_b, kb, nk, out + columns[0], to, now.lo > 0);
           continue;
         }
@@ -396,9 +391,15 @@ struct Product {
         for (int64_t r = 0; r < hi - lo; ++r) edge_rows[static_cast<size_t>(r)] = r * wide;
         fill(pa + lo * nk, tile_b, kb, nk, edge, edge_rows.data(), false);
         for (int64_t r = 0; r < hi - lo; ++r) {
+          const T* from = edge + r * wide;
+          T* row = out + to[r];
+          if (lie == Columns::Row) {
+            add_row(row + columns[0], from, have, now.lo > 0);
+            continue;
+          }
           for (int64_t c = 0; c < have; ++c) {
-            T& cell = out[to[r] + columns[c]];
-            cell = now.lo > 0 ? cell + edge[r * wide + c] : edge[r * wide + c];
+            T& cell = row[columns[c]];
+            cell = now.lo > 0 ? cell + from[c] : from[c];
           }
         }
       }
@@ -466,7 +467,9 @@ Shape<T> shape_of(const Tiles<T>& tiles, Offsets m, Offsets n, Offsets k) {
   for (int64_t j = 0; j < columns; j += tiles.cols()) {
     int64_t have = std::min(tiles.cols(), columns - j);
     auto at = static_cast<size_t>(j);
-    out.direct.push_back(have % tiles.lanes == 0 && consecutive(&out.n.y[at], have));
+    out.columns.push_back(!consecutive(&out.n.y[at], have) ? Columns::Apart
+                          : have % tiles.lanes == 0        ? Columns::Whole
+                                                           : Columns::Row);
     if (!consecutive(&out.n.x[at], have)) out.in_place = false;
   }
   return out;
@@ -530,7 +533,7 @@ struct Spans {
 };
 
 template <class T, Level level>
-void contract(const int64_t* shape, const T* a, const T* b, T* out) {
+void products(const int64_t* shape, const T* a, const T* b, T* out) {
   const int64_t* index = shape + 4;
   Offsets batch_ab = offsets(index, shape[0], 1, 2), batch_out = offsets(index, shape[0], 3, 3);
   index += 4 * shape[0];
@@ -553,6 +556,18 @@ void contract(const int64_t* shape, const T* a, const T* b, T* out) {
       auto s = static_cast<size_t>(i);
       spans.run(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]);
     }
+  });
+}
+
+template <class T, Level level>
+void contract(const int64_t* shape, const T* a, const T* b, T* out) {
+  std::optional<Batches> cut = batches_to_copy<T>(shape);
+  if (!cut) return products<T, level>(shape, a, b, out);
+  for_each_chunk(cut->blocks(), [&](int64_t number, int) {
+    thread_local Panels<T> copies;
+    T* memory = copies.reserve(copied_cells<T>(*cut));
+    BatchBlock<T> block = batch_block(*cut, number, a, b, out, memory);
+    products<T, level>(block.shape.data(), block.a, block.b, block.out);
   });
 }
 

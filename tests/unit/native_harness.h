@@ -12,6 +12,8 @@
 #include "core/build.h"
 #include "core/eval.h"
 #include "core/verify.h"
+#include "driver/compile.h"
+#include "driver/run.h"
 
 namespace ein {
 

@@ -1,0 +1,260 @@
+#include "runtime/batches.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "runtime/transpose.h"
+
+namespace ein {
+namespace {
+
+#define EIN_TUNE_RUNTIME(name, value, what) constexpr int64_t name = value;
+#include "base/tuning.def"
+
+enum Operand { A = 1, B = 2, Out = 3 };
+enum Set { Batch = 0, Rows = 1, Columns = 2, Sums = 3 };
+
+// One index: how far it runs, its step in the operand, and its step in the copy.
+struct Index {
+  int64_t extent, step, copied;
+};
+
+size_t begin_of(const std::vector<int64_t>& shape, int set) {
+  return static_cast<size_t>(4 +
+                             4 * std::accumulate(shape.begin(), shape.begin() + set, int64_t{0}));
+}
+
+std::vector<Index> set_of(const std::vector<int64_t>& shape, Set set, Operand operand) {
+  std::vector<Index> out(static_cast<size_t>(shape[static_cast<size_t>(set)]));
+  size_t at = begin_of(shape, set);
+  for (Index& x : out) {
+    x = {shape[at], shape[at + static_cast<size_t>(operand)], 0};
+    at += 4;
+  }
+  return out;
+}
+
+void write_steps(std::vector<int64_t>& shape, Set set, Operand operand,
+                 const std::vector<Index>& indices) {
+  size_t at = begin_of(shape, set) + static_cast<size_t>(operand);
+  for (const Index& x : indices) {
+    shape[at] = x.copied;
+    at += 4;
+  }
+}
+
+int64_t values(const std::vector<Index>& set) {
+  int64_t out = 1;
+  for (const Index& x : set) out *= x.extent;
+  return out;
+}
+
+// Whether neighbours along one of these indices lie side by side.
+bool together(const std::vector<Index>& set) {
+  return std::any_of(set.begin(), set.end(),
+                     [](const Index& x) { return std::abs(x.step) == 1 && x.extent > 1; });
+}
+
+// The indices of an operand: those that number products, and those of one product.
+struct Layout {
+  Operand operand;
+  std::vector<Index> batch, lines, sums;
+
+  Layout(const std::vector<int64_t>& shape, Operand which)
+      : operand(which),
+        batch(set_of(shape, Batch, which)),
+        lines(set_of(shape, which == A ? Rows : Columns, which)),
+        sums(set_of(shape, Sums, which)) {
+    std::erase_if(batch, [](const Index& x) { return x.step == 0; });
+  }
+
+  int64_t matrix() const { return values(lines) * values(sums); }
+
+  // Whether every cell of the matrix is another cell of the operand: then a copy is not larger.
+  bool distinct() const {
+    int64_t span = 1;
+    for (const std::vector<Index>* set : {&lines, &sums}) {
+      for (const Index& x : *set) span += std::max<int64_t>(x.extent - 1, 0) * std::abs(x.step);
+    }
+    return matrix() <= span;
+  }
+
+  // The batch index whose neighbours lie side by side, if none of one product do.
+  const Index* across(int64_t least) const {
+    if (together(lines) || together(sums) || !distinct() || values(lines) < least) return nullptr;
+    auto it = std::find_if(batch.begin(), batch.end(),
+                           [&](const Index& x) { return x.step == 1 && x.extent >= least; });
+    return it == batch.end() ? nullptr : &*it;
+  }
+
+  // In the copy: batch, then sums, then lines, without gaps.
+  int64_t arrange() {
+    int64_t step = 1;
+    for (std::vector<Index>* set : {&lines, &sums, &batch}) {
+      for (size_t i = set->size(); i-- > 0;) {
+        (*set)[i].copied = step;
+        step *= (*set)[i].extent;
+      }
+    }
+    return step;
+  }
+};
+
+// The offsets of all values of a set of indices, the last fastest: in the operand and in the copy.
+struct Places {
+  std::vector<int64_t> from{0}, to{0};
+
+  explicit Places(const std::vector<Index>& set) {
+    for (const Index& x : set) {
+      Places next({});
+      next.from.clear();
+      next.to.clear();
+      for (size_t i = 0; i < from.size(); ++i) {
+        for (int64_t e = 0; e < x.extent; ++e) {
+          next.from.push_back(from[i] + e * x.step);
+          next.to.push_back(to[i] + e * x.copied);
+        }
+      }
+      *this = std::move(next);
+    }
+  }
+};
+
+template <class T>
+constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
+template <class T>
+constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+
+// Copies the cells of all values of `across`, whose step is one, and of `rows`.
+template <class T>
+void copy_across(T* to, const T* from, const Index& across, const Places& rows) {
+  const auto count = static_cast<int64_t>(rows.from.size());
+  for (int64_t begin = 0; begin < across.extent; begin += kLine<T>) {
+    int64_t end = std::min(across.extent, begin + kLine<T>), r = 0;
+    for (; r + kLanes<T> <= count; r += kLanes<T>) {
+      const int64_t* row = &rows.from[static_cast<size_t>(r)];
+      int64_t u = begin;
+      for (; u + kLanes<T> <= end; u += kLanes<T>) {
+        transpose(to + u * across.copied + r, across.copied, from + u, row);
+      }
+      for (; u < end; ++u) {
+        for (int64_t q = 0; q < kLanes<T>; ++q) to[u * across.copied + r + q] = from[row[q] + u];
+      }
+    }
+    for (; r < count; ++r) {
+      const T* row = from + rows.from[static_cast<size_t>(r)];
+      for (int64_t u = begin; u < end; ++u) to[u * across.copied + r] = row[u];
+    }
+  }
+}
+
+// The operand, or a copy of it at `to` whose steps `shape` then has; `to` moves behind the copy.
+template <class T>
+const T* by_product(std::vector<int64_t>& shape, Operand operand, const T* from, T*& to) {
+  Layout layout(shape, operand);
+  const Index* across = layout.across(kLanes<T>);
+  if (!across) return from;
+  const T* copy = to;
+  to += layout.arrange();
+  std::vector<Index> others = layout.sums;
+  for (const Index& x : layout.batch) {
+    if (&x != across) others.push_back(x);
+  }
+  const Places rows(layout.lines), rest(others);
+  for (size_t i = 0; i < rest.from.size(); ++i) {
+    copy_across(const_cast<T*>(copy) + rest.to[i], from + rest.from[i], *across, rows);
+  }
+  std::vector<Index> batch = set_of(shape, Batch, operand);
+  auto next = layout.batch.begin();
+  for (Index& x : batch) {
+    if (x.step != 0) x.copied = (next++)->copied;
+  }
+  write_steps(shape, Batch, operand, batch);
+  write_steps(shape, operand == A ? Rows : Columns, operand, layout.lines);
+  write_steps(shape, Sums, operand, layout.sums);
+  return copy;
+}
+
+// The table of the block with this number, and how far it is from the first in each operand.
+struct Part {
+  std::vector<int64_t> shape;
+  int64_t offset[4] = {};
+};
+
+Part part_of(const Batches& all, int64_t number) {
+  Part out{all.shape, {}};
+  for (size_t i = all.width.size(); i-- > 0;) {
+    int64_t* index = &out.shape[4 + 4 * i];
+    int64_t width = all.width[i], count = (index[0] + width - 1) / width;
+    int64_t begin = number % count * width;
+    number /= count;
+    index[0] = std::min(width, index[0] - begin);
+    for (Operand x : {A, B, Out}) out.offset[x] += begin * index[x];
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t Batches::blocks() const {
+  int64_t out = 1;
+  for (size_t i = 0; i < width.size(); ++i) out *= (shape[4 + 4 * i] + width[i] - 1) / width[i];
+  return out;
+}
+
+template <class T>
+std::optional<Batches> batches_to_copy(const int64_t* given) {
+  Batches out;
+  out.shape.assign(given, given + 4 + 4 * (given[0] + given[1] + given[2] + given[3]));
+  for (size_t at = 4; at < out.shape.size(); at += 4) {
+    if (out.shape[at] <= 0) return std::nullopt;
+  }
+  out.width.assign(static_cast<size_t>(given[0]), 1);
+  bool copies = false;
+  for (Operand operand : {A, B}) {
+    Layout layout(out.shape, operand);
+    const Index* across = layout.across(kLanes<T>);
+    Layout other(out.shape, operand == A ? B : A);
+    if (!across || values(other.lines) >= copied_uses) continue;
+    copies = true;
+    for (size_t i = 0; i < out.width.size(); ++i) {
+      const int64_t* index = &out.shape[4 + 4 * i];
+      if (index[operand] == 1) out.width[i] = index[0] < 2 * kLine<T> ? index[0] : kLine<T>;
+    }
+  }
+  bool fits = copied_cells<T>(out) * static_cast<int64_t>(sizeof(T)) <= copied_bytes;
+  return copies && fits ? std::optional(std::move(out)) : std::nullopt;
+}
+
+template <class T>
+int64_t copied_cells(const Batches& all) {
+  Part first = part_of(all, 0);
+  int64_t out = 0;
+  for (Operand operand : {A, B}) {
+    Layout layout(first.shape, operand);
+    if (layout.across(kLanes<T>)) out += layout.arrange();
+  }
+  return out;
+}
+
+template <class T>
+BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* out,
+                          T* copies) {
+  Part part = part_of(all, number);
+  BatchBlock<T> block{std::move(part.shape), a + part.offset[A], b + part.offset[B],
+                      out + part.offset[Out]};
+  block.a = by_product(block.shape, A, block.a, copies);
+  block.b = by_product(block.shape, B, block.b, copies);
+  return block;
+}
+
+#define EIN_BATCHES(T)                                                \
+  template std::optional<Batches> batches_to_copy<T>(const int64_t*); \
+  template int64_t copied_cells<T>(const Batches&);                   \
+  template BatchBlock<T> batch_block(const Batches&, int64_t, const T*, const T*, T*, T*);
+EIN_BATCHES(float)
+EIN_BATCHES(double)
+#undef EIN_BATCHES
+
+}  // namespace ein

@@ -1,0 +1,159 @@
+// Contractions against a sum that is written out: any number of indices, in any order in memory.
+#include "runtime/contract.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "runtime/batches.h"
+#include "runtime/pool.h"
+
+namespace ein {
+namespace {
+
+struct DrawnIndex {
+  int set;  // batch, m, n or k
+  int64_t extent;
+  bool in[3];  // moves in a, b, out
+  int64_t step[3] = {};
+};
+
+struct DrawnProduct {
+  std::vector<DrawnIndex> indices;
+  int64_t cells[3] = {1, 1, 1};
+
+  std::vector<int64_t> shape() const {
+    std::vector<int64_t> out(4);
+    for (int set = 0; set < 4; ++set) {
+      for (const DrawnIndex& x : indices) {
+        if (x.set != set) continue;
+        ++out[static_cast<size_t>(set)];
+        out.insert(out.end(), {x.extent, x.step[0], x.step[1], x.step[2]});
+      }
+    }
+    return out;
+  }
+};
+
+// Operands without gaps, their indices in an order that is drawn.
+void lay_out(DrawnProduct& d, std::mt19937& random) {
+  for (int operand = 0; operand < 3; ++operand) {
+    std::vector<DrawnIndex*> order;
+    for (DrawnIndex& x : d.indices) {
+      if (x.in[operand]) order.push_back(&x);
+    }
+    std::shuffle(order.begin(), order.end(), random);
+    for (DrawnIndex* x : order) {
+      x->step[operand] = d.cells[operand];
+      d.cells[operand] *= x->extent;
+    }
+  }
+}
+
+DrawnProduct draw_product(std::mt19937& random) {
+  auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 16, 19, 33};
+  DrawnProduct d;
+  for (int set = 0; set < 4; ++set) {
+    for (int count = below(3) + (set == 0 ? 0 : below(2)); count > 0; --count) {
+      DrawnIndex x{set, kExtents[below(10)], {set != 2, set != 1, set != 3}};
+      if (set == 0 && below(4) == 0) x.in[below(2)] = false;  // shared by all products
+      d.indices.push_back(x);
+    }
+  }
+  while (true) {  // small enough to be written out
+    int64_t work = 1;
+    for (const DrawnIndex& x : d.indices) work *= x.extent;
+    if (work <= 60000) break;
+    d.indices.erase(d.indices.begin() + below(static_cast<int>(d.indices.size())));
+  }
+  lay_out(d, random);
+  return d;
+}
+
+// Adds the products of all values of the indices from `i` on.
+template <class T>
+void add_all(const DrawnProduct& d, size_t i, const T* a, const T* b, double* out, double* size) {
+  if (i == d.indices.size()) {
+    double product = static_cast<double>(*a) * static_cast<double>(*b);
+    *out += product;
+    *size += std::fabs(product);
+    return;
+  }
+  const DrawnIndex& x = d.indices[i];
+  for (int64_t e = 0; e < x.extent; ++e) {
+    add_all(d, i + 1, a + e * x.step[0], b + e * x.step[1], out + e * x.step[2],
+            size + e * x.step[2]);
+  }
+}
+
+template <class T>
+void check_product(const DrawnProduct& d, Contraction<T> (*kernel)(Level), std::mt19937& random) {
+  std::normal_distribution<T> normal;
+  std::vector<T> a(static_cast<size_t>(d.cells[0])), b(static_cast<size_t>(d.cells[1]));
+  for (T& x : a) x = normal(random);
+  for (T& x : b) x = normal(random);
+  auto cells = static_cast<size_t>(d.cells[2]);
+  std::vector<double> want(cells), size(cells);
+  add_all(d, 0, a.data(), b.data(), want.data(), size.data());
+  const std::vector<int64_t> shape = d.shape();
+  Contraction<T> run = kernel(level_of(best_here()));
+  std::vector<T> first;
+  const int before = threads();
+  for (int count : {1, 2, 3}) {
+    set_threads(count);
+    std::vector<T> out(cells, T(7));  // what was there before does not count
+    run(shape.data(), a.data(), b.data(), out.data());
+    if (count == 1) {
+      first = out;
+      for (size_t i = 0; i < cells; ++i) {
+        EXPECT_NEAR(static_cast<double>(out[i]), want[i],
+                    64 * std::numeric_limits<T>::epsilon() * size[i]);
+      }
+    }
+    EXPECT_EQ(out, first) << count << " threads";
+  }
+  set_threads(before);
+}
+
+TEST(Contract, AnyIndicesInAnyOrder) {
+  std::mt19937 random(5);
+  int copied = 0;
+  for (int i = 0; i < 400; ++i) {
+    SCOPED_TRACE(i);
+    DrawnProduct d = draw_product(random);
+    copied += batches_to_copy<float>(d.shape().data()).has_value();
+    check_product<float>(d, contract_f32, random);
+    check_product<double>(d, contract_f64, random);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GE(copied, 5);  // batches that are copied first are among them
+}
+
+// Neighbours in memory belong to other products, in both operands: cut into blocks and copied.
+TEST(Contract, BatchesThatLieAcross) {
+  std::mt19937 random(6);
+  for (int64_t n : {4, 9, 17, 24, 33}) {
+    SCOPED_TRACE(n);
+    DrawnProduct d;
+    int64_t i = 5, k = 6;
+    // a[i, n, k, h], b[h, k, j, n], out[n, i, h, j]
+    d.indices = {{0, n, {true, true, true}, {k * n, 1, i * n * i}},
+                 {0, n, {true, true, true}, {1, k * i * n, i}},
+                 {1, i, {true, false, true}, {n * k * n, 0, n * i}},
+                 {2, i, {false, true, true}, {0, n, 1}},
+                 {3, k, {true, true, false}, {n, i * n, 0}}};
+    d.cells[0] = i * n * k * n;
+    d.cells[1] = n * k * i * n;
+    d.cells[2] = n * i * n * i;
+    EXPECT_EQ(batches_to_copy<float>(d.shape().data()).has_value(), true);
+    check_product<float>(d, contract_f32, random);
+    check_product<double>(d, contract_f64, random);
+  }
+}
+
+}  // namespace
+}  // namespace ein
