@@ -59,7 +59,7 @@ class Function:
     def __init__(self, program: Program, item: Mapping[str, Any]) -> None:
         self._program, self._item = program, item
         self._programs: dict[Any, tuple[Program, int]] = {}
-        self.__name__ = str(item["name"])
+        self.__name__: str = str(item["name"])
         self.__doc__ = str(item.get("signature") or self.__name__)
 
     def __repr__(self) -> str:
@@ -132,8 +132,8 @@ class Function:
         if dims is None or all(dim is None for dim in dims):
             # Without names of its own, the argument takes those of the signature.
             found = _NAMED.fullmatch(declared)
-            own = [part.strip() for part in found[2].split(",")] if found else []
-            dims = own if len(own) == memory.ndim else [None] * memory.ndim
+            own: list[str] = [part.strip() for part in found[2].split(",")] if found else []
+            dims = list(own) if len(own) == memory.ndim else [None] * int(memory.ndim)
         return f"[{dtype}; {', '.join(dim if dim is not None else '?' for dim in dims)}]"
 
     # ---- programs

@@ -17,15 +17,16 @@ from .errors import Error
 from .inputs import nearest
 
 _EXAMPLE = "%%ein --in x,W --out loss"
+_DIGITS = tuple("+-.0123456789")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = MagicArgumentParser(  # type: ignore[no-untyped-call]
-        "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,  # type: ignore[arg-type,unused-ignore]
         description="Compiles and runs the cell, an Einlang program. Definitions of earlier cells stay; to define a name again "
         "replaces it.")
     parser.add_argument("--in", dest="inputs", nargs="+", default=[], metavar="NAME",
-                        help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight")
+                        help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight; or a number, rate=0.5")
     parser.add_argument("--out", dest="outputs", nargs="+", default=[], metavar="NAME",
                         help="values of the program that become variables of the notebook")
     parser.add_argument("--grad", nargs="+", default=[], metavar="OF:WRT",
@@ -58,13 +59,20 @@ def _show(path: str, svg: str) -> None:
     display(SVG(svg))  # type: ignore[no-untyped-call]
 
 
+def _number(text: str) -> int | float:
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        raise UsageError(f"`{text}` is no number: --in takes variables of the notebook and numbers, x,rate=0.5") from None
+
+
 @magics_class
 class EinMagics(Magics):
     """The cells of one notebook."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self.session = Session()
+        self.session: Session = Session()
         self._notebook: Any = shell
 
     @line_cell_magic
@@ -76,9 +84,9 @@ class EinMagics(Magics):
         outputs = _listed(args.outputs, "--out")
         programs = _listed([args.program] if args.program else [], "--as")
         given = {}
-        for word in _listed(args.inputs, "--in", r"[^\W\d]\w*(=[\w.]+)?"):
+        for word in _listed(args.inputs, "--in", r"[^\W\d]\w*(=([\w.]+|[-+]?[\d.]+([eE][-+]?\d+)?))?"):
             name, _, variable = word.partition("=")
-            given[name] = self._variable(variable or name)
+            given[name] = _number(variable) if variable[:1] in _DIGITS else self._variable(variable or name)
         try:
             ran = self.session.run(text, self._name(), given=given, outputs=outputs, grad=grad,
                                    key=self._key(), picture=_show)

@@ -158,9 +158,10 @@ class Program(_native.Program):
 
     def __getattr__(self, name: str) -> Any:
         """`p.f(x)` where nothing else is called so."""
-        if not name.startswith("_") and name in (known := self.fn.names()):
+        known = [] if name.startswith("_") else self.fn.names()
+        if name in known:
             return getattr(self.fn, name)
-        near = "" if name.startswith("_") else nearest(name, known)
+        near = nearest(name, known)
         raise AttributeError(f"a program has no attribute `{name}`, and this one no public function of that name{near}")
 
     # ---- derivatives
@@ -414,4 +415,4 @@ def _result_xarray(self: Result) -> Any:
 _RESULT: dict[str, Any] = {"to_xarray": _result_xarray, "__repr__": result_text, "__str__": result_text}
 for _name, _method in _RESULT.items():
     setattr(Result, _name, _method)
-Mapping.register(Result)
+Mapping.register(Result)  # type: ignore[attr-defined,unused-ignore]

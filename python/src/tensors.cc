@@ -168,7 +168,6 @@ PyObject* call_operator(PyObject* self, PyObject* args, PyObject*) {
 void init(TensorCall* self, nb::object program, nb::handle exchange, nb::object adapt) {
   const DlExchange* table = exchange_of(exchange.ptr());
   if (!table) throw nb::value_error("the tensor type offers no version 1 of DLPack's functions");
-  nb::set_leak_warnings(false);  // operators are held until the process ends
   const Program& p = *nb::inst_ptr<Program>(program);
   size_t extents = 0;
   for (const Program::Value& v : p.outputs) extents += static_cast<size_t>(v.rank);

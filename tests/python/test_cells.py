@@ -249,6 +249,11 @@ def test_magic(shell, capsys):
         magic(shell, "--new --out double", "let double = 2.0 * loss;")
 
 
+def test_numbers_as_inputs(shell):
+    magic(shell, "--in rate=-2.5e1,n=3 --out y", "let rate: f32;\nlet n: i32;\nlet y = rate * n as f32;")
+    assert float(shell.user_ns["y"]) == -75.0
+
+
 def test_line_magic(shell):
     magic(shell, "", "let a = 3.0;")
     shell.run_line_magic("ein", "--out a")
@@ -266,7 +271,7 @@ def test_the_notebooks_name_of_a_cell(shell):
 
 @pytest.mark.parametrize("line, message", [
     ("--in nothing", "the notebook has no variable `nothing`"), ("--in x.y", "--in takes names"),
-    ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
+    ("--in q=0.5.1", "`0.5.1` is no number"), ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
     ("--grad loss", "--grad takes a value and what it is differentiated by, such as `--grad loss:W,b`, not 'loss'"),
     ("--frob", "unrecognized arguments: --frob")])
 def test_wrong_options(shell, line, message):

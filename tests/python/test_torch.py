@@ -535,6 +535,58 @@ def test_loops_take_tensors():
     assert float(loop.state()["s"]) == 6
 
 
+class Scaled(torch.utils.data.Dataset):
+    """Items that a program makes, by a plain call and as an operator; every seventh call fails, in the worker that makes it."""
+
+    def __init__(self, program):
+        self.program, self.function = program, einlang.torch.function(program)
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, k):
+        x = torch.full((64, 48), float(k))
+        if k % 7 == 0:
+            with pytest.raises(einlang.InputError):
+                self.program(x=x, W=torch.ones(2, 2))
+        plain = torch.from_dlpack(self.program(x=x, W=torch.ones(32, 48)).z)
+        return torch.stack([plain, self.function(x, torch.ones(32, 48))])
+
+
+WORKER_PROGRAM = "let x: [f32; n, i];\nlet W: [f32; o, i];\nlet z[n, o] = sum[i](x[n, i] * W[o, i]);\n"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_data_loader(method):
+    """No wrong value and no hang, while threads of the parent use the same program and its pool."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    p = einlang.compile(WORKER_PROGRAM)
+    big = np.ones((300, 400), np.float32)
+    p(x=big, W=big)  # the pool runs in the parent
+    data = Scaled(p)
+    data[3]
+    going = True
+
+    def busy():
+        while going:
+            assert p(x=big, W=big).z[0, 0] == 400
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(busy) for _ in range(2)]
+        try:
+            for _ in range(2):
+                loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, multiprocessing_context=method, timeout=100)
+                seen = [item for batch in loader for item in batch]
+                assert len(seen) == 40
+                for k, item in enumerate(seen):
+                    assert item.shape == (2, 64, 32) and bool((item == 48 * k).all())
+        finally:
+            going = False
+        for other in others:
+            other.result()
+
+
 def test_example():
     path = pathlib.Path(conftest.__file__).parents[2] / "examples/python/torch_layer.py"
     assert "equal to PyTorch" in conftest.run_python(path.read_text())
