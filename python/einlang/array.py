@@ -126,6 +126,7 @@ _METHODS: dict[str, Any] = {
     "__int__": lambda self: int(_scalar(self, "an int")),
     "__bool__": lambda self: bool(_scalar(self, "a bool")),
     "__index__": lambda self: _scalar(self, "an index").__index__(),
+    "__round__": lambda self, digits=None: round(_scalar(self, "a number").item(), digits),
     "__format__": _format,
     "__repr__": _text,
     "__str__": _text,
