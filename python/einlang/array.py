@@ -76,6 +76,7 @@ def _to_xarray(self: Array, name: str | None = None) -> Any:
 
 
 def _advice(self: Array, *_: Any) -> Any:
+    __tracebackhide__ = True  # notebooks show the caller's line alone
     raise TypeError("einlang.Array does no arithmetic and no comparisons: compute in the program, in NumPy with "
                     "np.asarray(a), or with float(a) if it is one number")
 

@@ -54,6 +54,9 @@ class Functions:
     def __dir__(self) -> list[str]:
         return self.names()
 
+    def __repr__(self) -> str:
+        return "\n".join(str(getattr(self, name).__doc__) for name in self.names()) or "no public functions"
+
 
 class Function:
     """One public function. `f(x, W)` calls it; `f.program(x, W)` is the program that does so, for arguments like these."""

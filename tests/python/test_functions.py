@@ -185,6 +185,12 @@ def test_numbers_take_the_float_type_of_the_other_arguments():
     assert float(p.total({"a": 0.1, "x": np.ones(3)})) == 0.1 * 3
 
 
+def test_functions_are_listed(p):
+    assert repr(p.fn).splitlines()[0] == repr(p.linear)[len("<einlang function "):-1]
+    assert repr(p.fn).count("\n") == len(dir(p.fn)) - 1
+    assert repr(einlang.compile("let x: f32; let y = x;").fn) == "no public functions"
+
+
 # ---- gradients of functions
 
 
