@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import SVG, display
 
-from .cells import Session
+from .cells import Session, declaration
 from .errors import Error
 from .inputs import nearest
 
@@ -25,9 +25,9 @@ def _parser() -> argparse.ArgumentParser:
         "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,  # type: ignore[arg-type,unused-ignore]
         description="Compiles and runs the cell, an Einlang program. Definitions of earlier cells stay; to define a name again "
         "replaces it.")
-    parser.add_argument("--in", dest="inputs", nargs="+", default=[], metavar="NAME",
+    parser.add_argument("--in", dest="inputs", nargs="+", action="extend", default=[], metavar="NAME",
                         help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight; or a number, rate=0.5")
-    parser.add_argument("--out", dest="outputs", nargs="+", default=[], metavar="NAME",
+    parser.add_argument("--out", dest="outputs", nargs="+", action="extend", default=[], metavar="NAME",
                         help="values of the program that become variables of the notebook")
     parser.add_argument("--grad", nargs="+", default=[], metavar="OF:WRT",
                         help="loss:W,b leaves `loss` and `grads` in the notebook, with `grads.W` and `grads.b`")
@@ -92,6 +92,7 @@ class EinMagics(Magics):
                                    key=self._key(), picture=_show)
         except Error as error:
             error._hides_frames = True  # the caller is the machinery of the notebook
+            self._advise(error)
             raise
         for why in ran.forgotten:
             print(f"warning: {why}", file=sys.stderr)
@@ -100,6 +101,14 @@ class EinMagics(Magics):
             left.update({grad[0]: ran.gradients[grad[0]], "grads": ran.gradients.grads})
         left.update({name: ran.program for name in programs})
         self._notebook.push(left)
+
+    def _advise(self, error: Error) -> None:
+        """Programs do not see the variables of the notebook, which newcomers expect."""
+        for name in dict.fromkeys(re.findall(r"^unknown name `(\w+)`$", "\n".join(d.message for d in error.diagnostics), re.M)):
+            value = self._notebook.user_ns.get(name)
+            if isinstance(value, (bool, int, float, list)) or hasattr(value, "shape") and hasattr(value, "dtype"):
+                error.add_note(f"The notebook has a variable `{name}`, which a cell of Einlang gets with `--in {name}`, as an input that "
+                               f"it declares: {declaration(name, value)}")
 
     def _variable(self, path: str) -> Any:
         first, *attributes = path.split(".")

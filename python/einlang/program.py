@@ -278,9 +278,13 @@ class Program(_native.Program):
 
     def explain(self, of: str | None = None, wrt: str | Sequence[str] | None = None) -> Text:
         """How the derivative of `of` by each of `wrt` comes about, read by read; without names, every derivative that the
-        program asks for."""
+        program asks for, and of a gradient itself."""
         if (of is None) != (wrt is None):
             raise TypeError("explain takes both `of` and `wrt`, or neither")
+        if of is None and self._derivations:
+            form, named, by = self._derivations[-1]
+            if form in (_GRADIENT, _JACOBIAN) and len(named) == 1:
+                of, wrt = named[0], by
         which: dict[str, Any] = {} if of is None else {"of": of, "wrt": _names(wrt or [], "`wrt`")}
         return Text(self._text(_EXPLAIN, _AS_TEXT, **which),
                     load=lambda: json.loads(self._text(_EXPLAIN, _AS_JSON, **which)),
