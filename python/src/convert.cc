@@ -37,7 +37,8 @@ bool is_format(const char* format, Py_ssize_t itemsize, ein_dtype wanted) {
 
 bool is_dense(const Py_buffer& view) {
   if (view.ndim > 0 && !view.shape) return false;
-  if (view.len == 0 || !view.strides) return true;  // arrays of ctypes have none, whatever one asks for
+  if (view.len == 0 || !view.strides)
+    return true;  // arrays of ctypes have none, whatever one asks for
   Py_ssize_t step = view.itemsize;
   for (int k = view.ndim; k-- > 0;) {
     if (view.shape[k] != 1 && view.strides[k] != step) return false;
@@ -182,8 +183,8 @@ bool is_false(nb::object answer) {
 
 // Whether PyTorch is inside of torch.func.jvp or its like, where tensors may have tangents.
 bool has_tangents() {
-  nb::object found = nb::borrow(
-      PyDict_GetItemString(PyImport_GetModuleDict(), "torch.autograd.forward_ad"));
+  nb::object found =
+      nb::borrow(PyDict_GetItemString(PyImport_GetModuleDict(), "torch.autograd.forward_ad"));
   if (!found.is_valid()) return false;
   nb::object level = nb::steal(PyObject_GetAttrString(found.ptr(), "_current_level"));
   if (level.is_valid() && PyLong_CheckExact(level.ptr())) return PyLong_AsLong(level.ptr()) >= 0;
