@@ -13,7 +13,7 @@ import venv
 
 # What builds the package, what it works with, and what checks it.
 PACKAGES = ["nanobind>=3.0,<4", "scikit-build-core>=1.1,<2", "numpy", "xarray", "ml_dtypes", "pytest", "mypy",
-            "ipython", "ipykernel", "nbclient", "nbformat", "marimo", "scikit-learn"]
+            "pyright[nodejs]", "ipython", "ipykernel", "nbclient", "nbformat", "marimo", "scikit-learn"]
 # By the name one imports. PyPI's PyTorch brings gigabytes of libraries for graphics cards along; TORCH_INDEX names an
 # index that has one without.
 TORCH_INDEX = os.environ.get("TORCH_INDEX")

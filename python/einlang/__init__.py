@@ -40,4 +40,6 @@ def __getattr__(name: str) -> _Any:
     """`einlang.torch` and `einlang.jax`, which import PyTorch and JAX, when they are first used."""
     if name in ("torch", "jax"):
         return _importlib.import_module(f".{name}", __name__)
+    if name in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "hessian"):
+        raise AttributeError(f"einlang.{name} does not exist: derivatives belong to programs, p = einlang.compile(…); p.grad(of, wrt)")
     raise AttributeError(f"module 'einlang' has no attribute {name!r}")

@@ -76,6 +76,7 @@ def _to_xarray(self: Array, name: str | None = None) -> Any:
 
 
 def _advice(self: Array, *_: Any) -> Any:
+    __tracebackhide__ = True  # notebooks show the caller's line alone
     raise TypeError("einlang.Array does no arithmetic and no comparisons: compute in the program, in NumPy with "
                     "np.asarray(a), or with float(a) if it is one number")
 
@@ -126,6 +127,7 @@ _METHODS: dict[str, Any] = {
     "__int__": lambda self: int(_scalar(self, "an int")),
     "__bool__": lambda self: bool(_scalar(self, "a bool")),
     "__index__": lambda self: _scalar(self, "an index").__index__(),
+    "__round__": lambda self, digits=None: round(_scalar(self, "a number").item(), digits),
     "__format__": _format,
     "__repr__": _text,
     "__str__": _text,

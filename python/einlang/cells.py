@@ -197,7 +197,9 @@ class Cell(Mapping[str, Any]):
 
     def __init__(self, program: Program, result: Result, pictures: dict[str, str], parts: list[Part],
                  inputs: dict[str, Any]) -> None:
-        self.program, self.result, self.pictures = program, result, pictures
+        self.program: Program = program
+        self.result: Result = result
+        self.pictures: dict[str, str] = pictures
         self._parts, self._inputs = parts, inputs
 
     def grad(self, of: str, wrt: str | list[str] | None = None) -> Result:

@@ -55,7 +55,7 @@ class Error(Exception):
         import os
         import traceback
 
-        said = f"{type(self).__name__}: {self._coloured}".rstrip("\n")
+        said = "\n".join([f"{type(self).__name__}: {self._coloured}".rstrip("\n"), *getattr(self, "__notes__", [])])
         if self._hides_frames:
             return [said]
         own = os.path.dirname(__file__)

@@ -111,9 +111,9 @@ class Formula:
     """One extent. `names` are the extents that it depends on; one without a name is called `extent(x, 0)`."""
 
     def __init__(self, extent: int | str) -> None:
-        self.text = str(extent)
+        self.text: str = str(extent)
         self._part: Part = ("number", extent) if isinstance(extent, int) else _Reader(extent).whole()
-        self.names = set(_names(self._part))
+        self.names: set[str] = set(_names(self._part))
 
     def __call__(self, names: Mapping[str, Any], larger: Callable[[Any, Any], Any] = max,
                  smaller: Callable[[Any, Any], Any] = min) -> Any:
@@ -148,8 +148,8 @@ class Shapes:
     """The shapes of the outputs of a program as formulas over those of its inputs."""
 
     def __init__(self, inputs: Mapping[str, Sequence[int | str]], outputs: Mapping[str, Sequence[int | str]]) -> None:
-        self.inputs = {name: [Formula(extent) for extent in shape] for name, shape in inputs.items()}
-        self.outputs = {name: [Formula(extent) for extent in shape] for name, shape in outputs.items()}
+        self.inputs: dict[str, list[Formula]] = {name: [Formula(extent) for extent in shape] for name, shape in inputs.items()}
+        self.outputs: dict[str, list[Formula]] = {name: [Formula(extent) for extent in shape] for name, shape in outputs.items()}
         # Where the extent of each name is found: an input, and the position of the coordinate.
         self.sources: dict[str, tuple[str, int]] = {}
         for name, shape in self.inputs.items():
@@ -159,7 +159,7 @@ class Shapes:
         every = [formula for shapes in (self.inputs, self.outputs) for shape in shapes.values() for formula in shape]
         used = {name for formula in every for name in formula.names} - set(self.sources)
         # Inputs that are numbers and the extents of ranges: `let n: i64; let y[i in 0..n] = …`.
-        self.numbers = {name for name in used if name in self.inputs and not self.inputs[name]}
+        self.numbers: set[str] = {name for name in used if name in self.inputs and not self.inputs[name]}
         unknown = used - self.numbers
         if unknown:
             raise ValueError(f"nothing among the shapes of the inputs says what `{min(unknown)}` is")

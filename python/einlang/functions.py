@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _FUNCTIONS, _ITEMS, _AS_TEXT, _AS_JSON = 6, 7, 0, 1
 _NAMED = re.compile(r"\[\s*(\w+)\s*;\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*\]")
 _SCALAR = re.compile(rf"(?:{'|'.join(EIN_NAMES)})")
+_FLOAT = re.compile(r"\b(?:f16|bf16|f32|f64)\b")
+_OPEN = "?float"  # the type of a Python float before the other arguments are known
 _MOST_PARTS = 16  # of a tuple that a function gives
 
 
@@ -52,6 +54,9 @@ class Functions:
     def __dir__(self) -> list[str]:
         return self.names()
 
+    def __repr__(self) -> str:
+        return "\n".join(str(getattr(self, name).__doc__) for name in self.names()) or "no public functions"
+
 
 class Function:
     """One public function. `f(x, W)` calls it; `f.program(x, W)` is the program that does so, for arguments like these."""
@@ -59,7 +64,7 @@ class Function:
     def __init__(self, program: Program, item: Mapping[str, Any]) -> None:
         self._program, self._item = program, item
         self._programs: dict[Any, tuple[Program, int]] = {}
-        self.__name__ = str(item["name"])
+        self.__name__: str = str(item["name"])
         self.__doc__ = str(item.get("signature") or self.__name__)
 
     def __repr__(self) -> str:
@@ -68,7 +73,7 @@ class Function:
     def __call__(self, *args: Any, coords: str | Sequence[str] = (), **named: Any) -> Any:
         given = self._bind(args, named)
         program, parts = self._specialised(given, coords)
-        result = program(**{self._input(name): value for name, value in given.items() if not _is_literal(value)})
+        result = program(**self._inputs(given))
         if parts == 1:
             return result[self._result()]
         return tuple(result[f"{self._result()}_{k}"] for k in range(parts))
@@ -76,6 +81,18 @@ class Function:
     def program(self, *args: Any, coords: str | Sequence[str] = (), **named: Any) -> Program:
         """The program behind a call: inputs `f_x`, `f_W` for the parameters `x` and `W`, and the result `f_result`."""
         return self._specialised(self._bind(args, named), coords)[0]
+
+    def grad(self, wrt: str | Sequence[str] | None = None) -> Gradient:
+        """The function together with its gradients by the parameters `wrt`, by all that hold floats without it: called like
+        the function, it gives `.value` and `.grads`, by parameter.
+
+        >>> import einlang
+        >>> p = einlang.compile("pub fn cubes(x: [f64; i], w: f64) -> f64 { w * sum[i](x[i] ** 3.0) }")
+        >>> made = p.cubes.grad("x")([1.0, 2.0], w=0.5)
+        >>> float(made.value), made.grads.x
+        (4.5, [i: 2] [1.5, 6.0])
+        """
+        return Gradient(self, wrt)
 
     # ---- arguments
 
@@ -113,13 +130,13 @@ class Function:
         if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
             if _SCALAR.fullmatch(declared):
                 return declared
-            return "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f32"
+            return "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else _OPEN
         if isinstance(value, (list, tuple)):
             rank = 0
             inner: Any = value
             while isinstance(inner, (list, tuple)):
                 rank, inner = rank + 1, inner[0] if inner else 0.0
-            kind = "bool" if isinstance(inner, bool) else "f32"
+            kind = "bool" if isinstance(inner, bool) else _OPEN
             if (found := _NAMED.fullmatch(declared)) and len(found[2].split(",")) == rank:
                 return declared
             return f"[{kind}; {', '.join('?' * rank)}]"
@@ -132,9 +149,12 @@ class Function:
         if dims is None or all(dim is None for dim in dims):
             # Without names of its own, the argument takes those of the signature.
             found = _NAMED.fullmatch(declared)
-            own = [part.strip() for part in found[2].split(",")] if found else []
-            dims = own if len(own) == memory.ndim else [None] * memory.ndim
+            own: list[str] = [part.strip() for part in found[2].split(",")] if found else []
+            dims = list(own) if len(own) == memory.ndim else [None] * int(memory.ndim)
         return f"[{dtype}; {', '.join(dim if dim is not None else '?' for dim in dims)}]"
+
+    def _inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._input(name): value for name, value in given.items() if not _is_literal(value)}
 
     # ---- programs
 
@@ -142,6 +162,10 @@ class Function:
         declared = {p["name"]: p.get("type") or "" for p in self._item["params"]}
         names = [coords] if isinstance(coords, str) else list(coords)
         types = {name: self._type(value, declared[name], name) for name, value in given.items() if not _is_literal(value)}
+        # A literal takes the float type of what it meets, so Python's floats take that of the other arguments.
+        floats = {found for text in types.values() for found in _FLOAT.findall(text)}
+        own = floats.pop() if len(floats) == 1 else "f32"
+        types = {name: text.replace(_OPEN, own) for name, text in types.items()}
         literals = {name: _literal_text(value) for name, value in given.items() if _is_literal(value)}
         key = (tuple(types.items()), tuple(literals.items()), tuple(names))
         if key not in self._programs:
@@ -188,6 +212,56 @@ class Function:
                 except CompileError:
                     continue
             raise
+
+
+class Gradients(dict[str, Any]):
+    """Gradients by parameter: `g.x`, or `g["x"]`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"there is no gradient by `{name}`: there are those by {quoted(list(self))}{nearest(name, list(self))}")
+        return self[name]
+
+
+class ValueAndGradients(NamedTuple):
+    """What a gradient of a function gives."""
+
+    value: Any
+    grads: Gradients
+
+
+class Gradient:
+    """A function together with its gradients. `g(x, W)` calls it; `g.program(x, W)` is the program that does so."""
+
+    def __init__(self, function: Function, wrt: str | Sequence[str] | None) -> None:
+        self._function = function
+        params = [p["name"] for p in function._item["params"]]
+        self._wrt = None if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
+        for name in self._wrt or []:
+            if name not in params:
+                raise TypeError(f"`{function.__doc__}` has no parameter `{name}`{nearest(str(name), params)}")
+
+    def __repr__(self) -> str:
+        by = "" if self._wrt is None else f" by {quoted(self._wrt)}"
+        return f"<einlang gradient{by} of {self._function.__doc__}>"
+
+    def program(self, *args: Any, coords: str | Sequence[str] = (), **named: Any) -> Program:
+        """The program behind a call: inputs `f_x` for the parameters `x`, `f_result`, and `grads.f_x`."""
+        function = self._function
+        whole = function.program(*args, coords=coords, **named)
+        value = whole.outputs.get(function._result())
+        if value is None or value.dims:
+            kind = "several values" if value is None else f"an array over {list(value.dims)}"
+            raise TypeError(f"`{function.__doc__}` gives {kind}, and a gradient is of one number: write a function that sums up, or "
+                            f"take p.{function.__name__}.program(…) and its vjp, jvp or jacobian")
+        return whole.grad(function._result(), self._wrt and [function._input(name) for name in self._wrt])
+
+    def __call__(self, *args: Any, coords: str | Sequence[str] = (), **named: Any) -> ValueAndGradients:
+        function = self._function
+        given = function._bind(args, named)
+        result = self.program(*args, coords=coords, **named)(**function._inputs(given))
+        grads = {name: result.grads[function._input(name)] for name in given if function._input(name) in result.grads}
+        return ValueAndGradients(result[function._result()], Gradients(grads))
 
 
 def _without(kind: str, taken: set[str]) -> str:

@@ -125,11 +125,12 @@ def _framework(given: Any) -> str:
 
 
 def _is_xarray(given: Any) -> bool:
-    return hasattr(given, "dims") and hasattr(given, "data") and hasattr(given, "coords") and not isinstance(given, Array)
+    """A DataArray, or a Variable, which has no labels."""
+    return hasattr(given, "dims") and hasattr(given, "data") and hasattr(given, "sizes") and not isinstance(given, Array)
 
 
 def _labels_of(given: Any) -> dict[str, Any]:
-    return {str(dim): given.coords[dim].values for dim in given.dims if dim in given.indexes}
+    return {str(dim): given.coords[dim].values for dim in given.dims if dim in getattr(given, "indexes", ())}
 
 
 def _convert_advice(given: Any, dtype: str) -> str:
@@ -138,20 +139,22 @@ def _convert_advice(given: Any, dtype: str) -> str:
         return f"`{{name}}.to(torch.{dtype})`"
     if framework == "jax" or framework == "jaxlib":
         return f"`{{name}}.astype(jnp.{dtype})`"
-    prefix = "ml_dtypes" if dtype == "bfloat16" else "np"
-    return f"`{{name}}.astype({prefix}.{dtype})`" if dtype != "bool" else "`{name}.astype(bool)`"
+    kind = dtype if dtype == "bool" else f"{'ml_dtypes' if dtype == 'bfloat16' else 'np'}.{dtype}"
+    whole = "{name}" if hasattr(given, "astype") else "np.asarray({name})"
+    return f"`{whole}.astype({kind})`"
 
 
 def _memory(given: Any, name: str) -> Any:
     """An Array or a NumPy array over the memory of `given`; None when it is a number or a list of numbers."""
     if isinstance(given, Array):
         return given
-    if getattr(given, "requires_grad", False) is True:
-        raise InputError(f"input `{name}` is a tensor that requires a gradient, which a call would lose: pass "
-                         f"`{name}.detach()`, or use einlang.torch.function, which differentiates")
-    device = str(getattr(given, "device", "cpu"))
-    if _framework(given) in ("torch", "cupy") and not device.startswith("cpu"):
-        raise InputError(f"input `{name}` is on the device {device}, and programs run on the CPU: pass `{name}.cpu()`")
+    if _is_tensor(given):
+        _refuse_tensor(given, name)
+        given = given.resolve_neg()  # PyTorch changes signs without touching the memory
+    elif getattr(given, "requires_grad", False) is True:
+        raise _loses(name, "requires a gradient", "einlang.torch.function, which differentiates")
+    elif _framework(given) == "cupy":
+        raise InputError(f"input `{name}` is on the device {given.device}, and programs run on the CPU: pass `{name}.get()`")
     if isinstance(given, np.ma.MaskedArray):
         raise InputError(f"input `{name}` is a masked array, and programs know no masks: pass `{name}.filled(0)` and, "
                          f"if the program needs it, the mask as an input of its own")
@@ -161,10 +164,15 @@ def _memory(given: Any, name: str) -> Any:
         return _from_numpy(given, name)
     if isinstance(given, (bool, int, float, complex, str, list, tuple)) or given is None:
         return None
+    if _is_tracer(given):
+        raise InputError(f"input `{name}` is a value that JAX traces (under jit, grad, vmap or the like), which has no numbers: "
+                         f"einlang.jax.function makes a function that JAX can trace")
+    if getattr(given, "is_deleted", bool)():
+        raise InputError(f"input `{name}` is an array that JAX has deleted, or has given away (donate_argnums)")
     try:
         view = memoryview(given)
-    except TypeError:
-        pass
+    except (TypeError, BufferError):
+        pass  # JAX says the latter for bfloat16
     else:
         return _from_numpy(np.asarray(view), name)
     if hasattr(given, "__dlpack__"):
@@ -173,6 +181,44 @@ def _memory(given: Any, name: str) -> Any:
         raise InputError(f"input `{name}` is {_described(given)}: pass `{name}.to_numpy()`")
     raise InputError(f"input `{name}` is {_described(given)}, which offers neither the buffer protocol nor DLPack: "
                      f"pass a NumPy array")
+
+
+def _is_tracer(given: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(given, jax.core.Tracer)
+
+
+def _is_tensor(given: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(given, torch.Tensor)
+
+
+def _loses(name: str, what: str, instead: str) -> InputError:
+    return InputError(f"input `{name}` is a tensor that {what}, which a call would lose: pass `{name}.detach()`, or use {instead}")
+
+
+def _refuse_tensor(given: Any, name: str) -> None:
+    """An exception for a tensor of PyTorch with which something would be lost, or that has no dense memory."""
+    torch: Any = sys.modules["torch"]
+    if torch._C._functorch.is_functorch_wrapped_tensor(given):
+        raise InputError(f"input `{name}` is a tensor that torch.func transforms (under grad, vmap or the like): use "
+                         f"einlang.torch.function, which PyTorch can differentiate and batch")
+    forward = torch.autograd.forward_ad
+    has_tangent = forward._current_level >= 0 and forward.unpack_dual(given).tangent is not None
+    if has_tangent:
+        raise _loses(name, "carries a tangent", "p.jvp")
+    if given.requires_grad:
+        raise _loses(name, "requires a gradient", "einlang.torch.function, which differentiates")
+    if given.device.type == "meta" or isinstance(given, torch._subclasses.FakeTensor):
+        raise InputError(f"input `{name}` is a tensor without values, which has a shape alone: einlang.torch.function takes such")
+    if given.device.type != "cpu":
+        raise InputError(f"input `{name}` is on the device {given.device}, and programs run on the CPU: pass `{name}.cpu()`")
+    if given.is_nested:
+        raise InputError(f"input `{name}` is a nested tensor: pass `{name}.to_padded_tensor(0.0)`")
+    if given.layout != torch.strided:
+        raise InputError(f"input `{name}` is a tensor of the layout {given.layout}: pass `{name}.to_dense()`")
+    if given.is_quantized:
+        raise InputError(f"input `{name}` is a quantized tensor: pass `{name}.dequantize()`")
 
 
 def _from_numpy(given: Any, name: str) -> Any:
@@ -264,6 +310,10 @@ def _literal(given: Any, wanted: Value, name: str) -> Any:
     return np.array(flat, dtype=wanted.dtype).reshape(shape)
 
 
+def _is_negated(given: Any) -> bool:
+    return _is_tensor(given) and bool(given.is_neg())
+
+
 def _dtype_number(array: Any) -> int:
     return array._dtype if isinstance(array, Array) else NAMES.index(array.dtype.name)
 
@@ -299,6 +349,11 @@ def _plain(program: Program, name: str, wanted: Value, given: Any, copy: bool | 
     elif _is_xarray(given):
         dims, labels = tuple(str(dim) for dim in given.dims), _labels_of(given)
         given = given.data
+    if _is_negated(given):
+        if copy is False:
+            raise CopyError(f"input `{name}` would have to be copied, because PyTorch changes its sign on reading "
+                            f"(`{name}.is_neg()`), and copy=False forbids it")
+        program._count_copy()
     array = _memory(given, name)
     if array is None:
         array = _literal(given, wanted, name)
@@ -391,6 +446,8 @@ def prepare_out(program: Program, out: Any) -> dict[str, Any] | None:
         if _is_xarray(given):
             _check_dims(path, value, tuple(str(dim) for dim in given.dims), False)
             given = given.data
+        if _is_negated(given):
+            raise InputError(f"out[{path!r}] is a tensor whose sign PyTorch changes on reading (is_neg): give a new one")
         array = _memory(given, path)
         held = _dtype_number(array)
         if EIN_NAMES[held] != value.ein_dtype:

@@ -20,8 +20,8 @@ try:
     _jax: Any = importlib.import_module("jax")
     _jnp: Any = importlib.import_module("jax.numpy")
     _derivatives: Any = importlib.import_module("jax.custom_derivatives")
-except ImportError as error:
-    raise ImportError("einlang.jax needs JAX, which is not installed: pip install jax") from error
+except ImportError as _error:
+    raise ImportError("einlang.jax needs JAX, which is not installed: pip install jax") from _error
 
 _TARGET = "einlang_call"
 _jax.ffi.register_ffi_target(_TARGET, _native.xla_target(), platform="cpu", api_version=1)
@@ -141,13 +141,14 @@ class Function:
         name = wanted.name
         if isinstance(given, (bool, int, float)) and not wanted.dims and _framework(given) == "builtins":
             return _jnp.asarray(_number(given, wanted.ein_dtype, name), dtype)
-        if not hasattr(given, "dtype") or not hasattr(given, "shape"):
+        array: Any = given
+        if not hasattr(array, "dtype") or not hasattr(array, "shape"):
             raise InputError(f"input `{name}` is {_described(given)}: a function of einlang.jax takes arrays of JAX and NumPy")
-        if given.dtype != dtype:
-            raise InputError(f"input `{name}` holds {wanted.ein_dtype}, but the array given holds {given.dtype}: pass "
+        if array.dtype != dtype:
+            raise InputError(f"input `{name}` holds {wanted.ein_dtype}, but the array given holds {array.dtype}: pass "
                              f"`{name}.astype(jnp.{dtype.name})`")
         raise InputError(f"input `{name}` has {len(wanted.dims)} coordinates, {wanted.dims}, but the array given has the shape "
-                         f"{tuple(given.shape)}")
+                         f"{tuple(array.shape)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return function, (self.program, [self._callee.inputs[k].name for k in self._callee.wrt])

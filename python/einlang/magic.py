@@ -12,21 +12,22 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import SVG, display
 
-from .cells import Session
+from .cells import Session, declaration
 from .errors import Error
 from .inputs import nearest
 
 _EXAMPLE = "%%ein --in x,W --out loss"
+_DIGITS = tuple("+-.0123456789")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = MagicArgumentParser(  # type: ignore[no-untyped-call]
-        "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        "%%ein", add_help=False, formatter_class=argparse.RawDescriptionHelpFormatter,  # type: ignore[arg-type,unused-ignore]
         description="Compiles and runs the cell, an Einlang program. Definitions of earlier cells stay; to define a name again "
         "replaces it.")
-    parser.add_argument("--in", dest="inputs", nargs="+", default=[], metavar="NAME",
-                        help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight")
-    parser.add_argument("--out", dest="outputs", nargs="+", default=[], metavar="NAME",
+    parser.add_argument("--in", dest="inputs", nargs="+", action="extend", default=[], metavar="NAME",
+                        help="inputs of the program that get the values of the notebook's variables: x,W; or W=net.weight; or a number, rate=0.5")
+    parser.add_argument("--out", dest="outputs", nargs="+", action="extend", default=[], metavar="NAME",
                         help="values of the program that become variables of the notebook")
     parser.add_argument("--grad", nargs="+", default=[], metavar="OF:WRT",
                         help="loss:W,b leaves `loss` and `grads` in the notebook, with `grads.W` and `grads.b`")
@@ -58,13 +59,20 @@ def _show(path: str, svg: str) -> None:
     display(SVG(svg))  # type: ignore[no-untyped-call]
 
 
+def _number(text: str) -> int | float:
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        raise UsageError(f"`{text}` is no number: --in takes variables of the notebook and numbers, x,rate=0.5") from None
+
+
 @magics_class
 class EinMagics(Magics):
     """The cells of one notebook."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self.session = Session()
+        self.session: Session = Session()
         self._notebook: Any = shell
 
     @line_cell_magic
@@ -76,14 +84,15 @@ class EinMagics(Magics):
         outputs = _listed(args.outputs, "--out")
         programs = _listed([args.program] if args.program else [], "--as")
         given = {}
-        for word in _listed(args.inputs, "--in", r"[^\W\d]\w*(=[\w.]+)?"):
+        for word in _listed(args.inputs, "--in", r"[^\W\d]\w*(=([\w.]+|[-+]?[\d.]+([eE][-+]?\d+)?))?"):
             name, _, variable = word.partition("=")
-            given[name] = self._variable(variable or name)
+            given[name] = _number(variable) if variable[:1] in _DIGITS else self._variable(variable or name)
         try:
             ran = self.session.run(text, self._name(), given=given, outputs=outputs, grad=grad,
                                    key=self._key(), picture=_show)
         except Error as error:
             error._hides_frames = True  # the caller is the machinery of the notebook
+            self._advise(error)
             raise
         for why in ran.forgotten:
             print(f"warning: {why}", file=sys.stderr)
@@ -92,6 +101,14 @@ class EinMagics(Magics):
             left.update({grad[0]: ran.gradients[grad[0]], "grads": ran.gradients.grads})
         left.update({name: ran.program for name in programs})
         self._notebook.push(left)
+
+    def _advise(self, error: Error) -> None:
+        """Programs do not see the variables of the notebook, which newcomers expect."""
+        for name in dict.fromkeys(re.findall(r"^unknown name `(\w+)`$", "\n".join(d.message for d in error.diagnostics), re.M)):
+            value = self._notebook.user_ns.get(name)
+            if isinstance(value, (bool, int, float, list)) or hasattr(value, "shape") and hasattr(value, "dtype"):
+                error.add_note(f"The notebook has a variable `{name}`, which a cell of Einlang gets with `--in {name}`, as an input that "
+                               f"it declares: {declaration(name, value)}")
 
     def _variable(self, path: str) -> Any:
         first, *attributes = path.split(".")

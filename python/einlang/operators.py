@@ -16,7 +16,7 @@ from .inputs import flatten, nearest, quoted
 from .program import _FLOATS, _VJP, Program, Value, _stamp
 
 # Held while something is compiled or registered, so that threads do not do it twice.
-making = threading.RLock()
+making: Any = threading.RLock()
 _named_tuple: Any = namedtuple  # whose fields type checkers want to see
 
 
@@ -33,7 +33,7 @@ class Callee:
         self.program = program
         self.inputs: list[Value] = list(program.inputs.values())
         self.outputs: list[Value] = list(program.outputs.values())
-        self.wrt = tuple(wrt)
+        self.wrt: tuple[int, ...] = tuple(wrt)
         self._numbers = numbers
         self._products: dict[tuple[Any, Any], Callee] = {}
 

@@ -21,7 +21,7 @@ from ._native import Result
 from .array import EIN_NAMES, numpy_dtype
 from .errors import CompileError, CompileWarning, read_diagnostics
 from .functions import Functions
-from .inputs import nearest, prepare, prepare_out
+from .inputs import nearest, prepare, prepare_out, quoted
 from .loop import Loop
 from .show import Text, result_text
 
@@ -158,22 +158,56 @@ class Program(_native.Program):
 
     def __getattr__(self, name: str) -> Any:
         """`p.f(x)` where nothing else is called so."""
-        if not name.startswith("_") and name in (known := self.fn.names()):
+        known = [] if name.startswith("_") else self.fn.names()
+        if name in known:
             return getattr(self.fn, name)
-        near = "" if name.startswith("_") else nearest(name, known)
-        raise AttributeError(f"a program has no attribute `{name}`, and this one no public function of that name{near}")
+        near = nearest(name, known)
+        raise AttributeError(f"a program has no attribute `{name}`, and this one no public function of that name{near}"
+                             f"{self._meant(name)}")
+
+    def _meant(self, name: str) -> str:
+        """What somebody may have meant who asks a program for a name of its text."""
+        if name.startswith("_"):
+            return ""
+        if name in self.outputs:
+            return f". `{name}` is a value, which a call gives: p({', '.join(f'{x}=…' for x in self._tops())}).{name}"
+        if name in self._tops():
+            return f". `{name}` is an input, which a call is given: p({name}=…)"
+        if re.search(rf"\bfn\s+{re.escape(name)}\b", str(self._source)):
+            return f". The function `{name}` is not public: write `pub fn {name}`"
+        return ""
+
+    def _tops(self) -> list[str]:
+        """The names of the inputs; a record counts as one."""
+        return list(dict.fromkeys(path.split(".")[0] for path in self.inputs))
 
     # ---- derivatives
 
     def _derive(self, form: int, of: str | Sequence[str], wrt: str | Sequence[str] | None) -> Program:
         if wrt is None:
             wrt = [name for name, value in self.inputs.items() if value.ein_dtype in _FLOATS]
+            if not wrt:
+                self._refuse_functions(_names(of, "`of`"))
+                raise TypeError("the program has no inputs that hold floats, so `wrt` has to say by what it is differentiated")
         step = (form, _names(of, "`of`"), _names(wrt, "`wrt`"))
         key = (form, tuple(step[1]), tuple(step[2]))
         if key not in self._derived:
             options = {**self._options, "outputs": None}
-            self._derived[key] = Program(self._source, options, [*self._derivations, step], self._modules())
+            try:
+                self._derived[key] = Program(self._source, options, [*self._derivations, step], self._modules())
+            except CompileError as error:
+                if error.code == "E0201":
+                    self._refuse_functions([*step[1], *step[2]])
+                    if not any(found.help for found in error.diagnostics):
+                        error.add_note(f"The values of the program are {quoted([*self._tops(), *self.outputs])}.")
+                raise
         return self._derived[key]
+
+    def _refuse_functions(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self.fn.names():
+                raise TypeError(f"`{name}` is a function, and p.{name}.grad(wrt) differentiates it; the derivatives of a program are "
+                                f"those of its values") from None
 
     def grad(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
         """The value `of`, one number, and its gradients: `r.loss`, `r.grads.W`. Without `wrt`: by all float inputs.
@@ -244,9 +278,13 @@ class Program(_native.Program):
 
     def explain(self, of: str | None = None, wrt: str | Sequence[str] | None = None) -> Text:
         """How the derivative of `of` by each of `wrt` comes about, read by read; without names, every derivative that the
-        program asks for."""
+        program asks for, and of a gradient itself."""
         if (of is None) != (wrt is None):
             raise TypeError("explain takes both `of` and `wrt`, or neither")
+        if of is None and self._derivations:
+            form, named, by = self._derivations[-1]
+            if form in (_GRADIENT, _JACOBIAN) and len(named) == 1:
+                of, wrt = named[0], by
         which: dict[str, Any] = {} if of is None else {"of": of, "wrt": _names(wrt or [], "`wrt`")}
         return Text(self._text(_EXPLAIN, _AS_TEXT, **which),
                     load=lambda: json.loads(self._text(_EXPLAIN, _AS_JSON, **which)),
@@ -414,4 +452,4 @@ def _result_xarray(self: Result) -> Any:
 _RESULT: dict[str, Any] = {"to_xarray": _result_xarray, "__repr__": result_text, "__str__": result_text}
 for _name, _method in _RESULT.items():
     setattr(Result, _name, _method)
-Mapping.register(Result)
+Mapping.register(Result)  # type: ignore[attr-defined,unused-ignore]

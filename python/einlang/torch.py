@@ -18,8 +18,8 @@ from .program import Program
 try:
     # Not `import torch`: type checkers would follow it, which takes them half a minute.
     _torch: Any = importlib.import_module("torch")
-except ImportError as error:
-    raise ImportError("einlang.torch needs PyTorch, which is not installed: pip install torch") from error
+except ImportError as _error:
+    raise ImportError("einlang.torch needs PyTorch, which is not installed: pip install torch") from _error
 
 _EXCHANGE = getattr(_torch.Tensor, "__dlpack_c_exchange_api__", None)
 if _EXCHANGE is None:

@@ -1,6 +1,7 @@
 // DLPack as its specification lays it out: tensors that other libraries offer without a copy.
 #pragma once
 
+#include <Python.h>
 #include <einlang/einlang.h>
 
 #include <cstdint>
@@ -50,6 +51,13 @@ struct DlExchange {
   int (*tensor_of)(void* object, DlTensor* out);      // valid as long as the object
   int (*stream_of)(int32_t device_type, int32_t device, void** out);
 };
+
+// The table of version 1 in a capsule; null when there is none.
+const DlExchange* exchange_of(PyObject* capsule);
+// A tensor of the CPU that a program can read as it is; false, without an exception, when it takes a closer
+// look. `levels` coordinates before those of the program may have any strides.
+bool take_exchanged(const DlExchange& api, PyObject* object, ein_dtype dtype, int32_t rank,
+                    int32_t levels, DlTensor& out);
 
 DlType dl_type(ein_dtype dtype);
 // False when the language has no such type.

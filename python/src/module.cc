@@ -5,6 +5,8 @@ NB_MODULE(_native, m) {
     PyErr_SetString(PyExc_ImportError, "einlang cannot be used in a sub-interpreter");
     throw nanobind::python_error();
   }
+  // What a notebook or an operator holds until the process ends is no leak.
+  nanobind::set_leak_warnings(false);
   m.attr("__version__") = ein_version();
   einlang::define_array(m);
   einlang::define_result(m);

@@ -21,17 +21,6 @@ struct TensorCall {
 
 constexpr size_t kFew = 12, kFewLevels = 16, kFewExtents = 32;
 
-// Whether one slice is dense and row-major; the slices may lie anywhere.
-bool is_dense(const DlTensor& t, int32_t levels) {
-  if (!t.strides || std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim) return true;
-  int64_t step = 1;
-  for (int32_t k = t.ndim; k-- > levels;) {
-    if (t.shape[k] != 1 && t.strides[k] != step) return false;
-    step *= t.shape[k];
-  }
-  return true;
-}
-
 struct Inputs {
   Small<ein_tensor, kFew> tensors;
   Small<int64_t, kFew> scratch;
@@ -43,19 +32,11 @@ struct Inputs {
 bool take_tensor(const TensorCall& call, PyObject* object, const Program::Value& wanted,
                  int32_t levels, ein_tensor& out, int64_t* steps, const int64_t*& batch) {
   DlTensor t;
-  if (call.api->tensor_of(object, &t) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  ein_dtype dtype;
-  if (t.device.type != kCpu || !dtype_of_dl(t.dtype, dtype) || dtype != wanted.dtype) return false;
-  if (t.ndim != wanted.rank + levels || !is_dense(t, levels)) return false;
-  auto size = static_cast<int64_t>(ein_dtype_size(dtype));
-  char* data = static_cast<char*>(t.data) + t.byte_offset;
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size) != 0) return false;
+  if (!take_exchanged(*call.api, object, wanted.dtype, wanted.rank, levels, t)) return false;
+  auto size = static_cast<int64_t>(ein_dtype_size(wanted.dtype));
   if (!batch) batch = t.shape;
   if (!std::equal(batch, batch + levels, t.shape)) return false;
-  out = {dtype, wanted.rank, t.shape + levels, data};
+  out = {wanted.dtype, wanted.rank, t.shape + levels, static_cast<char*>(t.data) + t.byte_offset};
   std::span<const int64_t> outer(t.shape, static_cast<size_t>(levels));
   if (!t.strides) {
     dense_steps(outer, bytes_of(out), {steps, outer.size()});
@@ -185,12 +166,8 @@ PyObject* call_operator(PyObject* self, PyObject* args, PyObject*) {
 }
 
 void init(TensorCall* self, nb::object program, nb::handle exchange, nb::object adapt) {
-  void* api = PyCapsule_GetPointer(exchange.ptr(), "dlpack_exchange_api");
-  if (!api) throw nb::python_error();
-  const auto* table = static_cast<const DlExchange*>(api);
-  while (table && table->major != 1) table = static_cast<const DlExchange*>(table->older);
+  const DlExchange* table = exchange_of(exchange.ptr());
   if (!table) throw nb::value_error("the tensor type offers no version 1 of DLPack's functions");
-  nb::set_leak_warnings(false);  // operators are held until the process ends
   const Program& p = *nb::inst_ptr<Program>(program);
   size_t extents = 0;
   for (const Program::Value& v : p.outputs) extents += static_cast<size_t>(v.rank);

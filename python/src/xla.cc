@@ -197,7 +197,6 @@ void add_target(int64_t number, nb::handle program, nb::set numbers) {
   for (const Program::Value& v : p.outputs) add(target.outputs, v, false);
   std::unique_lock lock(targets().mutex);
   if (!targets().all.emplace(number, std::move(target)).second) return;
-  nb::set_leak_warnings(false);
   program.inc_ref();  // compiled computations may call it until the process ends
 }
 

@@ -1,5 +1,6 @@
 """Builds the Python package against the library of a build folder and runs its tests, in a virtual environment of that
-folder with packages from PyPI. Usage: run.py ROOT BUILD [arguments of pytest]"""
+folder with packages from PyPI. Of a sanitised build it runs the tests that call programs, with the sanitizers in Python too.
+Usage: run.py ROOT BUILD [arguments of pytest]"""
 
 import os
 import pathlib
@@ -7,7 +8,21 @@ import subprocess
 import sys
 
 
+# What calls programs in this process. The others measure memory, start processes, or load libraries of their own.
+SANITISED = ["arrays_in", "arrays_out", "cells", "errors", "functions", "interface", "loop", "random"]
+
+
+def sanitizers():
+    """What a Python that is not sanitised needs to load a library that is. Python itself keeps memory until it ends."""
+    def library(name):
+        return subprocess.run(["c++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+
+    return {"LD_PRELOAD": ":".join(library(f"lib{name}.so") for name in ("asan", "ubsan", "stdc++")), "PYTHONMALLOC": "malloc",
+            "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
 def main(root, build, *more):
+    sanitised = "EIN_SANITIZE:BOOL=ON" in (build / "CMakeCache.txt").read_text()
     environment = build / "environment"
     python = environment / "bin" / "python"
 
@@ -16,10 +31,10 @@ def main(root, build, *more):
         if done.returncode not in good:
             sys.exit(done.returncode)
 
-    step(sys.executable, "-B", root / "tools/python_environment.py", environment, "--optional")
+    step(sys.executable, "-B", root / "tools/python_environment.py", environment, *([] if sanitised else ["--optional"]))
     # The environment's interpreter, whatever the first one on the path is by now.
     step("cmake", "-S", root / "python", "-B", build / "python-build", "-G", "Ninja", f"-DEIN_BUILD={build}",
-         f"-DPython_EXECUTABLE={python}", stdout=subprocess.DEVNULL)
+         f"-DPython_EXECUTABLE={python}", f"-DEIN_SANITIZE={'ON' if sanitised else 'OFF'}", stdout=subprocess.DEVNULL)
     step("cmake", "--build", build / "python-build", "-j", "2")
     env = {**os.environ, "PYTHONPATH": str(build / "python"), "EINLANG_CACHE": "off", "EIN": str(build / "ein")}
     # PyTorch and JAX have threads of their own, so they are not loaded where other tests fork. 5: nothing was run, because
@@ -27,6 +42,9 @@ def main(root, build, *more):
     tests = root / "tests/python"
     apart = [tests / f"test_{name}.py" for name in ("torch", "jax", "models")]
     pytest = [python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    if sanitised:
+        step(*pytest, *(tests / f"test_{name}.py" for name in SANITISED), *more, env={**env, **sanitizers()}, cwd=build)
+        return
     step(*pytest, tests, *(f"--ignore={file}" for file in apart), *more, good=(0, 5) if more else (0,), env=env, cwd=build)
     for file in apart:
         step(*pytest, file, *more, good=(0, 5), env=env, cwd=build)

@@ -165,6 +165,13 @@ def test_arrays_have_dims_too(layer, data):
     assert float(q(z=r.z.rename(batch="n", out="class")).s) == pytest.approx(float(np.sum(r.z.numpy())), rel=1e-5)
 
 
+def test_a_variable_of_xarray_has_dims_without_labels(layer, data):
+    x = xarray.Variable(("batch", "in"), data["x"])
+    np.testing.assert_array_equal(layer(x=x, W=data["W"]).z.numpy(), layer(**data).z.numpy())
+    with pytest.raises(DimsError, match="'batch', 'in'.*'in', 'batch'"):
+        layer(x=x.transpose("in", "batch"), W=data["W"])
+
+
 def test_align_and_copy_false(layer, data):
     x = xarray.DataArray(data["x"].T, dims=["in", "batch"])
     with says("input `x` would have to be copied, because its dims are in another order, and copy=False forbids it",
@@ -237,6 +244,7 @@ TYPES = "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32 and 
                         "`x.astype(x.dtype.newbyteorder(\"=\"))`"),
     (np.ma.masked_array(np.ones(2, F32)), "input `x` is a masked array, and programs know no masks: pass `x.filled(0)` and, "
                                           "if the program needs it, the mask as an input of its own"),
+    (b"text", "input `x` holds f32, but the array given holds uint8: pass `np.asarray(x).astype(np.float32)`"),
     ("text", "input `x` holds f32, but was given 'text'"),
     (None, "input `x` holds f32, but was given None"),
     (object(), "input `x` is an object of type object, which offers neither the buffer protocol nor DLPack: pass a NumPy "

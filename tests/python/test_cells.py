@@ -249,6 +249,31 @@ def test_magic(shell, capsys):
         magic(shell, "--new --out double", "let double = 2.0 * loss;")
 
 
+def test_numbers_as_inputs(shell):
+    magic(shell, "--in rate=-2.5e1,n=3 --out y", "let rate: f32;\nlet n: i32;\nlet y = rate * n as f32;")
+    assert float(shell.user_ns["y"]) == -75.0
+
+
+def test_a_variable_that_was_not_handed_over(shell):
+    """Programs do not see the notebook's variables; the answer says how they do."""
+    shell.user_ns.update(x=np.ones((2, 3)), name="text", k=2)
+    with pytest.raises(einlang.CompileError, match="unknown name `x`") as found:
+        magic(shell, "--out y", "let y = sum[i, j](x[i, j]) * k;")
+    assert found.value.__notes__ == [
+        "The notebook has a variable `x`, which a cell of Einlang gets with `--in x`, as an input that it declares: let x: [f64; d0, d1];",
+        "The notebook has a variable `k`, which a cell of Einlang gets with `--in k`, as an input that it declares: let k: i32;"]
+    assert "The notebook has" in "\n".join(found.value._render_traceback_())
+    with pytest.raises(einlang.CompileError) as found:
+        magic(shell, "", "let y = name;")
+    assert not hasattr(found.value, "__notes__")
+
+
+def test_options_may_be_repeated(shell):
+    shell.user_ns.update(x=np.ones(2), W=np.full(2, 3.0))
+    magic(shell, "--in x --in W --out y --out z", "let x: [f64; i];\nlet W: [f64; i];\nlet y = sum[i](x[i] * W[i]);\nlet z = 2.0 * y;")
+    assert (float(shell.user_ns["y"]), float(shell.user_ns["z"])) == (6.0, 12.0)
+
+
 def test_line_magic(shell):
     magic(shell, "", "let a = 3.0;")
     shell.run_line_magic("ein", "--out a")
@@ -266,7 +291,7 @@ def test_the_notebooks_name_of_a_cell(shell):
 
 @pytest.mark.parametrize("line, message", [
     ("--in nothing", "the notebook has no variable `nothing`"), ("--in x.y", "--in takes names"),
-    ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
+    ("--in q=0.5.1", "`0.5.1` is no number"), ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
     ("--grad loss", "--grad takes a value and what it is differentiated by, such as `--grad loss:W,b`, not 'loss'"),
     ("--frob", "unrecognized arguments: --frob")])
 def test_wrong_options(shell, line, message):

@@ -174,3 +174,85 @@ def test_an_exception_while_printing(monkeypatch):
     monkeypatch.setattr("sys.stdout", Broken())
     with pytest.raises(OSError, match="no room"):
         p.run(x=1.0)
+
+
+def test_numbers_take_the_float_type_of_the_other_arguments():
+    p = einlang.compile("type Line = { a: f64, x: [f64; n] };\npub fn scaled(x, by) { by * x }\n"
+                        "pub fn total(line: Line) -> f64 { line.a * sum[n](line.x[n]) }")
+    assert p.scaled(np.ones(2), 1.5).dtype == np.float64 and p.scaled(np.ones(2, F32), by=1.5).dtype == F32
+    assert p.scaled([1.0, 2.0], np.float64(0.1)).dtype == np.float64
+    assert p.scaled(2.0, 1.5).dtype == F32
+    assert float(p.total({"a": 0.1, "x": np.ones(3)})) == 0.1 * 3
+
+
+def test_functions_are_listed(p):
+    assert repr(p.fn).splitlines()[0] == repr(p.linear)[len("<einlang function "):-1]
+    assert repr(p.fn).count("\n") == len(dir(p.fn)) - 1
+    assert repr(einlang.compile("let x: f32; let y = x;").fn) == "no public functions"
+
+
+# ---- gradients of functions
+
+
+ROSENBROCK = "fn rosen(x: [f64; n]) -> f64 { sum[i](100.0 * (x[i + 1] - x[i] ** 2.0) ** 2.0 + (1.0 - x[i]) ** 2.0) }"
+
+
+def test_a_function_and_its_gradient(rng):
+    f = einlang.compile("pub " + ROSENBROCK).rosen
+    x = rng.normal(size=5)
+    made = f.grad("x")(x)
+    by_hand = np.zeros(5)
+    by_hand[:-1] = -400 * x[:-1] * (x[1:] - x[:-1] ** 2) - 2 * (1 - x[:-1])
+    by_hand[1:] += 200 * (x[1:] - x[:-1] ** 2)
+    np.testing.assert_allclose(made.grads.x.numpy(), by_hand, rtol=1e-12)
+    assert float(made.value) == float(f(x)) and list(made.grads) == ["x"]
+    value, grads = f.grad()(x=x)
+    np.testing.assert_array_equal(grads["x"].numpy(), made.grads["x"].numpy())
+    assert f.grad("x").program(x) is f.grad("x").program(x + 1)  # compiled once
+
+
+def test_gradients_by_some_parameters(rng):
+    p = einlang.compile("type Net = { w: [f64; i], b: f64 };\n"
+                        "pub fn loss(net: Net, x: [f64; n, i], k: i32, rate = 2.0) -> f64 {\n"
+                        "    rate * mean[n]((sum[i](net.w[i] * x[n, i]) + net.b + k as f64) ** 2.0)\n}")
+    net, x = {"w": rng.normal(size=3), "b": np.array(0.5)}, rng.normal(size=(4, 3))
+    made = p.loss.grad()(net, x, 1)
+    error = x @ net["w"] + 1.5
+    np.testing.assert_allclose(made.grads.net.w.numpy(), 4 * (error @ x) / 4, rtol=1e-12)
+    np.testing.assert_allclose(float(made.grads.net.b), 4 * error.mean(), rtol=1e-12)
+    np.testing.assert_allclose(made.grads.x.numpy(), np.outer(error, net["w"]), rtol=1e-12)
+    assert set(made.grads) == {"net", "x"}  # no float: k; not given: rate
+    assert set(p.loss.grad(["net", "rate"])(net, x, 1, rate=3.0).grads) == {"net", "rate"}
+
+
+def test_wrong_gradients_of_functions(p):
+    with pytest.raises(TypeError, match="has no parameter `w`; did you mean `W`"):
+        p.linear.grad("w")
+    with pytest.raises(TypeError, match="gives an array over .*, and a gradient is of one number"):
+        p.linear.grad("W")(np.ones((2, 3), F32), np.ones((2, 3), F32))
+    with pytest.raises(TypeError, match="gives several values"):
+        p.both.grad()(np.ones(3, F32))
+    q = einlang.compile("pub " + ROSENBROCK)
+    with pytest.raises(AttributeError, match="no gradient by `y`: there are those by `x`"):
+        q.rosen.grad("x")(np.ones(3)).grads.y
+    for wrt in (None, "x"):
+        with pytest.raises(TypeError, match=r"`rosen` is a function, and p\.rosen\.grad\(wrt\) differentiates it"):
+            q.grad("rosen", wrt)
+
+
+def test_names_that_are_meant():
+    """What a newcomer asks a program for."""
+    p = einlang.compile(ROSENBROCK + "\nlet x: [f64; n];\nlet k: i32;\nlet f = rosen(x) * k as f64;")
+    for name, message in [("rosen", "The function `rosen` is not public: write `pub fn rosen`"),
+                          ("f", r"`f` is a value, which a call gives: p\(x=…, k=…\)\.f"),
+                          ("x", r"`x` is an input, which a call is given: p\(x=…\)")]:
+        with pytest.raises(AttributeError, match=message):
+            getattr(p, name)
+    with pytest.raises(AttributeError, match=r"einlang\.grad does not exist: derivatives belong to programs"):
+        einlang.grad
+    with pytest.raises(einlang.CompileError, match="defines no value `nothing`") as found:
+        p.grad("nothing", "x")
+    assert found.value.__notes__ == ["The values of the program are `x`, `k`, `f`."]
+    assert "The values of" in "\n".join(found.value._render_traceback_())
+    with pytest.raises(TypeError, match="no inputs that hold floats"):
+        einlang.compile("let k: i32; let y = 2.0 * k as f32;").grad("y")

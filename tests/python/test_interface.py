@@ -301,3 +301,11 @@ def test_a_gradient_has_the_names_of_its_input():
     gradient = p.grad("y", wrt="x")(x=np.ones((2, 2))).grads.x
     assert gradient.dims == p.inputs["x"].dims == ("n", "n")
     np.testing.assert_array_equal(gradient.numpy(), np.full((2, 2), 2.0))
+
+
+def test_a_gradient_explains_itself():
+    p = einlang.compile("let x: [f32; i]; let y = sum[i](x[i] ** 2.0);")
+    assert str(p.grad("y", "x").explain()) == str(p.explain("y", "x"))
+    assert p.grad("y", "x").explain().json == p.explain("y", "x").json
+    with pytest.raises(einlang.CompileError, match="contains no derivative"):
+        p.explain()

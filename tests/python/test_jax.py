@@ -333,6 +333,43 @@ def test_threads(f):
             same(found, expected)
 
 
+# ---- arrays of JAX as arguments of a program itself
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "int16", "int32", "uint8", "float16", "bfloat16", "float32"])
+def test_arrays_in_and_out_of_a_program(name):
+    ein = {"bool": "bool", "uint8": "u8", "bfloat16": "bf16"}.get(name) or name.replace("int", "i").replace("float", "f")
+    p = einlang.compile(f"let x: [{ein}; i, j]; let y[i, j] = x[i, j];")
+    x = jnp.array([[0, 1, 1], [1, 0, 1]]).astype(name)
+    r = p(x=x)
+    back = jnp.from_dlpack(r.y)
+    assert back.dtype == x.dtype and jnp.array_equal(back, x)
+    assert back.unsafe_buffer_pointer() == r.y._address or r.y._address % 64  # JAX copies what is not aligned to its taste
+    assert jnp.array_equal(jnp.from_dlpack(p(x=back).y), x)
+    assert p.copies == 0
+
+
+def test_arrays_that_have_no_values_are_refused():
+    p = einlang.compile("let x: [f32; i]; let y[i] = x[i];")
+    message = r"^input `x` is a value that JAX traces .*: einlang.jax.function makes a function that JAX can trace$"
+
+    def call(x):
+        with pytest.raises(einlang.InputError, match=message):
+            p(x=x)
+        return x.sum()
+
+    for transform in (jax.jit, jax.grad):
+        transform(call)(jnp.ones(3))
+    jax.vmap(call)(jnp.ones((2, 3)))
+    gone = jnp.ones(3)
+    gone.delete()
+    with pytest.raises(einlang.InputError, match="^input `x` is an array that JAX has deleted"):
+        p(x=gone)
+    with pytest.raises(einlang.InputError, match=r"^input `x` holds f32, but the array given holds bfloat16: pass "
+                                                 r"`x.astype\(jnp.float32\)`$"):
+        p(x=jnp.ones(3, jnp.bfloat16))
+
+
 def test_example():
     path = pathlib.Path(conftest.__file__).parents[2] / "examples/python/jax_simulator.py"
     assert "found" in conftest.run_python(path.read_text())

@@ -1,7 +1,10 @@
 """docs/python.ipynb runs, and shows what it says: values, a picture, a coloured error, explanations as HTML."""
 
+import asyncio
 import os
 import pathlib
+import threading
+import time
 
 import nbformat
 import numpy as np
@@ -18,15 +21,52 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("notebook")
 
 
+def environment(folder):
+    return {**os.environ, "PYTHONPATH": str(pathlib.Path(einlang.__file__).parent.parent), "EINLANG_CACHE": "off",
+            "IPYTHONDIR": str(folder / "ipython"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
+
+
 @pytest.fixture(scope="module")
 def ran(folder):
     """The notebook after a run, in a folder of its own."""
     notebook = nbformat.read(PATH, as_version=4)
-    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(einlang.__file__).parent.parent), "EINLANG_CACHE": "off",
-           "IPYTHONDIR": str(folder / "ipython"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
     client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
-    client.execute(env=env)
+    client.execute(env=environment(folder))
     return notebook
+
+
+SLOW = """let x: f32;
+let y[0] = x;
+let y[t in 1..3000000000] = cos(y[t - 1]) + sin(y[t - 1]);
+let last = y[2999999999];"""
+
+
+@pytest.mark.parametrize("slow", [f"p = einlang.compile({SLOW!r}, outputs=['last'])\nprint('ready', flush=True)\np(x=0.5)",
+                                  f"%%ein --in x=0.5 --out last\n{SLOW}"])
+def test_ctrl_c(folder, slow):
+    """The button that stops a cell, pressed in a run of minutes: the cell ends within a second, and the next one runs."""
+    cells = [nbformat.v4.new_code_cell("%load_ext einlang\nimport einlang"), nbformat.v4.new_code_cell(slow),
+             nbformat.v4.new_code_cell("print(float(einlang.compile('let a: f32; let b = 2.0 * a;')(a=4.0).b))")]
+    client = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=120, kernel_name="python3", allow_errors=True,
+                            resources={"metadata": {"path": str(folder)}})
+    ended = {}
+
+    def press():
+        time.sleep(4)
+        ended["pressed"] = time.monotonic()
+        asyncio.run(client.km.interrupt_kernel())
+
+    with client.setup_kernel(env=environment(folder)):
+        client.execute_cell(cells[0], 0)
+        button = threading.Thread(target=press)
+        button.start()
+        client.execute_cell(cells[1], 1)
+        ended["cell"] = time.monotonic()
+        button.join()
+        client.execute_cell(cells[2], 2)
+    [error] = [out for out in cells[1].outputs if out["output_type"] == "error"]
+    assert error["ename"] == "KeyboardInterrupt" and 0 < ended["cell"] - ended["pressed"] < 1
+    assert printed(cells[2]) == "8.0\n"
 
 
 def cell(notebook, beginning):

@@ -274,6 +274,15 @@ def test_wrong_programs_are_forgotten():
     assert resident() - before < 3_000_000
 
 
+def test_nothing_is_said_at_exit():
+    """A program that somebody still holds when the process ends, as notebooks do, is no reason for a page of warnings."""
+    code = ("import ctypes, einlang\np = einlang.compile('let x: f32; let y = x;')\nr = p(x=2.0)\n"
+            "ctypes.pythonapi.Py_IncRef(ctypes.py_object(p))\nctypes.pythonapi.Py_IncRef(ctypes.py_object(r))")
+    here = os.path.dirname(os.path.dirname(einlang.__file__))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": here})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_imports_are_light():
     """`import einlang` and a call load nothing that a program may not want, and no module that is slow to load."""
     heavy = {"xarray", "pandas", "ml_dtypes", "torch", "jax", "IPython", "asyncio", "email", "http", "inspect", "subprocess",

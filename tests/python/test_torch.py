@@ -435,6 +435,158 @@ def test_threads(f):
         torch.testing.assert_close(found[seed], x.grad)
 
 
+# ---- tensors as arguments of a program itself
+
+
+@pytest.mark.parametrize("name, dtype", [
+    ("bool", torch.bool), ("i8", torch.int8), ("i16", torch.int16), ("i32", torch.int32), ("i64", torch.int64),
+    ("u8", torch.uint8), ("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32), ("f64", torch.float64)])
+def test_tensors_in_and_out_of_a_program(name, dtype):
+    p = einlang.compile(f"let x: [{name}; i, j]; let y[i, j] = x[i, j];")
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
+    r = p(x=x)
+    back = torch.from_dlpack(r.y)
+    assert back.dtype == dtype and torch.equal(back, x)
+    assert back.data_ptr() == r.y._address  # the same memory
+    assert torch.equal(torch.from_dlpack(p(x=back).y), x)
+    with torch.inference_mode():
+        assert torch.equal(torch.from_dlpack(p(x=x).y), x)
+    assert p.copies == 0
+    assert torch.equal(torch.from_dlpack(p(x=x.T.contiguous().T).y), x)
+    assert torch.equal(torch.from_dlpack(p(x=x.repeat(1, 2)[:, ::2]).y), x.repeat(1, 2)[:, ::2])
+    assert p.copies == 2
+    into = torch.empty_like(x)
+    p.call({"x": x}, out={"y": into})
+    assert torch.equal(into, x)
+
+
+def test_a_tensor_is_read_where_it_lies():
+    p = einlang.compile("let x: [f32; i]; let s = sum[i](x[i]);")
+    x = torch.ones(4)
+    whole, part = p(x=x), x[1:3]
+    assert float(whole.s) == 4 and float(p(x=part).s) == 2
+    x[1] = 5
+    assert float(p(x=part).s) == 6 and float(p(x=x[:0]).s) == 0 and p.copies == 0
+    assert float(p(x=torch.nn.Parameter(x, requires_grad=False)).s) == 8
+
+
+def test_a_sign_that_pytorch_changes_on_reading():
+    p = einlang.compile("let x: [f32; i]; let y[i] = x[i];")
+    z = torch.complex(torch.arange(3.0), torch.arange(3.0) + 1).conj()
+    assert z.imag.is_neg() and not z.imag.is_contiguous()
+    np.testing.assert_array_equal(p(x=z.imag).y.numpy(), [-1, -2, -3])
+    dense = torch._neg_view(torch.arange(3.0))
+    before = p.copies
+    np.testing.assert_array_equal(p(x=dense).y.numpy(), [0, -1, -2])
+    assert p.copies == before + 1
+    with pytest.raises(einlang.CopyError, match="is_neg"):
+        p.call({"x": dense}, copy=False)
+    with pytest.raises(einlang.InputError, match="sign PyTorch changes"):
+        p.call({"x": torch.ones(3)}, out={"y": dense})
+
+
+def refused(make, message):
+    p = einlang.compile("let x: [f32; i]; let y[i] = x[i];")
+    with pytest.raises(einlang.InputError, match=f"^{re.escape(message)}"):
+        p(x=make())
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, about prototypes
+@pytest.mark.parametrize("make, message", [
+    (lambda: torch.ones(3, requires_grad=True), "input `x` is a tensor that requires a gradient, which a call would lose: pass "
+     "`x.detach()`, or use einlang.torch.function, which differentiates"),
+    (lambda: torch.ones(3).to_sparse(), "input `x` is a tensor of the layout torch.sparse_coo: pass `x.to_dense()`"),
+    (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "input `x` is a quantized tensor: pass "
+     "`x.dequantize()`"),
+    (lambda: torch.nested.nested_tensor([torch.ones(2)]), "input `x` is a nested tensor: pass `x.to_padded_tensor(0.0)`"),
+    (lambda: torch.ones(3, device="meta"), "input `x` is a tensor without values, which has a shape alone"),
+    (lambda: torch.ones(3, dtype=torch.float64), "input `x` holds f32, but the array given holds float64: pass "
+     "`x.to(torch.float32)`"),
+    (lambda: torch.ones(3, 2), "input `x` has 1 coordinates, ('i',), but the array given has the shape (3, 2)"),
+    (lambda: torch.ones(3, dtype=torch.complex64), "input `x` holds torch.complex64, which the language does not have")])
+def test_refused_tensors(make, message):
+    refused(make, message)
+
+
+def test_tensors_that_pytorch_transforms_are_refused():
+    """Their derivatives would be lost."""
+    def call(x):
+        refused(lambda: x, "input `x` is a tensor that torch.func transforms (under grad, vmap or the like): use "
+                           "einlang.torch.function")
+        return x.sum()
+
+    torch.func.grad(call)(torch.ones(3))
+    torch.func.grad(lambda x: (call(x.detach()), x.sum())[1])(torch.ones(3))
+    torch.func.vmap(call)(torch.ones(2, 3))
+    torch.func.jvp(call, (torch.ones(3),), (torch.ones(3),))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        refused(lambda: dual, "input `x` is a tensor that carries a tangent, which a call would lose: pass `x.detach()`, or "
+                              "use p.jvp")
+        p = einlang.compile("let x: [f32; i]; let y[i] = x[i];")
+        assert p(x=torch.ones(3)).y.shape == (3,)
+
+
+def test_loops_take_tensors():
+    loop = einlang.compile("let s: f32; let x: [f32; i]; let s_next = s + sum[i](x[i]);").loop(state={"s": "s_next"})
+    loop.state(s=0.0)
+    for k in range(3):
+        loop(x=torch.full((2,), float(k)))
+    assert float(loop.state()["s"]) == 6
+
+
+class Scaled(torch.utils.data.Dataset):
+    """Items that a program makes, by a plain call and as an operator; every seventh call fails, in the worker that makes it."""
+
+    def __init__(self, program):
+        self.program, self.function = program, einlang.torch.function(program)
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, k):
+        x = torch.full((64, 48), float(k))
+        if k % 7 == 0:
+            with pytest.raises(einlang.InputError):
+                self.program(x=x, W=torch.ones(2, 2))
+        plain = torch.from_dlpack(self.program(x=x, W=torch.ones(32, 48)).z)
+        return torch.stack([plain, self.function(x, torch.ones(32, 48))])
+
+
+WORKER_PROGRAM = "let x: [f32; n, i];\nlet W: [f32; o, i];\nlet z[n, o] = sum[i](x[n, i] * W[o, i]);\n"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_data_loader(method):
+    """No wrong value and no hang, while threads of the parent use the same program and its pool."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    p = einlang.compile(WORKER_PROGRAM)
+    big = np.ones((300, 400), np.float32)
+    p(x=big, W=big)  # the pool runs in the parent
+    data = Scaled(p)
+    data[3]
+    going = True
+
+    def busy():
+        while going:
+            assert p(x=big, W=big).z[0, 0] == 400
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(busy) for _ in range(2)]
+        try:
+            for _ in range(2):
+                loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, multiprocessing_context=method, timeout=100)
+                seen = [item for batch in loader for item in batch]
+                assert len(seen) == 40
+                for k, item in enumerate(seen):
+                    assert item.shape == (2, 64, 32) and bool((item == 48 * k).all())
+        finally:
+            going = False
+        for other in others:
+            other.result()
+
+
 def test_example():
     path = pathlib.Path(conftest.__file__).parents[2] / "examples/python/torch_layer.py"
     assert "equal to PyTorch" in conftest.run_python(path.read_text())

@@ -1,6 +1,9 @@
-"""The types of the package under `mypy --strict`: of its own files, and of a user's."""
+"""The types of the package under `mypy --strict` and pyright: of its own files, and of a user's."""
 
+import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -31,6 +34,9 @@ except einlang.CompileError as error:
 '''
 
 
+WRONG = 'import einlang\neinlang.compile("", optlevel=2)\neinlang.compile("").grad(3)\n'
+
+
 def check(*files):
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", *map(str, files)],
                           capture_output=True, text=True, timeout=170)
@@ -44,6 +50,29 @@ def test_types(tmp_path):
     user.write_text(USER)
     status, found = check(package, user)
     assert status == 0, found
-    user.write_text('import einlang\neinlang.compile("", optlevel=2)\neinlang.compile("").grad(3)\n')
+    user.write_text(WRONG)
     status, found = check(user)
     assert status == 1 and found.count("error:") == 2, found
+
+
+def pyright(folder, *arguments):
+    """What it says, as JSON. It asks the interpreter that is first on the path where packages are."""
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run([sys.executable, "-m", "pyright", "--outputjson", *arguments], cwd=folder, capture_output=True, text=True,
+                          timeout=300, env={**os.environ, "PATH": path, "PYTHONPATH": str(folder / "stubs")})
+    assert done.returncode in (0, 1), done.stderr + done.stdout
+    return json.loads(done.stdout)
+
+
+def test_pyright(tmp_path):
+    """A user's program in strict mode, our own files in the usual one, and no public name without a type."""
+    package = tmp_path / "stubs" / "einlang"
+    shutil.copytree(pathlib.Path(einlang.__file__).parent, package, ignore=shutil.ignore_patterns("*.so*", "__pycache__", "bin"))
+    (tmp_path / "user.py").write_text(USER)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"strict": ["user.py"]}))
+    found = [item for item in pyright(tmp_path)["generalDiagnostics"] if item["severity"] == "error"]
+    assert sorted((pathlib.Path(item["file"]).name, item["rule"]) for item in found) == [
+        ("wrong.py", "reportArgumentType"), ("wrong.py", "reportCallIssue")], found
+    completeness = pyright(tmp_path, "--verifytypes", "einlang", "--ignoreexternal")["typeCompleteness"]
+    assert completeness["completenessScore"] == 1 and completeness["exportedSymbolCounts"]["withKnownType"] > 200
