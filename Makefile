@@ -94,7 +94,7 @@ check-tsan:
 	tools/setup.sh tests
 	@test -f $(BUILD)-tsan/build.ninja || cmake -S . -B $(BUILD)-tsan -G Ninja -DEIN_THREAD_SANITIZE=ON
 	cmake --build $(BUILD)-tsan -j $(JOBS) --target pool_tests
-	$(BUILD)-tsan/tests/pool_tests --gtest_brief=1
+	TSAN_OPTIONS=die_after_fork=0 $(BUILD)-tsan/tests/pool_tests --gtest_brief=1
 
 # What sharing a loop costs; measures, asserts nothing.
 bench-pool: configure-tests
