@@ -119,6 +119,10 @@ int32_t native_team(const NativeContext* context, TeamBody body, void* closure, 
   for (int r = 1; r < t.width; ++r) {
     if (!withdraw(workers[r])) mine.seats()[r].rank = t.members++;
   }
+  if (t.members == 1) {
+    release_workers(workers + 1, helpers);
+    return body(context, closure);
+  }
   publish(t.begin, 2);
   run_body(t, 0);
   for (int r = 1; r < t.width; ++r) await_end(workers[r]);
@@ -157,8 +161,8 @@ void share_in_team(int64_t count, const ChunkFunction& chunk) {
   Member& m = *t_member;
   bool& inside = crew().inside;
   inside = true;
-  if (m.team->members == 1 || count == 1) {
-    for (int64_t i = 0; m.rank == 0 && i < count; ++i) chunk(i, 0);
+  if (count == 1) {
+    if (m.rank == 0) chunk(0, 0);
   } else {
     m.loop = (m.loop + 1) & (HandOut::kLoops - 1);
     int64_t bunch = (count - 1) / HandOut::kMost + 1, bunches = (count - 1) / bunch + 1;
