@@ -4,7 +4,8 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers wheel fuzz oracle torch-check check-asan reference \
+.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers wheel fuzz oracle torch-check check-asan check-tsan bench-pool \
+  reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -88,6 +89,18 @@ check-asan:
 	cmake --build $(BUILD)-asan -j $(JOBS)
 	ctest --test-dir $(BUILD)-asan -j $(JOBS) --output-on-failure --no-tests=error
 
+# The tests of what threads share, under the thread sanitizer.
+check-tsan:
+	tools/setup.sh tests
+	@test -f $(BUILD)-tsan/build.ninja || cmake -S . -B $(BUILD)-tsan -G Ninja -DEIN_THREAD_SANITIZE=ON
+	cmake --build $(BUILD)-tsan -j $(JOBS) --target pool_tests
+	TSAN_OPTIONS=die_after_fork=0 $(BUILD)-tsan/tests/pool_tests --gtest_brief=1
+
+# What sharing a loop costs; measures, asserts nothing.
+bench-pool: configure-tests
+	cmake --build $(BUILD) -j $(JOBS) --target bench_pool
+	$(BUILD)/tests/bench_pool
+
 # The pages of docs/library, from the doc comments of stdlib/.
 reference: build
 	tools/setup.sh python3
@@ -103,4 +116,4 @@ format:
 	python3 -B tests/meta/format.py . --write
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan

@@ -179,10 +179,26 @@ struct Emitter {
   std::vector<llvm::Value*> values_now(const std::vector<loops::VarId>& vars);
   llvm::AllocaInst* closure_of(const std::vector<llvm::Value*>& fields);
   void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);
+  llvm::AllocaInst* partial_results(loops::VarId v);
   llvm::Function* chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,
                            llvm::StructType* closure);
   void counted(llvm::Value* lo, llvm::Value* hi, int64_t step, const char* name,
                const std::function<void(llvm::Value*)>& body, loops::ExprId leave = {});
+
+  // emit_team.cc
+  struct Team;
+  Team* team = nullptr;  // of the loop around, if a team runs it and this code is not of one member
+  void team_loop(const loops::Loop& s);
+  void team_block(const loops::Block& body);
+  void team_stmt(const loops::Stmt& s);
+  void team_steps(const loops::Loop& s);
+  void team_share(const loops::Loop& s);
+  void by_itself(const loops::Stmt& s);
+  void first_alone(const std::function<void()>& code);
+  void in_company(const std::function<void()>& code);
+  void meet();
+  void meet_unless_apart(const std::set<loops::BufferId>& loads,
+                         const std::set<loops::BufferId>& stores);
 
   // emit_expr.cc
   Val expr(loops::ExprId id);
@@ -228,6 +244,8 @@ struct Emitter {
   llvm::Type* wide(llvm::Type* t, llvm::Value* like);  // a vector of t where `like` is a vector
   llvm::ConstantInt* i64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 };
+
+constexpr int64_t kMaxChunks = 256;  // of a reduction; fixes the bits of sums: not in tuning.def
 
 // The fold that an accumulator of the loop takes part in: it decides the start and
 // how parts combine.

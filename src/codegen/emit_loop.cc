@@ -33,6 +33,7 @@ llvm::Constant* Emitter::start_of(core::ReduceOp op, DType type) {
 }
 
 void Emitter::loop(const loops::Loop& s) {
+  if (s.team) return team_loop(s);
   Val lo = expr(s.lo), hi = expr(s.hi);
   if (!lo.uniform() || !hi.uniform()) return ragged_loop(s, lo, hi);
   if (s.grain) return shared_loop(s, lo.v, hi.v);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "codegen/emit.h"
+#include "codegen/emit_team.h"
 #include "loops/walk.h"
 
 namespace ein::codegen {
@@ -13,8 +14,6 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 namespace {
-
-constexpr int64_t kMaxChunks = 256;  // of a reduction; fixes the bits of sums: not in tuning.def
 
 // The variables that a loop's body reads from outside.
 std::vector<loops::VarId> captures(const loops::Program& p, const loops::Loop& loop) {
@@ -71,7 +70,6 @@ llvm::AllocaInst* Emitter::closure_of(const std::vector<Value*>& fields) {
 }
 
 void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grain) {
-  auto& c = mod.getContext();
   if (!s.folds.empty()) {  // few enough partial results for the stack
     Value* least = b.CreateSDiv(b.CreateSub(hi, lo), i64(kMaxChunks));
     Value* lanes_count = i64(s.axis.width);
@@ -80,19 +78,19 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
   }
   std::vector<loops::VarId> captured = captures(p, s);
   std::vector<Value*> fields = values_now(captured);
-  std::vector<llvm::AllocaInst*> parts;
+  std::vector<Value*> parts;
   for (loops::VarId v : s.folds) {
-    auto* type = llvm::ArrayType::get(memory_type_of(p.vars[v].type), kMaxChunks + 1);
-    parts.push_back(entry.CreateAlloca(type));
+    parts.push_back(team ? team->parts.at({&s, v}) : partial_results(v));
     fields.push_back(parts.back());
   }
   if (table) fields.push_back(table);
   llvm::AllocaInst* closure = closure_of(fields);
   llvm::Function* body =
       chunk_of(s, captured, llvm::cast<llvm::StructType>(closure->getAllocatedType()));
-  Value* status = call(NativeFn::Parallel, {context, body, closure, lo, hi, grain}, b.getInt32Ty());
-  leave_unless_zero(status);
+  NativeFn how = team ? NativeFn::TeamLoop : NativeFn::Parallel;
+  leave_unless_zero(call(how, {context, body, closure, lo, hi, grain}, b.getInt32Ty()));
   if (s.folds.empty()) return;
+  if (team) meet();
   Value* steps = b.CreateSub(b.CreateAdd(b.CreateSub(hi, lo), grain), i64(1));
   Value* count = b.CreateSDiv(steps, grain);
   counted_sums(float_sums(s), i64(0), count, 1, "parts", [&](Value* i) {
@@ -105,6 +103,10 @@ void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grai
       b.CreateStore(combine(fold_of(s, s.folds[k]), acc, part, type), cell.at);
     }
   });
+}
+
+llvm::AllocaInst* Emitter::partial_results(loops::VarId v) {
+  return entry.CreateAlloca(llvm::ArrayType::get(memory_type_of(p.vars[v].type), kMaxChunks + 1));
 }
 
 llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops::VarId>& captured,

@@ -146,6 +146,9 @@ struct Loop {
   // Seq only, a Get: a variable declared outside. Once it is true after a step, no further step
   // runs. Invalid: all of them do.
   ExprId leave = {};
+  // Seq only, and in no such loop: threads run it together, as many as its loops have work for;
+  // known before it begins. Invalid: one thread does.
+  ExprId team = {};
 };
 
 struct Check {

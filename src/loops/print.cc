@@ -80,6 +80,7 @@ struct Printer {
     for (VarId v : s.folds) folds += " folds " + var(v);
     if (s.leave) folds += fmt::format(" until {}", expr(s.leave));
     if (s.grain) folds += fmt::format(" shared by {}", expr(s.grain));
+    if (s.team) folds += fmt::format(" by a team of {}", expr(s.team));
     line(fmt::format("{} {} in {}..{}{}{} {{", axis, var(s.var), expr(s.lo), expr(s.hi),
                      s.downward ? " downward" : "", folds));
     block(s.body);

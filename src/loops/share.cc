@@ -1,13 +1,15 @@
 // Which loops threads share: the outermost that are parallel, in lanes or reductions, outside and
 // inside sequential ones. The number of iterations in a chunk follows from the work in one, which
 // is estimated from the loop's body and the extents of the loops inside, so chunks are the same on
-// every machine and for every number of threads.
+// every machine and for every number of threads. A loop of steps with several such loops inside is
+// run by a team.
 #include <algorithm>
 #include <set>
 
 #include "base/match.h"
 #include "core/cost.h"
 #include "loops/loops.h"
+#include "loops/team.h"
 #include "loops/walk.h"
 
 namespace ein::loops {
@@ -120,6 +122,62 @@ struct Sharing {
     return ok;
   }
 
+  // How many threads the loops in a block have work for, where the code outside of `visible` knows
+  // their extents, and how many such loops there are.
+  struct Width {
+    ExprId most;
+    int loops = 0;
+  };
+  ExprId larger(ExprId a, ExprId b) {
+    auto x = constant(p, a), y = constant(p, b);
+    return x && y ? integer(std::max(*x, *y)) : op(core::Op::Max, a, b);
+  }
+  ExprId quotient(ExprId a, ExprId b) {
+    auto x = constant(p, a), y = constant(p, b);
+    return x && y ? integer(*x / *y) : op(core::Op::Div, a, b);
+  }
+  ExprId width_of(const Loop& n) {
+    if (!known_outside(n.lo) || !known_outside(n.hi) || !known_outside(n.grain)) {
+      return integer(kMany);
+    }
+    auto count = trips(p, n);
+    return quotient(count ? integer(*count) : op(core::Op::Sub, n.hi, n.lo), n.grain);
+  }
+  ExprId width_of(const Contract& n) {
+    ExprId product = integer(1);
+    for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
+      for (const Contract::Index& i : *set) {
+        if (!known_outside(i.extent)) return integer(kMany);
+        auto x = constant(p, product), y = constant(p, i.extent);
+        product = x && y ? integer(std::min(*x, kMany * kMany) * std::min(*y, kMany))
+                         : times(product, i.extent);
+      }
+    }
+    return quotient(product, integer(2 * tuning.chunk_work));
+  }
+  void widths(const Block& body, Width& out) {
+    for_each_stmt(body, [&](const Stmt& s) {
+      const auto* loop = std::get_if<Loop>(&s.node);
+      const auto* contract = std::get_if<Contract>(&s.node);
+      if (contract) out.most = larger(out.most, width_of(*contract));
+      if (loop && loop->grain) out.most = larger(out.most, width_of(*loop));
+      out.loops += contract ? 2 : loop && loop->grain;  // a contraction is two: it packs first
+    });
+  }
+
+  // The outermost loop of steps that a team can run; one loop a step is shared by itself.
+  void team(Loop& n) {
+    if (!fits_a_team(p, n)) return;
+    Width width{integer(1)};
+    widths(n.body, width);
+    auto known = constant(p, width.most);
+    if (width.loops < 2 || (known && *known <= 1)) return;
+    for_each_stmt(n.body, [](Stmt& s) {
+      if (auto* inner = std::get_if<Loop>(&s.node)) inner->team = {};
+    });
+    n.team = width.most;
+  }
+
   void block(Block& body) {
     std::vector<VarId> bound;
     for (Stmt& s : body) {
@@ -140,7 +198,7 @@ struct Sharing {
       bool fresh = visible.insert(n.var).second;
       block(n.body);
       if (fresh) visible.erase(n.var);
-      return;
+      return team(n);
     }
     if (n.axis.kind == Axis::Kind::Reduce && !splits(n)) return;
     ExprId chunk = grain(n);

@@ -8,6 +8,7 @@
 
 #include "base/match.h"
 #include "loops/loops.h"
+#include "loops/team.h"
 
 namespace ein::loops {
 namespace {
@@ -21,7 +22,7 @@ struct Verifier {
   std::set<VarId> mutable_vars;  // bound by Declare
   // Variables declared outside the innermost vector loop may not be assigned inside it.
   std::set<VarId> frozen;
-  bool vector = false, ordered = true, shared = false;
+  bool vector = false, ordered = true, shared = false, team = false;
 
   void error(const std::string& what) { errors.push_back(where + ": " + what); }
 
@@ -184,8 +185,14 @@ struct Verifier {
       if (n.axis.kind == Axis::Kind::Seq) error("a sequential loop is shared");
       if (shared || vector) error("a shared loop inside a shared one");
     }
-    bool was_vector = vector, was_ordered = ordered, was_shared = shared;
+    if (n.team) {
+      use(n.team, DType::I64);
+      if (team || shared || vector) error("a team inside a shared loop or another team");
+      if (!fits_a_team(p, n)) error("a loop that no team can run");
+    }
+    bool was_vector = vector, was_ordered = ordered, was_shared = shared, was_team = team;
     shared |= n.grain.valid();
+    team |= n.team.valid();
     auto was_frozen = frozen;
     if (!std::has_single_bit(n.axis.width)) error("a number of lanes that is not a power of two");
     bool lanes = n.axis.width > 1 && !vector;
@@ -204,6 +211,7 @@ struct Verifier {
     vector = was_vector;
     ordered = was_ordered;
     shared = was_shared;
+    team = was_team;
     frozen = std::move(was_frozen);
   }
 

@@ -45,6 +45,7 @@ void for_each_expr(S& s, F&& f) {
           some(n.grain);
           some(n.steps);
           some(n.leave);
+          some(n.team);
         }
         if constexpr (std::is_same_v<N, Check>) {
           some(n.ok);

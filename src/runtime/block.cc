@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
+#include "runtime/pool.h"
+#include "runtime/team.h"
 
 namespace ein {
 namespace {
 
 constexpr size_t kLarge = size_t{1} << 20;      // from here on: pages of their own, kept when freed
 constexpr size_t kHugePage = size_t{2} << 20;   // the unit of large blocks
+constexpr size_t kTouched = size_t{64} << 20;   // from here on: first touched by all threads
 constexpr size_t kKeptBytes = size_t{1} << 30;  // at most this much is kept
 constexpr size_t kKeptBlocks = 16;
 
@@ -61,6 +64,17 @@ void* map(size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
+// Memory is where the processor is that writes a page first. Threads begin with the part of a loop
+// that corresponds to theirs here.
+void touch(void* at, size_t bytes) {
+  if (bytes < kTouched || in_team() || inside_chunk()) return;
+  constexpr size_t page = 4096;
+  for_each_chunk(static_cast<int64_t>(bytes / kHugePage), [&](int64_t i, int) {
+    volatile char* from = static_cast<char*>(at) + static_cast<size_t>(i) * kHugePage;
+    for (size_t k = 0; k < kHugePage; k += page) from[k] = 0;
+  });
+}
+
 }  // namespace
 
 Block::Block(size_t bytes) {
@@ -82,6 +96,7 @@ Block::Block(size_t bytes) {
     if (!found) throw std::bad_alloc();
     bytes_ = pages;
     madvise(found, pages, MADV_HUGEPAGE);  // only a hint
+    touch(found, pages);
   }
   at_ = static_cast<std::byte*>(found);
 }

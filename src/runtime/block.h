@@ -1,5 +1,6 @@
 // Memory in large pieces. Freed blocks are kept for the next that fits: the first write to fresh
-// memory costs several times what a later one does. Large ones ask for huge pages.
+// memory costs several times what a later one does. Large ones ask for huge pages, and are touched by all
+// threads at once.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "runtime/batches.h"
 #include "runtime/block.h"
 #include "runtime/pool.h"
+#include "runtime/team.h"
 #include "runtime/transpose.h"
 
 namespace ein {
@@ -29,6 +31,7 @@ namespace {
 template <class T>
 constexpr int64_t kBlockK = block_bytes / static_cast<int64_t>(sizeof(T));
 constexpr int64_t kRun = 128, kSpan = 16384;
+constexpr int64_t packed_cells = 1 << 14;  // copies worth handing to a thread
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -279,6 +282,18 @@ class Panels {
   size_t have_ = 0;
 };
 
+// Memory that all threads which compute one product see. In a team, a member may still read the
+// panels of one round while another packs those of the next, so that two pieces take turns; a
+// meeting after the packing keeps the round after that away.
+constexpr int kSums = 2;
+template <class T>
+T* memory_for_all(int piece, int64_t count) {
+  thread_local Panels<T> mine[kSums + 1];
+  if (!in_team() || inside_chunk()) return mine[piece].reserve(count);
+  return static_cast<T*>(team_memory(piece, static_cast<size_t>(count) * sizeof(T)));
+}
+int panels_now() { return in_team() && !inside_chunk() ? next_turn() : 0; }
+
 // A range of rows, columns or ks.
 struct Range {
   int64_t lo, hi;
@@ -307,6 +322,20 @@ struct Shape {
   }
 };
 
+// A number that no other round has, of this thread or another.
+uint64_t next_round() {
+  static std::atomic<uint64_t> threads_seen{0};
+  thread_local uint64_t rounds = ++threads_seen << 40;
+  return ++rounds;
+}
+
+// Which rows of which round a thread has packed.
+struct Packed {
+  uint64_t round = 0;  // 0: none
+  int64_t lo = 0, hi = 0;
+  bool operator==(const Packed&) const = default;
+};
+
 template <class T>
 struct Product {
   const Shape<T>& shape;
@@ -333,8 +362,12 @@ struct Product {
 
   // Adds the products of some blocks of k to the rows and columns, whose panels of b begin at `pb`;
   // null: they are packed when they are needed.
-  void compute(const T* pb, Range rows, Range cols, Range which) const {
+  void compute(uint64_t number, const T* pb, Range rows, Range cols, Range which) const {
     thread_local Panels<T> mine;
+    thread_local Packed packed;  // the rows in `mine`
+    Packed wanted{number, rows.lo, rows.hi};
+    bool once = rows.size() <= block_rows && which.size() == 1, there = once && packed == wanted;
+    packed = once ? wanted : Packed{};
     int64_t edge = tiles.rows * tiles.cols(), depth = 2 * kBlockK<T>;
     T* pa = mine.reserve(edge + (block_rows + tiles.cols()) * depth);
     T* late = pa + edge + block_rows * depth;
@@ -343,20 +376,25 @@ struct Product {
       Range part{rows.lo + part_begin(rows.size(), blocks, block),
                  rows.lo + part_begin(rows.size(), blocks, block + 1)};
       for (int64_t i = which.lo; i < which.hi; ++i) {
+        if (!there) pack_a(pa + edge, part, shape.ks({i, i + 1}));
         compute_block(pa, pa + edge, pb, late, part, cols, shape.ks(which), shape.ks({i, i + 1}));
       }
     }
   }
 
-  void compute_block(T* edge, T* pa, const T* pb, T* late, Range rows, Range cols, Range ks,
-                     Range now) const {
+  void pack_a(T* pa, Range rows, Range now) const {
     int64_t count = ceil_div(rows.size(), tiles.rows), nk = now.size();
-    const int64_t* kb = &k.y[static_cast<size_t>(now.lo)];
     for (int64_t t = 0; t < count; ++t) {
       int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
       pack(pa + lo * nk, a, &m.x[static_cast<size_t>(rows.lo + lo)], hi - lo, hi - lo,
            &k.x[static_cast<size_t>(now.lo)], nk);
     }
+  }
+
+  void compute_block(T* edge, const T* pa, const T* pb, T* late, Range rows, Range cols, Range ks,
+                     Range now) const {
+    int64_t count = ceil_div(rows.size(), tiles.rows), nk = now.size();
+    const int64_t* kb = &k.y[static_cast<size_t>(now.lo)];
     for (int64_t j = cols.lo; j < cols.hi; j += tiles.cols()) {
       int64_t wide = width(j), have = std::min(wide, n.size() - j);
       const int64_t* columns = &n.y[static_cast<size_t>(j)];
@@ -413,43 +451,64 @@ struct Product {
     int64_t at_once = packed_bytes / (columns * static_cast<int64_t>(sizeof(T))) / block;
     for (int64_t j = 0; j < n.size() && k.size() > 0; j += columns) {
       for (int64_t i = 0; i < shape.blocks; i += std::max<int64_t>(at_once, 1)) {
+        if (i > 0) all_done();  // it adds to what the round before has computed
         round({j, std::min(j + columns, n.size())},
               {i, std::min(i + std::max<int64_t>(at_once, 1), shape.blocks)});
       }
     }
     if (k.size() > 0) return;
-    for (int64_t row : m.y) {
-      for (int64_t column : n.y) out[row + column] = T(0);
+    for_each_chunk(1, [&](int64_t, int) {
+      for (int64_t row : m.y) {
+        for (int64_t column : n.y) out[row + column] = T(0);
+      }
+    });
+  }
+
+  // How the work of a round is cut, by extents alone.
+  struct Cut {
+    int64_t rows = 1, columns = 1;  // tasks along them
+    bool late = false;              // panels of b are packed by the tasks that use them
+  };
+  Cut cut(Range cols, int64_t depth) const {
+    int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), cells = cols.size() * depth;
+    // With few rows, reading b takes longer than multiplying.
+    int64_t worth = std::max(m.size() * cells / task_work,
+                             cells * static_cast<int64_t>(sizeof(T)) / task_bytes);
+    int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(worth, 1, most_tasks);
+    // If the rows are one block, a panel of b is used once: it is packed just before, and stays in
+    // cache.
+    if (m.size() <= block_rows && tiles_n >= 2 * std::min<int64_t>(tasks, most_tasks / 8)) {
+      return {1, std::min(tasks, tiles_n), true};
     }
+    int64_t most = ceil_div(m.size(), 4 * tiles.rows);
+    int64_t columns =
+        std::min(std::max<int64_t>(4, ceil_div(tasks, most)), std::min(tasks, tiles_n));
+    columns = ceil_div(tiles_n, ceil_div(tiles_n, columns));  // of equal width
+    return {std::clamp<int64_t>(tasks / columns, 1, most), columns, false};
   }
 
   void round(Range cols, Range which) const {
-    thread_local Panels<T> shared;
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
-    int64_t work = m.size() * cols.size() * depth;
-    int64_t tasks =
-        threads() == 1 ? 1 : std::clamp<int64_t>(work / task_work, 1, int64_t{4} * threads());
-    // If the rows are one block, a panel of b is used once: it is packed just before,
-    // and stays in cache.
-    bool late = m.size() <= block_rows && tiles_n >= 2 * tasks;
-    T* pb = late ? nullptr : shared.reserve(tiles_n * tiles.cols() * depth);
-    int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0,
-            pack_tasks = late ? 0 : std::min(tasks, tiles_n);
-    for_each_chunk(pack_tasks, [&](int64_t task, int) {
-      int64_t end = part_begin(tiles_n, pack_tasks, task + 1);
-      for (int64_t t = std::max(first, part_begin(tiles_n, pack_tasks, task)); t < end; ++t) {
+    Cut tasks = cut(cols, depth);
+    int64_t first = shape.in_place ? cols.size() / tiles.cols() : 0;
+    int64_t panels = tasks.late ? 0 : tiles_n - first;
+    T* pb = panels > 0 ? memory_for_all<T>(panels_now(), tiles_n * tiles.cols() * depth) : nullptr;
+    int64_t packs = std::min(panels, ceil_div(panels * tiles.cols() * depth, packed_cells));
+    for_each_chunk(packs, [&](int64_t task, int) {
+      int64_t end = first + part_begin(panels, packs, task + 1);
+      for (int64_t t = first + part_begin(panels, packs, task); t < end; ++t) {
         pack_b(pb + t * tiles.cols() * depth, cols.lo + t * tiles.cols(), which);
       }
     });
-    // Rows are split into tasks first: every task of columns packs its rows again.
-    int64_t tasks_m = late ? 1 : std::min(tasks, ceil_div(m.size(), 4 * tiles.rows));
-    int64_t tasks_n = std::min(ceil_div(tasks, tasks_m), tiles_n);
-    for_each_chunk(tasks_m * tasks_n, [&](int64_t task, int) {
-      int64_t tm = task % tasks_m, tn = task / tasks_m;
-      int64_t lo = part_begin(tiles_n, tasks_n, tn) * tiles.cols();
-      int64_t hi = std::min(part_begin(tiles_n, tasks_n, tn + 1) * tiles.cols(), cols.size());
-      compute(late ? nullptr : pb + lo * depth,
-              {part_begin(m.size(), tasks_m, tm), part_begin(m.size(), tasks_m, tm + 1)},
+    if (packs > 0) all_done();
+    uint64_t number = next_round();
+    // Tasks of the same rows follow each other, so that a thread packs them once.
+    for_each_chunk(tasks.rows * tasks.columns, [&](int64_t task, int) {
+      int64_t tm = task / tasks.columns, tn = task % tasks.columns;
+      int64_t lo = part_begin(tiles_n, tasks.columns, tn) * tiles.cols();
+      int64_t hi = std::min(part_begin(tiles_n, tasks.columns, tn + 1) * tiles.cols(), cols.size());
+      compute(number, pb ? pb + lo * depth : nullptr,
+              {part_begin(m.size(), tasks.rows, tm), part_begin(m.size(), tasks.rows, tm + 1)},
               {cols.lo + lo, cols.lo + hi}, which);
     });
   }
@@ -502,8 +561,7 @@ struct Spans {
     int64_t rows = m.size(), columns = n.size();
     Product<T>{all[0], a, b, out}.run();
     if (all.size() == 1) return;
-    Panels<T> memory;
-    T* now = memory.reserve(2 * rows * columns);
+    T* now = memory_for_all<T>(kSums, 2 * rows * columns);
     T* lost = now + rows * columns;
     auto each_cell = [&](auto&& f) {
       int64_t tasks = std::clamp<int64_t>(rows * columns / (task_work / 16), 1, rows);
@@ -518,6 +576,7 @@ struct Spans {
     };
     for (size_t i = 1; i < all.size(); ++i) {
       Product<T>{all[i], a, b, now}.run();
+      all_done();
       // total + part, exactly; what is lost of a total that is not finite is NaN.
       each_cell([&](T& total, int64_t at) {
         T part = now[at], both = total + part, of_part = both - total;
@@ -525,10 +584,12 @@ struct Spans {
         lost[at] = i == 1 ? rest : lost[at] + rest;
         total = both;
       });
+      all_done();
     }
     each_cell([&](T& total, int64_t at) {
       if (lost[at] == lost[at]) total += lost[at];
     });
+    all_done();
   }
 };
 
@@ -546,17 +607,21 @@ void products(const int64_t* shape, const T* a, const T* b, T* out) {
   if (m.size() == 0 || n.size() == 0 || batch_ab.size() == 0) return;
   const Tiles<T>& tiles = tiles_for<T, level>(n.size());
   const Spans<T> spans(tiles, std::move(m), std::move(n), std::move(k));
-  // Many products go to threads whole, one or several at a time; with few, threads
-  // share each of them.
+  // Many products, or those that are small, go to threads whole, one or several at a time; threads
+  // share each of a few large ones.
   int64_t batches = batch_ab.size(), together = batches;
-  if (batches >= int64_t{2} * threads())
+  if (batches >= std::min<int64_t>(most_tasks / 4, work / task_work)) {
     together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
-  for_each_chunk(ceil_div(batches, together), [&](int64_t chunk, int) {
+  }
+  auto some = [&](int64_t chunk, int) {
     for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
       auto s = static_cast<size_t>(i);
       spans.run(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]);
     }
-  });
+  };
+  int64_t chunks = ceil_div(batches, together);
+  if (chunks == 1) return some(0, 0);  // all members of a team share what is inside
+  for_each_chunk(chunks, some);
 }
 
 template <class T, Level level>

@@ -11,6 +11,7 @@
 #include "runtime/layout.h"
 #include "runtime/pool.h"
 #include "runtime/state.h"
+#include "runtime/team.h"
 
 namespace ein {
 namespace {
@@ -186,6 +187,7 @@ int32_t fetch(Polled& run, const Image::Site& site, int64_t first) {
 }
 
 int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
+  ApartFromTeam apart;
   auto& run = *static_cast<Polled*>(state);
   const Image::Site& site = run.image.sites[static_cast<size_t>(number)];
   if (site.kind == Image::Site::Kind::Fetch) return fetch(run, site, next);

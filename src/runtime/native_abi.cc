@@ -8,6 +8,7 @@
 #include "runtime/guard.h"
 #include "runtime/pool.h"
 #include "runtime/random.h"
+#include "runtime/team.h"
 
 namespace ein {
 

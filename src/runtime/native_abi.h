@@ -38,6 +38,8 @@ struct NativeContext {
   // Of programs that can go on where a run was stopped: the first kernel to run, and in it the loop
   // of this site starts at this step. Nothing was stopped: site −1.
   int64_t first_kernel = 0, resumed_site = -1, resumed_step = 0;
+  // Of threads that run a loop of steps together (team.h): which one this is, of how many.
+  int64_t rank = 0, members = 1;
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled

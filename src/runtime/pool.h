@@ -1,11 +1,12 @@
 // Threads that share loops. A loop is cut into chunks whose bounds depend on its extents alone, so
 // results do not depend on the number of threads or on which thread runs which chunk. There is one
-// pool for the process, started when it is first needed.
+// set of workers for the process, started when they are first needed. A loop takes those that are
+// idle, as many as it has work for; loops of several callers run side by side.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <type_traits>
 
 #include "runtime/native_abi.h"
 
@@ -15,6 +16,10 @@ namespace ein {
 // use. Not while a program runs.
 void set_threads(int count);
 int threads();
+
+// From now on threads that start stay on one processor each, if there is one thread for every
+// processor of the machine and this process may use them all. For processes of our own.
+void pin_threads();
 
 // While it lives, loops of this thread are shared by at most `most` threads; 0: as many as there are.
 class ThreadLimit {
@@ -36,10 +41,28 @@ struct Shortage {
 };
 Shortage thread_shortage();
 
+// A function of a chunk's number and a worker, which is called while the loop runs and not kept.
+class ChunkFunction {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, ChunkFunction>)
+      ChunkFunction(F&& f)  // NOLINT(bugprone-forwarding-reference-overload)
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, int64_t chunk, int worker) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(chunk, worker);
+        }) {}
+  void operator()(int64_t chunk, int worker) const { call_(object_, chunk, worker); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int64_t, int);
+};
+
 // Calls `chunk(number, worker)` for every number below `count`; `worker` is below threads(), and no
-// two calls at a time have the same. Returns when all are done. Inside a chunk it runs in order on
-// the same thread, as worker 0: chunks that need scratch should have it on their stack.
-void for_each_chunk(int64_t count, const std::function<void(int64_t chunk, int worker)>& chunk);
+// two calls at a time have the same. Returns when all are done. At most `width` threads take part,
+// and no more than there are chunks, which should be worth about 5 µs each. Inside a chunk it runs
+// in order on the same thread, as worker 0: chunks that need scratch should have it on their stack.
+void for_each_chunk(int64_t count, ChunkFunction chunk, int64_t width = INT64_MAX);
 
 // Runs the loop lo..hi of generated code in chunks of `grain`. Returns 0, or 1 after recording the
 // failure of the first chunk that has one in `context`.
