@@ -107,6 +107,7 @@ struct Writer {
           put(n.grain.valid());
           put(n.steps.valid());
           put(n.leave.valid());
+          put(n.state.empty());
         },
         [&](const loops::Check& n) { site(n.site); },
         [&](const loops::Contract& n) { contract(n); },
