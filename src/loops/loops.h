@@ -148,7 +148,7 @@ struct Loop {
   ExprId leave = {};
   // Seq only: stores what the steps have left in variables. Runs after the last step, and before a
   // step at which the caller wants to look; `var` is the step that comes next.
-  Block state = {};
+  Block state;
 };
 
 struct Check {
