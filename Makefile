@@ -61,7 +61,7 @@ bench: build
 bench-peers:
 	tools/setup.sh python3-venv
 	python3 -m venv bench/.venv
-	bench/.venv/bin/pip install --quiet numpy jax
+	bench/.venv/bin/pip install --quiet numpy jax numba
 	bench/.venv/bin/pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 
 # Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.

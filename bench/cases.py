@@ -147,6 +147,37 @@ def gmm(r, s):
             "icf": normal(r, k, d + d * (d - 1) // 2, scale=0.3, dtype=F64)}
 
 
+def colscan(r, s):
+    return {**{n: normal(r, s["i"], s["t"]) for n in "xw"}, "decay": F32(0.9)}
+
+
+def ensemble(r, s):
+    first = numpy.array([1.0, 1.0, 20.0]) + normal(r, s["m"], 3, dtype=F64)
+    return {"first": first, "dt": F64(s["time"] / s["steps"]), "steps": numpy.int32(s["steps"])}
+
+
+def filters(r, s):
+    one = kalman(r, s)
+    return {**one, "seen": one["seen"][:, None] + normal(r, s["t"], s["b"], scale=0.1, dtype=F64)}
+
+
+def newton(r, s):
+    return {"first": F64(1.5), "force": normal(r, s["t"], dtype=F64), "dt": F64(0.01)}
+
+
+def polyfit(r, s):
+    x = r.uniform(-1, 1, s["n"])
+    return {"x": x, "y": numpy.sin(3 * x) + normal(r, s["n"], scale=0.1, dtype=F64), "c": normal(r, s["k"], dtype=F64)}
+
+
+def hdiff(r, s):
+    return {"u": normal(r, s["k"], s["j"], s["i"]), "c": F32(0.1)}
+
+
+def vadv(r, s):
+    return {**{n: normal(r, s["k"], s["j"], s["i"]) for n in ("u", "speed")}, "dt": F32(0.5)}
+
+
 def dp(r, s):
     return {"cost": numpy.abs(normal(r, s["n"], s["n"]))}
 
@@ -173,6 +204,8 @@ ATTENTION_FULL, ATTENTION_QUICK = {"b": 4, "h": 8, "t": 512, "d": 64}, {"b": 2, 
 CONV_FULL, CONV_QUICK = {"n": 16, "c": 64, "h": 56}, {"n": 2, "c": 4, "h": 7}
 LSTM_FULL, LSTM_QUICK = {"n": 16, "t": 128, "h": 256}, {"n": 3, "t": 5, "h": 8}
 GMM_FULL, GMM_QUICK = {"n": 1000, "d": 32, "k": 25}, {"n": 20, "d": 5, "k": 3}
+ENSEMBLE_FULL, ENSEMBLE_QUICK = {"m": 4096, "steps": 1000, "time": 2}, {"m": 5, "steps": 50, "time": 0.1}
+GRID_FULL, GRID_QUICK = {"k": 160, "j": 256, "i": 256}, {"k": 4, "j": 9, "i": 11}
 EMBED_FULL, EMBED_QUICK = {"v": 50000, "d": 256, "n": 8192}, {"v": 20, "d": 8, "n": 40}
 
 CASES = [
@@ -220,4 +253,22 @@ CASES = [
     Case("hvp", "product", "hvp", hvp, ["h" + p for p in MLP], MLP_FULL, MLP_QUICK, tolerance=2e-3),
     Case("dp", "forward", "dp", dp, ["loss"], {"n": 512}, {"n": 12}),
     Case("dp", "gradient", "dp", dp, ["loss", "dcost"], {"n": 512}, {"n": 12}, plain(cost="dcost"), tolerance=5e-3),
+    Case("colscan", "forward", "colscan", colscan, ["y"], {"i": 2048, "t": 2048}, {"i": 10, "t": 30}),
+    Case("colscan", "gradient", "colscan", colscan, ["loss", "dx"], {"i": 2048, "t": 2048}, {"i": 10, "t": 30},
+         plain(x="dx")),
+    Case("ensemble", "forward", "ensemble", ensemble, ["last"], ENSEMBLE_FULL, ENSEMBLE_QUICK, tolerance=1e-6),
+    Case("ensemble", "gradient", "ensemble", ensemble, ["loss", "dfirst"], ENSEMBLE_FULL, ENSEMBLE_QUICK,
+         plain(first="dfirst"), tolerance=1e-6),
+    Case("filters", "forward", "filters", filters, ["loss"], {"t": 200, "b": 1024}, {"t": 20, "b": 5}, tolerance=1e-8),
+    Case("filters", "gradient", "filters", filters, ["loss", "dF", "dQ", "dr"], {"t": 200, "b": 1024}, {"t": 20, "b": 5},
+         plain(F="dF", Q="dQ", r="dr"), tolerance=1e-8),
+    Case("newton", "forward", "newton", newton, ["last"], {"t": 10**5}, {"t": 200}, tolerance=1e-8),
+    Case("newton", "gradient", "newton", newton, ["last", "dfirst"], {"t": 10**5}, {"t": 50}, plain(first="dfirst"),
+         tolerance=1e-8),
+    Case("polyfit", "forward", "polyfit", polyfit, ["loss"], {"n": 10**5, "k": 32}, {"n": 40, "k": 7}, tolerance=1e-9),
+    Case("polyfit", "gradient", "polyfit", polyfit, ["loss", "dc"], {"n": 10**5, "k": 32}, {"n": 40, "k": 7}, plain(c="dc"),
+         tolerance=1e-9),
+    Case("hdiff", "forward", "hdiff", hdiff, ["y"], GRID_FULL, GRID_QUICK),
+    Case("vadv", "forward", "vadv", vadv, ["y"], GRID_FULL, GRID_QUICK),
+    Case("vadv", "gradient", "vadv", vadv, ["loss", "du"], GRID_FULL, GRID_QUICK, plain(u="du")),
 ]

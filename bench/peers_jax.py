@@ -162,6 +162,74 @@ def dp(cost):
     return lax.scan(step, start, (skewed.T, inside.T))[0][1][n]
 
 
+def colscan(x, w, decay):
+    def step(y, a):
+        y = decay * y + a
+        return y, y
+
+    return lax.scan(step, jnp.zeros_like(x[:, 0]), x.T)[1].T
+
+
+def ensemble(first, dt, steps):
+    def slope(p):
+        x, y, z = p.T
+        return jnp.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - 8.0 / 3.0 * z], -1)
+
+    def step(p, _):
+        k1 = slope(p)
+        k2 = slope(p + 0.5 * dt * k1)
+        k3 = slope(p + 0.5 * dt * k2)
+        k4 = slope(p + dt * k3)
+        return p + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
+
+    return lax.scan(step, first, None, length=steps)[0]
+
+
+def filters(seen, F, Q, r):
+    return jax.vmap(kalman, in_axes=(1, None, None, None))(seen, F, Q, r).sum()
+
+
+def newton(first, force, dt):
+    def step(x, f):
+        z = x
+        for _ in range(5):
+            z = z - (z + dt * z**3 - x - dt * f) / (1.0 + 3.0 * dt * z**2)
+        return z, None
+
+    return lax.scan(step, first, force[1:])[0]
+
+
+def polyfit(x, y, c):
+    return ((jnp.vander(x, len(c), increasing=True) @ c - y) ** 2).mean()
+
+
+def hdiff(u, c):
+    lap = 4 * u[:, 1:-1, 1:-1] - (u[:, 1:-1, 2:] + u[:, 1:-1, :-2] + u[:, 2:, 1:-1] + u[:, :-2, 1:-1])
+    dx = lap[:, 1:-1, 1:] - lap[:, 1:-1, :-1]
+    dx = jnp.where(dx * (u[:, 2:-2, 2:-1] - u[:, 2:-2, 1:-2]) > 0, 0, dx)
+    dy = lap[:, 1:, 1:-1] - lap[:, :-1, 1:-1]
+    dy = jnp.where(dy * (u[:, 2:-1, 2:-2] - u[:, 1:-2, 2:-2]) > 0, 0, dy)
+    return u[:, 2:-2, 2:-2] - c * (dx[:, :, 1:] - dx[:, :, :-1] + dy[:, 1:] - dy[:, :-1])
+
+
+def vadv(u, speed, dt):
+    q = 0.25 * dt * speed
+
+    def down(carry, level):
+        g, d = carry
+        q, u = level
+        below = 1 / (1 + q * g)
+        return (q * below, (u + q * d) * below), (q * below, (u + q * d) * below)
+
+    def up(y, level):
+        g, d = level
+        y = d - g * y
+        return y, y
+
+    g, d = lax.scan(down, (jnp.zeros_like(u[0]), jnp.zeros_like(u[0])), (q, u))[1]
+    return lax.scan(up, jnp.zeros_like(u[0]), (g, d), reverse=True)[1]
+
+
 LOSS = {
     "ew": lambda **a: ew(**a).sum(),
     "softmax": lambda **a: (a["w"] * softmax(**a)).sum(),
@@ -178,12 +246,20 @@ LOSS = {
     "embed": lambda **a: (a["w"] * embed(**a)).sum(),
     "gmm": gmm,
     "dp": dp,
+    "colscan": lambda **a: (a["w"] * colscan(**a)).sum(),
+    "ensemble": lambda **a: ensemble(**a).sum(),
+    "filters": filters,
+    "newton": newton,
+    "polyfit": polyfit,
+    "vadv": lambda **a: (vadv(**a) ** 2).sum(),
 }
 BY = {"ew": ["x"], "softmax": ["x"], "layernorm": ["x", "gamma", "beta"], "chain": ["A", "B", "C", "v"],
       "mlp": ["W1", "b1", "W2", "b2", "W3", "b3"], "conv": ["x", "kernel", "bias"], "attention": ["q", "k", "v"],
       "block": ["g1", "b1", "wq", "wk", "wv", "wo", "g2", "b2", "u", "bu", "w", "bw"],
       "lstm": ["x", "w", "u", "bias"], "ode": ["first", "sigma", "rho", "beta"], "heat": ["first"],
-      "kalman": ["F", "Q", "r"], "embed": ["table"], "gmm": ["alpha", "mu", "icf"], "dp": ["cost"]}
+      "kalman": ["F", "Q", "r"], "embed": ["table"], "gmm": ["alpha", "mu", "icf"], "dp": ["cost"],
+      "colscan": ["x"], "ensemble": ["first"], "filters": ["F", "Q", "r"], "newton": ["first"], "polyfit": ["c"],
+      "vadv": ["u"]}
 
 
 def gradients(row):
@@ -229,7 +305,7 @@ def case(kind, name):
     else:
         one = globals()["batched" if variant.startswith("batched") else row]
         f = lambda **inputs: [one(**inputs)]
-    compiled = jax.jit(f, static_argnames=["steps"] if row in ("ode", "heat") else None)
+    compiled = jax.jit(f, static_argnames=["steps"] if row in ("ode", "heat", "ensemble") else None)
 
     def run(**inputs):
         if "steps" in inputs:

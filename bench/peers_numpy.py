@@ -162,6 +162,76 @@ def dp(cost):
     return R[n + m, n]
 
 
+def colscan(x, w, decay):
+    y = x.copy()
+    for t in range(1, x.shape[1]):
+        y[:, t] += decay * y[:, t - 1]
+    return y
+
+
+def ensemble(first, dt, steps):
+    def slope(p):
+        x, y, z = p.T
+        return np.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - 8.0 / 3.0 * z], -1)
+
+    p = first
+    for _ in range(int(steps)):
+        k1 = slope(p)
+        k2 = slope(p + 0.5 * dt * k1)
+        k3 = slope(p + 0.5 * dt * k2)
+        k4 = slope(p + dt * k3)
+        p = p + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return p
+
+
+def filters(seen, F, Q, r):
+    b = seen.shape[1]
+    x, P, loss = np.zeros((b, 3)), np.broadcast_to(np.eye(3), (b, 3, 3)), 0.0
+    for z in seen:
+        e, S = z - x[:, 0], P[:, 0, 0] + r
+        K = P[:, :, 0] / S[:, None]
+        loss += (0.5 * np.log(S) + 0.5 * e * e / S).sum()
+        x = (x + K * e[:, None]) @ F.T
+        P = F @ (P - K[:, :, None] * P[:, None, 0]) @ F.T + Q
+    return loss
+
+
+def newton(first, force, dt):
+    x = first
+    for f in force[1:]:
+        z = x
+        for _ in range(5):
+            z = z - (z + dt * z**3 - x - dt * f) / (1.0 + 3.0 * dt * z**2)
+        x = z
+    return x
+
+
+def polyfit(x, y, c):
+    return ((np.vander(x, len(c), increasing=True) @ c - y) ** 2).mean()
+
+
+def hdiff(u, c):
+    lap = 4 * u[:, 1:-1, 1:-1] - (u[:, 1:-1, 2:] + u[:, 1:-1, :-2] + u[:, 2:, 1:-1] + u[:, :-2, 1:-1])
+    dx = lap[:, 1:-1, 1:] - lap[:, 1:-1, :-1]
+    dx = np.where(dx * (u[:, 2:-2, 2:-1] - u[:, 2:-2, 1:-2]) > 0, 0, dx)
+    dy = lap[:, 1:, 1:-1] - lap[:, :-1, 1:-1]
+    dy = np.where(dy * (u[:, 2:-1, 2:-2] - u[:, 1:-2, 2:-2]) > 0, 0, dy)
+    return u[:, 2:-2, 2:-2] - c * (dx[:, :, 1:] - dx[:, :, :-1] + dy[:, 1:] - dy[:, :-1])
+
+
+def vadv(u, speed, dt):
+    q = u.dtype.type(0.25) * dt * speed
+    g, d, y = q.copy(), u.copy(), u.copy()
+    for k in range(1, len(u)):
+        below = 1 / (1 + q[k] * g[k - 1])
+        g[k] *= below
+        d[k] = (d[k] + q[k] * d[k - 1]) * below
+    y[-1] = d[-1]
+    for k in range(len(u) - 2, -1, -1):
+        y[k] = d[k] - g[k] * y[k + 1]
+    return y
+
+
 LOSS = {
     "ew": lambda **a: ew(**a).sum(),
     "softmax": lambda **a: (a["w"] * softmax(**a)).sum(),
@@ -179,6 +249,12 @@ LOSS = {
     "gmm": gmm,
     "hvp": mlp,
     "dp": dp,
+    "colscan": lambda **a: (a["w"] * colscan(**a)).sum(),
+    "ensemble": lambda **a: ensemble(**a).sum(),
+    "filters": filters,
+    "newton": newton,
+    "polyfit": polyfit,
+    "vadv": lambda **a: (vadv(**a) ** 2).sum(),
 }
 
 
@@ -199,7 +275,7 @@ def case(kind, name):
 
 def too_slow(name, quick):
     """A loop in Python over that many steps takes minutes."""
-    return not quick and name in ("ode.forward", "kalman.forward")
+    return not quick and name in ("ode.forward", "kalman.forward", "newton.forward")
 
 
 KINDS = ["numpy"]

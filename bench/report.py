@@ -3,7 +3,7 @@
 import math
 import xml.sax.saxutils
 
-FRAMEWORKS = ("numpy", "torch", "torch.compile", "jax")
+FRAMEWORKS = ("numpy", "torch", "torch.compile", "jax", "numba")
 LIBRARIES = ("numpy", "torch", "onednn")  # for products of matrices: OpenBLAS, MKL and oneDNN called directly
 BY_HAND = ("c", "c.fast")
 

@@ -34,7 +34,7 @@ import report
 
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE / ".venv" / "bin" / "python"
-MODULES = ("numpy", "c", "torch", "jax")
+MODULES = ("numpy", "c", "torch", "jax", "numba")
 DIFFERENCES = 2e-5  # how far a gradient may be from differences, f32 or not
 LEAST, ROUND_SECONDS = 1, 0.5  # runs of one implementation in one round
 

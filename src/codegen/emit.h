@@ -140,7 +140,9 @@ struct Emitter {
 
   // emit_loop.cc
   void loop(const loops::Loop& s);
-  void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps);
+  // `state`: stored before the caller looks.
+  void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps,
+            const loops::Block* state = nullptr);
   void fetch(const loops::Fetch& s);
   llvm::Value* context_field(llvm::IRBuilder<>& at, size_t offset);
   // Calls back, and stops the program if that is the answer.

@@ -76,13 +76,18 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   in_sequence |= s.axis.kind == loops::Axis::Kind::Seq && !in_pieces;
   Value* steps = !s.poll ? nullptr : s.steps ? scalar(s.steps) : b.CreateSub(hi, lo);
   auto step = [&](Value* i) { return s.downward ? b.CreateSub(last, i) : i; };
-  llvm::AllocaInst* reached = s.poll ? entry.CreateAlloca(b.getInt64Ty()) : nullptr;
+  bool asks = s.poll || !s.state.empty();
+  llvm::AllocaInst* reached = asks ? entry.CreateAlloca(b.getInt64Ty()) : nullptr;
   Value* from = s.poll && p.resumable ? resumed(s.poll, lo, last) : lo;
   if (reached) b.CreateStore(from, reached);
   auto body = [&](Value* i) {
     values[s.var] = uniform(step(i));
-    if (s.poll) poll(s.poll, values[s.var].v, steps);
-    block_in_parts(s.body);
+    if (s.poll) poll(s.poll, values[s.var].v, steps, &s.state);
+    if (s.state.empty()) {
+      block_in_parts(s.body);
+    } else {
+      block(s.body);  // parts are functions, which would need the variables in memory
+    }
     if (reached) b.CreateStore(b.CreateAdd(i, i64(1)), reached);
   };
   if (s.leave) {
@@ -93,7 +98,11 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   in_sequence = around;
   if (!reached || in_pieces) return;
   flush_stores();
-  poll(s.poll, step(b.CreateLoad(b.getInt64Ty(), reached)), steps);
+  Value* next = step(b.CreateLoad(b.getInt64Ty(), reached));
+  values[s.var] = uniform(next);
+  block(s.state);
+  flush_stores();
+  if (s.poll) poll(s.poll, next, steps);
 }
 
 // Where a loop that a run was stopped in goes on; elsewhere at its beginning.
@@ -108,7 +117,7 @@ Value* Emitter::resumed(loops::SiteId site, Value* lo, Value* last) {
   return b.CreateSelect(here, at, lo);
 }
 
-void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
+void Emitter::poll(loops::SiteId site, Value* next, Value* steps, const loops::Block* state) {
   auto& c = mod.getContext();
   // Volatile: somebody else writes it while the loop runs.
   Value* wake =
@@ -118,6 +127,8 @@ void Emitter::poll(loops::SiteId site, Value* next, Value* steps) {
   b.CreateCondBr(b.CreateICmpNE(wake, b.getInt32(0)), ask, go_on,
                  llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(ask);
+  if (state) block(*state);
+  flush_stores();
   call_back(site, next, steps, go_on);
 }
 
@@ -203,7 +214,8 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
 // Inside lanes, with bounds that differ: runs while any lane has iterations left. Where all lanes
 // start together the index stays uniform, and so do the addresses made from it.
 void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
-  EIN_CHECK(!s.downward && !s.leave, "a downward loop inside lanes, or one that is left");
+  EIN_CHECK(!s.downward && !s.leave && s.state.empty(),
+            "a downward loop inside lanes, or one that is left or leaves something");
   flush_stores();
   std::vector<Iteration> around = std::exchange(path, {});
   auto& c = mod.getContext();

@@ -66,7 +66,7 @@ struct Size {
 bool Emitter::unrolls(const loops::Loop& s, Value* lo, Value* hi) const {
   const auto *from = llvm::dyn_cast<llvm::ConstantInt>(lo),
              *to = llvm::dyn_cast<llvm::ConstantInt>(hi);
-  if (!from || !to || s.poll || s.leave || mask) return false;
+  if (!from || !to || s.poll || s.leave || !s.state.empty() || mask) return false;
   int64_t count = to->getSExtValue() - from->getSExtValue();
   return count <= p.tuning.unrolled_iterations &&
          Size{p}.block(s.body) * count <= p.tuning.unrolled_nodes;

@@ -150,7 +150,9 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
     to.name = b.name;
     to.path = f.path;
     to.dtype = b.dtype;
-    for (core::ExprId d : b.dims) to.dims.push_back(formula(m, d));
+    for (size_t k = 0; k < b.dims.size(); ++k) {
+      to.dims.push_back(b.known[k] ? Formula{{{Op::Const, *b.known[k]}}} : formula(m, b.dims[k]));
+    }
     for (const core::Coord& c : f.coords) to.coords.push_back(text(c.name));
     to.family = b.family.v;
     to.step = step.contains(b.family) ? step[b.family] : 0;

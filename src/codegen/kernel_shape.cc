@@ -108,6 +108,7 @@ struct Writer {
           put(n.steps.valid());
           put(n.leave.valid());
           put(n.team.valid());
+          put(n.state.empty());
         },
         [&](const loops::Check& n) { site(n.site); },
         [&](const loops::Contract& n) { contract(n); },

@@ -56,6 +56,7 @@ constexpr Pass kPasses[] = {
     {"join-steps", "recurrences along the same steps run in one loop"},
     {"split-steps", "first and last steps are peeled off the loop"},
     {"write-out-cells", "loops over a few cells with different formulas are unrolled"},
+    {"hold-state", "what the steps of a small recurrence leave to each other stays in variables"},
     {"share-loops", "loops that threads share are marked"},
     {"cut-kernels", "long kernels are cut into several"},
     {"image", "what a caller needs to know about the program"},
@@ -259,6 +260,8 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   p = run.pass_if(whole_steps, "join-steps", std::move(p), loops::join_steps);
   p = run.pass_if(whole_steps, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
+  // What a cell that is not finite was computed from is read from buffers.
+  p = run.pass_if(whole_steps && !plan.trap, "hold-state", std::move(p), loops::hold_state);
   p = run.pass("share-loops", std::move(p), loops::share_loops);
   return run.pass("cut-kernels", std::move(p), loops::cut_kernels);
 }

@@ -46,6 +46,15 @@ bool Sums::add(ExprId e, int64_t factor, Linear& out) const {
     return true;
   }
   const auto* a = std::get_if<Apply>(&n);
+  if (a && a->op == Op::Mul) {
+    for (size_t i : {0, 1}) {
+      int64_t by = 0;
+      auto times = constant(p, a->args[i]);
+      if (times && !__builtin_mul_overflow(factor, *times, &by))
+        return add(a->args[1 - i], by, out);
+    }
+    return false;
+  }
   if (!a || (a->op != Op::Add && a->op != Op::Sub)) return false;
   return add(a->args[0], factor, out) && add(a->args[1], a->op == Op::Add ? factor : -factor, out);
 }

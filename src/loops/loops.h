@@ -149,6 +149,9 @@ struct Loop {
   // Seq only, and in no such loop: threads run it together, as many as its loops have work for;
   // known before it begins. Invalid: one thread does.
   ExprId team = {};
+  // Seq only: stores what the steps have left in variables. Runs after the last step, and before a
+  // step at which the caller wants to look; `var` is the step that comes next.
+  Block state;
 };
 
 struct Check {
@@ -215,7 +218,8 @@ struct Buffer {
   DType dtype;
   std::vector<core::ExprId> dims;  // evaluated by the caller, which also allocates
   Space space = Space::Temp;
-  std::vector<std::optional<int64_t>> known = {};  // the extents that are constants
+  // The extents that are constants; where one is less than `dims` says, only so many steps are kept.
+  std::vector<std::optional<int64_t>> known = {};
 };
 const char* name_of(Buffer::Space space);
 
@@ -283,6 +287,8 @@ Program join_steps(Program p);
 Program split_steps(Program p);
 // Writes out loops over few cells that are computed in different ways (cells.cc).
 Program write_out_cells(Program p);
+// Keeps what the steps of a recurrence of a few numbers leave to each other in variables (hold.cc).
+Program hold_state(Program p);
 // Lets threads share the outermost loops that may be, in chunks of about `chunk_work` operations
 // (share.cc).
 Program share_loops(Program p);

@@ -84,6 +84,10 @@ struct Printer {
     line(fmt::format("{} {} in {}..{}{}{} {{", axis, var(s.var), expr(s.lo), expr(s.hi),
                      s.downward ? " downward" : "", folds));
     block(s.body);
+    if (!s.state.empty()) {
+      line("} leaves {");
+      block(s.state);
+    }
     line("}");
   }
 

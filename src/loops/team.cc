@@ -44,6 +44,7 @@ bool fits(const Program& p, const Stmt& s) {
     case Role::Inside: break;
   }
   if (loop && (loop->axis.kind != Axis::Kind::Seq || loop->poll || loop->leave)) return false;
+  if (loop && !loop->state.empty()) return false;  // its state is stored once
   if (loop && !e.changes.empty()) return false;  // sums over steps keep track of their errors
   bool ok = true;
   for_each_block(s, [&](const Block& b) { ok &= fits(p, b); });
@@ -64,7 +65,7 @@ Role role_of(const Program& p, const Stmt& s) {
 }
 
 bool fits_a_team(const Program& p, const Loop& loop) {
-  if (loop.axis.kind != Axis::Kind::Seq || loop.leave) return false;
+  if (loop.axis.kind != Axis::Kind::Seq || loop.leave || !loop.state.empty()) return false;
   if (loop.poll && p.sites[loop.poll].kind == Site::Kind::Rows) return false;
   if (!fits(p, loop.body)) return false;
   std::set<VarId> bound, changed;

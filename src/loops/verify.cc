@@ -206,6 +206,9 @@ struct Verifier {
     if (n.axis.width > 1 && n.axis.kind == Axis::Kind::Reduce) ordered = false;
     bind(n.var);
     block(n.body);
+    if (!n.state.empty() && n.axis.kind != Axis::Kind::Seq)
+      error("state of a loop that is not seq");
+    block(n.state);
     bound.erase(n.var);
     visible.pop_back();
     vector = was_vector;

@@ -70,7 +70,10 @@ void for_each_block(S& s, F&& f) {
     f(n->then);
     f(n->otherwise);
   }
-  if (auto* n = std::get_if<Loop>(&s.node)) f(n->body);
+  if (auto* n = std::get_if<Loop>(&s.node)) {
+    f(n->body);
+    if (!n->state.empty()) f(n->state);
+  }
 }
 
 // Statements, outer ones first.

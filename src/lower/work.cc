@@ -182,8 +182,9 @@ std::vector<Work> work_of(plan::Plan& plan, const loops::Program& p,
   std::map<FamilyId, double> bytes;  // of the buffers
   for (const loops::Buffer& b : p.buffers) {
     auto size = static_cast<double>(size_of(b.dtype));
-    for (ExprId d : b.dims) {
-      size *= static_cast<double>(std::max<int64_t>(0, core::eval_extent(m, d, params)));
+    for (size_t k = 0; k < b.dims.size(); ++k) {
+      int64_t extent = b.known[k] ? *b.known[k] : core::eval_extent(m, b.dims[k], params);
+      size *= static_cast<double>(std::max<int64_t>(0, extent));
     }
     bytes[b.family] = size;
   }

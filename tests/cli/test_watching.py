@@ -137,6 +137,24 @@ class Log(Watching):
             self.assertEqual(float(value), want)
             want /= 3.0
 
+    def test_numbers_that_stay_in_variables(self):
+        # `half` is read in its own step only, `y` and `z` also in the next one; all are summed while the steps run.
+        program = self.write("a.ein", "let y[0]: f64 = 1.0;\nlet z[0]: f64 = 0.5;\n"
+                             "let half[t in 0..40]: f64 = 0.3 * y[t] + (t as f64);\n"
+                             "let y[t in 1..40] = 0.5 * z[t - 1] + 0.25 * half[t - 1];\n"
+                             "let z[t in 1..40] = 0.75 * y[t] - 0.1 * z[t - 1];\n"
+                             "print(sum[t](half[t] * y[t] + z[t]));\n")
+        rows, out = self.log(program, "--watch", "y,z,half")
+        y, z, total = 1.0, 0.5, 0.0
+        for t, row in enumerate(rows):
+            half = 0.3 * y + t
+            numpy.testing.assert_allclose([float(row[n]) for n in ("y", "z", "half")], [y, z, half], rtol=1e-14)
+            total += half * y + z
+            y, last = 0.5 * z + 0.25 * half, z
+            z = 0.75 * y - 0.1 * last
+        self.assertEqual(len(rows), 40)
+        self.assertAlmostEqual(float(out), total, delta=1e-9)
+
     def test_until(self):
         program = self.write("a.ein", "let x[0]: f64 = 2.0;\n"
                              "let x[t in 1..1000] = 0.5 * (x[t - 1] + 2.0 / x[t - 1])\n"
