@@ -384,6 +384,11 @@ int dispatch(int argc, char** argv) {
   CLI::App* new_app = app.add_subcommand("new", "create a new program in a new folder");
   new_app->add_option("NAME", create.name, "the folder to create")->required();
 
+  LspCommand lsp;
+  CLI::App* lsp_app = app.add_subcommand(
+      "lsp", "serve editors: the language server protocol on standard input and output");
+  lsp_app->add_flag("--stdio", lsp.stdio, "standard input and output; there is no other way");
+
   std::vector<std::string> verbs;
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
     show_defaults(*verb);
@@ -412,6 +417,7 @@ int dispatch(int argc, char** argv) {
   if (*test_app) return finish(test_verb(test), test.common);
   if (*doc_app) return finish(doc_verb(doc), doc.common);
   if (*new_app) return finish(new_verb(create), {});
+  if (*lsp_app) return finish(lsp_verb(lsp), {});
   return finish(grad_verb(grad), grad.common);
 }
 
