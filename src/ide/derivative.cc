@@ -101,6 +101,12 @@ std::string derivative_text(const Analysis& a, ast::ExprId request) {
       }
     }
   }
+  Span asking = a.ast()[request].span;
+  for (const ast::Stmt& s : a.ast().stmts) {  // `let dA = @loss / @A`: dA is the derivative
+    const auto* let = std::get_if<ast::Let>(&s.node);
+    if (!let || !within(asking, s.span)) continue;
+    for (const ast::Name& n : let->names) adjoints.insert(text(n.symbol));
+  }
   core::Module printed = a.compiled.module;
   std::string lines =
       lines_of(derived_source(printed, a.record, derivatives(asked, printed)), adjoints);

@@ -97,7 +97,7 @@ class Server(unittest.TestCase):
 
     def test_encodings(self):
         text = 'let a = "𝛼𝛼"; let b = 1.5;\n'
-        for encodings, column in ((None, 18), (["utf-8", "utf-16"], 22)):
+        for encodings, column in ((None, 20), (["utf-8", "utf-16"], 24)):
             client = self.client(encodings=encodings)
             self.assertEqual(client.server["capabilities"]["positionEncoding"], encodings[0] if encodings else "utf-16")
             client.open("file:///nowhere/a.ein", text)
@@ -158,7 +158,7 @@ class Server(unittest.TestCase):
         client = self.client()
         client.open(where, "let  x=1.5;\nlet y = 2.5;\n")
         edits = client.ask("textDocument/formatting", {"textDocument": {"uri": where}, "options": {}})
-        self.assertEqual(edits, [{"range": {"start": at(0, 0), "end": at(0, 11)}, "newText": "let x = 1.5;"}])
+        self.assertEqual(edits, [{"range": {"start": at(0, 0), "end": at(1, 0)}, "newText": "let x = 1.5;\n"}])
         client.change(where, 2, [{"text": "let x = ;"}])
         self.assertEqual(client.ask("textDocument/formatting", {"textDocument": {"uri": where}, "options": {}}), [])
         client.close()
