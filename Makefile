@@ -4,8 +4,8 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure configure-tests demo test bench-check bench bench-peers wheel fuzz oracle torch-check check-asan check-tsan bench-pool \
-  reference \
+.PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
+  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -49,6 +49,34 @@ wheel: setup
 bench-check: build
 	tools/setup.sh python3
 	python3 bench/check.py $(BUILD)/ein --json $(BUILD)/bench-check.json
+
+# How long the language server takes to answer; measures, asserts nothing.
+bench-tools: build
+	tools/setup.sh python3
+	python3 -B bench/tools.py $(BUILD)/ein --json $(BUILD)/bench-tools.json
+
+# Ten thousand random edits through the language server.
+IDE_EDITS ?= 10000
+ide-edits: build
+	tools/setup.sh python3
+	python3 -B tests/ide/random_edits.py $(BUILD)/ein --count $(IDE_EDITS) --seed 7
+
+# The language server with Neovim and Emacs, which this installs.
+editors-check: build
+	tools/setup.sh python3 neovim emacs-nox elpa-eglot
+	python3 -B tests/ide/editors.py $(BUILD)/ein
+
+# The lists of words in editors/, from those of the compiler.
+editor-words:
+	python3 -B tools/editor_words.py .
+
+# The extension for Visual Studio Code: build/vscode/einlang.vsix. Needs Node 20 and npm's registry.
+vscode:
+	rm -rf $(BUILD)/vscode
+	mkdir -p $(BUILD)
+	cp -r editors/vscode $(BUILD)/vscode
+	cd $(BUILD)/vscode && npm install --silent --no-audit --no-fund && npm run --silent package
+	@size=$$(stat -c %s $(BUILD)/vscode/einlang.vsix); echo "$(BUILD)/vscode/einlang.vsix: $$size bytes"; test $$size -le 409600
 
 # Every workload of the table, for us and for the peers that are installed.
 bench: build

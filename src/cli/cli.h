@@ -186,6 +186,11 @@ struct NewCommand {
   std::string name;
 };
 
+struct LspCommand {
+  CommonOptions common;
+  bool stdio = false;  // what clients pass by habit
+};
+
 int run_verb(const RunCommand& command);
 int build_verb(const BuildCommand& command);
 int bench_verb(const BenchCommand& command);
@@ -199,6 +204,7 @@ int audit_verb(const AuditCommand& command);
 int test_verb(const TestCommand& command);
 int doc_verb(const DocCommand& command);
 int new_verb(const NewCommand& command);
+int lsp_verb(const LspCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {

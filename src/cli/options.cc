@@ -281,4 +281,8 @@ void new_options(CLI::App& app, NewCommand& o) {
   app.add_option("NAME", o.name, "the folder to create")->required();
 }
 
+void lsp_options(CLI::App& app, LspCommand& o) {
+  app.add_flag("--stdio", o.stdio, "standard input and output; there is no other way");
+}
+
 }  // namespace ein::cli

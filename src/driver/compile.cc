@@ -112,7 +112,7 @@ void compile_tests(Compiled& out, const CompileOptions& options, Diagnostics& di
     Pipeline run(trace, &found);
     core::Module m = run.pass("sema", test, [&](const ast::Test* block) {
       return sema::elaborate_test(out.program, *block, found, options.files, options.inputs,
-                                  &shared);
+                                  &shared, options.meanings);
     });
     if (!found.has_errors()) {
       m = differentiate(run, solve(run, drop_diagonals(run, std::move(m))), own, found);
@@ -138,9 +138,12 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
     program.exporters = library_exporters;
     return program;
   });
+  auto stop = [&] { return out.cancelled = options.cancelled && options.cancelled(); };
+  if (stop()) return out;
   core::Module m = run.pass("sema", &out.program, [&](sema::Program* program) {
-    return sema::elaborate(*program, diags, options.files, options.inputs);
+    return sema::elaborate(*program, diags, options.files, options.inputs, options.meanings);
   });
+  if (options.names_only || stop()) return out;
   if (!diags.has_errors()) {
     m = drop_diagonals(run, std::move(m));
     m = run.pass_if(adds_requests(options), "add-requests", std::move(m), [&](core::Module in) {
@@ -153,10 +156,12 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   if (options.strict && !diags.has_errors()) reject_unproven(m, diags);
   if (diags.has_errors()) return out;
   m = solve(run, std::move(m));
+  if (stop()) return out;
   if (options.keep_asked) out.asked = m;
   out.module = differentiate(run, std::move(m), options, diags);
   if (diags.has_errors()) return out;
   settle_shift(out.module, out.derived);
+  if (stop()) return out;
   if (options.tests) compile_tests(out, options, diags);
   out.ok = !diags.has_errors();
   return out;

@@ -24,6 +24,10 @@
 
 namespace ein {
 
+namespace sema {
+struct Meanings;
+}
+
 // A derivative asked for on the command line: `ein grad --of loss --wrt W,b`.
 struct ExtraRequest {
   std::string of;
@@ -45,6 +49,10 @@ struct CompileOptions {
   std::vector<Derivation> derivations;
   std::vector<sema::EarlierText> earlier =
       {};  // texts whose definitions it has too, the newest last
+  // For tools: gets what every name means; stops after sema; stops between passes when true.
+  sema::Meanings* meanings = nullptr;
+  bool names_only = false;
+  std::function<bool()> cancelled = {};
 };
 
 // A `test` block, ready to run: the file's definitions and its own, its effects alone.
@@ -59,8 +67,9 @@ struct Compiled {
   core::Module module;  // ready to run
   core::Module asked;   // the same before autodiff (CompileOptions::keep_asked)
   std::vector<CompiledTest> tests;
-  Derived derived;  // of CompileOptions::derivations
-  bool ok = false;  // no errors; otherwise `module` is not to be used
+  Derived derived;         // of CompileOptions::derivations
+  bool ok = false;         // no errors; otherwise `module` is not to be used
+  bool cancelled = false;  // CompileOptions::cancelled said so; nothing else is to be used
   Trace trace;
 };
 

@@ -50,12 +50,13 @@ Scope& declare_modules(Sema& s, const std::vector<ast::StmtId>& root) {
 
 core::Module elaborate_program(const Program& program, const std::vector<ast::StmtId>& definitions,
                                const std::vector<TreeId>& effects, Diagnostics& diags,
-                               const FileLookup& files, const InputShapes& inputs, bool uncalled) {
+                               const FileLookup& files, const InputShapes& inputs, bool uncalled,
+                               Meanings* meanings) {
   Names names;
   Ranges ranges;
   Definitions owned;
   Calls calls;
-  Sema s{program, program.ast, diags, files, inputs, {}, names, ranges, owned, calls};
+  Sema s{program, program.ast, diags, files, inputs, {}, names, ranges, owned, calls, meanings};
   Scope& module = declare_modules(s, definitions);
   for (const auto& [name, d] : module.values) s.names.reserved.insert(name);
   declare_inputs(s, module);
@@ -64,6 +65,7 @@ core::Module elaborate_program(const Program& program, const std::vector<ast::St
   for (TreeId value : effects) elaborate_statement(s, module.env, value);
   if (uncalled) check_uncalled(s, module);
   finish(s);
+  finish_meanings(s);
   return std::move(s.m);
 }
 
@@ -77,10 +79,11 @@ void add_effects(const ast::Ast& ast, const std::vector<ast::StmtId>& stmts,
 }  // namespace
 
 core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files,
-                       const InputShapes& inputs) {
+                       const InputShapes& inputs, Meanings* meanings) {
   std::vector<TreeId> effects;
   add_effects(program.ast, program.ast.items, effects);
-  return elaborate_program(program, program.ast.items, effects, diags, files, inputs, true);
+  return elaborate_program(program, program.ast.items, effects, diags, files, inputs, true,
+                           meanings);
 }
 
 std::vector<ast::StmtId> test_definitions(const Program& program) {
@@ -93,7 +96,7 @@ std::vector<ast::StmtId> test_definitions(const Program& program) {
 
 core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
                             const FileLookup& files, const InputShapes& inputs,
-                            const std::vector<ast::StmtId>* shared) {
+                            const std::vector<ast::StmtId>* shared, Meanings* meanings) {
   const ast::Ast& ast = program.ast;
   std::vector<ast::StmtId> definitions = shared ? *shared : test_definitions(program);
   std::vector<TreeId> effects;
@@ -102,7 +105,7 @@ core::Module elaborate_test(const Program& program, const ast::Test& test, Diagn
     add_effects(ast, block->stmts, effects);
     if (block->value) effects.push_back(block->value);  // an `assert` without its `;`
   }
-  return elaborate_program(program, definitions, effects, diags, files, inputs, false);
+  return elaborate_program(program, definitions, effects, diags, files, inputs, false, meanings);
 }
 
 }  // namespace ein::sema

@@ -19,15 +19,18 @@
 
 namespace ein::sema {
 
+struct Meanings;  // state/meanings.h
+
 core::Module elaborate(const Program& program, Diagnostics& diags, const FileLookup& files = {},
-                       const InputShapes& inputs = {});
+                       const InputShapes& inputs = {}, Meanings* meanings = nullptr);
 
 // A `test` block as a program of its own: the file's definitions and the block's in one scope, the
 // block's effects alone. Mistakes in the file are reported again; the caller has them already.
 // `shared`: what test_definitions gives, where it is known already; a file may have many tests.
 core::Module elaborate_test(const Program& program, const ast::Test& test, Diagnostics& diags,
                             const FileLookup& files = {}, const InputShapes& inputs = {},
-                            const std::vector<ast::StmtId>* shared = nullptr);
+                            const std::vector<ast::StmtId>* shared = nullptr,
+                            Meanings* meanings = nullptr);
 // The items of the file that its tests see: all but the tests.
 std::vector<ast::StmtId> test_definitions(const Program& program);
 

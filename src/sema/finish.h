@@ -7,5 +7,6 @@
 namespace ein::sema {
 
 void finish(Sema& s);
+void finish_meanings(Sema& s);  // meanings.cc; does nothing unless somebody asked
 
 }  // namespace ein::sema

@@ -21,10 +21,12 @@ BELOW = {
     "codegen": {"loops", "plan", "core", "runtime", "base"},
 }
 BELOW["driver"] = set(BELOW)
+BELOW["ide"] = {"driver", "autodiff", "sema", "core", "syntax", "runtime", "base"}
+BELOW["lsp"] = BELOW["ide"] | {"ide"}
 BELOW["cli"] = set(BELOW)
 BELOW["capi"] = set(BELOW) - {"cli"}
 MAX_LLVM_FILES = 12
-WITH_IO = {"runtime", "driver", "cli", "capi"}
+WITH_IO = {"runtime", "driver", "lsp", "cli", "capi"}
 IO_HEADERS = {"cstdio", "stdio.h", "fstream", "iostream", "fcntl.h", "unistd.h"}
 # What core/eval*.{cc,h} and core/bind.cc may include of core: nodes, walks over them, and scalar arithmetic.
 EVALUATOR = {"core", "build", "rewrite", "scalar"}

@@ -6,6 +6,7 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/meanings.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -42,12 +43,19 @@ core::Op op_of(ast::BinaryOp op) {
 
 Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
   if (path.parts.size() != 1) {
-    if (const Function* f = function_at(s, env, path, false)) return function_value(*f, env, span);
+    if (const Function* f = function_at(s, env, path, false)) {
+      note_definition(s, path.parts.back().span, f->fn->name.span);
+      return function_value(*f, env, span);
+    }
     if (Symbol name = primitive_at(s, env, path)) {
       return primitive_value(*primitive_named(name), env, path.parts.back());
     }
     Definition* d = value_at(s, env, path);
-    return d ? read_definition(s, env, *d, span) : Value{};
+    if (!d) return {};
+    note_definition(s, path.parts.back().span, d->name.span);
+    Value v = read_definition(s, env, *d, span);
+    note_value(s, path.parts.back().span, v);
+    return v;
   }
   Found found = lookup(s, env, path.parts[0]);
   if (found.kind == Found::Kind::None) {
@@ -131,6 +139,14 @@ Value elaborate_if(Sema& s, Env& env, const ast::If& n, Span span) {
   return select(s, env, std::move(cond), std::move(yes), std::move(no), span);
 }
 
+// Calls, fields, accesses and requests: what tools ask for. Names are noted where they are looked up.
+void note_expression(Sema& s, TreeId id, const Value& v) {
+  const ast::ExprNode& n = s[id].node;
+  bool asked = std::holds_alternative<ast::Call>(n) || std::holds_alternative<ast::Field>(n) ||
+               std::holds_alternative<ast::Index>(n) || std::holds_alternative<ast::Request>(n);
+  if (asked) note_tree(s, id, v);
+}
+
 }  // namespace
 
 Value elaborate(Sema& s, Env& env, TreeId id) {
@@ -207,6 +223,7 @@ Value elaborate(Sema& s, Env& env, TreeId id) {
       [&](const ast::Request& n) { return elaborate_request(s, env, n, span); },
       [&](const ast::Error&) { return Value{}; });
   if (!v.poison()) v.span = span;
+  if (s.meanings) note_expression(s, id, v);
   return v;
 }
 

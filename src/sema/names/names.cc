@@ -8,6 +8,7 @@
 #include "base/match.h"
 #include "sema/names/attributes.h"
 #include "sema/names/trees.h"
+#include "sema/state/meanings.h"
 #include "sema/state/name_state.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
@@ -249,13 +250,16 @@ std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name) {
   return std::nullopt;
 }
 
-Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
+namespace {
+
+Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
   Found found;
   if (Index* index = skip_indices ? nullptr : find_index(env, name.symbol)) {
     index->used = true;
     index->in_brackets |= env.in_slot;
     found.kind = Found::Kind::Index;
     found.index = index;
+    found.definition = index->span;
     if (!env.shadow_ok && value_exists(env, name.symbol)) {
       s.diags.error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
           .primary(name.span, "the index or the value?")
@@ -271,6 +275,7 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     for (auto it = f->values.rbegin(); it != f->values.rend(); ++it) {
       if (it->first.symbol != name.symbol) continue;
       found.kind = Found::Kind::Value;
+      found.definition = it->first.span;
       found.value = moved(s.m, it->second, env.depth);
       if (found.value.span.valid()) found.value.span = name.span;
       return found;
@@ -280,12 +285,14 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     auto extent = f->scope->extents.find(name.symbol);
     if (f->scope->signature && extent != f->scope->extents.end()) {
       found.kind = Found::Kind::Extent;
+      found.definition = extent->second.span;
       found.value = untyped_int(env, extent->second.extent, name.span);
       return found;
     }
     Definition* d = value_of(*f->scope, name.symbol);
     if (!d) continue;
     found.kind = Found::Kind::Value;
+    found.definition = d->name.span;
     if (!ambiguous(s, env, name, false)) found.value = read_definition(s, env, *d, name.span);
     return found;
   }
@@ -301,6 +308,17 @@ Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
         source->second->state == Definition::State::Bad) {
       found.kind = Found::Kind::Extent;
     }
+  }
+  return found;
+}
+
+}  // namespace
+
+Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
+  Found found = find_name(s, env, name, skip_indices);
+  if (s.meanings) {
+    note_definition(s, name.span, found.definition);
+    if (found.kind == Found::Kind::Value) note_value(s, name.span, found.value);
   }
   return found;
 }

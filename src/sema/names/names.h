@@ -12,6 +12,7 @@ struct Found {
   enum class Kind : uint8_t { None, Index, Value, Extent } kind = Kind::None;
   Index* index = nullptr;
   Value value;
+  Span definition = {};  // the name that defines it, where one does
 };
 void declare(Sema& s, Scope& scope, const std::vector<ast::StmtId>& stmts);
 Index* find_index(const Env& env, Symbol name);

@@ -21,6 +21,7 @@ struct Names;
 struct Ranges;
 struct Definitions;
 struct Calls;
+struct Meanings;
 
 struct Sema {
   const Program& program;
@@ -33,6 +34,7 @@ struct Sema {
   Ranges& ranges;
   Definitions& definitions;
   Calls& calls;
+  Meanings* meanings = nullptr;  // what tools want to know; null: nobody asked
   std::set<std::pair<uint32_t, uint32_t>> warned = {};  // places of warnings
 
   const ast::Expr& operator[](TreeId id) const { return ast.exprs[id]; }

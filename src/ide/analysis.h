@@ -1,0 +1,65 @@
+// One program as a tool sees it: its text, its mistakes, and what every name in it means. The
+// features of an editor are functions of an Analysis and a place in it (features.h, navigate.h).
+// Nothing here reads files, prints, or starts threads: what modules and data there are, and whether
+// anybody still wants the answer, is asked of the caller.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "autodiff/record.h"
+#include "driver/compile.h"
+#include "ide/bindings.h"
+#include "sema/state/meanings.h"
+#include "syntax/lexer.h"
+
+namespace ein::ide {
+
+enum class Depth : uint8_t {
+  Names,  // the tree, and what names mean by their scopes
+  Quick,  // and sema: types, coordinates, ranges
+  Full,   // and tests, derivatives, and every mistake that is found on the way to running
+};
+
+struct Documents {
+  ReadFile read;  // the text of a module: an open document, or else a file
+  // What `load` finds, for the texts of one analysis; empty: nothing.
+  std::function<sema::FileLookup(const SourceMap&)> files = {};
+};
+
+struct Analysis {
+  Depth depth = Depth::Names;
+  SourceMap sources;
+  FileId root;
+  Diagnostics diags;
+  ast::Lexed lexed;  // of the root
+  Compiled compiled;
+  sema::Meanings meanings;
+  Bindings bindings;
+  autodiff::Record record;
+
+  const std::string& text() const { return sources.text(root); }
+  const ast::Ast& ast() const { return compiled.program.ast; }
+};
+
+// Null when it was cancelled.
+std::shared_ptr<const Analysis> analyse(const std::string& path, const std::string& text,
+                                        Depth depth, const Documents& documents,
+                                        const std::function<bool()>& cancelled = {});
+
+// ---- what features ask ---------------------------------------------------------------------------
+
+const Entity& entity_of(const Analysis& a, const Occurrence& o);
+// What a name stands for where it occurs, or else where it is defined; empty: not known.
+const std::vector<sema::Shown>& values_of(const Analysis& a, const Occurrence& o);
+std::string describe(const sema::Shown& v);  // "f32 [out: 10, in: 784]"
+// As a type of the language, `[f32; 10, 784]`; empty where there is none.
+std::string as_type(const sema::Shown& v);
+std::string signature_of(const Analysis& a, const ast::Fn& fn);  // one line
+// The smallest expression of the root that has the place in it and that `wanted` accepts.
+ast::ExprId tree_at(const Analysis& a, uint32_t offset,
+                    const std::function<bool(const ast::Expr&)>& wanted);
+const ast::Fn* function_of(const Analysis& a, const Entity& e);
+
+}  // namespace ein::ide

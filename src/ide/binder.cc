@@ -1,0 +1,393 @@
+// Entities, lookup, and statements.
+#include "ide/binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/match.h"
+#include "sema/builtins.h"
+#include "syntax/lexer.h"
+
+namespace ein::ide {
+
+uint32_t Binder::entity(Kind kind, ast::Name name, ast::StmtId stmt) {
+  auto id = static_cast<uint32_t>(out.entities.size());
+  out.entities.push_back({kind, name.symbol, name.span, stmt, id, false, top});
+  return id;
+}
+
+uint32_t Binder::along(Frame& f, Kind kind, ast::Name name) {
+  uint32_t id = entity(kind, name);
+  auto [it, fresh] = groups.try_emplace({f.family, name.symbol}, id);
+  out.entities[id].group = it->second;
+  return id;
+}
+
+void Binder::occurs(Span span, uint32_t id, bool defines) {
+  if (span.valid() && span.end > span.begin) out.occurrences.push_back({span, id, defines});
+}
+
+uint32_t Binder::declare(Frame& f, Names& names, Kind kind, ast::Name name, ast::StmtId stmt) {
+  auto it = names.find(name.symbol);
+  if (it == names.end()) {
+    bool meets = kind == Kind::Index || kind == Kind::Extent || kind == Kind::Coordinate;
+    uint32_t id = meets ? along(f, kind, name) : entity(kind, name, stmt);
+    define(f, names, id);
+    it = names.find(name.symbol);
+  }
+  occurs(name.span, it->second, true);
+  return it->second;
+}
+
+void Binder::define(Frame& f, Names& names, uint32_t id) {
+  names[out.entities[id].name] = id;
+  out.regions[f.region].entities.push_back(id);
+}
+
+size_t Binder::region(Span span) {
+  out.regions.push_back({span, {}});
+  return out.regions.size() - 1;
+}
+
+const uint32_t* Binder::find_value(Frame& f, Symbol name, bool skip_indices) {
+  bool indices = !skip_indices;
+  for (Frame* at = &f; at; at = at->up) {
+    if (indices) {
+      if (auto it = at->indices.find(name); it != at->indices.end()) return &it->second;
+    }
+    for (Names* names : {&at->values, &at->glob_values}) {
+      if (auto it = names->find(name); it != names->end()) return &it->second;
+    }
+    // A shape name of a signature belongs to the function, also where a value outside has it.
+    if (at->function) {
+      if (auto it = at->extents.find(name); it != at->extents.end()) return &it->second;
+      indices = false;
+    }
+  }
+  return find_extent(f, name);
+}
+
+const uint32_t* Binder::find_extent(Frame& f, Symbol name) {
+  for (Frame* at = &f; at; at = at->up) {
+    if (auto it = at->extents.find(name); it != at->extents.end()) return &it->second;
+  }
+  return nullptr;
+}
+
+const uint32_t* Binder::find(Frame& f, Symbol name, Names Frame::*own, Names Frame::*glob) {
+  for (Frame* at = &f; at; at = at->up) {
+    for (Names* names : {&(at->*own), &(at->*glob)}) {
+      if (auto it = names->find(name); it != names->end()) return &it->second;
+    }
+  }
+  return nullptr;
+}
+
+bool Binder::use_value(Frame& f, ast::Name name, bool skip_indices) {
+  const uint32_t* id = find_value(f, name.symbol, skip_indices);
+  if (id) occurs(name.span, *id);
+  return id != nullptr;
+}
+
+bool Binder::use_function(Frame& f, ast::Name name) {
+  if (const uint32_t* id = find(f, name.symbol, &Frame::functions, &Frame::glob_functions)) {
+    occurs(name.span, *id);
+    return true;
+  }
+  if (!sema::is_builtin(name.symbol)) return false;
+  auto [it, fresh] = builtins.try_emplace(name.symbol, 0);
+  if (fresh) it->second = entity(Kind::Builtin, {name.symbol, {}});
+  occurs(name.span, it->second);
+  return true;
+}
+
+void Binder::use_coordinate(Frame& f, ast::Name name) {
+  auto it = groups.find({f.family, name.symbol});
+  uint32_t id = it != groups.end() ? it->second : along(f, Kind::Coordinate, name);
+  occurs(name.span, id, it == groups.end());
+}
+
+void Binder::use_pack(Frame& f, ast::Name name) {
+  for (Frame* at = &f; at; at = at->up) {
+    auto it = at->packs.find(name.symbol);
+    if (it != at->packs.end()) return occurs(name.span, it->second);
+    if (at->function || !at->up) {
+      declare(*at, at->packs, Kind::Pack, name);
+      return;
+    }
+  }
+}
+
+void Binder::use_field(ast::Name name, bool defines) {
+  if (!name.symbol) return;
+  auto it = fields.find(name.symbol);
+  if (it == fields.end()) {
+    if (!defines) return;
+    it = fields.emplace(name.symbol, entity(Kind::Field, name)).first;
+  }
+  occurs(name.span, it->second, defines);
+}
+
+std::optional<size_t> Binder::module_named(Frame& f, const std::vector<ast::Name>& parts,
+                                           size_t count, bool mark) {
+  for (Frame* at = &f; at; at = at->up) {
+    auto it = at->module_of.find(parts[0].symbol);
+    if (it == at->module_of.end()) continue;
+    if (mark) occurs(parts[0].span, at->modules[parts[0].symbol]);
+    size_t number = it->second;
+    for (size_t i = 1; i < count; ++i) {
+      auto& inner = modules[number].frame.module_of;
+      auto next = inner.find(parts[i].symbol);
+      if (next == inner.end()) return std::nullopt;
+      number = next->second;
+    }
+    return number;
+  }
+  std::string name;
+  for (size_t i = 0; i < count; ++i) name += (i ? "::" : "") + text(parts[i].symbol);
+  auto it = program.paths.find(name);
+  return it == program.paths.end() ? std::nullopt : std::optional(it->second);
+}
+
+void Binder::use_path(Frame& f, const std::vector<ast::Name>& parts) {
+  auto number = module_named(f, parts, parts.size() - 1, true);
+  if (!number || *number >= modules.size()) return;
+  const ast::Name& last = parts.back();
+  for (const Names* names : {&modules[*number].functions, &modules[*number].values}) {
+    if (auto it = names->find(last.symbol); it != names->end()) {
+      return occurs(last.span, it->second);
+    }
+  }
+}
+
+// What `use` brings by one name: an item of a module, or the module itself.
+void Binder::bring(Frame& f, size_t from, ast::Name name, ast::Name as, bool item, bool pub,
+                   ModuleFrame* exports) {
+  if (!item) {
+    uint32_t id = entity(Kind::Module, as);
+    out.entities[id].span = {program.modules[from].file, 0, 0};
+    f.modules[as.symbol] = id;
+    f.module_of[as.symbol] = from;
+    out.regions[f.region].entities.push_back(id);
+    return occurs(as.span, id);
+  }
+  ModuleFrame& m = modules[from];
+  struct {
+    Names &has, &own, *exported;
+  } kinds[] = {{m.functions, f.functions, exports ? &exports->functions : nullptr},
+               {m.values, f.values, exports ? &exports->values : nullptr},
+               {m.types, f.types, exports ? &exports->types : nullptr}};
+  for (auto& k : kinds) {
+    auto it = k.has.find(name.symbol);
+    if (it == k.has.end()) continue;
+    occurs(name.span, it->second);
+    if (as.span.begin != name.span.begin) occurs(as.span, it->second);
+    k.own[as.symbol] = it->second;
+    out.regions[f.region].entities.push_back(it->second);
+    if (pub && k.exported) (*k.exported)[as.symbol] = it->second;
+  }
+}
+
+void Binder::import(Frame& f, ast::StmtId id, ModuleFrame* exports) {
+  auto target = program.targets.find(id);
+  if (target == program.targets.end() || target->second.module >= modules.size()) return;
+  size_t from = target->second.module;
+  if (const auto* mod = std::get_if<ast::Mod>(&ast[id].node)) {
+    return bring(f, from, mod->name, mod->name, false, false, exports);
+  }
+  const auto& use = std::get<ast::Use>(ast[id].node);
+  if (use.glob) {
+    ModuleFrame& m = modules[from];
+    auto copy = [&](const Names& has, Names& own, Names* exported) {
+      for (const auto& [name, it] : has) {
+        if (own.emplace(name, it).second) out.regions[f.region].entities.push_back(it);
+        if (use.pub && exported) exported->emplace(name, it);
+      }
+    };
+    copy(m.functions, f.glob_functions, exports ? &exports->functions : nullptr);
+    copy(m.values, f.glob_values, exports ? &exports->values : nullptr);
+    copy(m.types, f.glob_types, exports ? &exports->types : nullptr);
+  } else if (!use.items.empty()) {
+    for (const ast::UseItem& item : use.items) {
+      bring(f, from, item.name, item.alias.value_or(item.name), true, use.pub, exports);
+    }
+  } else if (target->second.item) {
+    const ast::Name& name = *target->second.item;
+    bring(f, from, name, use.alias.value_or(name), true, use.pub, exports);
+  } else {
+    bring(f, from, use.path.back(), use.alias.value_or(use.path.back()), false, use.pub, exports);
+  }
+}
+
+void Binder::declare_all(Frame& f, const std::vector<ast::StmtId>& stmts, ModuleFrame* exports) {
+  auto exported = [&](uint32_t id, Names ModuleFrame::*names) {
+    out.entities[id].exported = true;
+    if (exports) (exports->*names)[out.entities[id].name] = id;
+  };
+  for (ast::StmtId id : stmts) {
+    match(
+        ast[id].node,
+        [&](const ast::Let& l) {
+          Kind kind = !l.value && top ? Kind::Input : Kind::Value;
+          for (const ast::Name& n : l.names) {
+            if (text(n.symbol) != "_") declare(f, f.values, kind, n, id);
+            if (l.record) use_field(n, false);
+          }
+        },
+        [&](const ast::Const& c) {
+          uint32_t made = declare(f, f.values, Kind::Constant, c.name, id);
+          if (c.pub) exported(made, &ModuleFrame::values);
+        },
+        [&](const ast::Fn& fn) {
+          if (fn.rule) return;
+          uint32_t made = declare(f, f.functions, Kind::Function, fn.name, id);
+          if (fn.pub) exported(made, &ModuleFrame::functions);
+        },
+        [&](const ast::TypeDef& t) {
+          uint32_t made = declare(f, f.types, Kind::Type, t.name, id);
+          if (t.pub) exported(made, &ModuleFrame::types);
+        },
+        [](const auto&) {});
+  }
+  for (ast::StmtId id : stmts) import(f, id, exports);
+  // Names of extents may stand in any type of the scope, also below their use.
+  for (ast::StmtId id : stmts) {
+    if (const auto* t = std::get_if<ast::TypeDef>(&ast[id].node)) type(f, t->type);
+    if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) type(f, l->type);
+  }
+}
+
+void Binder::let(Frame& f, const ast::Let& l, Span span) {
+  Frame inside;
+  inside.up = &f;
+  inside.family = f.family;
+  inside.region = region(span);
+  for (const ast::Slot& s : l.slots) {
+    expr(f, s.range);
+    expr(f, s.at);
+    if (s.kind == ast::Slot::Kind::Index) declare(inside, inside.indices, Kind::Index, s.name);
+    if (s.kind == ast::Slot::Kind::Pack) use_pack(f, s.name);
+  }
+  const auto* b = l.value ? std::get_if<ast::Block>(&ast[l.value].node) : nullptr;
+  if (b && l.until) return block(inside, *b, ast[l.value].span, l.until);
+  expr(inside, l.value);
+  expr(inside, l.until);
+}
+
+void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
+  bool outside = std::exchange(top, false);
+  if (fn.rule) use_function(f, fn.name);
+  for (const ast::Param& p : fn.params) expr(f, p.value);
+  Frame inside;
+  inside.up = &f;
+  inside.function = inside.scope = true;
+  inside.family = ++families;
+  inside.region = region(ast[id].span);
+  for (const ast::FnCoord& c : fn.coords) {
+    if (c.pack) {
+      declare(inside, inside.packs, Kind::Pack, c.name);
+    } else {
+      declare(inside, inside.extents, Kind::Coordinate, c.name);
+    }
+  }
+  for (const ast::Param& p : fn.params) {
+    declare(inside, inside.values, Kind::Parameter, p.name);
+    type(inside, p.type);
+  }
+  type(inside, fn.result);
+  expr(inside, fn.body);
+  top = outside;
+}
+
+void Binder::block(Frame& f, const ast::Block& b, Span span, ast::ExprId until) {
+  bool outside = std::exchange(top, false);
+  Frame inside;
+  inside.up = &f;
+  inside.scope = true;
+  inside.family = f.family;
+  inside.region = region(span);
+  declare_all(inside, b.stmts, nullptr);
+  for (ast::StmtId id : b.stmts) statement(inside, id);
+  expr(inside, b.value);
+  expr(inside, until);
+  top = outside;
+}
+
+void Binder::statement(Frame& f, ast::StmtId id) {
+  const ast::Stmt& stmt = ast[id];
+  for (const ast::Attribute& a : stmt.attributes) {
+    if (text(a.name.symbol) == "allow") continue;  // its arguments are codes
+    for (ast::ExprId e : a.args) expr(f, e);
+  }
+  match(
+      stmt.node, [&](const ast::Let& l) { let(f, l, stmt.span); },
+      [&](const ast::Const& c) {
+        type(f, c.type);
+        expr(f, c.value);
+      },
+      [&](const ast::Fn& fn) { function(f, fn, id); }, [](const ast::Use&) {},
+      [](const ast::Mod&) {}, [](const ast::TypeDef&) {},
+      [&](const ast::ExprStmt& e) { expr(f, e.value); },
+      [&](const ast::Test& t) { expr(f, t.body); }, [](const ast::ErrorStmt&) {});
+}
+
+// Uses of the names of types are gone from the tree (sema/type_names.h), but not from the text.
+void Binder::type_uses(size_t number) {
+  FileId file = program.modules[number].file;
+  Frame& f = modules[number].frame;
+  if (f.types.empty() && f.glob_types.empty()) return;
+  Diagnostics ignored;
+  std::vector<Occurrence> more;
+  auto less = [](const Occurrence& a, const Occurrence& b) { return a.span.begin < b.span.begin; };
+  std::vector<Occurrence> known;
+  for (const Occurrence& o : out.occurrences) {
+    if (o.span.file == file) known.push_back(o);
+  }
+  std::sort(known.begin(), known.end(), less);
+  for (const ast::Token& t : ast::lex(file, sources, ignored).tokens) {
+    if (t.kind != ast::Tok::Name) continue;
+    Occurrence here{t.span, 0, false};
+    if (std::binary_search(known.begin(), known.end(), here, less)) continue;
+    const uint32_t* id = find(f, intern(sources.text(t.span)), &Frame::types, &Frame::glob_types);
+    if (id) more.push_back({t.span, *id, false});
+  }
+  out.occurrences.insert(out.occurrences.end(), more.begin(), more.end());
+}
+
+void Binder::module(size_t number) {
+  const sema::ModuleTree& tree = program.modules[number];
+  bool root = number + 1 == program.modules.size();
+  ModuleFrame& m = modules.emplace_back();
+  m.frame.scope = true;
+  m.frame.family = ++families;
+  uint32_t end = static_cast<uint32_t>(sources.text(tree.file).size());
+  m.frame.region = region({tree.file, 0, end});
+  if (program.prelude && number > *program.prelude) {
+    m.frame.up = &modules[*program.prelude].frame;
+    const ModuleFrame& prelude = modules[*program.prelude];
+    for (const Names* names : {&prelude.functions, &prelude.values}) {
+      for (const auto& [name, id] : *names) out.regions[m.frame.region].entities.push_back(id);
+    }
+  }
+  top = true;
+  const std::vector<ast::StmtId>& items = root ? ast.items : tree.items;
+  declare_all(m.frame, items, &m);
+  for (ast::StmtId id : items) statement(m.frame, id);
+  type_uses(number);
+}
+
+Bindings bind(const sema::Program& program, const SourceMap& sources) {
+  Binder b{program, sources, program.ast};
+  for (size_t i = 0; i < program.modules.size(); ++i) b.module(i);
+  auto place = [](const Occurrence& o) { return std::pair(o.span.file, o.span.begin); };
+  auto& list = b.out.occurrences;
+  // One place may be walked twice, as `{ a, b }`, a field and a value: the value was meant first.
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const auto& x, const auto& y) { return place(x) < place(y); });
+  list.erase(std::unique(list.begin(), list.end(),
+                         [&](const auto& x, const auto& y) { return place(x) == place(y); }),
+             list.end());
+  return std::move(b.out);
+}
+
+}  // namespace ein::ide

@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "ide/features.h"
+#include "ide/library_index.h"
+#include "sema/builtins.h"
+#include "sema/types/types.h"
+
+namespace ein::ide {
+namespace {
+
+using ast::Tok;
+using Made = Completion::Kind;
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+Made kind_of(Kind kind) {
+  switch (kind) {
+    case Kind::Constant: return Made::Constant;
+    case Kind::Index:
+    case Kind::Extent:
+    case Kind::Coordinate:
+    case Kind::Pack: return Made::Index;
+    case Kind::Function:
+    case Kind::Builtin: return Made::Function;
+    case Kind::Module: return Made::Module;
+    case Kind::Type: return Made::Type;
+    case Kind::Field: return Made::Field;
+    default: return Made::Value;
+  }
+}
+
+struct Completing {
+  const Analysis& a;
+  Span word;
+  std::string prefix;
+  size_t before = 0;  // how many tokens end before the word
+  std::vector<Completion> out = {};
+  std::set<std::string> taken = {};
+
+  const ast::Token* token(size_t back) const {
+    return before >= back ? &a.lexed.tokens[before - back] : nullptr;
+  }
+  bool is(size_t back, Tok kind) const { return token(back) && token(back)->kind == kind; }
+  std::string spelled(size_t back) const {
+    return token(back) ? std::string(a.sources.text(token(back)->span)) : "";
+  }
+
+  Completion* add(const std::string& label, Made kind, int rank, std::string detail = {},
+                  std::string doc = {}) {
+    if (!taken.insert(label).second) return nullptr;
+    out.push_back({label, std::move(detail), std::move(doc), kind, word, {}, rank});
+    return &out.back();
+  }
+
+  void entity(const Entity& e, int rank) {
+    std::string detail = name_of(e.kind), doc;
+    if (const ast::Fn* fn = function_of(a, e)) detail = signature_of(a, *fn);
+    auto it = a.meanings.values.find(sema::Meanings::place(e.span));
+    if (it != a.meanings.values.end() && !it->second.empty()) detail = describe(it->second[0]);
+    if (e.stmt) doc = a.ast()[e.stmt].doc;
+    add(text(e.name), kind_of(e.kind), rank, detail, doc);
+  }
+
+  // The names of the path before the last `::`, as in `std::nn::`.
+  std::vector<std::string> path() const {
+    std::vector<std::string> names;
+    for (size_t back = 1; is(back, Tok::ColonColon) && is(back + 1, Tok::Name); back += 2) {
+      names.insert(names.begin(), spelled(back + 1));
+    }
+    return names;
+  }
+
+  void in_path(const std::vector<std::string>& names) {
+    std::string module = fmt::format("{}", fmt::join(names, "::"));
+    for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
+      const Entity& e = a.bindings.entities[id];
+      if (e.kind != Kind::Module || names.size() != 1 || text(e.name) != names[0]) continue;
+      const std::string& file = a.sources.name(e.span.file);
+      for (const Entity& item : a.bindings.entities) {
+        if (item.exported && item.span.file == e.span.file) entity(item, 0);
+      }
+      if (file.starts_with("std/")) {
+        module = "std::" + file.substr(4, file.rfind(".ein") - 4);
+        for (size_t at; (at = module.find('/')) != std::string::npos;) module.replace(at, 1, "::");
+      }
+    }
+    for (const LibraryItem& item : library_index()) {
+      if (item.module != module) continue;
+      add(item.name, item.function ? Made::Function : Made::Constant, 0, item.signature, item.doc);
+    }
+    for (const std::string& known : library_modules()) {
+      if (!known.starts_with(module + "::")) continue;
+      std::string rest = known.substr(module.size() + 2);
+      add(rest.substr(0, rest.find("::")), Made::Module, 1);
+    }
+  }
+
+  void fields(uint32_t dot) {
+    const Occurrence* o = occurrence_at(a.bindings, a.root, dot);
+    std::vector<sema::Shown> values;
+    if (o && o->span.end == dot) values = values_of(a, *o);
+    for (const auto& [tree, shown] : a.meanings.trees) {
+      Span span = a.ast()[tree].span;
+      if (span.file == a.root && span.end == dot) values = shown;
+    }
+    for (const sema::Shown& v : values) {
+      for (size_t i = 0; i < v.fields.size(); ++i) {
+        add(v.fields[i], Made::Field, 0, describe(v.items[i]));
+      }
+    }
+    for (const char* property : {"len", "shape", "extent"}) {
+      auto doc = builtin_doc(property);
+      add(property, Made::Function, 1, doc ? doc->signature : "", doc ? doc->doc : "");
+    }
+  }
+
+  // In `x[…]`: the coordinate of x that stands at this place.
+  void coordinates() {
+    int depth = 0;
+    size_t commas = 0;
+    for (size_t back = 1; back <= before; ++back) {
+      Tok k = token(back)->kind;
+      if (k == Tok::Semi || k == Tok::LBrace || k == Tok::RBrace) return;
+      if (k == Tok::RParen || k == Tok::RBracket) ++depth;
+      if (k == Tok::Comma && depth == 0) ++commas;
+      if (k != Tok::LParen && k != Tok::LBracket) continue;
+      if (depth-- > 0) continue;
+      if (k == Tok::LParen || !is(back + 1, Tok::Name)) return;
+      Span base = token(back + 1)->span;
+      const Occurrence* o = occurrence_at(a.bindings, a.root, base.begin);
+      if (!o) return;
+      for (const sema::Shown& v : values_of(a, *o)) {
+        if (commas < v.coords.size() && !v.coords[commas].name.empty()) {
+          add(v.coords[commas].name, Made::Index, -1,
+              "coordinate of " + text(entity_of(a, *o).name));
+        }
+      }
+      return;
+    }
+  }
+
+  void library() {
+    if (prefix.empty()) return;
+    for (const LibraryItem& item : library_index()) {
+      if (!item.name.starts_with(prefix)) continue;
+      Completion* c = add(item.name, item.function ? Made::Function : Made::Constant, 4,
+                          item.signature, item.doc);
+      if (!c) continue;
+      c->detail = fmt::format("use {} · {}", item.module, c->detail);
+      c->edits.push_back(use_of(item));
+    }
+  }
+
+  Edit use_of(const LibraryItem& item) const {
+    const auto& items = a.ast().items;
+    std::string line = fmt::format("use {}::{{{}}};\n", item.module, item.name);
+    uint32_t at = 0;
+    bool found = false;
+    for (ast::StmtId id : items) {
+      const ast::Stmt& s = a.ast()[id];
+      if (!std::holds_alternative<ast::Use>(s.node) || s.span.file != a.root) continue;
+      size_t end = a.text().find('\n', s.span.end);
+      at = static_cast<uint32_t>(end == std::string::npos ? a.text().size() : end + 1);
+      if (end == std::string::npos) line = "\n" + line;
+      found = true;
+    }
+    if (!found) {  // below the comment that opens the file
+      const std::string& text = a.text();
+      while (text.compare(at, 2, "//") == 0 && text.compare(at, 3, "///") != 0) {
+        size_t end = text.find('\n', at);
+        if (end == std::string::npos) break;
+        at = static_cast<uint32_t>(end + 1);
+      }
+      if (at > 0) line = "\n" + line;
+    }
+    return {{a.root, at, at}, line};
+  }
+
+  void anything() {
+    int rank = 0;
+    for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
+      const Entity& e = a.bindings.entities[id];
+      bool library = e.span.valid() && a.sources.name(e.span.file).starts_with("std/");
+      bool near = e.kind == Kind::Index || e.kind == Kind::Parameter || e.kind == Kind::Local;
+      rank = near ? 0 : library ? 3 : 1;
+      entity(e, rank);
+    }
+    for (const sema::Builtin& b : sema::builtins()) {
+      auto doc = builtin_doc(b.spelling);
+      add(b.spelling, Made::Function, 2, doc ? doc->signature : "", doc ? doc->doc : "");
+    }
+#define EIN_OP(op, name, arity, cls)                                              \
+  if (sema::primitive_named(intern(name))) {                                      \
+    auto doc = builtin_doc(name);                                                 \
+    add(name, Made::Function, 2, doc ? doc->signature : "", doc ? doc->doc : ""); \
+  }
+#include "core/ops.def"
+#undef EIN_OP
+    for (std::string_view word_of : ast::keywords()) add(std::string(word_of), Made::Keyword, 3);
+    for (std::string_view word_of : ast::soft_keywords())
+      add(std::string(word_of), Made::Keyword, 3);
+    library();
+  }
+
+  void types() {
+    for (const char* name :
+         {"f32", "f64", "f16", "bf16", "bool", "i8", "i16", "i32", "i64", "u8", "str"}) {
+      if (sema::scalar_type(intern(name))) add(name, Made::Type, 0);
+    }
+    for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
+      const Entity& e = a.bindings.entities[id];
+      if (e.kind == Kind::Type || e.kind == Kind::Extent) entity(e, 0);
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Completion> complete(const Analysis& a, uint32_t offset) {
+  for (const ast::Comment& c : a.lexed.comments) {
+    if (c.span.begin < offset && offset <= c.span.end) return {};
+  }
+  uint32_t begin = offset, end = offset;
+  const std::string& text = a.text();
+  while (begin > 0 && in_word(text[begin - 1])) --begin;
+  while (end < text.size() && in_word(text[end])) ++end;
+  bool number = begin < offset && std::isdigit(static_cast<unsigned char>(text[begin]));
+  if (number) return {};
+  Completing c{a, {a.root, begin, end}, text.substr(begin, offset - begin)};
+  const auto& tokens = a.lexed.tokens;
+  while (c.before < tokens.size() && tokens[c.before].kind != Tok::End &&
+         tokens[c.before].span.end <= begin) {
+    ++c.before;
+  }
+  bool in_string = c.before < tokens.size() && tokens[c.before].kind == Tok::Str &&
+                   tokens[c.before].span.begin < offset;
+  if (in_string) return {};
+  if (c.is(1, Tok::ColonColon)) {
+    c.in_path(c.path());
+  } else if (c.is(1, Tok::LBrace) && c.is(2, Tok::ColonColon)) {  // use std::math::{
+    --c.before;
+    c.in_path(c.path());
+  } else if (c.is(1, Tok::Dot)) {
+    c.fields(c.token(1)->span.begin);
+  } else if (c.is(1, Tok::Use)) {
+    c.add("std", Made::Module, 0);
+    for (const std::string& m : library_modules()) c.add(m, Made::Module, 1);
+  } else if (c.is(1, Tok::Colon) || c.is(1, Tok::As) || c.is(1, Tok::Arrow)) {
+    c.types();
+  } else if (c.is(1, Tok::Let) || c.is(1, Tok::Fn) || c.is(1, Tok::Const)) {
+    return {};  // a new name
+  } else {
+    c.coordinates();
+    c.anything();
+  }
+  return std::move(c.out);
+}
+
+}  // namespace ein::ide

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include "ide/features.h"
+
+namespace ein::ide {
+namespace {
+
+std::string code(const std::string& text) { return "```ein\n" + text + "\n```\n"; }
+
+std::string others(size_t count, const char* what) {
+  if (count < 2) return "";
+  return fmt::format("\nand {} other {}{} in other calls\n", count - 1, what,
+                     count == 2 ? "" : "s");
+}
+
+std::string doc_of(const Analysis& a, const Entity& e) {
+  return e.stmt && !a.ast()[e.stmt].doc.empty() ? "\n" + a.ast()[e.stmt].doc + "\n" : "";
+}
+
+std::string where(const Analysis& a, const Entity& e) {
+  if (e.span.file == a.root || !e.span.valid()) return "";
+  return fmt::format("\n*{}*\n", a.sources.name(e.span.file));
+}
+
+// The function in brackets of a call, and what the call at hand gives.
+std::string result_at(const Analysis& a, const Occurrence& o) {
+  ast::ExprId call = tree_at(a, o.span.begin, [&](const ast::Expr& e) {
+    const auto* c = std::get_if<ast::Call>(&e.node);
+    return c && a.ast()[c->callee].span.end == o.span.end;
+  });
+  auto it = call ? a.meanings.trees.find(call) : a.meanings.trees.end();
+  if (it == a.meanings.trees.end() || it->second.empty()) return "";
+  return fmt::format("\nhere: `{}`\n", describe(it->second[0])) + others(it->second.size(), "type");
+}
+
+const char* word_of(Kind kind) {
+  switch (kind) {
+    case Kind::Constant: return "const ";
+    case Kind::Value:
+    case Kind::Input: return "let ";
+    default: return "";
+  }
+}
+
+std::string index_text(const Analysis& a, const Entity& e) {
+  auto it = a.meanings.ranges.find(sema::Meanings::place(e.span));
+  if (it == a.meanings.ranges.end() || it->second.empty()) {
+    return code(fmt::format("{}", text(e.name))) + name_of(e.kind);
+  }
+  const sema::ShownRange& r = it->second[0];
+  return code(fmt::format("{} in {}..{}", text(e.name), r.lo, r.hi)) + name_of(e.kind) +
+         (r.inferred ? ", its range is inferred\n" : "\n") + others(it->second.size(), "range");
+}
+
+std::string entity_text(const Analysis& a, const Occurrence& o) {
+  const Entity& e = entity_of(a, o);
+  const std::string& name = text(e.name);
+  switch (e.kind) {
+    case Kind::Function: {
+      const ast::Fn* fn = function_of(a, e);
+      return code(fn ? signature_of(a, *fn) : name) + result_at(a, o) + doc_of(a, e) + where(a, e);
+    }
+    case Kind::Builtin: {
+      auto known = builtin_doc(name);
+      return code(known ? known->signature : name) + result_at(a, o) +
+             (known ? "\n" + known->doc + "\n" : "");
+    }
+    case Kind::Module: return code("use " + a.sources.name(e.span.file)) + "module\n";
+    case Kind::Type:
+      return code(e.stmt ? std::string(a.sources.text(a.ast()[e.stmt].span)) : name) +
+             doc_of(a, e) + where(a, e);
+    case Kind::Field: return code(name) + "field\n";
+    case Kind::Pack: return code(".." + name) + "pack: coordinates that go together\n";
+    case Kind::Index:
+    case Kind::Coordinate: return index_text(a, e);
+    case Kind::Extent:
+      return code(name) +
+             "extent: how many addresses the coordinate has; known when the program "
+             "gets its inputs\n";
+    default: break;
+  }
+  const auto& values = values_of(a, o);
+  std::string shown = values.empty() ? "" : ": " + describe(values[0]);
+  std::string out = code(word_of(e.kind) + name + shown) + name_of(e.kind) + "\n";
+  if (!values.empty() && values[0].literal) out += "\nadapts to the type that it meets\n";
+  return out + others(values.size(), "type") + doc_of(a, e) + where(a, e);
+}
+
+bool is_request(const ast::Expr& e) {
+  const auto* r = std::get_if<ast::Request>(&e.node);
+  return r && r->den;
+}
+
+}  // namespace
+
+bool in_request(const Analysis& a, uint32_t offset) {
+  return tree_at(a, offset, is_request).valid();
+}
+
+std::optional<Hover> hover(const Analysis& a, uint32_t offset) {
+  const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
+  ast::ExprId request = tree_at(a, offset, is_request);
+  if (!o && !request) {  // a field or a call without a name of its own
+    ast::ExprId tree = tree_at(
+        a, offset, [](const ast::Expr& e) { return std::holds_alternative<ast::Field>(e.node); });
+    auto it = tree ? a.meanings.trees.find(tree) : a.meanings.trees.end();
+    if (it == a.meanings.trees.end() || it->second.empty()) return std::nullopt;
+    return Hover{a.ast()[tree].span, code(describe(it->second[0]))};
+  }
+  Hover out;
+  out.span = o ? o->span : a.ast()[request].span;
+  if (o) out.markdown = entity_text(a, *o);
+  if (request) {
+    auto it = a.meanings.trees.find(request);
+    std::string shown =
+        it != a.meanings.trees.end() && !it->second.empty() ? ": " + describe(it->second[0]) : "";
+    if (o) out.markdown += "\n---\n";
+    out.markdown += code(std::string(a.sources.text(a.ast()[request].span)) + shown);
+    out.markdown += derivative_text(a, request);
+  }
+  return out;
+}
+
+}  // namespace ein::ide

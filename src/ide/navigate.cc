@@ -1,0 +1,128 @@
+#include "ide/navigate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sema/builtins.h"
+#include "syntax/lexer.h"
+
+namespace ein::ide {
+namespace {
+
+Place place_of(const Analysis& a, Span span, bool defines = false) {
+  return {a.sources.name(span.file), span.begin, span.end, defines};
+}
+
+bool meets_by_name(Kind kind) {
+  return kind == Kind::Index || kind == Kind::Extent || kind == Kind::Coordinate;
+}
+
+void in_order(std::vector<Place>& places) {
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end(),
+                           [](const Place& x, const Place& y) {
+                             return x.path == y.path && x.begin == y.begin;
+                           }),
+               places.end());
+}
+
+}  // namespace
+
+std::vector<Place> definition(const Analysis& a, uint32_t offset) {
+  const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
+  if (!o) return {};
+  const Entity& e = entity_of(a, *o);
+  Span span = e.span;
+  if (o->span == span && meets_by_name(e.kind)) {  // a coordinate in brackets: where it began
+    span = a.bindings.entities[e.group].span;
+  }
+  if (!span.valid()) return {};
+  return {place_of(a, span, true)};
+}
+
+std::vector<Place> highlights(const Analysis& a, uint32_t offset) {
+  const Occurrence* at = occurrence_at(a.bindings, a.root, offset);
+  std::vector<Place> out;
+  if (!at) return out;
+  for (const Occurrence& o : a.bindings.occurrences) {
+    if (o.span.file == a.root && o.entity == at->entity) {
+      out.push_back(place_of(a, o.span, o.defines));
+    }
+  }
+  return out;
+}
+
+std::optional<Target> target_at(const Analysis& a, uint32_t offset) {
+  const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
+  if (!o) return std::nullopt;
+  const Entity& e = a.bindings.entities[entity_of(a, *o).group];
+  if (!e.span.valid()) return Target{"", 0, text(e.name), false};
+  return Target{a.sources.name(e.span.file), e.span.begin, text(e.name),
+                e.exported || e.kind == Kind::Module};
+}
+
+std::vector<Place> references(const Analysis& a, const Target& target) {
+  std::vector<Place> out;
+  for (const Occurrence& o : a.bindings.occurrences) {
+    const Entity& e = a.bindings.entities[entity_of(a, o).group];
+    bool same = e.span.valid()
+                    ? e.span.begin == target.begin && a.sources.name(e.span.file) == target.path
+                    : target.path.empty();
+    if (!same || text(e.name) != target.name) continue;
+    if (a.sources.text(o.span) != target.name) continue;  // `use m::{f as g}`: g has its own name
+    out.push_back(place_of(a, o.span, o.defines));
+  }
+  in_order(out);
+  return out;
+}
+
+std::string why_not_renamed(const Analysis& a, uint32_t offset) {
+  const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
+  if (!o) return "there is no name here";
+  const Entity& e = entity_of(a, *o);
+  std::string name = text(e.name);
+  if (e.kind == Kind::Builtin) return fmt::format("`{}` is built in", name);
+  if (e.kind == Kind::Module) return fmt::format("`{}` is the name of a file", name);
+  if (e.kind == Kind::Field)
+    return "fields of records are not renamed: files are written with them";
+  if (e.span.valid() && a.sources.name(e.span.file).starts_with("std/")) {
+    return fmt::format("`{}` is defined in the standard library", name);
+  }
+  if (a.sources.text(o->span) != name) {
+    return fmt::format("`{}` stands for `{}` by a `use … as`", a.sources.text(o->span), name);
+  }
+  return "";
+}
+
+std::string why_not_a_name(const std::string& name) {
+  SourceMap sources;
+  Diagnostics diags;
+  auto tokens = ast::lex(sources.add("name", name), sources, diags).tokens;
+  bool one = tokens.size() == 2 && tokens[0].kind == ast::Tok::Name && !diags.has_errors() &&
+             tokens[0].span.end == name.size() && tokens[0].span.begin == 0;
+  if (!one) return fmt::format("`{}` is not a name", name);
+  return name == "_" ? "`_` is no name: it stands for what is not used" : "";
+}
+
+bool means_the_same(const Analysis& before, const Analysis& after) {
+  const auto& x = before.bindings;
+  const auto& y = after.bindings;
+  if (x.occurrences.size() != y.occurrences.size()) return false;
+  std::map<uint32_t, uint32_t> entities, groups, back;
+  for (size_t i = 0; i < x.occurrences.size(); ++i) {
+    const Occurrence &p = x.occurrences[i], &q = y.occurrences[i];
+    const Entity &e = entity_of(before, p), &f = entity_of(after, q);
+    if (p.defines != q.defines || e.kind != f.kind) return false;
+    if (entities.try_emplace(p.entity, q.entity).first->second != q.entity) return false;
+    if (groups.try_emplace(e.group, f.group).first->second != f.group) return false;
+    if (back.try_emplace(f.group, e.group).first->second != e.group) return false;
+  }
+  std::map<std::string, int> mistakes;
+  for (const Diagnostic& d : before.diags.all()) ++mistakes[info(d.code).name];
+  for (const Diagnostic& d : after.diags.all()) --mistakes[info(d.code).name];
+  return std::all_of(mistakes.begin(), mistakes.end(), [](const auto& m) { return m.second == 0; });
+}
+
+}  // namespace ein::ide

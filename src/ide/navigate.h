@@ -1,0 +1,43 @@
+// From a name to where it is defined and used, through all files that a program has, and new names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ide/analysis.h"
+
+namespace ein::ide {
+
+// A place in a file, by its path, so that the places of several analyses can be put together.
+struct Place {
+  std::string path;
+  uint32_t begin = 0, end = 0;
+  bool defines = false;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+std::vector<Place> definition(const Analysis& a, uint32_t offset);
+// In the same file, those of the one index or value.
+std::vector<Place> highlights(const Analysis& a, uint32_t offset);
+
+// What a name means, as it can be asked of another program that has the same file.
+struct Target {
+  std::string path;
+  uint32_t begin = 0;
+  std::string name;
+  bool shared = false;  // other files can use it
+};
+std::optional<Target> target_at(const Analysis& a, uint32_t offset);
+// Every place where the target is spelled by its own name, in all files of the program.
+std::vector<Place> references(const Analysis& a, const Target& target);
+
+// Why this name cannot have another one; empty: it can.
+std::string why_not_renamed(const Analysis& a, uint32_t offset);
+std::string why_not_a_name(const std::string& name);
+// Whether, after the places have become `name`, every name means what it meant: the same names in
+// the same order with the same definitions. `after` is an analysis of the text after the change.
+bool means_the_same(const Analysis& before, const Analysis& after);
+
+}  // namespace ein::ide

@@ -1,0 +1,34 @@
+// Places of a text as editors count them: lines from 0, and in a line units of UTF-16 or bytes of
+// UTF-8. A byte that belongs to no character counts as one unit, so that a broken text has places too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ein::ide {
+
+enum class Units : uint8_t { Utf16, Utf8 };
+
+struct Position {
+  uint32_t line = 0, character = 0;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+// A text with the beginnings of its lines, which end in \n, \r\n or \r.
+class Lines {
+ public:
+  explicit Lines(std::string_view text);
+  Position position(uint32_t offset, Units units) const;
+  uint32_t offset(Position p, Units units) const;  // the nearest place that exists
+
+ private:
+  std::string_view text_;
+  std::vector<uint32_t> starts_;
+};
+
+// The text with every byte that belongs to no character as U+FFFD.
+std::string valid_utf8(std::string_view text);
+
+}  // namespace ein::ide

@@ -1,0 +1,341 @@
+#include "lsp/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <new>
+
+#include "driver/files.h"
+#include "runtime/paths.h"
+#include "runtime/streams.h"
+
+namespace ein::lsp {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto kQuiet = 150ms;
+
+Json reply(const Json& id, Json result) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
+}
+Json refuse(const Json& id, const Refusal& why) {
+  return {
+      {"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", why.code}, {"message", why.message}}}};
+}
+
+std::string uri_in(const Json& message) {
+  auto params = message.find("params");
+  if (params == message.end() || !params->is_object()) return "";
+  auto doc = params->find("textDocument");
+  if (doc == params->end() || !doc->is_object()) return "";
+  auto uri = doc->find("uri");
+  return uri != doc->end() && uri->is_string() ? uri->get<std::string>() : "";
+}
+
+// ---- reading ---------------------------------------------------------------------------------------
+
+void edit_documents(Server& s, const std::string& method, const Json& params) {
+  const Json& doc = params.at("textDocument");
+  std::string uri = doc.at("uri").get<std::string>();
+  int64_t version =
+      doc.contains("version") && doc["version"].is_number() ? doc["version"].get<int64_t>() : 0;
+  if (method == "textDocument/didOpen") {
+    s.documents.open(uri, doc.at("text").get<std::string>(), version);
+  } else if (method == "textDocument/didChange") {
+    s.documents.edit(uri, params.at("contentChanges"), version, s.units);
+  } else if (method == "textDocument/didClose") {
+    s.documents.close(uri);
+  }
+}
+
+void receive(Server& s, const std::string& text) {
+  Json message = Json::parse(text, nullptr, false);
+  if (message.is_discarded()) message = Json::parse(ide::valid_utf8(text), nullptr, false);
+  if (message.is_discarded() || !message.is_object()) {
+    s.transport.write(refuse(nullptr, {kParseError, "a message that is no JSON object"}));
+    return;
+  }
+  std::string method =
+      message.value("method", Json()).is_string() ? message["method"].get<std::string>() : "";
+  if (method.empty()) return;  // an answer to something that we said
+  Json params = message.contains("params") ? message["params"] : Json::object();
+  try {
+    if (method == "$/cancelRequest") {
+      std::lock_guard<std::mutex> lock(s.mutex);
+      s.cancelled.insert(params.at("id").dump());
+      return;
+    }
+    if (method.starts_with("textDocument/did")) edit_documents(s, method, params);
+    if (method == "exit") s.leaving = true;
+  } catch (const Json::exception& e) {
+    log(s, fmt::format("{}: {}", method, e.what()));
+    return;
+  }
+  Item item{std::move(message), "", 0};
+  item.uri = uri_in(item.message);
+  if (auto doc = s.documents.find(item.uri)) item.change = doc->change;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.queue.push_back(std::move(item));
+  }
+  s.arrived.notify_one();
+}
+
+void read_all(Server& s) {
+  while (!s.leaving) {
+    auto text = s.transport.read();
+    if (!text) break;
+    try {
+      receive(s, *text);
+    } catch (const std::exception& e) {
+      log(s, fmt::format("a message was not understood: {}", e.what()));
+    }
+  }
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.gone = true;
+  s.leaving = true;
+  s.arrived.notify_one();
+}
+
+// ---- working ---------------------------------------------------------------------------------------
+
+bool is_cancelled(Server& s, const Json& id) {
+  std::lock_guard<std::mutex> lock(s.mutex);
+  return s.cancelled.contains(id.dump());
+}
+
+bool modules_changed(Server& s, const Known& k) {
+  for (const auto& [path, change] : k.modules) {
+    auto doc = s.documents.find(s.documents.uri_for(path));
+    if ((doc ? doc->change : 0) != change) return true;
+  }
+  return false;
+}
+
+void note_modules(Server& s, const ide::Analysis& a, Known& k) {
+  k.modules.clear();
+  for (const sema::ModuleTree& m : a.compiled.program.modules) {
+    if (m.file == a.root || m.name.starts_with("std/")) continue;
+    auto doc = s.documents.find(s.documents.uri_for(m.name));
+    k.modules[m.name] = doc ? doc->change : 0;
+  }
+}
+
+void analyse_into(Server& s, const Document& d, ide::Depth depth,
+                  const std::function<bool()>& stop) {
+  auto made = ide::analyse(d.path, d.text, depth, texts_of(s, d.path), stop);
+  if (!made) return;
+  Known& k = s.known[d.uri];
+  k.analysis = std::move(made);
+  k.change = d.change;
+  note_modules(s, *k.analysis, k);
+}
+
+// After an edit: quick diagnostics now, full ones later, also of those that use the document.
+void changed(Server& s, const Item& item) {
+  auto doc = s.documents.find(item.uri);
+  if (!doc) {
+    s.known.erase(item.uri);
+    s.transport.write({{"jsonrpc", "2.0"},
+                       {"method", "textDocument/publishDiagnostics"},
+                       {"params", {{"uri", item.uri}, {"diagnostics", Json::array()}}}});
+    return;
+  }
+  if (doc->change != item.change) return;  // a newer edit is in the queue
+  auto stop = [&] {
+    auto now = s.documents.find(item.uri);
+    return s.leaving || !now || now->change != doc->change;
+  };
+  analyse_into(s, *doc, ide::Depth::Quick, stop);
+  Known& k = s.known[item.uri];
+  if (k.change != doc->change || !k.analysis) return;
+  publish(s, item.uri, k);
+  auto due = Clock::now() + kQuiet;
+  k.due = due;
+  for (auto& [uri, other] : s.known) {
+    if (other.modules.contains(doc->path)) other.due = due;
+  }
+}
+
+void full(Server& s, const std::string& uri) {
+  Known& k = s.known[uri];
+  k.due.reset();
+  auto doc = s.documents.find(uri);
+  if (!doc) return;
+  auto stop = [&] {
+    auto now = s.documents.find(uri);
+    return s.leaving || !now || now->change != doc->change;
+  };
+  auto waiting = [&] {  // somebody wants an answer: quiet is over
+    std::lock_guard<std::mutex> lock(s.mutex);
+    return !s.queue.empty();
+  };
+  analyse_into(s, *doc, ide::Depth::Full, [&] { return stop() || waiting(); });
+  Known& now = s.known[uri];
+  if (now.analysis && now.change == doc->change && now.analysis->depth == ide::Depth::Full) {
+    publish(s, uri, now);
+  } else if (!stop()) {
+    now.due = Clock::now() + kQuiet;
+  }
+}
+
+void initialize(Server& s, const Json& params) {
+  s.initialized = true;
+  Json none = Json::object();
+  auto at = [&](const Json& from, const char* name) -> const Json& {
+    return from.is_object() && from.contains(name) ? from[name] : none;
+  };
+  const Json& encodings = at(at(at(params, "capabilities"), "general"), "positionEncodings");
+  for (const Json& e : encodings) {
+    if (e == "utf-8") s.units = ide::Units::Utf8;
+  }
+  for (const Json& f : at(params, "workspaceFolders")) {
+    if (f.is_object() && f.contains("uri") && f["uri"].is_string())
+      s.folders.push_back(path_of(f["uri"]));
+  }
+  const Json& root = at(params, "rootUri");
+  if (s.folders.empty() && root.is_string()) s.folders.push_back(path_of(root));
+  const Json& options = at(params, "initializationOptions");
+  s.shows_output = at(options, "showsOutput") == true;
+}
+
+// The answer to one request; nothing for one that is answered later.
+std::optional<Json> handle(Server& s, const Item& item, const Json& id, const std::string& method) {
+  Json params = item.message.contains("params") ? item.message["params"] : Json::object();
+  if (method == "initialize") {
+    if (s.initialized) return refuse(id, {kInvalidRequest, "the server is initialized already"});
+    initialize(s, params);
+    return reply(id, {{"capabilities", capabilities(s)},
+                      {"serverInfo", {{"name", "ein"}, {"version", s.version}}}});
+  }
+  if (!s.initialized) return refuse(id, {kNotInitialized, "`initialize` comes first"});
+  if (method == "shutdown") {
+    s.shut_down = true;
+    return reply(id, nullptr);
+  }
+  if (s.shut_down) return refuse(id, {kInvalidRequest, "the server is shutting down"});
+  if (is_cancelled(s, id)) return refuse(id, {kCancelled, "cancelled"});
+  if (method == "workspace/executeCommand") {
+    run_command(s, id, params);
+    return std::nullopt;
+  }
+  if (!is_known(method)) return refuse(id, {kMethodNotFound, "there is no method " + method});
+  return reply(id, answer(s, item, method, params));
+}
+
+void work_on(Server& s, const Item& item) {
+  std::string method = item.message["method"].get<std::string>();
+  if (!item.message.contains("id")) {
+    try {
+      bool edited = method == "textDocument/didOpen" || method == "textDocument/didChange" ||
+                    method == "textDocument/didClose";
+      if (edited && s.initialized) changed(s, item);
+      if (method == "workspace/didChangeWatchedFiles") {
+        for (auto& [uri, k] : s.known) k.change = 0, k.due = Clock::now();
+      }
+    } catch (const std::exception& e) { log(s, fmt::format("{}: {}", method, e.what())); }
+    return;
+  }
+  Json id = item.message["id"];
+  std::optional<Json> out;
+  try {
+    out = handle(s, item, id, method);
+  } catch (const Refusal& why) { out = refuse(id, why); } catch (const Json::exception& e) {
+    out = refuse(id, {kInvalidParams, e.what()});
+  } catch (const std::bad_alloc&) {
+    log(s, method + ": out of memory");
+    out = reply(id, nullptr);
+  } catch (const std::exception& e) {
+    log(s, fmt::format("{}: a bug in the compiler: {}", method, e.what()));
+    out = reply(id, nullptr);
+  }
+  if (out) s.transport.write(*out);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.cancelled.erase(id.dump());
+}
+
+}  // namespace
+
+void log(Server& s, const std::string& line) {
+  put_error("ein lsp: " + line + "\n");
+  s.transport.write({{"jsonrpc", "2.0"},
+                     {"method", "window/logMessage"},
+                     {"params", {{"type", 1}, {"message", line}}}});
+}
+
+ide::Documents texts_of(Server& s, const std::string& path) {
+  auto beside = std::filesystem::path(path).parent_path().string();
+  auto access = std::make_shared<FileAccess>();
+  access->read = {resolved("."), resolved(beside.empty() ? "." : beside)};
+  return {[&s](const std::string& p) { return s.documents.read(p); },
+          [access](const SourceMap& sources) { return files_on_disk(sources, access); }};
+}
+
+std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, ide::Depth depth) {
+  auto doc = s.documents.find(item.uri);
+  if (!doc) throw Refusal{kInvalidParams, "the document is not open"};
+  if (doc->change != item.change) throw Refusal{kModified, "the document has changed"};
+  Known& k = s.known[item.uri];
+  bool fresh = k.analysis && k.change == doc->change && !modules_changed(s, k);
+  if (!fresh || k.analysis->depth < depth) {
+    Json id = item.message.contains("id") ? item.message["id"] : Json();
+    analyse_into(s, *doc, depth, [&] {
+      auto now = s.documents.find(item.uri);
+      return s.leaving || is_cancelled(s, id) || !now || now->change != doc->change;
+    });
+    Known& made = s.known[item.uri];
+    bool done = made.analysis && made.change == doc->change && made.analysis->depth >= depth;
+    if (!done && is_cancelled(s, id)) throw Refusal{kCancelled, "cancelled"};
+    if (!done) throw Refusal{kModified, "the document has changed"};
+  }
+  return s.known[item.uri].analysis;
+}
+
+int serve(int in, int out, const std::string& version) {
+  Server s(in, out);
+  s.version = version;
+  std::thread reader([&] { read_all(s); });
+  bool clean = false;
+  for (;;) {
+    std::unique_lock<std::mutex> lock(s.mutex);
+    std::optional<Clock::time_point> due;
+    std::string which;
+    for (const auto& [uri, k] : s.known) {
+      if (k.due && (!due || *k.due < *due)) due = k.due, which = uri;
+    }
+    auto ready = [&] { return !s.queue.empty() || s.gone; };
+    if (due) {
+      s.arrived.wait_until(lock, *due, ready);
+    } else {
+      s.arrived.wait(lock, ready);
+    }
+    if (!s.queue.empty()) {
+      Item item = std::move(s.queue.front());
+      s.queue.pop_front();
+      lock.unlock();
+      if (item.message["method"] == "exit") {
+        clean = s.shut_down;
+        break;
+      }
+      work_on(s, item);
+      continue;
+    }
+    if (s.gone) break;
+    lock.unlock();
+    if (!due || Clock::now() < *due) continue;
+    try {
+      full(s, which);
+    } catch (const std::exception& e) {
+      log(s, fmt::format("a bug in the compiler: {}", e.what()));
+      s.known[which].due.reset();
+    }
+  }
+  s.leaving = true;
+  for (std::thread& t : s.commands) t.join();
+  reader.join();
+  return clean ? 0 : 1;
+}
+
+}  // namespace ein::lsp
