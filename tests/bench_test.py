@@ -17,7 +17,7 @@ import cases  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 
-ROWS = "ew softmax layernorm gemm contract chain mlp conv attention block lstm ode heat kalman embed gmm hvp dp".split()
+ROWS = "ew softmax layernorm gemm contract chain mlp conv attention block lstm ode heat kalman embed gmm hvp dp linalg".split()
 
 
 class Script(unittest.TestCase):

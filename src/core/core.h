@@ -61,7 +61,7 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule, Mark };
+enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule, Mark, Matrix };
 struct OpInfo {
   const char* name;
   const char* spelling;
@@ -70,7 +70,8 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 
-enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin };
+// Collect: no number but all cells; only as an operand of Op::Factor.
+enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin, Collect };
 const char* name_of(ReduceOp op);
 
 // ---- nodes -------------------------------------------------------------------------------------

@@ -324,8 +324,13 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
         .help("nest two calls");
     return {};
   }
+  if (b.op == core::ReduceOp::Collect && !outer.takes_cells) {
+    s.diags.error(Code::E0502, "`matrix_cells` is no number: it may only stand in `matrix_factor`")
+        .primary(span, "");
+    return {};
+  }
   Env env = outer;
-  env.shadow_ok = env.in_slot = false;
+  env.shadow_ok = env.in_slot = env.takes_cells = false;
   Frame frame;
   frame.up = outer.frame;
   env.frame = &frame;
@@ -371,6 +376,13 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   if (parts.body.poison() || parts.gate.poison) return {};
   if (!check_operand(s, b, mean, parts.body, name)) return {};
   std::vector<size_t> coord;
+  if (b.op == core::ReduceOp::Collect) {
+    if (parts.gate.cond || parts.gate.whole) {
+      s.diags.error(Code::E0502, "the cells of a matrix have no condition").primary(span, "");
+      return {};
+    }
+    for (Index* index : parts.binders) index->used = true;  // a matrix may have equal cells
+  }
   if (!place_names(s, parts, body, coord)) return {};
   if (mean && parts.body.typing == Typing::Int) {
     parts.body = adapt(s, env, parts.body, DType::F64);
