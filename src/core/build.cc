@@ -249,7 +249,8 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
     case OpClass::Mark: EIN_CHECK(m[args[1]].type == DType::I64, "the number of a mark"); return;
     case OpClass::Matrix:
       for (size_t k = 0; k < 3; ++k) EIN_CHECK(m[args[k]].type == DType::I64, "a cell of a matrix");
-      EIN_CHECK(is_float(m[args[3]].type) && m[args[3]].type == m[args[4]].type, "a matrix of floats");
+      EIN_CHECK(is_float(m[args[3]].type) && m[args[3]].type == m[args[4]].type,
+                "a matrix of floats");
       return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }

@@ -683,8 +683,8 @@ class Evaluator {
   int64_t slots_[kMaxSlots] = {};
   std::unordered_map<FamilyId, States> states_;  // of the group that is computed, if it is cyclic
   std::map<std::vector<int64_t>, Matrix> matrices_;  // of Op::Factor
-  int depth_ = 0;                                // of cells computed because another reads them
-  uint64_t finished_operations_ = 0;             // of finished cells of cyclic groups
+  int depth_ = 0;                                    // of cells computed because another reads them
+  uint64_t finished_operations_ = 0;                 // of finished cells of cyclic groups
 };
 
 // Conditions over indices and extents alone: they cannot fail, whenever they are evaluated.

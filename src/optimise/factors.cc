@@ -89,7 +89,8 @@ class FactorsApart {
       std::map<ExprId, ExprId> apart;
       auto wanted = [&](const Node& n) {
         const auto* a = std::get_if<Apply>(&n);
-        return a && a->op == Op::Factor && !has_factor(m_, a->args[3]) && !has_factor(m_, a->args[4]);
+        return a && a->op == Op::Factor && !has_factor(m_, a->args[3]) &&
+               !has_factor(m_, a->args[4]);
       };
       for_each_with_facts(m_, now, wanted, [&](ExprId e, const Facts& facts) {
         if (!apart.contains(e)) apart[e] = isolate(e, facts);
@@ -109,8 +110,9 @@ class FactorsApart {
     const DType type = m_[e].type;
     auto depth = static_cast<uint32_t>(facts.slots.size());
     bool column = is_solve(which_of(m_, a));
-    ExprId first = operand(a.args[3], facts, depth);
-    ExprId second = column ? operand(a.args[4], facts, depth) : first;
+    const uint32_t inside = depth + (column ? 1 : 2);
+    ExprId first = operand(a.args[3], facts, inside);
+    ExprId second = column ? operand(a.args[4], facts, inside) : first;
     Facts outer = facts;
     outer.holds.clear();
     outer.nonnegative.clear();
@@ -123,10 +125,10 @@ class FactorsApart {
     names.resize(depth);
     names.push_back(Symbol{});
     names.push_back(Symbol{});
-    ExprId cell = apply(m_, Op::Factor,
-                        {a.args[0], slot(m_, depth), column ? int_lit(m_, 0) : slot(m_, depth + 1),
-                         first, second},
-                        m_[e].span);
+    ExprId cell = apply(
+        m_, Op::Factor,
+        {a.args[0], slot(m_, depth), column ? int_lit(m_, 0) : slot(m_, depth + 1), first, second},
+        m_[e].span);
     ExprId read = hoist(m_, base_ + "_matrix", cell, {}, outer, names, m_[e].span);
     EIN_CHECK(read.valid(), "a matrix function at an index without a bound");
     Access at = *get_if<Access>(m_, read);
@@ -144,8 +146,8 @@ class FactorsApart {
     return cast(m_, access(m_, at.family, at.at, m_[e].span), type);
   }
 
-  // The operand with plain cells, numbered for a scope of two more slots.
-  ExprId operand(ExprId cells, const Facts& facts, uint32_t depth) {
+  // The operand with plain cells, its indices numbered from `inside`.
+  ExprId operand(ExprId cells, const Facts& facts, uint32_t inside) {
     Reduce r = *get_if<Reduce>(m_, cells);
     bool moves = !facts.holds.empty() || facts.guarded || !is_plain(m_, cells, facts) ||
                  !native(m_[r.body].type);
@@ -165,7 +167,7 @@ class FactorsApart {
       r.body = read;
     }
     ExprId same = reduce(m_, std::move(r), m_[cells].span);
-    return substitute(m_, same, std::vector<ExprId>(depth), depth + 2);
+    return substitute(m_, same, std::vector<ExprId>(facts.slots.size()), inside);
   }
 
   Module& m_;
@@ -277,8 +279,6 @@ ExprId as_solution(Module& m, ExprId e) {
     if (!apart || (m[column].free & m[other].free) != 0 || has_reduce(m, column)) continue;
     if ((m[column].free & summed) == 0) continue;
     // The operand of the inverse, at this place, with rows and columns exchanged where needed.
-    std::vector<ExprId> at = read.at;
-    at.resize(cells.first + 2);
     ExprId moved = substitute(m, a.args[3], read.at, r.first);
     Reduce matrix = *get_if<Reduce>(m, moved);
     if (how->transposed) {

@@ -32,9 +32,7 @@ const char* name_of(Factor f);
 // singular or eigenvector v the first cell that is nearly as large as the largest is positive.
 constexpr double kNearlyLargest = 1 - 1e-3;
 
-inline bool is_solve(Factor f) {
-  return f >= Factor::SolveLower && f <= Factor::SolveLuTransposed;
-}
+inline bool is_solve(Factor f) { return f >= Factor::SolveLower && f <= Factor::SolveLuTransposed; }
 
 // Of the result for an operand of these extents.
 struct FactorShape {

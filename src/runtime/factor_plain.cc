@@ -348,9 +348,11 @@ void positive_diagonal(int64_t m, int64_t n, T* q, T* r) {
 }
 
 const char* name_of(Factor f) {
-  static const char* const names[kFactors] = {
-      "cholesky",   "lu",          "qr",          "eigen",       "svd",      "inverse_lower",
-      "inverse_upper", "inverse_lu", "solve_lower", "solve_upper", "solve_lu", "solve_lu_transposed", "cofactors"};
+  static const char* const names[kFactors] = {"cholesky",      "lu",         "qr",
+                                              "eigen",         "svd",        "inverse_lower",
+                                              "inverse_upper", "inverse_lu", "solve_lower",
+                                              "solve_upper",   "solve_lu",   "solve_lu_transposed",
+                                              "cofactors"};
   return names[static_cast<int64_t>(f)];
 }
 
@@ -401,11 +403,11 @@ void factor_plain(Factor f, int64_t rows, int64_t cols, const T* a, int64_t colu
   }
 }
 
-#define EIN_INSTANCES(T)                                                              \
-  template void factor_plain(Factor, int64_t, int64_t, const T*, int64_t, T*);        \
-  template bool has_pivots(int64_t, const T*);                                        \
-  template void exchange_rows(int64_t, const T*, bool, int64_t, T*);                  \
-  template void order_vectors(int64_t, const T*, const T*, bool, T*);                 \
+#define EIN_INSTANCES(T)                                                       \
+  template void factor_plain(Factor, int64_t, int64_t, const T*, int64_t, T*); \
+  template bool has_pivots(int64_t, const T*);                                 \
+  template void exchange_rows(int64_t, const T*, bool, int64_t, T*);           \
+  template void order_vectors(int64_t, const T*, const T*, bool, T*);          \
   template void positive_diagonal(int64_t, int64_t, T*, T*);
 EIN_INSTANCES(float)
 EIN_INSTANCES(double)

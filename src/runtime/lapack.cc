@@ -13,7 +13,7 @@
 namespace ein {
 namespace {
 
-using Int = int32_t;  // Fortran's INTEGER in the libraries of Debian
+using Int = int32_t;    // Fortran's INTEGER in the libraries of Debian
 using Length = size_t;  // of a character argument, passed behind the others
 
 template <class T>
@@ -63,7 +63,8 @@ bool open(const std::string& name, Library& out) {
     dlclose(handle);
     return false;
   }
-  if (auto* one = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads"))) one(1);
+  if (auto* one = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads")))
+    one(1);
   out.name = name;
   return true;
 }
@@ -288,7 +289,8 @@ struct Calls {
                 int64_t columns, T* x) {
     const char* which = lower ? "U" : "L";
     const char* diagonal = unit ? "U" : "N";
-    Int n = static_cast<Int>(rows), c = static_cast<Int>(columns), ld = static_cast<Int>(w), one = 1;
+    Int n = static_cast<Int>(rows), c = static_cast<Int>(columns), ld = static_cast<Int>(w),
+        one = 1;
     const T scale = 1;
     if (columns == 1) {
       r.trsv(which, transposed ? "N" : "T", diagonal, &n, a, &ld, x, &one, 1, 1, 1);
@@ -324,8 +326,7 @@ bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t col
     case Factor::Eigen: return call.eigen(rows, a, out);
     case Factor::Svd: return rows >= cols && call.svd(rows, cols, a, out);
     case Factor::InverseLower:
-    case Factor::InverseUpper:
-      return call.invert_triangle(f == Factor::InverseLower, rows, a, out);
+    case Factor::InverseUpper: return call.invert_triangle(f == Factor::InverseLower, rows, a, out);
     case Factor::InverseLu: return call.invert_lu(rows, a, out);
     case Factor::SolveLower:
     case Factor::SolveUpper:

@@ -116,8 +116,8 @@ def expected(s, a, t, b, w):
     parts = [lu(m) for m in a]
     out = dict(l=np.linalg.cholesky(low), lower=np.linalg.solve(np.tril(a), b), upper=np.linalg.solve(np.triu(a), b),
                x=np.linalg.solve(a, b), g=np.linalg.inv(a), d=np.linalg.det(a), e=np.linalg.slogdet(a)[1],
-               q=q * sign[..., None, :], r=r * sign[..., :, None], values=values, vectors=vectors * signed(vectors)[..., None, :],
-               u=u * turn[..., None, :], size=size, v=v * turn[..., None, :])
+               q=q * sign[..., None, :], r=r * sign[..., :, None], values=values, vectors=vectors * signed(vectors),
+               u=u * turn, size=size, v=v * turn)
     for k, name in enumerate(("pivot", "below", "above")):
         out[name] = np.array([p[k] for p in parts]).reshape(w.shape[:2] if k == 0 else w.shape)
     return out

@@ -130,7 +130,8 @@ Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& cal
 
 // ---- matrices.cc -------------------------------------------------------------------------------
 
-Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
+Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
+                              Span span);
 
 // ---- reshape.cc --------------------------------------------------------------------------------
 

@@ -45,7 +45,8 @@ Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Ca
     return Value{};
   };
   if (!b.takes(call.args.size())) {
-    return wrong("`matrix_factor` takes a number, two indices, a matrix, and a column for some numbers");
+    return wrong(
+        "`matrix_factor` takes a number, two indices, a matrix, and a column for some numbers");
   }
   bool shadow = env.shadow_ok;
   env.shadow_ok = true;  // an index may stand alone here, as in brackets
@@ -65,6 +66,7 @@ Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Ca
   if (!which || *which < 0 || *which >= kFactors) {
     return wrong("there is no matrix function of this number");
   }
+  parts[0] = core::int_lit(s.m, *which);
   bool column = is_solve(static_cast<Factor>(*which));
   if (column != (call.args.size() == 5)) {
     return wrong(column ? "this matrix function needs a column"
