@@ -10,6 +10,7 @@
 #include "core/product.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/total.h"
 #include "runtime/factor.h"
 
 namespace ein::optimise {
