@@ -28,8 +28,9 @@ enum class Factor : int64_t {
 constexpr int64_t kFactors = 13;
 const char* name_of(Factor f);
 
-// Q and R, and singular vectors, need at least as many rows as columns: else all cells are NaN. Of a
-// singular or eigenvector v the first cell that is nearly as large as the largest is positive.
+// Of a wide matrix the columns of Q and the rows of R from `rows` on are 0, and so are the singular
+// values. Of a singular or eigenvector the first cell that is nearly as large as the largest is
+// positive.
 constexpr double kNearlyLargest = 1 - 1e-3;
 
 inline bool is_solve(Factor f) { return f >= Factor::SolveLower && f <= Factor::SolveLuTransposed; }

@@ -54,13 +54,14 @@ void lu(int64_t n, const T* a, T* out) {
   for (int64_t i = 0; i < n; ++i) out[i * w + n] = static_cast<T>(row[static_cast<size_t>(i)]);
 }
 
-// Householder reflections of the columns.
+// Householder reflections of the columns. Of a wide matrix the first m alone give columns of Q.
 template <class T>
 void qr(int64_t m, int64_t n, const T* a, T* out) {
+  const int64_t turns = std::min(m, n);
   T* q = out;
   T* r = out + m * n;
   std::vector<T> w(a, a + m * n), v(static_cast<size_t>(m * n), 0), b(static_cast<size_t>(n), 0);
-  for (int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < turns; ++k) {
     T size = 0;
     for (int64_t i = k; i < m; ++i) size = std::hypot(size, w[i * n + k]);
     T alpha = w[k * n + k] > 0 ? -size : size, square = 0;
@@ -76,13 +77,13 @@ void qr(int64_t m, int64_t n, const T* a, T* out) {
     }
   }
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) r[i * n + j] = j < i ? T(0) : w[i * n + j];
+    for (int64_t j = 0; j < n; ++j) r[i * n + j] = j < i || i >= m ? T(0) : w[i * n + j];
   }
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) q[i * n + j] = i == j ? T(1) : T(0);
   }
-  for (int64_t k = n; k-- > 0;) {
-    for (int64_t j = k; j < n; ++j) {
+  for (int64_t k = turns; k-- > 0;) {
+    for (int64_t j = k; j < turns; ++j) {
       T s = 0;
       for (int64_t i = k; i < m; ++i) s += v[i * n + k] * q[i * n + j];
       for (int64_t i = k; i < m; ++i) q[i * n + j] -= b[k] * s * v[i * n + k];
@@ -382,13 +383,9 @@ void factor_plain(Factor f, int64_t rows, int64_t cols, const T* a, int64_t colu
     case Factor::Cholesky: return cholesky(n, a, out);
     case Factor::Lu: return lu(n, a, out);
     case Factor::Cofactors: return cofactors(n, a, out);
-    case Factor::Qr:
-      if (rows < cols) return fill_nan((rows + cols) * cols, out);
-      return qr(rows, cols, a, out);
+    case Factor::Qr: return qr(rows, cols, a, out);
     case Factor::Eigen: return eigen(n, a, out);
-    case Factor::Svd:
-      if (rows < cols) return fill_nan((cols + 1) * cols, out);
-      return svd(rows, cols, a, out);
+    case Factor::Svd: return svd(rows, cols, a, out);
     case Factor::InverseLower:
     case Factor::InverseUpper:
       identity(n, out);

@@ -153,23 +153,28 @@ struct Calls {
   }
 
   bool qr(int64_t rows, int64_t cols, const T* a, T* out) {
-    Int m = static_cast<Int>(rows), n = static_cast<Int>(cols), ask = -1;
-    std::vector<T> t = buffer<T>(rows * cols), tau = buffer<T>(cols);
+    const int64_t turns = std::min(rows, cols);
+    Int m = static_cast<Int>(rows), n = static_cast<Int>(cols), k = static_cast<Int>(turns);
+    Int ask = -1;
+    std::vector<T> t = buffer<T>(rows * cols), tau = buffer<T>(turns);
     transpose(rows, cols, a, cols, t.data(), rows);
     T need[2] = {};
     r.geqrf(&m, &n, t.data(), &m, tau.data(), &need[0], &ask, &info);
-    r.orgqr(&m, &n, &n, t.data(), &m, tau.data(), &need[1], &ask, &info);
+    r.orgqr(&m, &k, &k, t.data(), &m, tau.data(), &need[1], &ask, &info);
     Int size = static_cast<Int>(std::max({need[0], need[1], T(1)}));
     std::vector<T> work = buffer<T>(size);
     r.geqrf(&m, &n, t.data(), &m, tau.data(), work.data(), &size, &info);
     if (info != 0) return false;
     T* upper = out + rows * cols;
     for (int64_t i = 0; i < cols; ++i) {
-      for (int64_t j = 0; j < cols; ++j) upper[i * cols + j] = j < i ? T(0) : t[j * rows + i];
+      for (int64_t j = 0; j < cols; ++j) {
+        upper[i * cols + j] = j < i || i >= rows ? T(0) : t[j * rows + i];
+      }
     }
-    r.orgqr(&m, &n, &n, t.data(), &m, tau.data(), work.data(), &size, &info);
+    r.orgqr(&m, &k, &k, t.data(), &m, tau.data(), work.data(), &size, &info);
     if (info != 0) return false;
-    transpose(cols, rows, t.data(), rows, out, cols);
+    if (rows < cols) std::fill_n(out, rows * cols, T(0));
+    transpose(turns, rows, t.data(), rows, out, cols);
     positive_diagonal(rows, cols, out, upper);
     return true;
   }
@@ -197,17 +202,18 @@ struct Calls {
 
   bool svd(int64_t rows, int64_t cols, const T* a, T* out) {
     if (!finite(a, rows * cols)) return false;
+    const char* wanted = rows < cols ? "A" : "S";  // all right vectors, of a wide matrix too
     std::vector<T> t(a, a + rows * cols), v = buffer<T>(cols * cols), u = buffer<T>(rows * cols);
     std::vector<T> value = buffer<T>(cols);
     std::vector<Int> whole = buffer<Int>(8 * cols);
-    Int m = static_cast<Int>(cols), n = static_cast<Int>(rows), ask = -1;
+    Int m = static_cast<Int>(cols), n = static_cast<Int>(rows), k = std::min(m, n), ask = -1;
     T need = 0;
-    r.gesdd("S", &m, &n, t.data(), &m, value.data(), v.data(), &m, u.data(), &m, &need, &ask,
+    r.gesdd(wanted, &m, &n, t.data(), &m, value.data(), v.data(), &m, u.data(), &k, &need, &ask,
             whole.data(), &info, 1);
     Int size = static_cast<Int>(need);
     std::vector<T> work = buffer<T>(size);
-    r.gesdd("S", &m, &n, t.data(), &m, value.data(), v.data(), &m, u.data(), &m, work.data(), &size,
-            whole.data(), &info, 1);
+    r.gesdd(wanted, &m, &n, t.data(), &m, value.data(), v.data(), &m, u.data(), &k, work.data(),
+            &size, whole.data(), &info, 1);
     if (info != 0) return false;
     order_vectors(cols, v.data(), value.data(), true, out);
     return true;
@@ -322,9 +328,9 @@ bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t col
     case Factor::Cholesky: return call.cholesky(rows, a, out);
     case Factor::Lu: return call.lu(rows, a, out);
     case Factor::Cofactors: return call.cofactors(rows, a, out);
-    case Factor::Qr: return rows >= cols && call.qr(rows, cols, a, out);
+    case Factor::Qr: return call.qr(rows, cols, a, out);
     case Factor::Eigen: return call.eigen(rows, a, out);
-    case Factor::Svd: return rows >= cols && call.svd(rows, cols, a, out);
+    case Factor::Svd: return call.svd(rows, cols, a, out);
     case Factor::InverseLower:
     case Factor::InverseUpper: return call.invert_triangle(f == Factor::InverseLower, rows, a, out);
     case Factor::InverseLu: return call.invert_lu(rows, a, out);

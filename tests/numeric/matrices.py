@@ -51,11 +51,10 @@ BY = {"cholesky": "s", "lower": "a", "upper": "a", "lu": "a", "solve": "a", "inv
 for name, x in BY.items():
     PROGRAM += f"let g_{name} = @f_{name} / @{x};\n"
 PROGRAM += "let gb_solve = @f_solve / @b;\nlet gb_lower = @f_lower / @b;\n"
-DIRECTIONS = ""
+AXES = {"s": "z, n, m", "a": "z, n, m", "t": "z, k, m"}
+DIRECTIONS = "".join(f"let move_{x}: [T; {axes}];\n" for x, axes in AXES.items())
 for name, x in BY.items():
-    axes = {"s": "z, n, m", "a": "z, n, m", "t": "z, k, m"}[x]
-    DIRECTIONS += (f"let move_{name}: [T; {axes}];\n"
-                   f"let along_{name} = sum[{axes}](g_{name}[{axes}] * move_{name}[{axes}]);\n"
+    DIRECTIONS += (f"let along_{name} = sum[{AXES[x]}](g_{name}[{AXES[x]}] * move_{x}[{AXES[x]}]);\n"
                    f"let h_{name} = @along_{name} / @{x};\n")
 VALUES = ["l", "lower", "upper", "pivot", "below", "above", "x", "g", "d", "e", "q", "r", "values", "vectors", "u", "size", "v"]
 
@@ -177,25 +176,30 @@ class Matrices(unittest.TestCase):
     def check_gradients(self, n, batch, *options, off, second=False):
         given = inputs_of(n, batch, np.float64)
         folder, r = self.folder(), np.random.default_rng(2)
-        text = PROGRAM + (DIRECTIONS if second else "")
-        moves = {name: r.standard_normal(given[x].shape) for name, x in BY.items()}
-        extra = {f"move_{name}": m for name, m in moves.items()} if second else {}
-        wanted = [f"g_{name}" for name in BY] + ["gb_solve", "gb_lower"] + [f"h_{name}" for name in BY] * second
-        text = text.replace("T;", "f64;")
-        got = run(folder, text, {**given, **extra}, wanted, *options, off=off)
+        text = (PROGRAM + (DIRECTIONS if second else "")).replace("T;", "f64;")
+        moves = {x: r.standard_normal(given[x].shape) for x in AXES}
+        extra = {f"move_{x}": m for x, m in moves.items()} if second else {}
+        wanted = [f"g_{name}" for name in BY] + ["gb_solve", "gb_lower"]
+        got = run(folder, text, {**given, **extra}, wanted + [f"h_{name}" for name in BY] * second, *options, off=off)
+        h = 1e-5
+        ends = [{**given, **{x: given[x] + sign * h * m for x, m in moves.items()}} for sign in (1, -1)]
+        above, below = (losses(e) for e in ends)
         for name, x in BY.items():
-            h = 1e-5
-            ends = [losses({**given, x: given[x] + s * h * moves[name]})[name] for s in (1, -1)]
-            want, mine = (ends[0] - ends[1]) / (2 * h), (got[f"g_{name}"] * moves[name]).sum()
+            want, mine = (above[name] - below[name]) / (2 * h), (got[f"g_{name}"] * moves[x]).sum()
             with self.subTest(name=name, n=n, off=off):
                 self.assertLess(abs(mine - want), 1e-5 * (1 + abs(want) + np.abs(got[f"g_{name}"]).sum()), name)
-            if not second:
-                continue
-            ends = [run(folder, text, {**given, **extra, x: given[x] + s * h * moves[name]}, [f"g_{name}"], off=off)
-                    for s in (1, -1)]
-            want = (ends[0][f"g_{name}"] - ends[1][f"g_{name}"]) / (2 * h)
+        for name in ("solve", "lower"):
+            move = r.standard_normal(given["b"].shape)
+            sides = [losses({**given, "b": given["b"] + sign * h * move})[name] for sign in (1, -1)]
+            want, mine = (sides[0] - sides[1]) / (2 * h), (got[f"gb_{name}"] * move).sum()
+            with self.subTest(by_right_side=name, n=n, off=off):
+                self.assertLess(abs(mine - want), 1e-5 * (1 + abs(want)), name)
+        if not second:
+            return
+        above, below = (run(folder, PROGRAM.replace("T;", "f64;"), e, wanted, off=off) for e in ends)
+        for name in BY:
             with self.subTest(second=name, n=n, off=off):  # the matrix of second derivatives is symmetric
-                self.close(got[f"h_{name}"], want, 1e-5, name)
+                self.close(got[f"h_{name}"], (above[f"g_{name}"] - below[f"g_{name}"]) / (2 * h), 1e-5, name)
 
     def test_gradients(self):
         for n, batch in ((1, 1), (3, 2), (40, 1)):
@@ -206,6 +210,58 @@ class Matrices(unittest.TestCase):
         for off in (False, True):
             self.check_gradients(3, 2, off=off, second=True)
         self.check_gradients(36, 1, off=False, second=True)
+
+    def test_wide(self):
+        """Of fewer rows than columns: Q and R of the first columns, and all right singular vectors."""
+        text = """
+use std::linalg::{qr, svd};
+let a: [f64; z, k, m];
+let w: [f64; z, k, m];
+let c: [f64; z, n, m];
+let (q, r) = qr(a);
+let (u, size, v) = svd(a);
+let f_qr = sum[z, k, m](w[z, k, m] * q[z, k, m]) + sum[z, n, m](c[z, n, m] * r[z, n, m]);
+let g_qr = @f_qr / @a;
+// A projection on the first right vectors does not depend on how the others lie.
+let p[z, n, m] = sum[j in 0..extent(k)](v[z, n, j] * v[z, m, j]);
+let f_svd = sum[z, k, m](w[z, k, m] * u[z, k, m] ** 2) + sum[z, n, m](c[z, n, m] * p[z, n, m]) + sum[z, m](size[z, m] ** 3);
+let g_svd = @f_svd / @a;
+"""
+        r = np.random.default_rng(5)
+        for rows, cols in ((1, 2), (3, 7), (34, 50)):
+            given = {n: r.standard_normal((2, cols if n == "c" else rows, cols)) for n in "awc"}
+
+            def wanted(a):
+                q, upper = np.linalg.qr(a)
+                sign = np.sign(np.diagonal(upper, axis1=-2, axis2=-1))
+                return q * sign[:, None, :], upper * sign[:, :, None]
+
+            def loss(a):
+                q, upper = wanted(a)
+                return (given["w"][:, :, :rows] * q).sum() + (given["c"][:, :rows] * upper).sum()
+
+            def svd_loss(a):
+                u, size, vt = np.linalg.svd(a, full_matrices=False)
+                p = np.swapaxes(vt, 1, 2) @ vt
+                return (given["w"][:, :, :rows] * u**2).sum() + (given["c"] * p).sum() + (size**3).sum()
+            move = r.standard_normal(given["a"].shape)
+            svd_slope = (svd_loss(given["a"] + 1e-6 * move) - svd_loss(given["a"] - 1e-6 * move)) / 2e-6
+            slope = (loss(given["a"] + 1e-6 * move) - loss(given["a"] - 1e-6 * move)) / 2e-6
+            for off, *options in ((False,), (True,), (False, "--backend", "ref"))[: 3 if rows < 10 else 2]:
+                got = run(self.folder(), text, given, ["q", "r", "u", "size", "v", "g_qr", "g_svd"], *options, off=off)
+                q, upper = wanted(given["a"])
+                self.close(got["q"][:, :, :rows], q, 1e-9, "q")
+                self.close(got["r"][:, :rows], upper, 1e-9, "r")
+                self.assertTrue((got["q"][:, :, rows:] == 0).all() and (got["r"][:, rows:] == 0).all())
+                self.assertLess(abs((got["g_qr"] * move).sum() - slope), 1e-5 * (1 + np.abs(got["g_qr"]).sum()), "g_qr")
+                self.assertLess(abs((got["g_svd"] * move).sum() - svd_slope), 1e-5 * (1 + np.abs(got["g_svd"]).sum()), "g_svd")
+                u, v, size = got["u"], got["v"], got["size"]
+                self.close((u * size[:, None]) @ np.swapaxes(v, 1, 2), given["a"], 1e-12, "product")
+                self.close(np.swapaxes(u, 1, 2)[:, :rows] @ u[:, :, :rows], np.broadcast_to(np.eye(rows), (2, rows, rows)), 1e-12, "u")
+                self.close(size[:, :rows], np.linalg.svd(given["a"], compute_uv=False), 1e-12, "singular values")
+                self.close(size[:, rows:], np.zeros((2, cols - rows)), 1e-12, "singular values beyond the rows")
+                self.close(np.swapaxes(v, 1, 2) @ v, np.broadcast_to(np.eye(cols), v.shape), 1e-12, "orthogonal")
+                self.close(np.linalg.norm(given["a"] @ v, axis=1), size, 1e-12, "right vectors")
 
     def test_close_eigenvalues(self):
         r = np.random.default_rng(3)
