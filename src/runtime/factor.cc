@@ -28,7 +28,7 @@ struct Job {
   int64_t right = 1;  // the product of `columns`
 
   void one(const T* a, const T* b, T* out) const {
-    std::vector<T> packed, result;
+    std::vector<T> packed;
     if (q.a != 1 || k.a != q.extent) {
       packed.resize(static_cast<size_t>(k.extent * q.extent));
       for (int64_t i = 0; i < k.extent; ++i) {
@@ -36,44 +36,50 @@ struct Job {
       }
       a = packed.data();
     }
-    const int64_t width = is_solve(f) ? right : shape.cols;
-    bool direct = !is_solve(f) && row.out == width && col.out == 1;
-    T* cells = out;
-    if (!direct) {
-      result.resize(static_cast<size_t>(shape.rows * width));
-      cells = result.data();
+    is_solve(f) ? solve(a, b, out) : factor(a, out);
+  }
+
+  bool for_lapack() const { return std::min(k.extent, q.extent) > smallest_for_lapack(f); }
+
+  void factor(const T* a, T* out) const {
+    std::vector<T> result;
+    bool direct = row.out == shape.cols && col.out == 1;
+    if (!direct) result.resize(static_cast<size_t>(shape.rows * shape.cols));
+    T* cells = direct ? out : result.data();
+    if (!for_lapack() || !factor_lapack(f, k.extent, q.extent, a, shape.cols, false, cells)) {
+      factor_plain(f, k.extent, q.extent, a, shape.cols, cells);
     }
-    if (is_solve(f)) {
-      for_each_column([&](int64_t c, const Index& at) {
-        for (int64_t i = 0; i < shape.rows; ++i) cells[i * width + c] = b[i * k.b + at.b];
-      });
-    }
-    bool done = std::min(k.extent, q.extent) > smallest_for_lapack(f) &&
-                factor_lapack(f, k.extent, q.extent, a, width, cells);
-    if (!done) {
-      if (is_solve(f)) {  // what LAPACK may have changed
-        for_each_column([&](int64_t c, const Index& at) {
-          for (int64_t i = 0; i < shape.rows; ++i) cells[i * width + c] = b[i * k.b + at.b];
-        });
+    for (int64_t i = 0; i < shape.rows && !direct; ++i) {
+      for (int64_t j = 0; j < shape.cols; ++j) {
+        out[i * row.out + j * col.out] = cells[i * shape.cols + j];
       }
-      factor_plain(f, k.extent, q.extent, a, width, cells);
-    }
-    if (direct) return;
-    if (is_solve(f)) {
-      for_each_column([&](int64_t c, const Index& at) {
-        for (int64_t i = 0; i < shape.rows; ++i) out[i * row.out + at.out] = cells[i * width + c];
-      });
-      return;
-    }
-    for (int64_t i = 0; i < shape.rows; ++i) {
-      for (int64_t j = 0; j < width; ++j) out[i * row.out + j * col.out] = cells[i * width + j];
     }
   }
 
-  // `visit` gets the number of a right side and where it begins.
-  template <class Visit>
-  void for_each_column(const Visit& visit) const {
-    for (int64_t c = 0; c < right; ++c) visit(c, place(columns, c));
+  void solve(const T* a, const T* b, T* out) const {
+    const int64_t n = shape.rows;
+    // Right sides stay as they stand in memory, one after the other or side by side.
+    bool upright = for_lapack() && k.b == 1 && row.out == 1;
+    std::vector<T> result(static_cast<size_t>(n * right));
+    std::vector<Index> sides(static_cast<size_t>(right));  // where each begins
+    for (int64_t c = 0; c < right; ++c) sides[static_cast<size_t>(c)] = place(columns, c);
+    auto each = [&](auto visit) {  // in the order in which `result` has them
+      for (int64_t o = 0; o < (upright ? right : n); ++o) {
+        for (int64_t p = 0; p < (upright ? n : right); ++p) {
+          int64_t i = upright ? p : o, c = upright ? o : p;
+          visit(result[static_cast<size_t>(upright ? c * n + i : i * right + c)], i,
+                sides[static_cast<size_t>(c)]);
+        }
+      }
+    };
+    auto take = [&] { each([&](T& x, int64_t i, const Index& from) { x = b[i * k.b + from.b]; }); };
+    take();
+    if (!for_lapack() || !factor_lapack(f, k.extent, q.extent, a, right, upright, result.data())) {
+      upright = false;
+      take();
+      factor_plain(f, k.extent, q.extent, a, right, result.data());
+    }
+    each([&](T& x, int64_t i, const Index& to) { out[i * row.out + to.out] = x; });
   }
 
   static Index place(const std::vector<Index>& set, int64_t number) {

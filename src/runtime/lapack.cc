@@ -291,27 +291,35 @@ struct Calls {
     return out;
   }
 
+  // The triangle of a matrix with `w` cells from one row to the next.
   void triangle(bool lower, bool transposed, bool unit, int64_t rows, int64_t w, const T* a,
-                int64_t columns, T* x) {
+                int64_t columns, bool upright, T* x) {
     const char* which = lower ? "U" : "L";
     const char* diagonal = unit ? "U" : "N";
-    Int n = static_cast<Int>(rows), c = static_cast<Int>(columns), ld = static_cast<Int>(w),
-        one = 1;
+    Int n = static_cast<Int>(rows), c = static_cast<Int>(columns), ld = static_cast<Int>(w);
+    Int one = 1;
     const T scale = 1;
     if (columns == 1) {
       r.trsv(which, transposed ? "N" : "T", diagonal, &n, a, &ld, x, &one, 1, 1, 1);
+    } else if (upright) {
+      r.trsm("L", which, transposed ? "N" : "T", diagonal, &n, &c, &scale, a, &ld, x, &n, 1, 1, 1,
+             1);
     } else {
       r.trsm("R", which, transposed ? "T" : "N", diagonal, &c, &n, &scale, a, &ld, x, &c, 1, 1, 1,
              1);
     }
   }
 
-  bool solve_lu(bool transposed, int64_t rows, const T* a, int64_t columns, T* x) {
+  bool solve_lu(bool transposed, int64_t rows, const T* a, int64_t columns, bool upright, T* x) {
     if (!has_pivots(rows, a)) return false;
-    if (!transposed) exchange_rows(rows, a, false, columns, x);
-    triangle(!transposed, transposed, !transposed, rows, rows + 1, a, columns, x);
-    triangle(transposed, transposed, transposed, rows, rows + 1, a, columns, x);
-    if (transposed) exchange_rows(rows, a, true, columns, x);
+    auto exchange = [&] {
+      if (!upright) return exchange_rows(rows, a, transposed, columns, x);
+      for (int64_t c = 0; c < columns; ++c) exchange_rows(rows, a, transposed, 1, x + c * rows);
+    };
+    if (!transposed) exchange();
+    triangle(!transposed, transposed, !transposed, rows, rows + 1, a, columns, upright, x);
+    triangle(transposed, transposed, transposed, rows, rows + 1, a, columns, upright, x);
+    if (transposed) exchange();
     return true;
   }
 };
@@ -319,7 +327,8 @@ struct Calls {
 }  // namespace
 
 template <class T>
-bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, T* out) {
+bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, bool upright,
+                   T* out) {
   const Library* l = library();
   constexpr int64_t kMost = std::numeric_limits<Int>::max() / 8;  // sizes of work areas fit
   if (!l || rows * cols > kMost || rows * columns > kMost) return false;
@@ -336,16 +345,16 @@ bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t col
     case Factor::InverseLu: return call.invert_lu(rows, a, out);
     case Factor::SolveLower:
     case Factor::SolveUpper:
-      call.triangle(f == Factor::SolveLower, false, false, rows, rows, a, columns, out);
+      call.triangle(f == Factor::SolveLower, false, false, rows, rows, a, columns, upright, out);
       return true;
     case Factor::SolveLu:
     case Factor::SolveLuTransposed:
-      return call.solve_lu(f == Factor::SolveLuTransposed, rows, a, columns, out);
+      return call.solve_lu(f == Factor::SolveLuTransposed, rows, a, columns, upright, out);
   }
   return false;
 }
-template bool factor_lapack(Factor, int64_t, int64_t, const float*, int64_t, float*);
-template bool factor_lapack(Factor, int64_t, int64_t, const double*, int64_t, double*);
+template bool factor_lapack(Factor, int64_t, int64_t, const float*, int64_t, bool, float*);
+template bool factor_lapack(Factor, int64_t, int64_t, const double*, int64_t, bool, double*);
 
 std::string lapack_name() { return library() ? library()->name : std::string(); }
 

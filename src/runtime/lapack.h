@@ -14,8 +14,10 @@
 namespace ein {
 
 // As `factor_plain`. False: it did nothing that counts, and the caller takes `factor_plain`.
+// `upright`: right sides and solutions stand one after the other, not side by side.
 template <class T>
-bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, T* out);
+bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, bool upright,
+                   T* out);
 
 // The library that is open, by name; empty when there is none.
 std::string lapack_name();
