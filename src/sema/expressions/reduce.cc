@@ -128,10 +128,12 @@ bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
     }
     return false;
   }
-  if (mean && body.typing == Typing::Fixed && is_int(body.type)) {
-    s.diags.error(Code::E0502, "`mean` takes floats, not integers")
+  bool integers = body.typing == Typing::Fixed && is_int(body.type);
+  if (b.op == core::ReduceOp::Collect) integers |= body.typing == Typing::Int;
+  if (integers && (mean || b.op == core::ReduceOp::Collect)) {
+    s.diags.error(Code::E0502, fmt::format("`{}` takes floats, not integers", name))
         .primary(body.span, "this is " + show_value(s, body))
-        .help("convert first: `mean[…](… as f32)`");
+        .help(fmt::format("convert first: `{}[…](… as f32)`", name));
     return false;
   }
   return true;
