@@ -96,6 +96,12 @@ def attention(r, s):
     return {a: normal(r, s["b"], s["h"], s["t"], s["d"]) for a in "qkvw"}
 
 
+def linalg(r, s):
+    n = s["n"]
+    a = numpy.eye(n) + normal(r, n, n, scale=0.5 * n ** -0.5, dtype=F64)
+    return {"spd": a @ a.T + numpy.eye(n), "a": a, "b": normal(r, n, dtype=F64), "w": normal(r, n, n, dtype=F64)}
+
+
 BLOCK = ("g1", "b1", "wq", "wk", "wv", "wo", "g2", "b2", "u", "bu", "w", "bw")
 
 
@@ -271,4 +277,10 @@ CASES = [
     Case("hdiff", "forward", "hdiff", hdiff, ["y"], GRID_FULL, GRID_QUICK),
     Case("vadv", "forward", "vadv", vadv, ["y"], GRID_FULL, GRID_QUICK),
     Case("vadv", "gradient", "vadv", vadv, ["loss", "du"], GRID_FULL, GRID_QUICK, plain(u="du")),
+    *[Case("linalg", f, "linalg", linalg, out, {"n": 500}, {"n": 6}, tolerance=1e-8)
+      for f, out in [("cholesky", ["l"]), ("solve", ["x"]), ("qr", ["qr_loss"]), ("svd", ["svd_loss"]), ("det", ["d"])]],
+    *[Case("linalg", f + "_gradient", "linalg", linalg, [loss, *by.values()], {"n": 500}, {"n": 6}, plain(**by), tolerance=1e-6)
+      for f, loss, by in [("cholesky", "cholesky_loss", {"spd": "dcholesky"}), ("qr", "qr_loss", {"a": "dqr"}),
+                          ("solve", "solve_loss", {"a": "dsolve", "b": "dright"}), ("svd", "svd_loss", {"a": "dsvd"}),
+                          ("det", "d", {"a": "ddet"})]],
 ]

@@ -255,6 +255,31 @@ LOSS = {
     "newton": newton,
     "polyfit": polyfit,
     "vadv": lambda **a: (vadv(**a) ** 2).sum(),
+    "linalg.cholesky_gradient": lambda spd, w, **_: (w * np.linalg.cholesky(spd)).sum(),
+    "linalg.solve_gradient": lambda a, b, **_: (np.linalg.solve(a, b) ** 2).sum(),
+    "linalg.qr_gradient": lambda a, w, **_: weighed_qr(a, w),
+    "linalg.svd_gradient": lambda a, w, **_: weighed_svd(a, w),
+    "linalg.det_gradient": lambda a, **_: np.linalg.det(a),
+}
+
+
+def weighed_qr(a, w):
+    q, r = np.linalg.qr(a)
+    sign = np.sign(np.diagonal(r))
+    return (w * (q * sign + r * sign[:, None])).sum()
+
+
+def weighed_svd(a, w):
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    return (w * (u * u + (vt * vt).T)).sum() + (np.diagonal(w) * s).sum()
+
+
+LINALG = {
+    "cholesky": lambda spd, **_: np.linalg.cholesky(spd),
+    "solve": lambda a, b, **_: np.linalg.solve(a, b),
+    "qr": lambda a, w, **_: weighed_qr(a, w),
+    "svd": lambda a, w, **_: weighed_svd(a, w),
+    "det": lambda a, **_: np.linalg.det(a),
 }
 
 
@@ -264,6 +289,9 @@ def case(kind, name):
     if row == "gemm":
         out = {}
         return lambda A, B: [np.matmul(A, B, out=out.setdefault(0, np.empty((A.shape[0], B.shape[1]), A.dtype)))]
+    if row == "linalg":
+        f = LINALG.get(variant)
+        return f and (lambda **inputs: [f(**inputs)])
     if row == "contract":
         f = batched if variant.startswith("batched") else contract
     elif variant == "forward":

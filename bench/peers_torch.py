@@ -175,6 +175,50 @@ def onednn(A, B):
     return [torch.ops.mkldnn._linear_pointwise(A, B.t(), None, "none", [], "")]
 
 
+def positive(q, r):
+    """The factors with a diagonal of r that is positive, as ours."""
+    sign = torch.sign(torch.diagonal(r)).detach()
+    return q * sign, r * sign[:, None]
+
+
+def weighed_svd(a, w):
+    u, s, vh = torch.linalg.svd(a, full_matrices=False)
+    return (w * (u * u + (vh * vh).T)).sum() + (torch.diagonal(w) * s).sum()
+
+
+def weighed_qr(a, w):
+    q, r = positive(*torch.linalg.qr(a))
+    return (w * (q + r)).sum()
+
+
+def lower_cholesky(spd):
+    """Of the lower triangle alone, as ours reads it."""
+    return torch.linalg.cholesky(torch.tril(spd) + torch.tril(spd, -1).T)
+
+
+# By name: the value, the loss whose gradients are taken, and by what.
+LINALG = {
+    "cholesky": (lambda spd, **_: torch.linalg.cholesky(spd), lambda spd, w, **_: (w * lower_cholesky(spd)).sum(), ["spd"]),
+    "solve": (lambda a, b, **_: torch.linalg.solve(a, b), lambda a, b, **_: (torch.linalg.solve(a, b) ** 2).sum(), ["a", "b"]),
+    "qr": (lambda a, w, **_: weighed_qr(a, w), lambda a, w, **_: weighed_qr(a, w), ["a"]),
+    "svd": (lambda a, w, **_: weighed_svd(a, w), lambda a, w, **_: weighed_svd(a, w), ["a"]),
+    "det": (lambda a, **_: torch.linalg.det(a), lambda a, **_: torch.linalg.det(a), ["a"]),
+}
+
+
+def linalg(variant):
+    value, loss, by = LINALG[variant.removesuffix("_gradient")]
+
+    def run(**inputs):
+        if not variant.endswith("_gradient"):
+            with torch.no_grad():
+                return [value(**inputs)]
+        leaves = {n: inputs[n].detach().requires_grad_() for n in by}
+        made = loss(**{**inputs, **leaves})
+        return [made.detach(), *torch.autograd.grad(made, list(leaves.values()))]
+    return run
+
+
 def case(kind, name):
     row, variant = name.split(".")
     if kind == "onednn":
@@ -184,6 +228,8 @@ def case(kind, name):
             return None
         out = {}
         return lambda A, B: [torch.mm(A, B, out=out.setdefault(0, torch.empty(A.shape[0], B.shape[1])))]
+    if row == "linalg":
+        return linalg(variant) if kind == "torch" else None
     if row == "hvp":
         return hvp if kind == "torch" else None
     wrap = (lambda f: torch.compile(f)) if kind == "torch.compile" else (lambda f: f)

@@ -18,7 +18,7 @@ import report  # noqa: E402
 import run  # noqa: E402
 
 ROWS = ("ew softmax layernorm gemm contract chain mlp conv attention block lstm ode heat kalman embed gmm hvp dp "
-        "colscan ensemble filters newton polyfit hdiff vadv").split()
+        "colscan ensemble filters newton polyfit hdiff vadv linalg").split()
 
 
 class Script(unittest.TestCase):

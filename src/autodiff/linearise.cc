@@ -131,6 +131,7 @@ class Accumulation {
     bool inside = r && r->routes.empty() && (r->op == ReduceOp::Sum || r->over.size() == 1);
     if (inside && has_derivative(r->op)) return inner_reduction(*r, mode, entries);
     if (!a) return fail(expr, "this expression", std::holds_alternative<Reduce>(expr.node));
+    if (a->op == Op::Factor) return fail(expr, "a matrix function without a rule (`@fn`)");
     for (const auto& [gate, coef] : entries) {
       if (a->op == Op::Select) {
         give({a->args[1], mode}, core::both(m_, gate, a->args[0]), coef);

@@ -51,6 +51,8 @@ class Normaliser {
       args.push_back(visit(a->args[1], under(place, first ? cond : negate(m_, cond))));
       if (a->op == Op::Select) args.push_back(visit(a->args[2], under(place, negate(m_, cond))));
       out = apply(m_, a->op, std::move(args), expr.span);
+    } else if (const auto* f = get_if<Apply>(m_, e); f && f->op == Op::Factor) {
+      out = e;  // its operands stay where they are: cells, not numbers
     } else {
       out = map_children(m_, e, [&](ExprId child) { return visit(child, place); });
     }

@@ -310,7 +310,8 @@ Value* Emitter::combine(core::ReduceOp op, Value* acc, Value* v, DType type) {
     case R::All: return b.CreateAnd(acc, v);
     case R::Any: return b.CreateOr(acc, v);
     case R::ArgMax:
-    case R::ArgMin: break;
+    case R::ArgMin:
+    case R::Collect: break;
   }
   EIN_UNREACHABLE("argmax has no combination");
 }
@@ -358,6 +359,11 @@ void Emitter::contract(const loops::Contract& s) {
   Value* a = address(s.a, 1);
   Value* x = address(s.b, 2);
   Value* out = address(s.out, 3);
+  if (s.factor >= 0) {
+    call(s.type == DType::F64 ? NativeFn::Factor64 : NativeFn::Factor32,
+         {array, a, x, out, i64(s.factor)}, b.getVoidTy());
+    return;
+  }
   call(s.type == DType::F64 ? NativeFn::Contract64 : NativeFn::Contract32, {array, a, x, out},
        b.getVoidTy());
 }

@@ -126,6 +126,7 @@ struct Writer {
 
   void contract(const loops::Contract& n) {
     put(n.type);
+    put(static_cast<uint64_t>(n.factor));
     for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
       put(set->size());
       for (const auto& i : *set) put(i.a.valid()), put(i.b.valid()), put(i.out.valid());

@@ -247,6 +247,11 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       return;
     case OpClass::Rule: EIN_CHECK(is_float(m[args.back()].type), "a tangent is a float"); return;
     case OpClass::Mark: EIN_CHECK(m[args[1]].type == DType::I64, "the number of a mark"); return;
+    case OpClass::Matrix:
+      for (size_t k = 0; k < 3; ++k) EIN_CHECK(m[args[k]].type == DType::I64, "a cell of a matrix");
+      EIN_CHECK(is_float(m[args[3]].type) && m[args[3]].type == m[args[4]].type,
+                "a matrix of floats");
+      return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -312,6 +317,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       if (const auto* c = get_if<BoolLit>(m, args[0])) folded = c->value ? args[1] : args[2];
       break;
     case OpClass::Draw: type = DType::F32; break;
+    case OpClass::Matrix: type = m[args[3]].type; break;
     case OpClass::Rule:
     case OpClass::Mark:
     case OpClass::Real:
@@ -397,6 +403,7 @@ ExprId identity(Module& m, ReduceOp op, DType type) {
     case ReduceOp::Any: return bool_lit(m, false);
     case ReduceOp::ArgMax:
     case ReduceOp::ArgMin: return int_lit(m, -1, DType::I32);
+    case ReduceOp::Collect: EIN_UNREACHABLE("cells are not combined");
   }
   EIN_UNREACHABLE("reduce op");
 }
@@ -418,6 +425,9 @@ ExprId reduce(Module& m, Reduce r, Span span) {
       EIN_CHECK(r.over.size() == 1, "argmax over more than one index");
       EIN_CHECK(is_float(body_type) || is_int(body_type), "argmax of a non-number");
       type = DType::I32;
+      break;
+    case ReduceOp::Collect:
+      EIN_CHECK(is_float(body_type) && !r.gate && r.routes.empty(), "the cells of a matrix");
       break;
   }
   EIN_CHECK(!r.gate || m[r.gate].type == DType::Bool, "gate is not bool");

@@ -253,6 +253,7 @@ const char* name_of(ReduceOp op) {
     case ReduceOp::Any: return "any";
     case ReduceOp::ArgMax: return "argmax";
     case ReduceOp::ArgMin: return "argmin";
+    case ReduceOp::Collect: return "matrix_cells";
   }
   EIN_UNREACHABLE("reduce op");
 }

@@ -61,7 +61,20 @@ enum class Op : uint8_t {
 #include "core/ops.def"
 #undef EIN_OP
 };
-enum class OpClass : uint8_t { Arith, Real, Whole, Compare, Logic, Select, Cast, Bits, Draw, Rule, Mark };
+enum class OpClass : uint8_t {
+  Arith,
+  Real,
+  Whole,
+  Compare,
+  Logic,
+  Select,
+  Cast,
+  Bits,
+  Draw,
+  Rule,
+  Mark,
+  Matrix
+};
 struct OpInfo {
   const char* name;
   const char* spelling;
@@ -70,7 +83,8 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 
-enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin };
+// Collect: no number but all cells; only as an operand of Op::Factor.
+enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin, Collect };
 const char* name_of(ReduceOp op);
 
 // ---- nodes -------------------------------------------------------------------------------------
@@ -196,7 +210,8 @@ struct Family {
     Table,    // an array literal: `cells`, row-major, closed scalar expressions
   };
   Symbol name;  // unique in the module
-  std::string path;  // how the program spells it, if that is not its name: `net.w`, a part of a record
+  std::string
+      path;  // how the program spells it, if that is not its name: `net.w`, a part of a record
   // Of a part of a record whose type is written: what files call it, `h.#.w` (runtime/members.h).
   std::string member;
   Kind kind = Kind::Defined;
@@ -313,9 +328,9 @@ struct Effect {
   enum class Kind : uint8_t { Print, Assert, Save, Write } kind = Kind::Print;
   FamilyId cond;  // Assert: a bool family of rank 0 (or any rank: all cells)
   std::vector<Piece>
-      pieces;        // Print: the line; Assert: the message; Save: the values; Write: the text
-  std::string path;  // Save, Write
-  bool error = false;       // Print: on standard error
+      pieces;          // Print: the line; Assert: the message; Save: the values; Write: the text
+  std::string path;    // Save, Write
+  bool error = false;  // Print: on standard error
   std::string end = "\n";  // Print: what follows the line
   // A report of `dbg`: it is made only if one of these is computed. Empty: no report.
   std::vector<FamilyId> users;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <new>
 #include <span>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "core/eval_order.h"
 #include "core/rewrite.h"
 #include "core/scalar.h"
+#include "runtime/factor.h"
 
 namespace ein::core {
 namespace {
@@ -458,6 +460,7 @@ class Evaluator {
   }
 
   Scalar apply_node(const Apply& n, const Expr& x) {
+    if (n.op == Op::Factor) return factor_node(n, x);
     Scalar a = eval(n.args[0]);
     switch (n.op) {
       case Op::Select: return eval(n.args[a.i ? 1 : 2]);
@@ -472,6 +475,54 @@ class Evaluator {
     auto v = apply_scalar(n.op, type, x.type, a, b);
     if (!v) throw Fault{{Code::E0806, failure_text(n.op, type, b.i), x.span, statement_}};
     return *v;
+  }
+
+  // Each matrix is computed once for the indices that its operands depend on.
+  Scalar factor_node(const Apply& n, const Expr& x) {
+    std::vector<int64_t> key = {n.args[0].v, n.args[3].v, n.args[4].v};
+    for (uint32_t k = 0; k < kMaxSlots; ++k) {
+      if ((m_[n.args[3]].free | m_[n.args[4]].free) >> k & 1) key.push_back(slots_[k]);
+    }
+    auto which = static_cast<Factor>(get_if<IntLit>(m_, n.args[0])->value);
+    int64_t i = eval(n.args[1]).i, j = eval(n.args[2]).i;
+    auto it = matrices_.find(key);
+    if (it == matrices_.end()) {
+      constexpr size_t kMostKept = 4096;
+      if (matrices_.size() > kMostKept) matrices_.clear();
+      bool twice = m_[n.args[3]].type == DType::F64;
+      it = matrices_
+               .emplace(std::move(key), twice ? factor<double>(which, n) : factor<float>(which, n))
+               .first;
+    }
+    const Matrix& made = it->second;
+    EIN_CHECK(i >= 0 && i < made.rows && j >= 0 && j < made.cols, "a cell outside of a matrix");
+    return {.f = round_to(x.type, made.cells[static_cast<size_t>(i * made.cols + j)])};
+  }
+  struct Matrix {
+    int64_t rows, cols;
+    std::vector<double> cells;
+  };
+  template <class T>
+  Matrix factor(Factor which, const Apply& n) {
+    int64_t rows = 0, cols = 0, height = 0;
+    std::vector<T> a = collect<T>(n.args[3], rows, cols), out;
+    if (is_solve(which)) out = collect<T>(n.args[4], height, height);
+    FactorShape shape = factor_shape(which, rows, cols);
+    out.resize(static_cast<size_t>(shape.rows * shape.cols));
+    factor_plain(which, rows, cols, a.data(), 1, out.data());
+    return {shape.rows, shape.cols, std::vector<double>(out.begin(), out.end())};
+  }
+  template <class T>
+  std::vector<T> collect(ExprId e, int64_t& rows, int64_t& cols) {
+    const Reduce& r = *get_if<Reduce>(m_, e);
+    std::vector<T> cells;
+    rows = std::max<int64_t>(0, eval(r.over[0].hi).i);
+    if (r.over.size() > 1) cols = std::max<int64_t>(0, eval(r.over[1].hi).i);
+    binders(r, 0, [&] {
+      cells.push_back(static_cast<T>(eval(r.body).f));
+      return true;
+    });
+    return cells;
   }
 
   void check_overflow(Op op, DType type, Scalar a, Scalar b, Span at) {
@@ -590,7 +641,8 @@ class Evaluator {
       case ReduceOp::All: return {.i = a.i && b.i};
       case ReduceOp::Any: return {.i = a.i || b.i};
       case ReduceOp::ArgMax:
-      case ReduceOp::ArgMin: break;
+      case ReduceOp::ArgMin:
+      case ReduceOp::Collect: break;
     }
     EIN_UNREACHABLE("argmax has no combination");
   }
@@ -630,8 +682,9 @@ class Evaluator {
   uint64_t versions_[kMaxSlots + 1] = {};
   int64_t slots_[kMaxSlots] = {};
   std::unordered_map<FamilyId, States> states_;  // of the group that is computed, if it is cyclic
-  int depth_ = 0;                                // of cells computed because another reads them
-  uint64_t finished_operations_ = 0;             // of finished cells of cyclic groups
+  std::map<std::vector<int64_t>, Matrix> matrices_;  // of Op::Factor
+  int depth_ = 0;                                    // of cells computed because another reads them
+  uint64_t finished_operations_ = 0;                 // of finished cells of cyclic groups
 };
 
 // Conditions over indices and extents alone: they cannot fail, whenever they are evaluated.

@@ -175,6 +175,7 @@ class Formula {
       case ReduceOp::ArgMin:
         if (first || beats(max, v, best)) best = v, acc.i = slots_[r.first];
         break;
+      case ReduceOp::Collect: throw Unknown{};
     }
   }
 

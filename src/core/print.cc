@@ -298,6 +298,12 @@ class Printer {
       case Op::Ne: return comparison(n);
       case Op::Select: return {selection(n), kPostfix};
       case Op::Tangent: return {"@" + at_least(expr(n.args[0]), kPostfix), kPostfix};
+      case Op::Factor: {
+        std::string which = expr(n.args[0]).s, i = index(n.args[1]), j = index(n.args[2]);
+        std::string cells = expr(n.args[3]).s;
+        if (n.args[4] != n.args[3]) cells += ", " + expr(n.args[4]).s;
+        return {fmt::format("{}({}, {}, {}, {})", op, which, i, j, cells), kPostfix};
+      }
       case Op::Cast: return {at_least(expr(n.args[0]), kCast) + " as " + name_of(x.type), kCast};
       default: {
         std::vector<std::string> args;
@@ -393,7 +399,7 @@ class Printer {
     uint64_t mentioned = m_[n.body].free | (n.gate ? m_[n.gate].free : 0);
     for (const Route& r : n.routes) mentioned |= m_[r.to].free | uint64_t{1} << r.slot;
     for (size_t k = 0; k < n.over.size() && !brief_; ++k) {
-      if (mentioned >> (n.first + k) & 1) continue;
+      if (mentioned >> (n.first + k) & 1 || n.op == ReduceOp::Collect) continue;
       gates.push_back(names_[n.first + k] + " >= " + at_least(expr(n.over[k].lo), kSum));
     }
     names_.resize(n.first);

@@ -307,6 +307,7 @@ bool range_is_data(Module& m, const Work& w, size_t p) {
 bool eliminate(Module& m, Work& w, uint32_t rank, const Facts& facts) {
   // Their result is the binder, so it has to stay.
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
+  if (w.r.op == ReduceOp::Collect) return false;
   for (size_t g = 0; g < w.gates.size(); ++g) {
     auto form = equality(m, w.gates[g]);
     if (!form) continue;
@@ -389,6 +390,7 @@ void drop_proven_guards(Module& m, Work& w, const Facts& facts) {
 // Replaces a binder whose range has exactly one value.
 bool collapse(Module& m, Work& w, const Facts& facts) {
   if (w.r.op == ReduceOp::ArgMax || w.r.op == ReduceOp::ArgMin) return false;
+  if (w.r.op == ReduceOp::Collect) return false;
   // A gated max over one cell would become a select with an infinite literal; it stays a max.
   if ((w.r.op == ReduceOp::Max || w.r.op == ReduceOp::Min) && !w.gates.empty()) return false;
   for (size_t p = 0; p < w.r.over.size(); ++p) {

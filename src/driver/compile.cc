@@ -48,7 +48,9 @@ constexpr Pass kPasses[] = {
     {"round-factors", "factors of sums of products have the requested precision"},
     {"make-scans", "running reductions have become recurrences"},
     {"widen-sums", "sums that are accumulated one term at a time use f64"},
+    {"isolate-factors", "functions of whole matrices are clauses of their own"},
     {"form-contractions", "sums of products of two operands are clauses of their own"},
+    {"solve-for-products", "products with an inverse are solutions of linear systems"},
     {"inline", "values that are cheap or read once are inlined"},
     {"plan", "the plan: an order, and how every array is computed and stored"},
     {"lower", "Loops: one kernel for every step of the schedule"},
@@ -245,8 +247,12 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
   p = run.pass_if(free_order && choices.scans, "make-scans", std::move(p),
                   [](Program in) { return optimise::make_scans(std::move(in)); });
   p = run.pass("widen-sums", std::move(p), optimise::widen_sums);
+  p = run.pass("isolate-factors", std::move(p),
+               [](Program in) { return optimise::isolate_factors(std::move(in)); });
   p = run.pass_if(free_order && choices.contractions, "form-contractions", std::move(p),
                   optimise::form_contractions);
+  p = run.pass_if(free_order, "solve-for-products", std::move(p),
+                  [](Program in) { return optimise::solve_for_products(std::move(in)); });
   p = run.pass("inline", std::move(p), [&](Program in) {
     return optimise::inline_families(std::move(in), choices.inlines, choices.overflow);
   });

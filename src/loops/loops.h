@@ -174,6 +174,7 @@ struct Contract {
   DType type;
   std::vector<Index> batch, m, n, k;
   Operand a, b, out;
+  int64_t factor = -1;  // a matrix function instead, of this number (runtime/factor.h)
 };
 
 // var = function(args); `var` is bound like by Let.

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "loops/loops.h"
+#include "runtime/factor.h"
 
 namespace ein::loops {
 namespace {
@@ -68,7 +69,8 @@ struct Printer {
     auto operand = [&](const Contract::Operand& o) {
       return fmt::format("{}[{}]", p.buffers[o.buffer].name, list(o.at));
     };
-    line(fmt::format("{} = contract({}, {}; {} {} {} {})", operand(c.out), operand(c.a),
+    std::string what = c.factor < 0 ? "contract" : ein::name_of(static_cast<Factor>(c.factor));
+    line(fmt::format("{} = {}({}, {}; {} {} {} {})", operand(c.out), what, operand(c.a),
                      operand(c.b), set("batch", c.batch), set("m", c.m), set("n", c.n),
                      set("k", c.k)));
   }

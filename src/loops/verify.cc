@@ -79,7 +79,8 @@ struct Verifier {
         ok &= type == (o.cls == core::OpClass::Bits ? DType::I64 : DType::F32);
         break;
       case core::OpClass::Rule:
-      case core::OpClass::Mark: ok = false; break;
+      case core::OpClass::Mark:
+      case core::OpClass::Matrix: ok = false; break;
       case core::OpClass::Cast: break;
     }
     if (!ok) error(std::string("operand types of ") + o.name);

@@ -42,6 +42,7 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
 
   loops::Contract out;
   out.type = m[id].dtype;
+  out.factor = x.factor;
   auto add_set = [&](const std::vector<uint32_t>& from, std::vector<loops::Contract::Index>& into) {
     for (uint32_t s : from) {
       core::Range range = range_of(s);

@@ -70,7 +70,7 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
                                     const Tuning& tuning) {
   auto p = two_factors(m, clause, tuning);
   if (!p) return std::nullopt;
-  Contraction c{p->reduce, p->a, p->b, {}, {}, {}, {}};
+  Contraction c{p->reduce, p->a, p->b, {}, {}, {}, {}, -1};
   for (uint32_t s = 0; s < kMaxSlots; ++s) {
     uint64_t bit = uint64_t{1} << s;
     bool in_a = p->of_a & bit, in_b = p->of_b & bit;
@@ -121,7 +121,8 @@ bool lanes_legal(const Module& m, ExprId reduce) {
     case ReduceOp::Max:
     case ReduceOp::Min: return true;
     case ReduceOp::ArgMax:
-    case ReduceOp::ArgMin: return false;
+    case ReduceOp::ArgMin:
+    case ReduceOp::Collect: return false;
   }
   return false;
 }

@@ -14,6 +14,7 @@ struct Contraction {
   core::ExprId reduce;                   // the clause's body
   core::ExprId a, b;                     // its two accesses
   std::vector<uint32_t> batch, m, n, k;  // slots
+  int64_t factor = -1;                   // a matrix function instead (factors.h): runtime::Factor
 };
 
 // The class of each index of a clause, if it is a contraction over the coordinates in `free`.

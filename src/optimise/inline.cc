@@ -14,6 +14,7 @@
 #include "core/rewrite.h"
 #include "core/total.h"
 #include "optimise/classify.h"
+#include "optimise/factors.h"
 #include "optimise/passes.h"
 
 namespace ein::optimise {
@@ -121,10 +122,12 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
     }
     for (size_t c = 0; c < family.clauses.size(); ++c) {
       uint64_t coords = family.rank() >= 64 ? ~0ull : (1ull << family.rank()) - 1;
+      bool factor = has_factor(m, family.clauses[c].body);  // its operands stay plain
       auto contraction = classify(m, family.clauses[c], coords, tuning);
       for_each_with_facts(m, family.clauses[c], is_access, [&](ExprId e, const Facts& facts) {
         const Access access = std::get<Access>(m[e].node);
         if (access.family != candidate || !out.legal) return;
+        out.legal = !factor;
         auto in = clause_of(m, access, facts);
         if (!in || reader == candidate) {
           out.legal = false;

@@ -8,6 +8,7 @@
 #include "core/normal.h"
 #include "core/rewrite.h"
 #include "optimise/contractions.h"
+#include "optimise/factors.h"
 #include "optimise/precision.h"
 #include "optimise/scan.h"
 #include "optimise/small_sums.h"
@@ -69,6 +70,20 @@ Program make_scans(Program p) {
 Program widen_sums(Program p) {
   Module wide = p.module;
   if (widen_routed_sums(wide) && has_order(wide, p.wanted)) p.module = std::move(wide);
+  return p;
+}
+
+Program isolate_factors(Program p) {
+  optimise::isolate_factors(p.module);
+  merge_equal(p.module);
+  return p;
+}
+
+Program solve_for_products(Program p) {
+  Module solved = p.module;
+  optimise::solve_for_products(solved);
+  merge_equal(solved);
+  if (has_order(solved, p.wanted)) p.module = std::move(solved);
   return p;
 }
 

@@ -40,6 +40,10 @@ Program round_factors(Program p, DType to);
 Program make_scans(Program p);
 // Takes sums that are added up one by one in f64 (wide_sums.h).
 Program widen_sums(Program p);
+// Gives every matrix function a clause of its own, and takes solutions for products with inverses
+// (factors.h).
+Program isolate_factors(Program p);
+Program solve_for_products(Program p);
 // Brings sums of products into the form that contractions are found in
 // (contractions.h, small_sums.h).
 Program form_contractions(Program p);

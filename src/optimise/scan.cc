@@ -41,7 +41,8 @@ std::optional<Op> combination(ReduceOp op) {
     case ReduceOp::All: return Op::And;
     case ReduceOp::Any: return Op::Or;
     case ReduceOp::ArgMax:
-    case ReduceOp::ArgMin: break;
+    case ReduceOp::ArgMin:
+    case ReduceOp::Collect: break;
   }
   return std::nullopt;
 }

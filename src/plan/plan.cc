@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "optimise/factors.h"
 #include "optimise/operands.h"
 #include "plan/follow.h"
 #include "plan/rows.h"
@@ -134,7 +135,8 @@ struct Planner {
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       out.clauses.push_back(clause(id, c, f, coords & ~fixed));
       ClausePlan& made = out.clauses.back();
-      if (repeated && made.contraction) made.small_contraction = plan.tuning.small_contraction;
+      bool product = made.contraction && made.contraction->factor < 0;
+      if (repeated && product) made.small_contraction = plan.tuning.small_contraction;
       reductions(f.clauses[c]);
     }
     for (ExprId cell : f.cells) reductions(Clause{{}, cell, {}});
@@ -147,6 +149,11 @@ struct Planner {
     ClausePlan out;
     for (uint32_t k = 0; k < f.rank(); ++k) {
       out.axes.push_back(free & bit(k) ? AxisKind::Parallel : AxisKind::Seq);
+    }
+    if (optimise::has_factor(m, c.body)) {
+      out.contraction = optimise::classify_factor(m, c, free);
+      EIN_CHECK(out.contraction, "a matrix function that is no statement of its own");
+      return out;
     }
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = choices.scatters && may_scatter(m, c, free);

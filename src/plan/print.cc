@@ -5,6 +5,7 @@
 #include "core/rewrite.h"
 #include "optimise/precision.h"
 #include "plan/plan.h"
+#include "runtime/factor.h"
 
 namespace ein::plan {
 namespace {
@@ -75,6 +76,8 @@ struct Printer {
       }
       if (cp.contraction) {
         const Contraction& x = *cp.contraction;
+        if (x.factor >= 0)
+          out += fmt::format("{}    {}\n", indent, ein::name_of(static_cast<Factor>(x.factor)));
         out += fmt::format("{}    contract batch {} m {} n {} k {}\n", indent, set(f, x.batch),
                            set(f, x.m), set(f, x.n), set(f, x.k));
         if (cp.small_contraction) {

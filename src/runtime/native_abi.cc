@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/contract.h"
+#include "runtime/factor.h"
 #include "runtime/guard.h"
 #include "runtime/pool.h"
 #include "runtime/random.h"

@@ -374,7 +374,7 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
                             [](const Value& v) { return v.kind == Value::Kind::Function; });
   const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
   if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
-  if (stmt && !recursive && !higher &&
+  if (stmt && !recursive && !higher && !fn.rule &&
       std::find(s.calls.stack.begin(), s.calls.stack.end(), stmt) != s.calls.stack.end()) {
     return unsupported(s, span, "recursive functions",
                        quoted(fn.name.symbol) + " calls itself; write a recurrence instead");

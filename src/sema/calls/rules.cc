@@ -225,9 +225,11 @@ const Function* rule_of(const Sema& s, const ast::Fn& fn, ast::StmtId stmt, cons
   if (it == home->scope->rules.end()) return nullptr;
   auto own = home->scope->functions.find(fn.name.symbol);
   if (own == home->scope->functions.end() || own->second.stmt != stmt) return nullptr;
-  bool inside =
-      std::find(s.calls.stack.begin(), s.calls.stack.end(), it->second.stmt) != s.calls.stack.end();
-  return inside ? nullptr : &it->second;
+  // Derivatives of the third order and below go by a rule that is marked as nested.
+  constexpr ptrdiff_t kMostNested = 3;
+  bool nested = find_attribute(s.ast[it->second.stmt], Attribute::Nested) != nullptr;
+  auto around = std::count(s.calls.stack.begin(), s.calls.stack.end(), it->second.stmt);
+  return around < (nested ? kMostNested : 1) ? &it->second : nullptr;
 }
 
 bool check_spread(Sema& s, const Function& rule, const ast::Fn& fn, const Value& tangent,

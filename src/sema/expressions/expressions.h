@@ -128,6 +128,11 @@ Value elaborate_reduction(Sema& s, Env& env, const Builtin& b, const ast::Call& 
 // `uniform` and `normal`.
 Value elaborate_random(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);
 
+// ---- matrices.cc -------------------------------------------------------------------------------
+
+Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
+                              Span span);
+
 // ---- reshape.cc --------------------------------------------------------------------------------
 
 Value elaborate_reshape(Sema& s, Env& env, const Builtin& b, const ast::Call& call, Span span);

@@ -128,10 +128,12 @@ bool check_operand(Sema& s, const Builtin& b, bool mean, const Value& body,
     }
     return false;
   }
-  if (mean && body.typing == Typing::Fixed && is_int(body.type)) {
-    s.diags.error(Code::E0502, "`mean` takes floats, not integers")
+  bool integers = body.typing == Typing::Fixed && is_int(body.type);
+  if (b.op == core::ReduceOp::Collect) integers |= body.typing == Typing::Int;
+  if (integers && (mean || b.op == core::ReduceOp::Collect)) {
+    s.diags.error(Code::E0502, fmt::format("`{}` takes floats, not integers", name))
         .primary(body.span, "this is " + show_value(s, body))
-        .help("convert first: `mean[…](… as f32)`");
+        .help(fmt::format("convert first: `{}[…](… as f32)`", name));
     return false;
   }
   return true;
@@ -324,8 +326,13 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
         .help("nest two calls");
     return {};
   }
+  if (b.op == core::ReduceOp::Collect && !outer.takes_cells) {
+    s.diags.error(Code::E0502, "`matrix_cells` is no number: it may only stand in `matrix_factor`")
+        .primary(span, "");
+    return {};
+  }
   Env env = outer;
-  env.shadow_ok = env.in_slot = false;
+  env.shadow_ok = env.in_slot = env.takes_cells = false;
   Frame frame;
   frame.up = outer.frame;
   env.frame = &frame;
@@ -371,6 +378,13 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   if (parts.body.poison() || parts.gate.poison) return {};
   if (!check_operand(s, b, mean, parts.body, name)) return {};
   std::vector<size_t> coord;
+  if (b.op == core::ReduceOp::Collect) {
+    if (parts.gate.cond || parts.gate.whole) {
+      s.diags.error(Code::E0502, "the cells of a matrix have no condition").primary(span, "");
+      return {};
+    }
+    for (Index* index : parts.binders) index->used = true;  // a matrix may have equal cells
+  }
   if (!place_names(s, parts, body, coord)) return {};
   if (mean && parts.body.typing == Typing::Int) {
     parts.body = adapt(s, env, parts.body, DType::F64);

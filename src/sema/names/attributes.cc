@@ -28,6 +28,8 @@ constexpr Known kKnown[] = {
      "keeping them; `#[checkpoint(k)]` does so k steps at a time"},
     {Attribute::Surrogate, "surrogate", On::Rule, "an `@fn`",
      "`#[surrogate]` marks a rule that is deliberately not the derivative of its function"},
+    {Attribute::Nested, "nested", On::Rule, "an `@fn`",
+     "`#[nested]` marks a rule that holds for calls of its function inside itself too"},
 };
 
 const Known* known_as(const std::string& name) {

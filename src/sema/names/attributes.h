@@ -1,11 +1,11 @@
-// Attributes of statements: `#[allow(…)]`, `#[checkpoint]`, `#[surrogate]`.
+// Attributes of statements: `#[allow(…)]`, `#[checkpoint]`, `#[surrogate]`, `#[nested]`.
 #pragma once
 
 #include "sema/state/state.h"
 
 namespace ein::sema {
 
-enum class Attribute : uint8_t { Allow, Checkpoint, Surrogate };
+enum class Attribute : uint8_t { Allow, Checkpoint, Surrogate, Nested };
 
 // The attribute as it is written before the statement; null where there is none.
 const ast::Attribute* find_attribute(const ast::Stmt& stmt, Attribute which);

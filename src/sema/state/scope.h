@@ -65,7 +65,8 @@ struct Env {
   GatedCall* gated = nullptr;       // the calls around whose gates apply here
   bool shadow_ok = false;  // in an index slot or a comparison: may hide a value (decisions.md, 2)
   bool in_slot = false;
-  bool effects = false;  // a call made as a statement of the top level: its body may print
+  bool takes_cells = false;  // an operand of `matrix_factor`: `matrix_cells` may stand here
+  bool effects = false;      // a call made as a statement of the top level: its body may print
   const ast::Fn* scalar_body = nullptr;  // in the body of a function that becomes one of Core
 };
 
