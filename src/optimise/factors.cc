@@ -1,8 +1,7 @@
 #include "optimise/factors.h"
 
-#include <functional>
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/check.h"
 #include "core/build.h"
@@ -68,6 +67,16 @@ bool is_plain(Module& m, ExprId cells, const Facts& facts) {
   inner.slots.resize(r.first);
   enter(m, r, inner);
   return in_bounds(m, copy, inner);
+}
+
+// A condition that holds here was met further out: its binders are numbered from `depth` on now.
+ExprId numbered_from(Module& m, ExprId e, uint32_t depth) {
+  uint32_t outermost = kMaxSlots;
+  for_each_node(m, e, [&](ExprId x) {
+    if (const auto* r = get_if<Reduce>(m, x)) outermost = std::min(outermost, r->first);
+  });
+  if (outermost == kMaxSlots) return e;
+  return substitute(m, e, std::vector<ExprId>(outermost), depth);
 }
 
 bool native(DType t) { return t == DType::F32 || t == DType::F64; }
@@ -162,8 +171,12 @@ class FactorsApart {
       names.resize(r.first);
       names.insert(names.end(), r.names.begin(), r.names.end());
       ExprId body = native(m_[r.body].type) ? r.body : cast(m_, r.body, DType::F32);
+      std::vector<ExprId> holds;
+      for (ExprId e : facts.holds) {
+        holds.push_back(numbered_from(m_, e, static_cast<uint32_t>(inner.slots.size())));
+      }
       ExprId read =
-          hoist(m_, base_ + "_cells", body, all_of(m_, facts.holds), inner, names, m_[cells].span);
+          hoist(m_, base_ + "_cells", body, all_of(m_, holds), inner, names, m_[cells].span);
       EIN_CHECK(read.valid(), "a matrix at an index without a bound");
       r.body = read;
     }
