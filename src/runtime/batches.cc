@@ -5,68 +5,68 @@
 #include <numeric>
 
 #include "runtime/transpose.h"
+#include "runtime/tuned.h"
 
 namespace ein {
 namespace {
 
-#define EIN_TUNE_RUNTIME(name, value, what) constexpr int64_t name = value;
-#include "base/tuning.def"
+using namespace tuned;
 
-enum Operand { A = 1, B = 2, Out = 3 };
-enum Set { Batch = 0, Rows = 1, Columns = 2, Sums = 3 };
+enum class Operand { A = 1, B = 2, Out = 3 };  // where its step stands in the table
+enum class IndexSet { Batch, Rows, Columns, Sums };
 
 // One index: how far it runs, its step in the operand, and its step in the copy.
-struct Index {
+struct BatchIndex {
   int64_t extent, step, copied;
 };
 
-size_t begin_of(const std::vector<int64_t>& shape, int set) {
-  return static_cast<size_t>(4 +
-                             4 * std::accumulate(shape.begin(), shape.begin() + set, int64_t{0}));
+size_t begin_of(const std::vector<int64_t>& shape, IndexSet set) {
+  return static_cast<size_t>(
+      4 + 4 * std::accumulate(shape.begin(), shape.begin() + static_cast<int>(set), int64_t{0}));
 }
 
-std::vector<Index> set_of(const std::vector<int64_t>& shape, Set set, Operand operand) {
-  std::vector<Index> out(static_cast<size_t>(shape[static_cast<size_t>(set)]));
+std::vector<BatchIndex> set_of(const std::vector<int64_t>& shape, IndexSet set, Operand operand) {
+  std::vector<BatchIndex> out(static_cast<size_t>(shape[static_cast<size_t>(set)]));
   size_t at = begin_of(shape, set);
-  for (Index& x : out) {
+  for (BatchIndex& x : out) {
     x = {shape[at], shape[at + static_cast<size_t>(operand)], 0};
     at += 4;
   }
   return out;
 }
 
-void write_steps(std::vector<int64_t>& shape, Set set, Operand operand,
-                 const std::vector<Index>& indices) {
+void write_steps(std::vector<int64_t>& shape, IndexSet set, Operand operand,
+                 const std::vector<BatchIndex>& indices) {
   size_t at = begin_of(shape, set) + static_cast<size_t>(operand);
-  for (const Index& x : indices) {
+  for (const BatchIndex& x : indices) {
     shape[at] = x.copied;
     at += 4;
   }
 }
 
-int64_t values(const std::vector<Index>& set) {
+int64_t values(const std::vector<BatchIndex>& set) {
   int64_t out = 1;
-  for (const Index& x : set) out *= x.extent;
+  for (const BatchIndex& x : set) out *= x.extent;
   return out;
 }
 
 // Whether neighbours along one of these indices lie side by side.
-bool together(const std::vector<Index>& set) {
+bool together(const std::vector<BatchIndex>& set) {
   return std::any_of(set.begin(), set.end(),
-                     [](const Index& x) { return std::abs(x.step) == 1 && x.extent > 1; });
+                     [](const BatchIndex& x) { return std::abs(x.step) == 1 && x.extent > 1; });
 }
 
 // The indices of an operand: those that number products, and those of one product.
-struct Layout {
+struct OperandLayout {
   Operand operand;
-  std::vector<Index> batch, lines, sums;
+  std::vector<BatchIndex> batch, lines, sums;
 
-  Layout(const std::vector<int64_t>& shape, Operand which)
+  OperandLayout(const std::vector<int64_t>& shape, Operand which)
       : operand(which),
-        batch(set_of(shape, Batch, which)),
-        lines(set_of(shape, which == A ? Rows : Columns, which)),
-        sums(set_of(shape, Sums, which)) {
-    std::erase_if(batch, [](const Index& x) { return x.step == 0; });
+        batch(set_of(shape, IndexSet::Batch, which)),
+        lines(set_of(shape, which == Operand::A ? IndexSet::Rows : IndexSet::Columns, which)),
+        sums(set_of(shape, IndexSet::Sums, which)) {
+    std::erase_if(batch, [](const BatchIndex& x) { return x.step == 0; });
   }
 
   int64_t matrix() const { return values(lines) * values(sums); }
@@ -74,24 +74,25 @@ struct Layout {
   // Whether every cell of the matrix is another cell of the operand: then a copy is not larger.
   bool distinct() const {
     int64_t span = 1;
-    for (const std::vector<Index>* set : {&lines, &sums}) {
-      for (const Index& x : *set) span += std::max<int64_t>(x.extent - 1, 0) * std::abs(x.step);
+    for (const std::vector<BatchIndex>* set : {&lines, &sums}) {
+      for (const BatchIndex& x : *set)
+        span += std::max<int64_t>(x.extent - 1, 0) * std::abs(x.step);
     }
     return matrix() <= span;
   }
 
   // The batch index whose neighbours lie side by side, if none of one product do.
-  const Index* across(int64_t least) const {
+  const BatchIndex* across(int64_t least) const {
     if (together(lines) || together(sums) || !distinct() || values(lines) < least) return nullptr;
     auto it = std::find_if(batch.begin(), batch.end(),
-                           [&](const Index& x) { return x.step == 1 && x.extent >= least; });
+                           [&](const BatchIndex& x) { return x.step == 1 && x.extent >= least; });
     return it == batch.end() ? nullptr : &*it;
   }
 
   // In the copy: batch, then sums, then lines, without gaps.
   int64_t arrange() {
     int64_t step = 1;
-    for (std::vector<Index>* set : {&lines, &sums, &batch}) {
+    for (std::vector<BatchIndex>* set : {&lines, &sums, &batch}) {
       for (size_t i = set->size(); i-- > 0;) {
         (*set)[i].copied = step;
         step *= (*set)[i].extent;
@@ -102,12 +103,12 @@ struct Layout {
 };
 
 // The offsets of all values of a set of indices, the last fastest: in the operand and in the copy.
-struct Places {
+struct CopiedPlaces {
   std::vector<int64_t> from{0}, to{0};
 
-  explicit Places(const std::vector<Index>& set) {
-    for (const Index& x : set) {
-      Places next({});
+  explicit CopiedPlaces(const std::vector<BatchIndex>& set) {
+    for (const BatchIndex& x : set) {
+      CopiedPlaces next({});
       next.from.clear();
       next.to.clear();
       for (size_t i = 0; i < from.size(); ++i) {
@@ -122,24 +123,25 @@ struct Places {
 };
 
 template <class T>
-constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kVectorCells = 16 / static_cast<int64_t>(sizeof(T));
 template <class T>
-constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kLineCells = 64 / static_cast<int64_t>(sizeof(T));
 
 // Copies the cells of all values of `across`, whose step is one, and of `rows`.
 template <class T>
-void copy_across(T* to, const T* from, const Index& across, const Places& rows) {
+void copy_across(T* to, const T* from, const BatchIndex& across, const CopiedPlaces& rows) {
   const auto count = static_cast<int64_t>(rows.from.size());
-  for (int64_t begin = 0; begin < across.extent; begin += kLine<T>) {
-    int64_t end = std::min(across.extent, begin + kLine<T>), r = 0;
-    for (; r + kLanes<T> <= count; r += kLanes<T>) {
+  for (int64_t begin = 0; begin < across.extent; begin += kLineCells<T>) {
+    int64_t end = std::min(across.extent, begin + kLineCells<T>), r = 0;
+    for (; r + kVectorCells<T> <= count; r += kVectorCells<T>) {
       const int64_t* row = &rows.from[static_cast<size_t>(r)];
       int64_t u = begin;
-      for (; u + kLanes<T> <= end; u += kLanes<T>) {
+      for (; u + kVectorCells<T> <= end; u += kVectorCells<T>) {
         transpose(to + u * across.copied + r, across.copied, from + u, row);
       }
       for (; u < end; ++u) {
-        for (int64_t q = 0; q < kLanes<T>; ++q) to[u * across.copied + r + q] = from[row[q] + u];
+        for (int64_t q = 0; q < kVectorCells<T>; ++q)
+          to[u * across.copied + r + q] = from[row[q] + u];
       }
     }
     for (; r < count; ++r) {
@@ -152,45 +154,46 @@ void copy_across(T* to, const T* from, const Index& across, const Places& rows) 
 // The operand, or a copy of it at `to` whose steps `shape` then has; `to` moves behind the copy.
 template <class T>
 const T* by_product(std::vector<int64_t>& shape, Operand operand, const T* from, T*& to) {
-  Layout layout(shape, operand);
-  const Index* across = layout.across(kLanes<T>);
+  OperandLayout layout(shape, operand);
+  const BatchIndex* across = layout.across(kVectorCells<T>);
   if (!across) return from;
   const T* copy = to;
   to += layout.arrange();
-  std::vector<Index> others = layout.sums;
-  for (const Index& x : layout.batch) {
+  std::vector<BatchIndex> others = layout.sums;
+  for (const BatchIndex& x : layout.batch) {
     if (&x != across) others.push_back(x);
   }
-  const Places rows(layout.lines), rest(others);
+  const CopiedPlaces rows(layout.lines), rest(others);
   for (size_t i = 0; i < rest.from.size(); ++i) {
     copy_across(const_cast<T*>(copy) + rest.to[i], from + rest.from[i], *across, rows);
   }
-  std::vector<Index> batch = set_of(shape, Batch, operand);
+  std::vector<BatchIndex> batch = set_of(shape, IndexSet::Batch, operand);
   auto next = layout.batch.begin();
-  for (Index& x : batch) {
+  for (BatchIndex& x : batch) {
     if (x.step != 0) x.copied = (next++)->copied;
   }
-  write_steps(shape, Batch, operand, batch);
-  write_steps(shape, operand == A ? Rows : Columns, operand, layout.lines);
-  write_steps(shape, Sums, operand, layout.sums);
+  write_steps(shape, IndexSet::Batch, operand, batch);
+  write_steps(shape, operand == Operand::A ? IndexSet::Rows : IndexSet::Columns, operand,
+              layout.lines);
+  write_steps(shape, IndexSet::Sums, operand, layout.sums);
   return copy;
 }
 
 // The table of the block with this number, and how far it is from the first in each operand.
-struct Part {
+struct BatchPart {
   std::vector<int64_t> shape;
-  int64_t offset[4] = {};
+  int64_t offset[4] = {};  // by Operand
 };
 
-Part part_of(const Batches& all, int64_t number) {
-  Part out{all.shape, {}};
+BatchPart part_of(const Batches& all, int64_t number) {
+  BatchPart out{all.shape, {}};
   for (size_t i = all.width.size(); i-- > 0;) {
     int64_t* index = &out.shape[4 + 4 * i];
     int64_t width = all.width[i], count = (index[0] + width - 1) / width;
     int64_t begin = number % count * width;
     number /= count;
     index[0] = std::min(width, index[0] - begin);
-    for (Operand x : {A, B, Out}) out.offset[x] += begin * index[x];
+    for (int x = 1; x <= 3; ++x) out.offset[x] += begin * index[x];
   }
   return out;
 }
@@ -212,15 +215,16 @@ std::optional<Batches> batches_to_copy(const int64_t* given) {
   }
   out.width.assign(static_cast<size_t>(given[0]), 1);
   bool copies = false;
-  for (Operand operand : {A, B}) {
-    Layout layout(out.shape, operand);
-    const Index* across = layout.across(kLanes<T>);
-    Layout other(out.shape, operand == A ? B : A);
+  for (Operand operand : {Operand::A, Operand::B}) {
+    OperandLayout layout(out.shape, operand);
+    const BatchIndex* across = layout.across(kVectorCells<T>);
+    OperandLayout other(out.shape, operand == Operand::A ? Operand::B : Operand::A);
     if (!across || values(other.lines) >= copied_uses) continue;
     copies = true;
     for (size_t i = 0; i < out.width.size(); ++i) {
       const int64_t* index = &out.shape[4 + 4 * i];
-      if (index[operand] == 1) out.width[i] = index[0] < 2 * kLine<T> ? index[0] : kLine<T>;
+      if (index[static_cast<int>(operand)] == 1)
+        out.width[i] = index[0] < 2 * kLineCells<T> ? index[0] : kLineCells<T>;
     }
   }
   bool fits = copied_cells<T>(out) * static_cast<int64_t>(sizeof(T)) <= copied_bytes;
@@ -229,11 +233,11 @@ std::optional<Batches> batches_to_copy(const int64_t* given) {
 
 template <class T>
 int64_t copied_cells(const Batches& all) {
-  Part first = part_of(all, 0);
+  BatchPart first = part_of(all, 0);
   int64_t out = 0;
-  for (Operand operand : {A, B}) {
-    Layout layout(first.shape, operand);
-    if (layout.across(kLanes<T>)) out += layout.arrange();
+  for (Operand operand : {Operand::A, Operand::B}) {
+    OperandLayout layout(first.shape, operand);
+    if (layout.across(kVectorCells<T>)) out += layout.arrange();
   }
   return out;
 }
@@ -241,11 +245,11 @@ int64_t copied_cells(const Batches& all) {
 template <class T>
 BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* out,
                           T* copies) {
-  Part part = part_of(all, number);
-  BatchBlock<T> block{std::move(part.shape), a + part.offset[A], b + part.offset[B],
-                      out + part.offset[Out]};
-  block.a = by_product(block.shape, A, block.a, copies);
-  block.b = by_product(block.shape, B, block.b, copies);
+  BatchPart part = part_of(all, number);
+  BatchBlock<T> block{std::move(part.shape), a + part.offset[1], b + part.offset[2],
+                      out + part.offset[3]};
+  block.a = by_product(block.shape, Operand::A, block.a, copies);
+  block.b = by_product(block.shape, Operand::B, block.b, copies);
   return block;
 }
 

@@ -21,12 +21,12 @@
 #include "runtime/pool.h"
 #include "runtime/team.h"
 #include "runtime/transpose.h"
+#include "runtime/tuned.h"
 
 namespace ein {
 namespace {
 
-#define EIN_TUNE_RUNTIME(name, value, what) constexpr int64_t name = value;
-#include "base/tuning.def"
+using namespace tuned;
 
 template <class T>
 constexpr int64_t kBlockK = block_bytes / static_cast<int64_t>(sizeof(T));

@@ -22,9 +22,9 @@ Tensor random_tensor(std::vector<int64_t> shape, uint32_t seed) {
   return t;
 }
 
-struct Compiled {
+struct CompiledText {
   fuzz::Subject subject;
-  explicit Compiled(const std::string& source, Direction direction = Direction::Auto) {
+  explicit CompiledText(const std::string& source, Direction direction = Direction::Auto) {
     EXPECT_EQ(fuzz::compile_source(source, subject, direction), "");
   }
   core::Module& module() { return subject.compiled.module; }
@@ -51,12 +51,12 @@ struct Compiled {
 // `prints`: what is derived can be printed and read again; coordinates without a name get one.
 void expect_same(const std::string& source, const core::Inputs& inputs,
                  const std::vector<std::string>& names, bool prints = true) {
-  Compiled reverse(source, Direction::Reverse);
+  CompiledText reverse(source, Direction::Reverse);
   for (Direction d : {Direction::Auto, Direction::Forward}) {
-    Compiled other(source, d);
+    CompiledText other(source, d);
     EXPECT_EQ(fuzz::check_same_values(reverse.module(), other.module(), inputs, names), "")
         << core::print(other.module());
-    if (prints) EXPECT_EQ(printed_agrees(other.module()), "");
+    if (prints) { EXPECT_EQ(printed_agrees(other.module()), ""); }
   }
 }
 
@@ -91,9 +91,9 @@ TEST(Forward, TheSmallerSideIsTaken) {
   };
   for (auto [n, m] : {std::pair{2, 30}, {30, 2}}) {
     core::Inputs in = layers(n, 20, m);
-    uint64_t forward = Compiled(jacobian(n, m), Direction::Forward).operations(in, {"J"});
-    uint64_t reverse = Compiled(jacobian(n, m), Direction::Reverse).operations(in, {"J"});
-    EXPECT_EQ(Compiled(jacobian(n, m)).operations(in, {"J"}), std::min(forward, reverse));
+    uint64_t forward = CompiledText(jacobian(n, m), Direction::Forward).operations(in, {"J"});
+    uint64_t reverse = CompiledText(jacobian(n, m), Direction::Reverse).operations(in, {"J"});
+    EXPECT_EQ(CompiledText(jacobian(n, m)).operations(in, {"J"}), std::min(forward, reverse));
     EXPECT_EQ(forward < reverse, n < m) << forward << " forward, " << reverse << " reverse";
   }
 }
@@ -103,7 +103,7 @@ TEST(Forward, AScalarDenominatorCostsOneSweep) {
       "let s: f64;\nlet w: [f64; n];\nlet h[0]: f64 = s;\n"
       "let h[t in 1..200] = tanh(0.9 * h[t - 1] + s * w[t]);\nlet d = @h / @s;\n";
   core::Inputs in{{"s", random_tensor({}, 1)}, {"w", random_tensor({200}, 2)}};
-  Compiled c(source);
+  CompiledText c(source);
   EXPECT_LE(c.operations(in, {"h", "d"}), 4 * c.operations(in, {"h"}));
   expect_same(source, in, {"d"});
 }
@@ -114,7 +114,7 @@ TEST(Forward, ElementwiseJacobianIsItsDiagonal) {
       "let d[i] = @y[i] / @x[i];\n";
   for (Direction direction : {Direction::Auto, Direction::Forward, Direction::Reverse}) {
     core::Inputs in{{"x", random_tensor({50}, 1)}};
-    Compiled c(source, direction);
+    CompiledText c(source, direction);
     EXPECT_EQ(c.largest(in, {"d"}), 50);
     EXPECT_LE(c.operations(in, {"y", "d"}), 4 * c.operations(in, {"y"}));
   }
@@ -127,7 +127,7 @@ TEST(Contraction, JacobianTimesVectorIsOneForwardSweep) {
       std::string(kLayers) + "let v: [f64; n];\nlet jv[i] = sum[j]((@y[i] / @x[j]) * v[j]);\n";
   core::Inputs in = layers(30, 30, 30);
   in["v"] = random_tensor({30}, 4);
-  Compiled c(source);
+  CompiledText c(source);
   EXPECT_LE(c.operations(in, {"y", "jv"}), 4 * c.operations(in, {"y"}));
   EXPECT_EQ(c.largest(in, {"jv"}), 30);
   expect_same(source, in, {"jv"});
@@ -138,7 +138,7 @@ TEST(Contraction, VectorTimesJacobianIsOneReverseSweep) {
       std::string(kLayers) + "let u: [f64; m];\nlet uj[j] = sum[i](u[i] * (@y[i] / @x[j]));\n";
   core::Inputs in = layers(30, 30, 30);
   in["u"] = random_tensor({30}, 4);
-  Compiled c(source);
+  CompiledText c(source);
   EXPECT_LE(c.operations(in, {"y", "uj"}), 4 * c.operations(in, {"y"}));
   EXPECT_EQ(c.largest(in, {"uj"}), 30);
   expect_same(source, in, {"uj"});
@@ -150,7 +150,7 @@ TEST(Contraction, OfANamedJacobianThatNobodyPrints) {
                        "let jv[i] = -sum[j](2.0 * J[i, j] * v[j] / (1.0 + x[j] ** 2.0));\n";
   core::Inputs in = layers(30, 30, 30);
   in["v"] = random_tensor({30}, 4);
-  EXPECT_EQ(Compiled(source).largest(in, {"jv"}), 30);
+  EXPECT_EQ(CompiledText(source).largest(in, {"jv"}), 30);
   expect_same(source, in, {"jv"});
 }
 
@@ -161,7 +161,7 @@ TEST(Contraction, FromBothSidesWithAGate) {
   core::Inputs in = layers(30, 30, 30);
   in["v"] = random_tensor({30}, 4);
   in["u"] = random_tensor({30}, 5);
-  EXPECT_EQ(Compiled(source).largest(in, {"q"}), 30);
+  EXPECT_EQ(CompiledText(source).largest(in, {"q"}), 30);
   expect_same(source, in, {"q"});
 }
 
@@ -170,7 +170,7 @@ TEST(Contraction, SeveralDirectionsAtOnce) {
                        "let V: [f64; n, 2];\nlet JV[i, c] = sum[j]((@y[i] / @x[j]) * V[j, c]);\n";
   core::Inputs in = layers(30, 30, 30);
   in["V"] = random_tensor({30, 2}, 4);
-  EXPECT_EQ(Compiled(source).largest(in, {"JV"}), 60);
+  EXPECT_EQ(CompiledText(source).largest(in, {"JV"}), 60);
   expect_same(source, in, {"JV"});
 }
 
@@ -184,7 +184,7 @@ TEST(Contraction, IsDifferentiatedAgain) {
   core::Inputs in = layers(3, 4, 5);
   expect_same(source, in, {"da", "db"});
   int skipped = 0;
-  Compiled c(source);
+  CompiledText c(source);
   core::Module& m = c.module();
   EXPECT_EQ(fuzz::check_gradient(m, in, "a_loss", {{"x", "da"}}, 4, skipped), "");
   EXPECT_EQ(fuzz::check_gradient(m, in, "b_loss", {{"x", "db"}}, 4, skipped), "");
@@ -201,7 +201,7 @@ TEST(Contraction, OneCellOfANumeratorOrDenominatorIsOneSweep) {
   auto inputs = [](int64_t n) {
     return core::Inputs{{"x", random_tensor({n}, 1)}, {"w", random_tensor({n}, 2)}};
   };
-  Compiled c(source(30));
+  CompiledText c(source(30));
   for (const char* name : {"by_w", "by_cell", "own"}) {
     EXPECT_LE(c.operations(inputs(30), {"h", name}), 4 * c.operations(inputs(30), {"h"})) << name;
     EXPECT_EQ(c.largest(inputs(30), {name}), 30 * 30) << name;
@@ -229,7 +229,7 @@ TEST(Hessian, TimesAVectorCostsAFewGradients) {
   std::string source =
       std::string(kLoss) + "let hv[p] = sum[q]((@(@loss / @x[p]) / @x[q]) * v[q]);\n";
   for (int64_t n : {10, 40}) {
-    Compiled c(source);
+    CompiledText c(source);
     core::Inputs in = loss_inputs(n);
     EXPECT_LE(c.operations(in, {"hv"}), 4 * c.operations(in, {"g"})) << n;
     EXPECT_EQ(c.largest(in, {"hv"}), n);
@@ -241,7 +241,7 @@ TEST(Hessian, WholeIsSymmetricAndAgrees) {
   std::string source = std::string(kLoss) + "let H[p, q] = @g[p] / @x[q];\n";
   core::Inputs in = loss_inputs(6);
   expect_same(source, in, {"H"});
-  Compiled c(source);
+  CompiledText c(source);
   core::EvalResult r = c.run(in, {"H"});
   const Tensor& h = r.values.at(c.module().find(intern("H")));
   for (int64_t p = 0; p < 6; ++p) {
