@@ -16,7 +16,7 @@
 (defconst ein-lang-keywords '("let" "const" "fn" "pub" "use" "if" "else" "match" "where" "as" "true" "false"))
 (defconst ein-lang-soft-keywords '("in" "mod" "test" "type" "until"))
 (defconst ein-lang-types '("bool" "i8" "i16" "i32" "i64" "u8" "f16" "bf16" "f32" "f64" "str"))
-(defconst ein-lang-builtins '("abs" "acos" "all" "any" "argmax" "argmin" "asin" "assert" "atan" "atan2" "bit_length" "ceil" "coordinate" "cos" "cosh" "dbg" "each" "eprint" "erf" "exp" "expm1" "extent" "floor" "fold" "given" "join" "last" "len" "load" "log" "log1p" "max" "mean" "min" "names" "normal" "part" "print" "prod" "ran" "reshape" "round" "save" "shape" "sign" "sin" "sinh" "sqrt" "stop" "sum" "tan" "tanh" "typeof" "uniform"))
+(defconst ein-lang-builtins '("abs" "acos" "all" "any" "argmax" "argmin" "asin" "assert" "atan" "atan2" "bit_length" "ceil" "coordinate" "cos" "cosh" "dbg" "each" "eprint" "erf" "exp" "expm1" "extent" "floor" "fold" "given" "join" "last" "len" "load" "log" "log1p" "matrix_cells" "matrix_factor" "max" "mean" "min" "names" "normal" "part" "print" "prod" "ran" "reshape" "round" "save" "shape" "sign" "sin" "sinh" "sqrt" "stop" "sum" "tan" "tanh" "typeof" "uniform"))
 
 (defvar ein-lang-mode-syntax-table
   (let ((table (make-syntax-table)))

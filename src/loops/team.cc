@@ -45,7 +45,7 @@ bool fits(const Program& p, const Stmt& s) {
   }
   if (loop && (loop->axis.kind != Axis::Kind::Seq || loop->poll || loop->leave)) return false;
   if (loop && !loop->state.empty()) return false;  // its state is stored once
-  if (loop && !e.changes.empty()) return false;  // sums over steps keep track of their errors
+  if (loop && !e.changes.empty()) return false;    // sums over steps keep track of their errors
   bool ok = true;
   for_each_block(s, [&](const Block& b) { ok &= fits(p, b); });
   return ok;

@@ -6,7 +6,7 @@ endif
 syn keyword einKeyword let const fn pub use if else match where as true false
 syn keyword einSoft in mod test type until
 syn keyword einType bool i8 i16 i32 i64 u8 f16 bf16 f32 f64 str
-syn keyword einBuiltin abs acos all any argmax argmin asin assert atan atan2 bit_length ceil coordinate cos cosh dbg each eprint erf exp expm1 extent floor fold given join last len load log log1p max mean min names normal part print prod ran reshape round save shape sign sin sinh sqrt stop sum tan tanh typeof uniform
+syn keyword einBuiltin abs acos all any argmax argmin asin assert atan atan2 bit_length ceil coordinate cos cosh dbg each eprint erf exp expm1 extent floor fold given join last len load log log1p matrix_cells matrix_factor max mean min names normal part print prod ran reshape round save shape sign sin sinh sqrt stop sum tan tanh typeof uniform
 
 syn match einNumber "\<\d[0-9_]*\%(\.\d[0-9_]*\)\?\%([eE][+-]\?\d\+\)\?\>"
 syn match einFunction "\%(\<fn\s\+\)\@<=\h\w*"
