@@ -1,5 +1,6 @@
 """A client of `ein lsp` for tests: messages over pipes, and the diagnostics that came in between."""
 
+import contextlib
 import json
 import pathlib
 import queue
@@ -20,7 +21,7 @@ class Client:
                                         stderr=log or subprocess.DEVNULL)
         self.messages, self.answers, self.notes = queue.Queue(), {}, []
         self.diagnostics = {}  # by URI: the last ones, with their version
-        self.last = 0
+        self.last, self.holds = 0, False
         threading.Thread(target=self._read, daemon=True).start()
         general = {"positionEncodings": encodings} if encodings else {}
         self.server = self.ask("initialize", {
@@ -43,6 +44,15 @@ class Client:
 
     def raw(self, data):
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+        if not self.holds:
+            self.process.stdin.flush()
+
+    @contextlib.contextmanager
+    def together(self):
+        """What is sent inside leaves in one go."""
+        self.holds = True
+        yield
+        self.holds = False
         self.process.stdin.flush()
 
     def send(self, message):

@@ -83,14 +83,17 @@ class Server(unittest.TestCase):
 
     def test_cancel_and_modify(self):
         client = self.client()
-        where = "file:///nowhere/slow.ein"
-        client.open(where, SLOW)
-        ask = {"textDocument": {"uri": where}, "position": at(3, 4)}
-        first = client.begin("textDocument/hover", ask)
-        client.tell("$/cancelRequest", {"id": first})
+        where, ask = "file:///nowhere/slow.ein", {"position": at(3, 4)}
+        with client.together():
+            client.open(where, SLOW)
+            first = client.begin("textDocument/hover", {**ask, "textDocument": {"uri": where}})
+            client.tell("$/cancelRequest", {"id": first})
         self.assertEqual(self.refusal(client.wait, first), -32800)
-        second = client.begin("textDocument/hover", ask)
-        client.change(where, 2, [{"text": "let x = 1.5;\n"}])
+        where = "file:///nowhere/slow_too.ein"
+        with client.together():
+            client.open(where, SLOW)
+            second = client.begin("textDocument/hover", {**ask, "textDocument": {"uri": where}})
+            client.change(where, 2, [{"text": "let x = 1.5;\n"}])
         self.assertEqual(self.refusal(client.wait, second), -32801)
         self.assertIn("x: f32", self.hover(client, where, 0, 4))
         client.close()
