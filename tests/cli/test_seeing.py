@@ -163,16 +163,6 @@ print(w);
         test = self.write("t.ein", 'let a = 2.0;\nlet b = dbg(a);\ntest "one" {\n    assert(a == 2.0);\n}\n')
         self.assertNotIn("dbg", self.check(["test", test], 0, err="").stderr)
 
-    def test_steps_are_not_kept_for_it(self):
-        code = ("let x[0, i in 0..100000] = 1.0;\nlet x[t in 1..2000, i] = 0.999 * x[t - 1, i];\n"
-                "print(x[1999, 0]);")
-        marked = code.replace("0.999 * x[t - 1, i]", "dbg(0.999 * x[t - 1, i], every = 1000)")
-        path = self.write("a.ein", marked)
-        done = subprocess.run(["bash", "-c", f"ulimit -v 1500000; {test_cli.EIN} run {path} --threads 1"], capture_output=True, text=True,
-                              timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)  # all steps would take 800 MB
-        self.assertIn("at t = 1000: 100000 cells [i], 0.36", done.stderr)
-
     def test_printed_source(self):
         printed = self.check(["grad", self.write("a.ein", self.TRAINING), "--all"], 0).stdout
         again = self.check(["run", self.write("b.ein", printed), "--backend", "ref"], 0, err="")
@@ -209,6 +199,18 @@ print(w);
     def test_eprint(self):
         for route in ROUTES:
             self.check(["run", "-c", 'let x = 1.5;\neprint("x is {x}");\nprint("a", end = "");\nprint("b");', *route], 0, "ab\n", "x is 1.5\n")
+
+
+class Memory(test_cli.Cli):
+    def test_steps_are_not_kept_for_dbg(self):
+        code = ("let x[0, i in 0..100000] = 1.0;\nlet x[t in 1..2000, i] = 0.999 * x[t - 1, i];\n"
+                "print(x[1999, 0]);")
+        marked = code.replace("0.999 * x[t - 1, i]", "dbg(0.999 * x[t - 1, i], every = 1000)")
+        path = self.write("a.ein", marked)
+        done = subprocess.run(["bash", "-c", f"ulimit -v 1500000; {test_cli.EIN} run {path} --threads 1"], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)  # all steps would take 800 MB
+        self.assertIn("at t = 1000: 100000 cells [i], 0.36", done.stderr)
 
 
 class Trap(test_cli.Cli):
