@@ -14,7 +14,7 @@ bool overlaps(Span span, FileId file, uint32_t begin, uint32_t end) {
 }
 
 bool can_be_written(const std::string& extent) {
-  return extent.find_first_of("?") == std::string::npos && extent.find("…") == std::string::npos;
+  return extent.find('?') == std::string::npos && extent.find("…") == std::string::npos;
 }
 
 void add_fixes(const Analysis& a, uint32_t begin, uint32_t end, std::vector<Action>& out) {

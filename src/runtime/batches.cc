@@ -253,12 +253,13 @@ BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const 
   return block;
 }
 
-#define EIN_BATCHES(T)                                                \
-  template std::optional<Batches> batches_to_copy<T>(const int64_t*); \
-  template int64_t copied_cells<T>(const Batches&);                   \
-  template BatchBlock<T> batch_block(const Batches&, int64_t, const T*, const T*, T*, T*);
-EIN_BATCHES(float)
-EIN_BATCHES(double)
-#undef EIN_BATCHES
+template std::optional<Batches> batches_to_copy<float>(const int64_t*);
+template int64_t copied_cells<float>(const Batches&);
+template BatchBlock<float> batch_block(const Batches&, int64_t, const float*, const float*, float*,
+                                       float*);
+template std::optional<Batches> batches_to_copy<double>(const int64_t*);
+template int64_t copied_cells<double>(const Batches&);
+template BatchBlock<double> batch_block(const Batches&, int64_t, const double*, const double*,
+                                        double*, double*);
 
 }  // namespace ein

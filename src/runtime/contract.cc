@@ -285,10 +285,10 @@ class Panels {
 // Memory that all threads which compute one product see. In a team, a member may still read the
 // panels of one round while another packs those of the next, so that two pieces take turns; a
 // meeting after the packing keeps the round after that away.
-constexpr int kSums = 2;
+constexpr int kSpanSums = 2;
 template <class T>
 T* memory_for_all(int piece, int64_t count) {
-  thread_local Panels<T> mine[kSums + 1];
+  thread_local Panels<T> mine[kSpanSums + 1];
   if (!in_team() || inside_chunk()) return mine[piece].reserve(count);
   return static_cast<T*>(team_memory(piece, static_cast<size_t>(count) * sizeof(T)));
 }
@@ -561,7 +561,7 @@ struct Spans {
     int64_t rows = m.size(), columns = n.size();
     Product<T>{all[0], a, b, out}.run();
     if (all.size() == 1) return;
-    T* now = memory_for_all<T>(kSums, 2 * rows * columns);
+    T* now = memory_for_all<T>(kSpanSums, 2 * rows * columns);
     T* lost = now + rows * columns;
     auto each_cell = [&](auto&& f) {
       int64_t tasks = std::clamp<int64_t>(rows * columns / (task_work / 16), 1, rows);

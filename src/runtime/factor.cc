@@ -20,7 +20,7 @@ struct Index {
 };
 
 template <class T>
-struct Job {
+struct FactorJob {
   Factor f;
   std::vector<Index> batch, columns;  // columns: of right sides with one matrix
   Index row, col, k, q;               // of the result, then of `a`
@@ -97,7 +97,7 @@ struct Job {
 
 template <class T>
 void run(const int64_t* shape, const T* a, const T* b, T* out, int64_t factor) {
-  Job<T> job;
+  FactorJob<T> job;
   job.f = static_cast<Factor>(factor);
   const int64_t* next = shape + 4;
   int64_t matrices = 1;
@@ -125,7 +125,7 @@ void run(const int64_t* shape, const T* a, const T* b, T* out, int64_t factor) {
   for_each_chunk((matrices + together - 1) / together, [&](int64_t chunk, int) {
     int64_t end = std::min(matrices, (chunk + 1) * together);
     for (int64_t i = chunk * together; i < end; ++i) {
-      Index at = Job<T>::place(job.batch, i);
+      Index at = FactorJob<T>::place(job.batch, i);
       job.one(a + at.a, b + at.b, out + at.out);
     }
   });

@@ -400,14 +400,15 @@ void factor_plain(Factor f, int64_t rows, int64_t cols, const T* a, int64_t colu
   }
 }
 
-#define EIN_INSTANCES(T)                                                       \
-  template void factor_plain(Factor, int64_t, int64_t, const T*, int64_t, T*); \
-  template bool has_pivots(int64_t, const T*);                                 \
-  template void exchange_rows(int64_t, const T*, bool, int64_t, T*);           \
-  template void order_vectors(int64_t, const T*, const T*, bool, T*);          \
-  template void positive_diagonal(int64_t, int64_t, T*, T*);
-EIN_INSTANCES(float)
-EIN_INSTANCES(double)
-#undef EIN_INSTANCES
+template void factor_plain(Factor, int64_t, int64_t, const float*, int64_t, float*);
+template bool has_pivots(int64_t, const float*);
+template void exchange_rows(int64_t, const float*, bool, int64_t, float*);
+template void order_vectors(int64_t, const float*, const float*, bool, float*);
+template void positive_diagonal(int64_t, int64_t, float*, float*);
+template void factor_plain(Factor, int64_t, int64_t, const double*, int64_t, double*);
+template bool has_pivots(int64_t, const double*);
+template void exchange_rows(int64_t, const double*, bool, int64_t, double*);
+template void order_vectors(int64_t, const double*, const double*, bool, double*);
+template void positive_diagonal(int64_t, int64_t, double*, double*);
 
 }  // namespace ein
