@@ -49,7 +49,7 @@ struct SharedLoop : Job {
   const ChunkFunction* chunk = nullptr;
 };
 
-void run_member(const Job& job, int rank) {
+void run_loop_member(const Job& job, int rank) {
   const auto& loop = static_cast<const SharedLoop&>(job);
   bool& inside = crew().inside;
   inside = true;
@@ -67,7 +67,7 @@ bool share(Crew& mine, int64_t count, const ChunkFunction& chunk, int width) {
   int helpers = claim_workers(width - 1, workers + 1);
   if (helpers == 0) return false;
   SharedLoop loop;
-  loop.member = run_member;
+  loop.member = run_loop_member;
   loop.workers = workers;
   loop.width = helpers + 1;
   loop.count = count;
@@ -76,7 +76,7 @@ bool share(Crew& mine, int64_t count, const ChunkFunction& chunk, int width) {
   int64_t bunches = (count - 1) / loop.bunch + 1;
   loop.parts = {mine.seats(), loop.width, bunches, mine.next_loop(), false};
   offer(loop);
-  run_member(loop, 0);
+  run_loop_member(loop, 0);
   for (int r = 1; r < loop.width; ++r) {
     if (!withdraw(workers[r])) await_end(workers[r]);
   }
