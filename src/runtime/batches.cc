@@ -208,6 +208,7 @@ int64_t Batches::blocks() const {
 
 template <class T>
 std::optional<Batches> batches_to_copy(const int64_t* given) {
+  if (given[0] == 0) return std::nullopt;  // one product, perhaps of every step of a recurrence
   Batches out;
   out.shape.assign(given, given + 4 + 4 * (given[0] + given[1] + given[2] + given[3]));
   for (size_t at = 4; at < out.shape.size(); at += 4) {

@@ -628,9 +628,10 @@ template <class T, Level level>
 void contract(const int64_t* shape, const T* a, const T* b, T* out) {
   std::optional<Batches> cut = batches_to_copy<T>(shape);
   if (!cut) return products<T, level>(shape, a, b, out);
+  const int64_t cells = copied_cells<T>(*cut);
   for_each_chunk(cut->blocks(), [&](int64_t number, int) {
     thread_local Panels<T> copies;
-    T* memory = copies.reserve(copied_cells<T>(*cut));
+    T* memory = copies.reserve(cells);
     BatchBlock<T> block = batch_block(*cut, number, a, b, out, memory);
     products<T, level>(block.shape.data(), block.a, block.b, block.out);
   });
