@@ -8,9 +8,9 @@
 
 #include "base/deep_stack.h"
 #include "capi/handles.h"
-#include "core/facts.h"
 #include "driver/compile.h"
 #include "driver/doc.h"
+#include "driver/facts.h"
 #include "driver/files.h"
 #include "driver/fix.h"
 #include "driver/requests.h"
@@ -117,8 +117,8 @@ std::string audit_text(const ein_program& p, ein_text_format format) {
 
 std::string facts_text(ein_program& p, ein_text_format format) {
   core::Module m = copy_of(p);
-  std::vector<core::FamilyReport> reports = core::report_families(m);
-  return format == EIN_AS_JSON ? core::facts_json(m, reports) : core::facts_text(m, reports);
+  std::vector<FamilyReport> reports = report_families(m);
+  return format == EIN_AS_JSON ? ein::facts_json(m, reports) : ein::facts_text(m, reports);
 }
 
 struct Parsed {

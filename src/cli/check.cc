@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
-#include "core/facts.h"
+#include "driver/facts.h"
 #include "driver/run.h"
 #include "driver/streams.h"
 
@@ -57,15 +57,15 @@ int check_verb(const CheckCommand& command) {
     if (rows) options.files.emplace(pair->name, std::move(*rows));
   }
   std::vector<StreamFact> streams = stream_facts(m, options);
-  std::vector<core::FamilyReport> reports = core::report_families(m);
+  std::vector<FamilyReport> reports = report_families(m);
   if (command.format == "json") {
-    auto facts = nlohmann::ordered_json::parse(core::facts_json(m, reports));
+    auto facts = nlohmann::ordered_json::parse(facts_json(m, reports));
     if (plans) facts["checkpoints"] = checkpoints_json(*plans);
     facts["streams"] = streams_json(streams);
     print_out("{}\n", facts.dump());
     return kFine;
   }
-  std::string text = core::facts_text(m, reports);
+  std::string text = facts_text(m, reports);
   if (!plans && options.grad_memory) {
     text +=
         "steps kept for derivatives: decided at the start of a run, when the extents are known\n";

@@ -20,7 +20,7 @@ std::vector<std::pair<std::string, double>> phases(const std::vector<PassTime>& 
 
 double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
-std::string label(const lower::Work& work) {
+std::string label(const Work& work) {
   std::string out;
   for (const std::string& f : work.computes) {
     if (!out.empty() && out.size() + f.size() > 28) {

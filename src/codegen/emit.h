@@ -148,6 +148,8 @@ struct Emitter {
   // Calls back, and stops the program if that is the answer.
   void call_back(loops::SiteId site, llvm::Value* next, llvm::Value* steps,
                  llvm::BasicBlock* go_on);
+  // All steps from `lo` to `hi`, one after the other or in lanes.
+  void whole_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   llvm::Value* resumed(loops::SiteId site, llvm::Value* lo, llvm::Value* last);
   void lane_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
@@ -176,6 +178,9 @@ struct Emitter {
   void flush_stores();
   // emit_shared.cc
   void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
+  // `alone` where the loop is one chunk, else threads share it.
+  void alone_or_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain,
+                       const std::function<void()>& alone);
   // What another function needs from this one: the values of variables now, and such values packed
   // on the stack.
   std::vector<llvm::Value*> values_now(const std::vector<loops::VarId>& vars);

@@ -37,8 +37,12 @@ void Emitter::loop(const loops::Loop& s) {
   Val lo = expr(s.lo), hi = expr(s.hi);
   if (!lo.uniform() || !hi.uniform()) return ragged_loop(s, lo, hi);
   if (s.grain) return shared_loop(s, lo.v, hi.v);
-  if (s.axis.width > 1 && width == 1) return lane_loop(s, lo.v, hi.v);
-  plain_loop(s, lo.v, hi.v);
+  whole_loop(s, lo.v, hi.v);
+}
+
+void Emitter::whole_loop(const loops::Loop& s, Value* lo, Value* hi) {
+  if (s.axis.width > 1 && width == 1) return lane_loop(s, lo, hi);
+  plain_loop(s, lo, hi);
 }
 
 // for (i = lo; i < hi; i += step)

@@ -29,17 +29,18 @@ void Emitter::shared_loop(const loops::Loop& s, Value* lo, Value* hi) {
   Value* grain = scalar(s.grain);
   if (!in_sequence) return run_shared(s, lo, hi, grain);
   // This runs at every step: if there is one chunk, the call would cost more than the work.
+  alone_or_shared(s, lo, hi, grain, [&] { whole_loop(s, lo, hi); });
+}
+
+void Emitter::alone_or_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grain,
+                              const std::function<void()>& alone) {
   auto& c = mod.getContext();
   BasicBlock* here = BasicBlock::Create(c, "alone", fn);
   BasicBlock* call = BasicBlock::Create(c, "shared", fn);
   BasicBlock* after = BasicBlock::Create(c, "joined", fn);
   b.CreateCondBr(b.CreateICmpSLE(b.CreateSub(hi, lo), grain), here, call);
   b.SetInsertPoint(here);
-  if (s.axis.width > 1) {
-    lane_loop(s, lo, hi);
-  } else {
-    plain_loop(s, lo, hi);
-  }
+  alone();
   b.CreateBr(after);
   b.SetInsertPoint(call);
   run_shared(s, lo, hi, grain);
@@ -149,11 +150,7 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
     sub.names = names;
     sub.table = load_field();
   }
-  if (s.axis.width > 1) {
-    sub.lane_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
-  } else {
-    sub.plain_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
-  }
+  sub.whole_loop(s, sub.fn->getArg(2), sub.fn->getArg(3));
   for (size_t k = 0; k < s.folds.size(); ++k) {
     Cell cell = sub.cells.at(s.folds[k]);
     DType fold_type = p.vars[s.folds[k]].type;

@@ -230,37 +230,22 @@ void Emitter::team_steps(const loops::Loop& s) {
 void Emitter::team_share(const loops::Loop& s) {
   flush_stores();
   Value *lo = scalar(s.lo), *hi = scalar(s.hi), *grain = scalar(s.grain);
-  auto& c = mod.getContext();
-  BasicBlock* here = BasicBlock::Create(c, "alone", fn);
-  BasicBlock* call = BasicBlock::Create(c, "shared", fn);
-  BasicBlock* after = BasicBlock::Create(c, "joined", fn);
-  b.CreateCondBr(b.CreateICmpSLE(b.CreateSub(hi, lo), grain), here, call);
-  b.SetInsertPoint(here);
-  auto whole = [&] {
-    if (s.axis.width > 1) {
-      lane_loop(s, lo, hi);
-    } else {
-      plain_loop(s, lo, hi);
-    }
-  };
-  if (s.folds.empty()) {
-    first_alone(whole);
-  } else {
-    Team* outside = std::exchange(team, nullptr);
-    whole();
-    flush_stores();
-    team = outside;
-  }
-  b.CreateBr(after);
-  b.SetInsertPoint(call);
   Team before = *team;
-  run_shared(s, lo, hi, grain);
-  // On the other way nobody has met.
+  alone_or_shared(s, lo, hi, grain, [&] {
+    if (s.folds.empty()) {
+      first_alone([&] { whole_loop(s, lo, hi); });
+    } else {
+      Team* outside = std::exchange(team, nullptr);
+      whole_loop(s, lo, hi);
+      flush_stores();
+      team = outside;
+    }
+    before = *team;
+  });
+  // Where there is one chunk, nobody has met.
   team->reads.merge(before.reads);
   team->writes.merge(before.writes);
   team->parts_read = !s.folds.empty();
-  b.CreateBr(after);
-  b.SetInsertPoint(after);
 }
 
 }  // namespace ein::codegen

@@ -213,7 +213,7 @@ std::vector<KernelTime> kernel_times(Native& native, const std::vector<int64_t>&
   Lowered* lowered = lowered_of(native);
   EIN_CHECK(lowered, "a program from the cache has no plan");
   std::vector<KernelTime> out;
-  for (lower::Work& work : lower::work_of(lowered->plan, lowered->program, params)) {
+  for (Work& work : work_of(lowered->plan, lowered->program, params)) {
     out.push_back({std::move(work), static_cast<double>(nanoseconds[out.size()]) * 1e-9});
   }
   return out;

@@ -12,7 +12,7 @@
 #include "codegen/native.h"
 #include "core/core.h"
 #include "core/eval.h"
-#include "lower/work.h"
+#include "driver/work.h"
 #include "optimise/checkpoint.h"
 #include "runtime/effect.h"
 #include "runtime/paths.h"
@@ -63,7 +63,7 @@ NativeOptions native_options(const RunOptions& options);
 
 // What a run took: the phases of its native compilation, then its kernels.
 struct KernelTime {
-  lower::Work work;
+  Work work;
   double seconds = 0;
 };
 struct Timing {

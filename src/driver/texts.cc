@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/audit.h"
 #include "core/print.h"
 #include "core/rewrite.h"
+#include "driver/audit.h"
 #include "syntax/format.h"
 #include "syntax/parser.h"
 
@@ -110,11 +110,11 @@ std::vector<Explanation> explanations(const autodiff::Record& record, const core
 
 Audit audit_report(core::Module& m, const SourceMap& sources) {
   Audit out;
-  std::vector<core::Repeated> all = core::audit(m);
+  std::vector<Repeated> all = audit(m);
   nlohmann::json items = nlohmann::json::array();
   if (all.empty()) out.text = "there are no broadcasts: every operand has every coordinate\n";
   core::FamilyId last;
-  for (const core::Repeated& r : all) {
+  for (const Repeated& r : all) {
     out.suspicious |= !r.suspicion.empty();
     nlohmann::json item{{"reader", text(m[r.reader].name)},
                         {"operand", text(m[r.operand].name)},

@@ -351,6 +351,187 @@ bool belongs_outside(const Sema& s, const ast::Fn& fn, const Frame* home,
                      [&](const Value& v) { return fixed_above(s.m, v, depth); });
 }
 
+// A call that is inlined: which function, from where, and in which scope its free names are looked up.
+struct Call {
+  const ast::Fn& fn;
+  ast::StmtId stmt;  // invalid for a lambda
+  const Frame* home;
+  Span span;
+  const Bracketing* brackets;
+};
+
+// Nothing: the function may not be called here, which was reported. True: it calls itself.
+std::optional<bool> calls_itself_here(Sema& s, const Call& call, const std::vector<Value>& args) {
+  const bool recursive =
+      call.stmt && call.home && call.home->scope && calls_itself(s, *call.home->scope, call.stmt);
+  if (recursive) {
+    if (!scalar_signature(s, call.fn, *call.home->scope, call.span)) return std::nullopt;
+    return true;
+  }
+  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
+  // whether that ends is left to the bound on calls.
+  bool higher = std::any_of(args.begin(), args.end(),
+                            [](const Value& v) { return v.kind == Value::Kind::Function; });
+  const std::vector<ast::StmtId>& stack = s.calls.stack;
+  if (call.stmt && !higher && !call.fn.rule &&
+      std::find(stack.begin(), stack.end(), call.stmt) != stack.end()) {
+    unsupported(
+        s, call.span, "recursive functions",
+        quoted(call.fn.name.symbol) + " calls itself; write a recurrence instead");
+    return std::nullopt;
+  }
+  return false;
+}
+
+// A value that keeps the rule of its function beside it. `spread` are the coordinates of the value
+// that the function's body does not spell; the rule must not spell them either.
+Value keep_rule(Sema& s, Env& caller, const Call& call, const Function& rule,
+                std::vector<Value> args, const std::vector<Symbol>& spread, Value v) {
+  if (v.poison()) return v;
+  // Its body is closed by the coordinates of the function's result (decisions.md, 27).
+  ast::Fn body = *rule.fn;
+  body.result = call.fn.result;
+  // The rule may call any function, also those being inlined: only rules count as recursion.
+  std::vector<ast::StmtId> calls = s.calls.stack;
+  std::erase_if(s.calls.stack,
+                [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
+  Value tangent = call_function(s, caller, body, rule.stmt, call.home, std::move(args), call.span,
+                                call.brackets);
+  s.calls.stack = std::move(calls);
+  std::vector<Symbol> unspelled = std::exchange(s.calls.constant_along, {});
+  std::erase_if(unspelled, [&](Symbol name) {
+    return std::find(spread.begin(), spread.end(), name) != spread.end();
+  });
+  if (tangent.poison() || !check_spread(s, rule, call.fn, tangent, unspelled, call.span)) return {};
+  return with_rule(s, caller, rule, std::move(v), std::move(tangent), call.span);
+}
+
+bool fit_arguments(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = fn.params[i];
+    if (args[i].poison()) return false;
+    if (is_nothing(args[i]) && may_be_left_out(s, param)) continue;
+    if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i]))
+      return false;
+  }
+  return true;
+}
+
+// An argument by which the body differentiates: a parameter is a fresh binding (decisions.md, 23).
+Value fresh_binding(Sema& s, Env& env, const Call& call, Symbol param, const Value& arg) {
+  if (under_binder(env)) {
+    return unsupported(s, call.span, "derivatives in functions called inside a reduction",
+                       "define what the call gives before, with the reduced index as a "
+                       "coordinate: `let y[i] = f(x[i]);`");
+  }
+  std::string base =
+      (env.site ? env.site->name : text(call.fn.name.symbol)) + "_" + text(param);
+  return map_leaves(arg, [&](const Value& leaf, const std::string& path) {
+    if (!leaf.one()) return leaf;
+    Value one = settle(s, env, leaf);
+    return one.poison() ? one : bound_to_family(s, env, one, base + as_suffix(path));
+  });
+}
+
+// Puts the arguments into `scope` under the names of the parameters.
+bool bind_arguments(Sema& s, Env& env, Scope& scope, const Call& call, std::vector<Value> args,
+                    Renaming& names) {
+  std::set<Symbol> requested = requested_names(s.ast, call.fn.body);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ast::Param& param = call.fn.params[i];
+    Value arg = std::move(args[i]);
+    if (!bind_shape(s, env, scope, call.fn, argument_of(call.fn, param), param.type, arg, names))
+      return false;
+    if (requested.count(param.name.symbol)) {
+      arg = fresh_binding(s, env, call, param.name.symbol, arg);
+      if (arg.poison()) return false;
+    }
+    scope.frame.values.push_back({param.name, std::move(arg)});
+  }
+  return true;
+}
+
+// The value of the body, and the coordinates of it that the body does not spell.
+Value value_of_body(Sema& s, const Env& caller, Env& env, Scope& scope, const Call& call,
+                    const Signature& sig, const Renaming& names, std::vector<Symbol>& spread) {
+  Env inside = env;
+  inside.frame = &scope.frame;
+  inside.gates.clear();
+  inside.shadow_ok = inside.in_slot = false;
+  std::vector<core::Coord> coords;
+  bool ok = result_coords(s, env, scope, sig, call.fn.result, coords);
+  s.calls.stack.push_back(call.stmt);
+  s.calls.places.push_back(call.span);
+  Value v;
+  const auto* block = std::get_if<ast::Block>(&s[call.fn.body].node);
+  if (caller.effects && block) {
+    elaborate_procedure(s, inside, *block);
+    ok = false;
+  }
+  if (ok) v = elaborate_body(s, inside, call.fn, coords);
+  spread = std::exchange(s.calls.constant_along, {});
+  s.calls.stack.pop_back();
+  s.calls.places.pop_back();
+  if (v.poison() || !check_result(s, env, scope, sig, v, coords, !names.callers.empty())) return {};
+  return v;
+}
+
+// A result, and the parts of a tuple, as the caller sees them; `over` are the coordinates of arrays
+// that the call was mapped over.
+Value result_for_caller(Sema& s, Env& caller, Env& env, const Renaming& names,
+                        const std::vector<core::Coord>& over, Span span, Value v) {
+  for (Value& part : v.items) {
+    part = result_for_caller(s, caller, env, names, over, span, std::move(part));
+  }
+  if (v.kind == Value::Kind::Function && !over.empty()) {
+    s.diags.error(Code::E0502, "a call that maps over whole arrays cannot return a function")
+        .primary(span, "")
+        .label(v.span, "this is a function");
+    return {};
+  }
+  if (v.kind == Value::Kind::Text && joins(v) && !over.empty()) {
+    s.diags.error(Code::E0502, "a call that maps over whole arrays cannot join strings")
+        .primary(span, "")
+        .label(v.span, "this joins strings")
+        .help("index the argument: `join[i](f(x[i]))`");
+    return {};
+  }
+  if (!v.one()) return v;
+  v = caller_view(s, env, std::move(v), names);
+  if (over.empty() || v.poison()) return v;
+  v = moved(s.m, v, env.depth);
+  v.coords.insert(v.coords.begin(), over.begin(), over.end());
+  v.depth = caller.depth;
+  return v;
+}
+
+// The call with its body in place. The arguments fit the types of the parameters.
+Value inline_body(Sema& s, Env& caller, Env& env, const Call& call, std::vector<Value> args,
+                  const std::vector<core::Coord>& over, std::vector<Symbol>& spread) {
+  Scope& scope = s.names.scopes.emplace_back();
+  scope.frame.up = call.home;
+  scope.frame.function = call.stmt.valid();  // a lambda sees the indices around it
+  scope.frame.rule = call.fn.rule;
+  scope.frame.scope = &scope;
+  scope.signature = true;
+  scope.env = env;
+  Signature sig = signature_of(s, call.fn);
+  if (!bind_brackets(s, sig, call.brackets, call.span)) return {};
+  if (!match_signature(s, env, scope, sig, args, call.span)) return {};
+  Renaming names;
+  if (!bind_arguments(s, env, scope, call, std::move(args), names)) return {};
+  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
+  if (call.stmt && s.calls.bad.count(call.stmt)) return {};  // one error per cause, not per call
+  auto faults = [&] { return s.diags.errors() - s.calls.broken_contracts; };
+  size_t errors = faults();
+  Value v = value_of_body(s, caller, env, scope, call, sig, names, spread);
+  if (call.stmt && faults() > errors) s.calls.bad.insert(call.stmt);
+  if (v.poison()) return {};
+  v = result_for_caller(s, caller, env, names, over, call.span, std::move(v));
+  if (call.fn.rule) s.calls.constant_along = spread;  // for the comparison with its function
+  return v;
+}
+
 }  // namespace
 
 Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, const Frame* home,
@@ -368,150 +549,33 @@ Value call_function(Sema& s, Env& caller, const ast::Fn& fn, ast::StmtId stmt, c
   if (stmt) s.calls.called.insert(stmt);
   if (expands_too_far(s, fn, span)) return {};
   s.calls.inlined++;
-  // A function that takes a function may come again through it, as in `twice(|v| twice(f, v), x)`;
-  // whether that ends is left to the bound on calls.
-  bool higher = std::any_of(args.begin(), args.end(),
-                            [](const Value& v) { return v.kind == Value::Kind::Function; });
-  const bool recursive = stmt && home && home->scope && calls_itself(s, *home->scope, stmt);
-  if (recursive && !scalar_signature(s, fn, *home->scope, span)) return {};
-  if (stmt && !recursive && !higher && !fn.rule &&
-      std::find(s.calls.stack.begin(), s.calls.stack.end(), stmt) != s.calls.stack.end()) {
-    return unsupported(s, span, "recursive functions",
-                       quoted(fn.name.symbol) + " calls itself; write a recurrence instead");
-  }
+  const Call call{fn, stmt, home, span, brackets};
+  std::optional<bool> recursive = calls_itself_here(s, call, args);
+  if (!recursive) return {};
   const Function* rule = rule_of(s, fn, stmt, home);
   std::vector<Value> given = rule ? args : std::vector<Value>{};
-  std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
-  auto ruled = [&](Value v) {
-    if (!rule || v.poison()) return v;
-    // Its body is closed by the coordinates of the function's result (decisions.md, 27).
-    ast::Fn body = *rule->fn;
-    body.result = fn.result;
-    // The rule may call any function, also those being inlined: only rules count as recursion.
-    std::vector<ast::StmtId> calls = s.calls.stack;
-    std::erase_if(s.calls.stack,
-                  [&](ast::StmtId id) { return !id || !std::get<ast::Fn>(s.ast[id].node).rule; });
-    std::vector<Symbol> of_value = std::move(spread);
-    Value tangent =
-        call_function(s, caller, body, rule->stmt, home, std::move(given), span, brackets);
-    s.calls.stack = std::move(calls);
-    std::vector<Symbol> unspelled = std::exchange(s.calls.constant_along, {});
-    std::erase_if(unspelled, [&](Symbol name) {
-      return std::find(of_value.begin(), of_value.end(), name) != of_value.end();
-    });
-    if (tangent.poison() || !check_spread(s, *rule, fn, tangent, unspelled, span)) return Value{};
-    return with_rule(s, caller, *rule, std::move(v), std::move(tangent), span);
-  };
   Env env = caller;
   env.effects = false;
   ElementTypes types(s, fn, args);
-  for (size_t i = 0; i < args.size(); ++i) {
-    const ast::Param& param = fn.params[i];
-    if (args[i].poison()) return {};
-    if (is_nothing(args[i]) && may_be_left_out(s, param)) continue;
-    if (!fit_value(s, env, argument_of(fn, param), param.type, param.name.span, args[i])) return {};
-  }
+  if (!fit_arguments(s, env, fn, args)) return {};
   std::vector<core::Coord> over;
   if (!map_over(s, env, fn, args, span, over)) return {};
-  if (recursive) {
-    Value v = call_recursive(s, env, fn, stmt, home, args, span);
-    if (v.poison()) return {};
+  Value v;
+  std::vector<Symbol> spread;  // coordinates of the result that the body does not spell
+  if (*recursive) {
+    v = call_recursive(s, env, fn, stmt, home, args, span);
     v.coords = over;
     v.depth = caller.depth;
-    return ruled(std::move(v));
+  } else if (auto called =
+                 brackets ? std::nullopt : call_scalar(s, env, fn, stmt, home, args, span)) {
+    v = std::move(*called);
+    v.coords.insert(v.coords.begin(), over.begin(), over.end());
+    v.depth = caller.depth;
+  } else {
+    v = inline_body(s, caller, env, call, std::move(args), over, spread);
   }
-  if (auto called = brackets ? std::nullopt : call_scalar(s, env, fn, stmt, home, args, span)) {
-    if (called->poison()) return {};
-    called->coords.insert(called->coords.begin(), over.begin(), over.end());
-    called->depth = caller.depth;
-    return ruled(std::move(*called));
-  }
-  Scope& scope = s.names.scopes.emplace_back();
-  scope.frame.up = home;
-  scope.frame.function = stmt.valid();  // a lambda sees the indices around it
-  scope.frame.rule = fn.rule;
-  scope.frame.scope = &scope;
-  scope.signature = true;
-  scope.env = env;
-  Signature sig = signature_of(s, fn);
-  if (!bind_brackets(s, sig, brackets, span)) return {};
-  if (!match_signature(s, env, scope, sig, args, span)) return {};
-  std::set<Symbol> requested = requested_names(s.ast, fn.body);
-  bool bound = under_binder(env);
-  Renaming names;
-  for (size_t i = 0; i < args.size(); ++i) {
-    const ast::Param& param = fn.params[i];
-    Value arg = std::move(args[i]);
-    if (!bind_shape(s, env, scope, fn, argument_of(fn, param), param.type, arg, names)) {
-      return {};
-    }
-    if (requested.count(param.name.symbol)) {  // a parameter is a fresh binding (decisions.md, 23)
-      if (bound)
-        return unsupported(s, span, "derivatives in functions called inside a reduction",
-                           "define what the call gives before, with the reduced index as a "
-                           "coordinate: `let y[i] = f(x[i]);`");
-      std::string base =
-          (env.site ? env.site->name + "_" : text(fn.name.symbol) + "_") + text(param.name.symbol);
-      arg = map_leaves(arg, [&](const Value& leaf, const std::string& path) {
-        if (!leaf.one()) return leaf;
-        Value one = settle(s, env, leaf);
-        return one.poison() ? one : bound_to_family(s, env, one, base + as_suffix(path));
-      });
-      if (arg.poison()) return {};
-    }
-    scope.frame.values.push_back({param.name, std::move(arg)});
-  }
-  for (const auto& [inside, outside] : sig.back) names.back.try_emplace(inside, outside);
-  if (stmt && s.calls.bad.count(stmt)) return {};  // one error per cause, not per call
-  auto faults = [&] { return s.diags.errors() - s.calls.broken_contracts; };
-  size_t errors = faults();
-  Env inside = env;
-  inside.frame = &scope.frame;
-  inside.gates.clear();
-  inside.shadow_ok = inside.in_slot = false;
-  std::vector<core::Coord> coords;
-  bool ok = result_coords(s, env, scope, sig, fn.result, coords);
-  s.calls.stack.push_back(stmt);
-  s.calls.places.push_back(span);
-  Value v;
-  const auto* block = std::get_if<ast::Block>(&s[fn.body].node);
-  if (caller.effects && block) {
-    elaborate_procedure(s, inside, *block);
-    ok = false;
-  }
-  if (ok) v = elaborate_body(s, inside, fn, coords);
-  spread = std::exchange(s.calls.constant_along, {});
-  s.calls.stack.pop_back();
-  s.calls.places.pop_back();
-  ok = !v.poison() && check_result(s, env, scope, sig, v, coords, !names.callers.empty());
-  if (stmt && faults() > errors) s.calls.bad.insert(stmt);
-  if (!ok) return {};
-  std::function<Value(Value)> out = [&](Value item) {
-    for (Value& part : item.items) part = out(std::move(part));
-    if (item.kind == Value::Kind::Function && !over.empty()) {
-      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot return a function")
-          .primary(span, "")
-          .label(item.span, "this is a function");
-      return Value{};
-    }
-    if (item.kind == Value::Kind::Text && joins(item) && !over.empty()) {
-      s.diags.error(Code::E0502, "a call that maps over whole arrays cannot join strings")
-          .primary(span, "")
-          .label(item.span, "this joins strings")
-          .help("index the argument: `join[i](f(x[i]))`");
-      return Value{};
-    }
-    if (!item.one()) return item;
-    item = caller_view(s, env, std::move(item), names);
-    if (over.empty() || item.poison()) return item;
-    item = moved(s.m, item, env.depth);
-    item.coords.insert(item.coords.begin(), over.begin(), over.end());
-    item.depth = caller.depth;
-    return item;
-  };
-  v = out(std::move(v));
-  if (fn.rule) s.calls.constant_along = std::move(spread);  // for the comparison with its function
-  return ruled(std::move(v));
+  if (v.poison() || !rule) return v;
+  return keep_rule(s, caller, call, *rule, std::move(given), spread, std::move(v));
 }
 
 }  // namespace ein::sema

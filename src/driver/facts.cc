@@ -1,4 +1,4 @@
-#include "core/facts.h"
+#include "driver/facts.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,8 +7,19 @@
 #include "core/groups.h"
 #include "core/prove.h"
 
-namespace ein::core {
+namespace ein {
 namespace {
+
+using core::Access;
+using core::Clause;
+using core::ExprId;
+using core::Facts;
+using core::Family;
+using core::FamilyId;
+using core::Module;
+using core::Node;
+using core::Piece;
+using core::SequenceReports;
 
 void add_broadcast(const Module& m, const Family& reader, const Access& access,
                    std::vector<Broadcast>& out) {
@@ -46,7 +57,7 @@ std::vector<FamilyReport> report_families(Module& m) {
     auto found = sequences.find(f);
     if (found != sequences.end()) found->second.tail.reset();
   };
-  for (const Effect& e : m.effects) {
+  for (const core::Effect& e : m.effects) {
     whole(e.cond);
     for (const Piece& p : e.pieces) whole(p.value);
   }
@@ -57,4 +68,4 @@ std::vector<FamilyReport> report_families(Module& m) {
   return out;
 }
 
-}  // namespace ein::core
+}  // namespace ein

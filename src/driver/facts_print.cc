@@ -4,11 +4,24 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/facts.h"
+#include "driver/facts.h"
 #include "core/print.h"
 
-namespace ein::core {
+namespace ein {
 namespace {
+
+using core::Clause;
+using core::Constraint;
+using core::Coord;
+using core::ExprId;
+using core::Family;
+using core::FamilyId;
+using core::LoadedFile;
+using core::Module;
+using core::ParamRef;
+using core::Range;
+using core::SequenceReport;
+using core::SequentialCoordinate;
 
 using Json = nlohmann::ordered_json;
 
@@ -152,4 +165,4 @@ std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports
   return Json{{"families", families}, {"constraints", constraints}}.dump() + "\n";
 }
 
-}  // namespace ein::core
+}  // namespace ein

@@ -1,4 +1,4 @@
-#include "core/audit.h"
+#include "driver/audit.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,17 @@
 #include "core/print.h"
 #include "core/rewrite.h"
 
-namespace ein::core {
+namespace ein {
 namespace {
+
+using core::Access;
+using core::Clause;
+using core::Coord;
+using core::ExprId;
+using core::Family;
+using core::FamilyId;
+using core::Module;
+using core::Reduce;
 
 struct Scoped {
   std::vector<Symbol> names;    // by slot
@@ -164,4 +173,4 @@ std::vector<Repeated> audit(Module& m) {
   return out;
 }
 
-}  // namespace ein::core
+}  // namespace ein

@@ -1,4 +1,4 @@
-#include "lower/work.h"
+#include "driver/work.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "core/rewrite.h"
 #include "loops/walk.h"
 
-namespace ein::lower {
+namespace ein {
 namespace {
 
 using core::ExprId;
@@ -224,4 +224,4 @@ std::vector<Work> work_of(plan::Plan& plan, const loops::Program& p,
   return out;
 }
 
-}  // namespace ein::lower
+}  // namespace ein

@@ -9,10 +9,10 @@
 
 #include "core/core.h"
 
-namespace ein::core {
+namespace ein {
 
 struct Repeated {
-  FamilyId reader, operand;
+  core::FamilyId reader, operand;
   std::string read;                // `bias[out]`
   std::vector<std::string> along;  // coordinates that its gradient sums over
   std::string suspicion;           // why it looks unintended; empty: it does not
@@ -21,6 +21,6 @@ struct Repeated {
 
 // Audits every family that the user named, in the order of definition; `m` is taken
 // before autodiff.
-std::vector<Repeated> audit(Module& m);
+std::vector<Repeated> audit(core::Module& m);
 
-}  // namespace ein::core
+}  // namespace ein

@@ -15,7 +15,7 @@
 #include "loops/loops.h"
 #include "plan/plan.h"
 
-namespace ein::lower {
+namespace ein {
 
 struct Work {
   std::string name;                   // of the kernel
@@ -31,4 +31,4 @@ struct Work {
 std::vector<Work> work_of(plan::Plan& plan, const loops::Program& p,
                           const std::vector<int64_t>& params);
 
-}  // namespace ein::lower
+}  // namespace ein

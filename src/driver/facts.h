@@ -11,27 +11,27 @@
 #include "core/core.h"
 #include "core/steps.h"
 
-namespace ein::core {
+namespace ein {
 
 // A read of `operand` that is constant along some coordinates of the reader.
 struct Broadcast {
-  FamilyId operand;
+  core::FamilyId operand;
   std::vector<uint32_t> omits;  // positions of the reader's coordinates
 
   friend bool operator==(const Broadcast&, const Broadcast&) = default;
 };
 
 struct FamilyReport {
-  FamilyId family;
+  core::FamilyId family;
   std::vector<Broadcast> broadcasts;       // distinct, in order of first occurrence
-  std::optional<SequenceReport> sequence;  // when the family is part of a recurrence
+  std::optional<core::SequenceReport> sequence;  // when the family is part of a recurrence
 };
 
 // Reports every family that the user named, in the order of definition.
-std::vector<FamilyReport> report_families(Module& m);
+std::vector<FamilyReport> report_families(core::Module& m);
 
 // Both end in a newline. The text also lists what is checked when the program starts.
-std::string facts_text(const Module& m, const std::vector<FamilyReport>& reports);
-std::string facts_json(const Module& m, const std::vector<FamilyReport>& reports);
+std::string facts_text(const core::Module& m, const std::vector<FamilyReport>& reports);
+std::string facts_json(const core::Module& m, const std::vector<FamilyReport>& reports);
 
-}  // namespace ein::core
+}  // namespace ein
