@@ -69,6 +69,14 @@ loops::Program lower(plan::Plan& plan) {
       for (uint32_t k = 0; k < shared; ++k) dims[k] = core::int_lit(plan.module, 1);
       space = loops::Buffer::Space::Row;
     }
+    if (it->second.storage == plan::Storage::Band) {
+      const plan::Band& band = plan.bands[plan.band_of.at(id)];
+      for (uint32_t k = 0; k < band.outer; ++k) dims[k] = core::int_lit(plan.module, 1);
+      if (band.is_row(id)) {
+        dims[band.outer] = core::apply(plan.module, Op::Min, {band.rows, band.height});
+      }
+      space = loops::Buffer::Space::Row;
+    }
     std::vector<std::optional<int64_t>> known;
     for (ExprId d : dims) {
       auto n = core::const_int(plan.module, d);
@@ -94,10 +102,10 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
     match(
         s,
         [&](const core::Compute& c) {
-          auto in = plan.group_of.find(c.family);
-          if (in == plan.group_of.end()) return compute(c.family, fixed);
-          const plan::Group& g = plan.groups[in->second];
-          if (g.members[0] == c.family) group(g, fixed);  // the others follow it
+          auto in = plan.band_of.find(c.family);
+          if (in == plan.band_of.end()) return members({c.family}, fixed);
+          const plan::Band& b = plan.bands[in->second];
+          if (b.members[0] == c.family) band(b);  // the others follow it
         },
         [&](const core::Sequence& q) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
@@ -105,6 +113,18 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           if (by_rows) return rows(q);
           by_diagonals ? diagonals(q) : sequence(q, fixed);
         });
+  }
+}
+
+// Families one after the other; the first member of a group stands for all.
+void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
+  for (FamilyId id : list) {
+    auto in = plan.group_of.find(id);
+    if (in == plan.group_of.end()) {
+      compute(id, fixed);
+    } else if (const plan::Group& g = plan.groups[in->second]; g.members[0] == id) {
+      group(g, fixed);
+    }
   }
 }
 
@@ -122,9 +142,15 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   auto was_running = running;
   running.insert(g.members.begin(), g.members.end());
   std::vector<loops::VarId> vars;
-  for (uint32_t i = 0; i < g.shared; ++i) {
+  const uint32_t shared = g.shared - (band_now ? band_now->plan->outer : 0);
+  for (uint32_t i = 0; i < shared; ++i) {
     const core::Coord coord = m[g.members[0]].coords[free[0][i]];
-    Value lo = integer(0), hi = lower(coord.extent);
+    core::Range all{core::int_lit(m, 0), coord.extent};
+    auto [lo, hi] = ends_in_band(g.members[0], free[0][i], all);
+    for (size_t j = 1; j < g.members.size(); ++j) {  // as far as the one that runs furthest
+      Value end = ends_in_band(g.members[j], free[j][i], all).second;
+      if (end.expr != hi.expr) hi = op(Op::Max, {hi, end}, DType::I64);
+    }
     vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
     Scope& s = push(Scope::Kind::Loop);
     s.lo = lo;
@@ -134,10 +160,10 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
     }
   }
   for (FamilyId id : g.members) compute(id, inner);
-  for (uint32_t i = g.shared; i-- > 0;) {
+  for (uint32_t i = shared; i-- > 0;) {
     auto s = pop();
     loops::Axis axis{loops::Axis::Kind::Parallel, 1};
-    if (i + 1 == g.shared && g.width > 1) axis = {loops::Axis::Kind::Vector, g.width};
+    if (i + 1 == shared && g.width > 1) axis = {loops::Axis::Kind::Vector, g.width};
     emit(top(),
          {loops::Loop{vars[i], s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), {}}});
   }
@@ -499,8 +525,8 @@ void Lowering::loops_over(FamilyId id, const core::Clause& c, const std::vector<
   for (uint32_t k : coords) {
     core::Range r = clamped(id, c, k);
     bool some = some_rows && some_rows->coordinate == k && running.contains(id);
-    Value lo = some ? integer(0) : lower(r.lo);
-    Value hi = some ? integer(some_rows->count) : lower(r.hi);
+    auto [lo, hi] =
+        some ? std::pair(integer(0), integer(some_rows->count)) : ends_in_band(id, k, r);
     const core::Coord& coord = m[id].coords[k];
     vars.push_back(variable(coord.name ? text(coord.name) : "i", DType::I64));
     Scope& s = push(Scope::Kind::Loop);
@@ -523,7 +549,11 @@ void Lowering::store(FamilyId id, Value value) {
   if (plan.families.at(id).storage == plan::Storage::Register) return;
   std::vector<Value> at(slots.begin(), slots.begin() + m[id].rank());
   to_stored(id, at);
-  emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
+  if (band_now && band_now->plan->totals.contains(id)) {
+    emit(top(), {loops::Update{buffers.at(id), exprs_of(at), value.expr}});
+  } else {
+    emit(top(), {loops::Store{buffers.at(id), exprs_of(at), value.expr}});
+  }
 }
 
 void Lowering::to_window(ExprId access, FamilyId id, std::vector<Value>& at) {
@@ -567,6 +597,11 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
   if (plan.families.at(id).storage == plan::Storage::Row) {
     uint32_t shared = plan.groups[plan.group_of.at(id)].shared;
     for (uint32_t k = 0; k < shared; ++k) at[k] = {integer(0).expr, at[k].depth};
+  }
+  if (plan.families.at(id).storage == plan::Storage::Band) {
+    const plan::Band& b = *band_now->plan;
+    for (uint32_t k = 0; k < b.outer; ++k) at[k] = {integer(0).expr, at[k].depth};
+    if (b.is_row(id)) at[b.outer] = op(Op::Sub, {at[b.outer], band_now->from}, DType::I64);
   }
   auto ring = plan.rings.find(id);
   if (ring == plan.rings.end()) return;

@@ -37,18 +37,21 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
 
   const core::Access a = std::get<core::Access>(m[x.a].node);
   const core::Access b = std::get<core::Access>(m[x.b].node);
-  std::vector<ExprId> out_at;
-  for (uint32_t k = 0; k < m[id].rank(); ++k) out_at.push_back(core::slot(m, k));
+  std::vector<ExprId> out_at = core::slots_from(m, 0, m[id].rank());
 
   loops::Contract out;
   out.type = m[id].dtype;
   out.factor = x.factor;
   auto add_set = [&](const std::vector<uint32_t>& from, std::vector<loops::Contract::Index>& into) {
     for (uint32_t s : from) {
-      core::Range range = range_of(s);
       loops::Contract::Index index;
-      ExprId extent = core::sub(m, range.hi, range.lo);
-      index.extent = bind(lower(extent), "n").expr;
+      if (band_now) {
+        auto [lo, hi] = ends_in_band(id, s, range_of(s));
+        index.extent = bind(op(core::Op::Sub, {hi, lo}, DType::I64), "n").expr;
+      } else {
+        core::Range range = range_of(s);
+        index.extent = bind(lower(core::sub(m, range.hi, range.lo)), "n").expr;
+      }
       auto step = [&](core::FamilyId family, const std::vector<ExprId>& at) -> loops::ExprId {
         ExprId e = step_of(family, at, s);
         if (core::const_int(m, e) == 0) return {};
@@ -67,7 +70,8 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   // The operands' addresses where every index is at the start of its range.
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
     for (uint32_t s : *set) {
-      slots[s] = bind(lower(range_of(s).lo), "lo");
+      Value lo = band_now ? ends_in_band(id, s, range_of(s)).first : lower(range_of(s).lo);
+      slots[s] = bind(lo, "lo");
       slots[s].depth = top();  // what is computed from it is valid in this scope only
     }
   }

@@ -59,6 +59,10 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
       std::erase(parts.all, cond);
     }
     Value lo = lower(range.lo), hi = lower(range.hi);
+    if (total_rows == slot) {  // the sum over the rows of a band
+      lo = op(Op::Max, {lo, band_now->from}, DType::I64);
+      hi = op(Op::Min, {hi, band_now->to}, DType::I64);
+    }
     std::string name = r.names[i] ? text(r.names[i]) : "k";
     vars.push_back(variable(name, DType::I64));
     Scope& s = push(Scope::Kind::Loop);

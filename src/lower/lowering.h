@@ -1,7 +1,7 @@
 // Private to src/lower: the state of one lowering, and its functions across files. Scopes and
 // placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in lower_reduce.cc,
-// clauses and sequences in lower.cc, the end of sequences in lower_end.cc, contractions in
-// lower_contract.cc.
+// clauses and sequences in lower.cc, the end of sequences in lower_end.cc, bands in lower_band.cc,
+// contractions in lower_contract.cc.
 #pragma once
 
 #include <functional>
@@ -54,6 +54,14 @@ struct Lowering {
     int64_t count;
   };
   std::optional<Rows> some_rows = {};  // those that a Sequence around runs at a time (plan/rows.h)
+  // The band around (plan/bands.h): its first row and the one after its last; and whether the
+  // operands that must be finite are (no expr: there are none).
+  struct BandNow {
+    const plan::Band* plan;
+    Value from, to, finite;
+  };
+  std::optional<BandNow> band_now = {};
+  std::optional<uint32_t> total_rows = {};  // the binder that runs over its rows, in a total
   // Families of which the loops around compute one cell an iteration: that cell, and where it is.
   struct Cell {
     Value value;
@@ -156,6 +164,7 @@ struct Lowering {
   void diagonals(const core::Sequence& q);
   void rows(const core::Sequence& q);
   void group(const plan::Group& g, const Fixed& fixed);
+  void members(const std::vector<core::FamilyId>& list, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);
   void table(core::FamilyId id);
   void clause(core::FamilyId id, size_t number, const std::vector<Running>& fixed);
@@ -173,6 +182,13 @@ struct Lowering {
   void to_stored(core::FamilyId id, std::vector<Value>& at);
   // The same for an access to an input that streams: rows count from the start of its window.
   void to_window(core::ExprId access, core::FamilyId id, std::vector<Value>& at);
+
+  // lower_band.cc
+  void band(const plan::Band& b);
+  void clear_total(core::FamilyId id, const Fixed& fixed);
+  Value all_finite(const plan::Band& b, const Fixed& fixed);
+  // The ends of a loop over an index of a clause, given by its slot, within the band around.
+  std::pair<Value, Value> ends_in_band(core::FamilyId id, uint32_t slot, const core::Range& range);
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);

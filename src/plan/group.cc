@@ -16,6 +16,7 @@
 #include "core/build.h"
 #include "core/rewrite.h"
 #include "plan/plan.h"
+#include "plan/reads.h"
 
 namespace ein::plan {
 namespace {
@@ -25,17 +26,13 @@ using namespace core;
 // The coordinates of a family that Sequences around run, outermost first.
 using Positions = std::map<FamilyId, std::vector<uint32_t>>;
 
-struct Read {
-  FamilyId family;
-  std::vector<ExprId> at;
-};
-
 // A family as grouping sees it.
 struct Candidate {
   bool joins = false;
   std::vector<uint32_t> free;    // its coordinates that no Sequence runs
   std::optional<uint32_t> lane;  // among them, the one that runs in lanes
   uint32_t width = 1;
+  uint32_t fixed = 0;  // leading coordinates that its group must share: those of a band
   std::vector<Read> reads;
   size_t nodes = 0;  // in its bodies
 };
@@ -94,6 +91,10 @@ struct Level {
       if (std::count(fixed.begin(), fixed.end(), k) == 0) c.free.push_back(k);
     }
     c.joins = !c.free.empty();
+    if (auto in = plan.band_of.find(id); in != plan.band_of.end()) {
+      c.joins &= plan.bands[in->second].is_row(id);
+      c.fixed = plan.bands[in->second].outer + 1;
+    }
     for (const ClausePlan& how : plan.families.at(id).clauses) {
       if (how.scatters || how.contraction) c.joins = false;
       for (uint32_t i = 0; i < c.free.size(); ++i) {
@@ -168,7 +169,7 @@ struct Level {
       any_lanes |= c.lane.has_value();
       all_lanes &= c.lane == rank - 1;
     }
-    if (shared == 0) return std::nullopt;
+    if (shared == 0 || shared < first.fixed) return std::nullopt;
     if (shared == most && least == most && all_lanes) {
       out.shared = most;
       out.width = width;
@@ -180,7 +181,7 @@ struct Level {
       }
     }
     out.shared = shared;
-    if (shared == 0) return std::nullopt;
+    if (shared == 0 || shared < first.fixed) return std::nullopt;
     return out;
   }
 
@@ -312,7 +313,20 @@ void form(Plan& plan, const Choices& choices, std::vector<core::Step>& steps,
     for (const auto& member : q->members) inner[member.family].push_back(member.position);
     form(plan, choices, q->body, inner);
   }
-  Level{plan, choices, around, steps}.run();
+  // Bands stay in one piece, so groups are formed between them and inside each.
+  auto band_at = [&](const core::Step& s) {
+    const auto* c = std::get_if<Compute>(&s);
+    auto it = c ? plan.band_of.find(c->family) : plan.band_of.end();
+    return it == plan.band_of.end() ? ~0u : it->second;
+  };
+  for (size_t begin = 0, end = 0; begin < steps.size(); begin = end) {
+    while (end < steps.size() && band_at(steps[end]) == band_at(steps[begin])) ++end;
+    auto from = steps.begin() + static_cast<ptrdiff_t>(begin);
+    auto to = steps.begin() + static_cast<ptrdiff_t>(end);
+    std::vector<core::Step> part(std::make_move_iterator(from), std::make_move_iterator(to));
+    Level{plan, choices, around, part}.run();
+    std::move(part.begin(), part.end(), from);
+  }
 }
 
 // Families that nothing outside their group reads are not stored beyond an iteration. Inside a

@@ -10,6 +10,7 @@
 #include "core/rewrite.h"
 #include "optimise/factors.h"
 #include "optimise/operands.h"
+#include "plan/bands.h"
 #include "plan/follow.h"
 #include "plan/rows.h"
 #include "plan/wavefront.h"
@@ -295,7 +296,9 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   }
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
+  if (free_order && choices.bands && !choices.trap) form_bands(plan);
   if (free_order) form_groups(plan, choices);
+  finish_bands(plan);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);
   if (choices.ends) find_ends(plan, plan.schedule.steps, {});
   if (free_order && choices.diagonals && choices.rows) {

@@ -34,6 +34,8 @@
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
 //   own: a register, or the scratch of one iteration.
+// - bands: products, and groups between them, that run for some neighbouring rows at a time
+//   (bands.h). What only the band reads is stored for those rows.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +78,7 @@ struct ClausePlan {
 // Where the cells of a family are.
 enum class Storage : uint8_t {
   Full,      // all of them in a buffer (of a recurrence: the steps that are kept)
+  Band,      // those of one band, in scratch
   Row,       // those of one iteration of its group, in scratch
   Register,  // one cell per iteration of its group
 };
@@ -93,6 +96,24 @@ struct Group {
   std::vector<core::FamilyId> members;
   uint32_t shared = 0;
   uint32_t width = 1;  // lanes of the last shared coordinate
+};
+
+// Computed together, some neighbouring rows at a time (bands.h).
+struct Band {
+  std::vector<core::FamilyId> members;  // in order; they stand next to each other in the schedule
+  uint32_t outer = 0;                   // coordinates in front of the row
+  core::ExprId rows, height;            // the extent of the row; how many rows are a band
+  // Sums over the rows of one band: the binder that runs over them, a slot of the clause.
+  std::map<core::FamilyId, uint32_t> parts;
+  // Their totals, and the same binder of the sum that is computed where a part must be computed
+  // again; ~0: there is none.
+  std::map<core::FamilyId, uint32_t> totals;
+  // Indices that run no further than the end of the band, by slots of clauses.
+  std::set<std::pair<core::FamilyId, uint32_t>> cut;
+  // Operands that must be finite for that: the access, and the member whose product reads it.
+  std::vector<std::pair<core::FamilyId, core::ExprId>> finite;
+
+  bool is_row(core::FamilyId id) const { return !parts.contains(id) && !totals.contains(id); }
 };
 
 // A recurrence that runs some rows at a time (rows.h). A part is `together` neighbouring rows.
@@ -123,9 +144,11 @@ struct Plan {
   Tuning tuning;  // every decision that a number makes (base/tuning.def)
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
-  core::Overflow overflow = core::Overflow::Wraps;        // of integers
-  DType operands = DType::F32;                            // of contractions (precision.h)
-  bool resumable = false;                                 // see Choices
+  std::vector<Band> bands;
+  std::unordered_map<core::FamilyId, uint32_t> band_of;  // by member
+  core::Overflow overflow = core::Overflow::Wraps;       // of integers
+  DType operands = DType::F32;                           // of contractions (precision.h)
+  bool resumable = false;                                // see Choices
   bool trap = false;  // a stored cell that is not finite stops the program
 };
 
@@ -147,6 +170,7 @@ struct Choices {
   bool scatters = true;      // routed sums add to addresses in one pass
   bool unused = true;        // local arrays lose the coordinates that nothing depends on
   bool scans = true;         // running reductions in linear time
+  bool bands = true;         // run products and what lies between them some rows at a time
   bool rings = true;         // keep only the steps that are still read; readers follow step by step
   bool diagonals = true;     // run tables diagonal by diagonal
   // Run recurrences along the last coordinate row by row. Diagonals need this too: neither can be
@@ -165,7 +189,7 @@ struct Choices {
   // of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
-           !scatters || !unused || !scans || !rings || !diagonals || !ends || trap;
+           !scatters || !unused || !scans || !bands || !rings || !diagonals || !ends || trap;
   }
 };
 

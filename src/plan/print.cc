@@ -40,7 +40,9 @@ struct Printer {
                        f.rank());
     if (p.storage != Storage::Full) {
       out += fmt::format("{}  keeps {}\n", indent,
-                         p.storage == Storage::Row ? "one iteration" : "one cell in a register");
+                         p.storage == Storage::Band  ? "one band"
+                         : p.storage == Storage::Row ? "one iteration"
+                                                     : "one cell in a register");
     }
     if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
       out += fmt::format("{}  keeps {} of {}\n", indent, ring->second.kept,

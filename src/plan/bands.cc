@@ -1,0 +1,531 @@
+#include "plan/bands.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "base/check.h"
+#include "core/build.h"
+#include "core/rewrite.h"
+#include "plan/reads.h"
+
+namespace ein::plan {
+namespace {
+
+using namespace core;
+
+// `x` where it is finite, otherwise the sum that it stands for, computed as it is written.
+struct Repaired {
+  const Access* product;
+  const Reduce* sum;
+};
+std::optional<Repaired> repaired(const Module& m, FamilyId id) {
+  const Family& f = m[id];
+  if (f.kind != Family::Kind::Defined || f.clauses.size() != 1) return std::nullopt;
+  const auto* choice = get_if<core::Apply>(m, f.clauses[0].body);
+  if (!choice || choice->op != Op::Select) return std::nullopt;
+  Repaired out{get_if<Access>(m, choice->args[1]), get_if<Reduce>(m, choice->args[2])};
+  if (!out.product || !out.sum || out.sum->op != ReduceOp::Sum) return std::nullopt;
+  const auto* cond = get_if<core::Apply>(m, choice->args[0]);
+  if (!cond || cond->op != Op::Eq) return std::nullopt;
+  const auto* difference = get_if<core::Apply>(m, cond->args[0]);
+  bool finite = difference && difference->op == Op::Sub &&
+                difference->args == std::vector<ExprId>(2, choice->args[1]);
+  if (!finite) return std::nullopt;
+  for (uint32_t k = 0; k < out.product->at.size(); ++k) {
+    if (slot_of(m, out.product->at[k]) != k) return std::nullopt;
+  }
+  return out.product->at.size() == f.rank() ? std::optional(out) : std::nullopt;
+}
+
+struct BandFinder {
+  Plan& plan;
+  Module& m = plan.module;
+  std::vector<core::Step>& steps = plan.schedule.steps;
+  std::map<FamilyId, uint32_t> step_of = {};
+  std::vector<std::set<uint32_t>> before = {};  // by step: the steps it reads
+  std::map<FamilyId, std::set<FamilyId>> readers = {};
+
+  void look() {
+    step_of.clear();
+    before.assign(steps.size(), {});
+    readers.clear();
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      for (FamilyId f : families_of({steps[s]})) step_of[f] = s;
+    }
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      for (FamilyId reader : families_of({steps[s]})) {
+        auto note = [&](FamilyId read) {
+          readers[read].insert(reader);
+          auto it = step_of.find(read);
+          if (it != step_of.end() && it->second < s) before[s].insert(it->second);
+        };
+        for (FamilyId with : m[reader].with) note(with);
+        for (const Read& r : reads_of(m, reader)) note(r.family);
+      }
+    }
+  }
+
+  // The family that a step computes, if it is one that may be in a band.
+  std::optional<FamilyId> candidate(uint32_t step) const {
+    const auto* c = std::get_if<Compute>(&steps[step]);
+    if (!c || plan.band_of.contains(c->family)) return std::nullopt;
+    const Family& f = m[c->family];
+    if (f.kind != Family::Kind::Defined || !f.with.empty()) return std::nullopt;
+    for (const ClausePlan& how : plan.families.at(c->family).clauses) {
+      if (how.scatters || (how.contraction && how.contraction->factor >= 0)) return std::nullopt;
+    }
+    return c->family;
+  }
+
+  const Contraction* contraction(FamilyId id) const {
+    const FamilyPlan& p = plan.families.at(id);
+    if (p.clauses.size() != 1 || !p.clauses[0].contraction) return nullptr;
+    return &*p.clauses[0].contraction;
+  }
+
+  bool whole(FamilyId id, uint32_t k) const {
+    const Family& f = m[id];
+    return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
+      return const_int(m, c.box[k].lo) == 0 && c.box[k].hi == f.coords[k].extent;
+    });
+  }
+
+  // How many coordinates stand in front of the row of a product that may be the first of a band;
+  // 0: it may not. It is computed from other rows and columns for each address of those.
+  uint32_t starts(FamilyId id) const {
+    const Contraction* x = contraction(id);
+    if (!x) return 0;
+    auto outer = static_cast<uint32_t>(x->batch.size());
+    if (m[id].rank() < outer + 2) return 0;
+    for (uint32_t k = 0; k < outer; ++k) {
+      if (std::count(x->batch.begin(), x->batch.end(), k) == 0) return 0;
+    }
+    for (uint32_t k = 0; k <= outer; ++k) {
+      if (!whole(id, k)) return 0;
+    }
+    return outer;
+  }
+
+  struct Draft {
+    Band band;
+    std::set<FamilyId> members = {};
+    std::vector<ExprId> extents = {};  // of the coordinates in front and of the row
+
+    bool has(FamilyId id) const { return members.contains(id); }
+  };
+
+  bool same_front(const Draft& d, FamilyId id, uint32_t count) const {
+    if (m[id].rank() < count) return false;
+    for (uint32_t k = 0; k < count; ++k) {
+      if (m[id].coords[k].extent != d.extents[k] || !whole(id, k)) return false;
+    }
+    return true;
+  }
+
+  // Does a read of a member stand at the reader's own coordinates in front, and at this row?
+  bool at_row(const Draft& d, const Read& r, uint32_t row) const {
+    for (uint32_t k = 0; k < d.band.outer; ++k) {
+      if (slot_of(m, r.at[k]) != k) return false;
+    }
+    return slot_of(m, r.at[d.band.outer]) == row;
+  }
+
+  bool is_row(const Draft& d, FamilyId id, const std::vector<Read>& reads) const {
+    if (!same_front(d, id, d.band.outer + 1)) return false;
+    bool any = false;
+    for (const Read& r : reads) {
+      if (!d.has(r.family)) continue;
+      if (!d.band.is_row(r.family) || !at_row(d, r, d.band.outer)) return false;
+      any = true;
+    }
+    return any || starts(id) == d.band.outer;
+  }
+
+  // The binder that runs over the rows in every read of a member.
+  std::optional<uint32_t> row_binder(const Draft& d, const Reduce& r,
+                                     const std::vector<Read>& reads) const {
+    std::optional<uint32_t> out;
+    for (const Read& read : reads) {
+      if (!d.has(read.family)) continue;
+      if (!d.band.is_row(read.family)) return std::nullopt;
+      uint32_t row = slot_of(m, read.at[d.band.outer]);
+      if (!at_row(d, read, row) || (out && *out != row)) return std::nullopt;
+      if (row < r.first || row >= r.first + r.over.size()) return std::nullopt;
+      out = row;
+    }
+    if (!out) return std::nullopt;
+    const Range& range = r.over[*out - r.first];
+    bool all = const_int(m, range.lo) == 0 && range.hi == d.extents.back();
+    return all ? out : std::nullopt;
+  }
+
+  std::optional<uint32_t> part_binder(const Draft& d, FamilyId id,
+                                      const std::vector<Read>& reads) const {
+    const Contraction* x = contraction(id);
+    if (!x || !same_front(d, id, d.band.outer)) return std::nullopt;
+    return row_binder(d, std::get<Reduce>(m[x->reduce].node), reads);
+  }
+
+  std::optional<uint32_t> total_binder(const Draft& d, FamilyId id) const {
+    auto form = repaired(m, id);
+    if (!form || !d.band.parts.contains(form->product->family)) return std::nullopt;
+    FamilyId part = form->product->family;
+    bool wanted = std::count(plan.wanted.begin(), plan.wanted.end(), part) > 0;
+    if (wanted || readers.at(part).size() != 1 || !same_front(d, id, d.band.outer))
+      return std::nullopt;
+    if (!form->sum->routes.empty()) return std::nullopt;
+    std::vector<Read> reads;
+    note_reads(m, form->sum->body, reads);
+    if (form->sum->gate) note_reads(m, form->sum->gate, reads);
+    return row_binder(d, *form->sum, reads);
+  }
+
+  // All that may run along with the product that a step computes.
+  Draft gather(uint32_t start) const {
+    FamilyId first = *candidate(start);
+    Draft d;
+    d.band.outer = starts(first);
+    for (uint32_t k = 0; k <= d.band.outer; ++k) d.extents.push_back(m[first].coords[k].extent);
+    d.band.rows = d.extents.back();
+    std::set<uint32_t> after;  // steps outside that need a member
+    for (uint32_t s = start; s < steps.size(); ++s) {
+      bool late = std::any_of(before[s].begin(), before[s].end(),
+                              [&](uint32_t b) { return after.contains(b); });
+      auto id = late ? std::nullopt : candidate(s);
+      if (id && joins(d, *id)) continue;
+      bool needs = late || std::any_of(before[s].begin(), before[s].end(), [&](uint32_t b) {
+                     const auto* c = std::get_if<Compute>(&steps[b]);
+                     return c && d.has(c->family);
+                   });
+      if (needs) after.insert(s);
+    }
+    return d;
+  }
+
+  bool joins(Draft& d, FamilyId id) const {
+    std::vector<Read> reads = reads_of(m, id);
+    if (auto binder = total_binder(d, id)) {
+      d.band.totals[id] = *binder;
+    } else if (auto part = part_binder(d, id, reads)) {
+      d.band.parts[id] = *part;
+    } else if (!is_row(d, id, reads)) {
+      return false;
+    }
+    d.members.insert(id);
+    return true;
+  }
+
+  // Does nothing outside of the band read it?
+  bool stays(const Draft& d, FamilyId id) const {
+    if (std::count(plan.wanted.begin(), plan.wanted.end(), id) > 0) return false;
+    auto it = readers.find(id);
+    return it == readers.end() ||
+           std::all_of(it->second.begin(), it->second.end(), [&](FamilyId r) { return d.has(r); });
+  }
+
+  // Drops what is in the band without need: what reads no member, unless its cells stay inside.
+  void prune(Draft& d) const {
+    for (bool again = true; again;) {
+      again = false;
+      for (FamilyId id : std::set<FamilyId>(d.members)) {
+        std::vector<Read> reads = reads_of(m, id);
+        bool needs =
+            std::any_of(reads.begin(), reads.end(), [&](const Read& r) { return d.has(r.family); });
+        if (needs || (starts(id) == d.band.outer && stays(d, id))) continue;
+        d.members.erase(id);
+        d.band.parts.erase(id);
+        d.band.totals.erase(id);
+        again = true;
+      }
+    }
+  }
+
+  // Worth it where a product is used up by another one, and never needed whole.
+  bool worthwhile(const Draft& d) const {
+    bool made = false, used = false;
+    for (FamilyId id : d.members) {
+      if (!contraction(id)) continue;
+      std::vector<Read> reads = reads_of(m, id);
+      bool needs =
+          std::any_of(reads.begin(), reads.end(), [&](const Read& r) { return d.has(r.family); });
+      (needs ? used : made) = true;
+    }
+    return made && used;
+  }
+
+  // The steps with the members of each band in one piece; none where bands need each other.
+  std::optional<std::vector<core::Step>> arranged(const Draft& d) const {
+    std::vector<uint32_t> node(steps.size());
+    std::map<uint32_t, uint32_t> first;  // by band: its first step
+    auto count = static_cast<uint32_t>(plan.bands.size());
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      node[s] = s;
+      const auto* c = std::get_if<Compute>(&steps[s]);
+      if (!c) continue;
+      auto it = plan.band_of.find(c->family);
+      if (it != plan.band_of.end()) node[s] = first.emplace(it->second, s).first->second;
+      if (d.has(c->family)) node[s] = first.emplace(count, s).first->second;
+    }
+    std::vector<uint32_t> waits(steps.size(), 0);
+    std::vector<std::set<uint32_t>> after(steps.size());
+    std::vector<std::vector<uint32_t>> inside(steps.size());
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      inside[node[s]].push_back(s);
+      for (uint32_t b : before[s]) {
+        if (node[b] != node[s] && after[node[b]].insert(node[s]).second) ++waits[node[s]];
+      }
+    }
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+    for (uint32_t n = 0; n < steps.size(); ++n) {
+      if (!inside[n].empty() && waits[n] == 0) ready.push(n);
+    }
+    std::vector<core::Step> out;
+    while (!ready.empty()) {
+      uint32_t n = ready.top();
+      ready.pop();
+      for (uint32_t s : inside[n]) out.push_back(steps[s]);
+      for (uint32_t next : after[n]) {
+        if (--waits[next] == 0) ready.push(next);
+      }
+    }
+    return out.size() == steps.size() ? std::optional(out) : std::nullopt;
+  }
+
+  // A part whose total is the product itself becomes a family of its own.
+  void split_part(Draft& d, FamilyId id) {
+    Family f = m[id];
+    f.name = fresh_name(m, text(f.name) + "_part");
+    f.path.clear();
+    f.member.clear();
+    f.generated = true;
+    FamilyId part = m.families.add(std::move(f));
+    FamilyPlan& whole = plan.families[id];
+    FamilyPlan& mine = plan.families[part];
+    mine = whole;
+    mine.wanted = false;
+    m.families[id].clauses[0].body = access(m, part, slots_from(m, 0, m[id].rank()));
+    ClausePlan& how = whole.clauses[0];
+    how.contraction.reset();
+    for (auto at = steps.begin(); at != steps.end(); ++at) {
+      const auto* c = std::get_if<Compute>(&*at);
+      if (!c || c->family != id) continue;
+      steps.insert(at, Compute{part});
+      break;
+    }
+    d.members.insert(part);
+    d.band.totals[id] = ~0u;
+    d.band.parts[part] = d.band.parts.at(id);
+    d.band.parts.erase(id);
+  }
+
+  // The loops in front run outside of the products.
+  void fix_front(const Draft& d) {
+    for (FamilyId id : d.members) {
+      for (ClausePlan& how : plan.families.at(id).clauses) {
+        if (!how.contraction) continue;
+        for (auto* set : {&how.contraction->batch, &how.contraction->m, &how.contraction->n}) {
+          std::erase_if(*set, [&](uint32_t s) { return s < d.band.outer; });
+        }
+      }
+    }
+  }
+
+  ExprId height_of(const Draft& d) {
+    ExprId height = int_lit(m, plan.tuning.band_rows);
+    if (d.band.totals.empty()) return height;
+    // Totals add the parts up one after the other: not more than this many, so that they keep
+    // their digits.
+    const int64_t most = plan.tuning.band_parts;
+    ExprId more =
+        core::apply(m, Op::Div, {add(m, d.band.rows, int_lit(m, most - 1)), int_lit(m, most)});
+    return core::apply(m, Op::Max, {height, more});
+  }
+
+  void run() {
+    look();
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      auto id = candidate(s);
+      if (!id || starts(*id) == 0) continue;
+      Draft d = gather(s);
+      prune(d);
+      if (!d.has(*id) || !worthwhile(d)) continue;
+      auto order = arranged(d);
+      if (!order) continue;
+      steps = std::move(*order);
+      std::map<FamilyId, uint32_t> parts = d.band.parts;
+      for (const auto& [part, binder] : parts) {
+        auto it = readers.find(part);
+        bool totalled = it != readers.end() && it->second.size() == 1 &&
+                        d.band.totals.contains(*it->second.begin());
+        if (!totalled) split_part(d, part);
+      }
+      fix_front(d);
+      d.band.height = height_of(d);
+      for (FamilyId member : d.members) {
+        plan.band_of[member] = static_cast<uint32_t>(plan.bands.size());
+      }
+      plan.bands.push_back(std::move(d.band));
+      look();
+      s = 0;  // the order has changed
+    }
+  }
+};
+
+// Which loops may end where the band ends.
+struct BandEnds {
+  Plan& plan;
+  Band& band;
+  Module& m = plan.module;
+
+  bool member(FamilyId id) const {
+    return std::count(band.members.begin(), band.members.end(), id) > 0;
+  }
+  bool is_cut(FamilyId id, uint32_t slot) const { return band.cut.contains({id, slot}); }
+
+  const Contraction* contraction(FamilyId id) const {
+    const FamilyPlan& p = plan.families.at(id);
+    return p.clauses.size() == 1 && p.clauses[0].contraction ? &*p.clauses[0].contraction : nullptr;
+  }
+
+  // Where a member's clause has the row; ~0: nowhere.
+  uint32_t row_slot(FamilyId id) const {
+    if (auto part = band.parts.find(id); part != band.parts.end()) return part->second;
+    if (auto total = band.totals.find(id); total != band.totals.end()) return total->second;
+    return band.outer;
+  }
+
+  // Is the member 0, by a condition, wherever its coordinate j is larger than its row?
+  bool zero_behind(FamilyId id, uint32_t j) {
+    const Family& f = m[id];
+    if (!band.is_row(id) || f.clauses.size() != 1) return false;
+    const Clause c = f.clauses[0];
+    const auto* choice = get_if<core::Apply>(m, c.body);
+    if (!choice || choice->op != Op::Select) return false;
+    const auto* other = get_if<FloatLit>(m, choice->args[2]);
+    if (!other || other->value != 0) return false;
+    ExprId cond = choice->args[0];
+    Facts facts = clause_facts(m, c);
+    assume(m, cond, facts);
+    return proves_le(m, slot(m, j), slot(m, band.outer), facts);
+  }
+
+  // Every product of it is checked, and computed as written where it is not finite.
+  bool checked(FamilyId id) const {
+    bool any = false, all = true;
+    for (FamilyId reader : families_of(plan.schedule.steps)) {
+      for (const Read& r : reads_of(m, reader)) {
+        if (r.family != id) continue;
+        auto form = repaired(m, reader);
+        all &= form && form->product->family == id;
+        any = true;
+      }
+    }
+    return any && all;
+  }
+
+  // An index of a product along which one operand is 0 behind the row.
+  void cut_product(FamilyId id, const Contraction& x) {
+    const uint32_t row = row_slot(id);
+    for (auto [one, other] : {std::pair(x.a, x.b), std::pair(x.b, x.a)}) {
+      const Access z = std::get<Access>(m[one].node);
+      if (!member(z.family) || !band.is_row(z.family)) continue;
+      if (slot_of(m, z.at[band.outer]) != row) continue;
+      for (uint32_t j = band.outer + 1; j < z.at.size(); ++j) {
+        uint32_t v = slot_of(m, z.at[j]);
+        if (v == ~0u || v == row) continue;
+        bool summed = std::count(x.k.begin(), x.k.end(), v) > 0;
+        // A product by rows must have zeros behind the row, too; a part is added to what is there.
+        if (!summed && band.is_row(id)) continue;
+        if (!zero_behind(z.family, j)) continue;
+        if (!checked(id)) {
+          const auto& y = std::get<Access>(m[other].node);
+          if (member(y.family)) continue;
+          band.finite.push_back({id, other});
+        }
+        band.cut.insert({id, v});
+      }
+    }
+  }
+
+  // Does every reader of a member stay in front of its own row along coordinate j, or run no
+  // further than the band?
+  bool read_in_front(FamilyId id, uint32_t j) {
+    bool ok = true;
+    for (FamilyId reader : band.members) {
+      const uint32_t row = row_slot(reader);
+      const Family f = m[reader];
+      for (const Clause& c : f.clauses) {
+        auto reads_it = [&](const Node& n) {
+          const auto* a = std::get_if<Access>(&n);
+          return a && a->family == id;
+        };
+        for_each_with_facts(m, c, reads_it, [&](ExprId e, const Facts& facts) {
+          ExprId at = std::get<Access>(m[e].node).at[j];
+          uint32_t v = slot_of(m, at);
+          if (v != ~0u && is_cut(reader, v) && (v < f.rank() || contraction(reader))) return;
+          ok = ok && row != ~0u && proves_le(m, at, slot(m, row), facts);
+        });
+      }
+    }
+    return ok;
+  }
+
+  bool never_fails(FamilyId id) {
+    const Family f = m[id];
+    return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
+      return total(m, c.body, clause_facts(m, c), plan.overflow);
+    });
+  }
+
+  void run(const std::set<FamilyId>& inside) {
+    for (auto it = band.members.rbegin(); it != band.members.rend(); ++it) {
+      if (const Contraction* x = contraction(*it)) cut_product(*it, Contraction(*x));
+      if (!inside.contains(*it) || !band.is_row(*it) || !never_fails(*it)) continue;
+      for (uint32_t j = band.outer + 1; j < m[*it].rank(); ++j) {
+        if (read_in_front(*it, j)) band.cut.insert({*it, j});
+      }
+    }
+    // Totals add only what the parts have.
+    for (const auto& [id, binder] : band.totals) {
+      for (const Read& r : reads_of(m, id)) {
+        if (!band.parts.contains(r.family)) continue;
+        for (uint32_t k = band.outer; k < m[id].rank(); ++k) {
+          if (is_cut(r.family, k)) band.cut.insert({id, k});
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void form_bands(Plan& plan) { BandFinder{plan}.run(); }
+
+void finish_bands(Plan& plan) {
+  for (const core::Step& s : plan.schedule.steps) {
+    const auto* c = std::get_if<Compute>(&s);
+    auto it = c ? plan.band_of.find(c->family) : plan.band_of.end();
+    if (it != plan.band_of.end()) plan.bands[it->second].members.push_back(c->family);
+  }
+  if (plan.bands.empty()) return;
+  std::map<FamilyId, std::set<uint32_t>> read_by;  // bands; ~0: something outside of them
+  for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
+  for (FamilyId reader : families_of(plan.schedule.steps)) {
+    auto own = plan.band_of.find(reader);
+    for (const Read& r : reads_of(plan.module, reader)) {
+      read_by[r.family].insert(own == plan.band_of.end() ? ~0u : own->second);
+    }
+  }
+  for (uint32_t i = 0; i < plan.bands.size(); ++i) {
+    std::set<FamilyId> inside;
+    for (FamilyId id : plan.bands[i].members) {
+      if (read_by[id] != std::set<uint32_t>{i} || plan.bands[i].totals.contains(id)) continue;
+      inside.insert(id);
+      Storage& storage = plan.families[id].storage;
+      if (storage == Storage::Full) storage = Storage::Band;
+    }
+    BandEnds{plan, plan.bands[i]}.run(inside);
+  }
+}
+
+}  // namespace ein::plan
