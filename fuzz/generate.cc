@@ -344,7 +344,7 @@ class Generator {
   }
 
   void statement() {
-    switch (pick(0, 14)) {
+    switch (pick(0, 15)) {
       case 0:
       case 1:
       case 2: return pointwise();
@@ -359,6 +359,7 @@ class Generator {
       case 11: return filter();
       case 12: return layer();
       case 13: return record();
+      case 14: return scores();
       default: return selection();
     }
   }
@@ -392,6 +393,53 @@ class Generator {
                      left.empty() ? "" : fmt::format("[{}]", fmt::join(left, ", ")), op, k.name,
                      body));
     add({name, extents(scope)});
+  }
+
+  // Products by rows, something between them, and products that use them up: what runs in bands.
+  void scores() {
+    std::vector<Index> front;
+    if (chance(80)) front.push_back({"f", any(named_)});
+    Index r{"r", any(named_)}, d{"d", any(named_)}, s{"s", chance(70) ? r.extent : any(named_)};
+    auto with = [&](std::vector<Index> more) {
+      more.insert(more.begin(), front.begin(), front.end());
+      return more;
+    };
+    auto at = [&](const std::string& name, const std::vector<Index>& scope) {
+      std::vector<std::string> parts;
+      for (const Index& i : scope) parts.push_back(i.name);
+      return fmt::format("{}[{}]", name, fmt::join(parts, ", "));
+    };
+    auto array = [&](const std::vector<Index>& scope, const std::string& body) {
+      std::string name = fresh("v");
+      line(fmt::format("let {}{}: f64 = {};", name, slots(scope), body));
+      return at(name, scope);
+    };
+    auto operand = [&](const std::vector<Index>& scope) {
+      return array(scope, fmt::format("tanh({})", expr(scope, 1)));
+    };
+    bool gated = chance(50);
+    auto where = [&] { return gated && chance(50) ? " where s <= r" : ""; };
+    std::string a = operand(with({r, d})), b = operand(with({s, d})), c = operand(with({s, d}));
+    std::string x =
+        array(with({r, s}), fmt::format("sum[d in 0..{}]({} * {})", extent_text(d.extent), a, b));
+    std::string e = chance(50) ? fmt::format("exp(0.3 * tanh({}))", x) : fmt::format("sin({})", x);
+    e = array(with({r, s}), gated ? fmt::format("if s <= r {{ {} }} else {{ 0.0 }}", e) : e);
+    std::string columns = extent_text(s.extent);
+    if (chance(60)) {
+      std::string total =
+          array(with({r}), fmt::format("1.5 + sum[s in 0..{}]({} ** 2.0{})", columns, e, where()));
+      e = array(with({r, s}), fmt::format("{} / {}", e, total));
+    }
+    auto result = [&](const std::vector<Index>& scope, const std::string& body) {
+      std::string name = fresh("v");
+      line(fmt::format("let {}{}: f64 = {};", name, slots(scope), body));
+      add({name, extents(scope)});
+    };
+    result(with({r, d}), fmt::format("sum[s in 0..{}]({} * {}{})", columns, e, c, where()));
+    if (chance(50)) {
+      result(with({s, d}),
+             fmt::format("sum[r in 0..{}]({} * {}{})", extent_text(r.extent), e, a, where()));
+    }
   }
 
   // x[s·i + k] · w[k]: valid, strided, or padded by a gate.

@@ -194,6 +194,7 @@ plan::Choices random_choices(uint64_t seed) {
   out.scatters = draw(4007, 4) != 0;
   out.unused = draw(4008, 4) != 0;
   out.rings = draw(4001, 4) != 0;
+  out.bands = draw(4010, 4) != 0;
   out.diagonals = draw(4005, 4) != 0;
   out.rows = draw(4006, 4) != 0;
   out.ends = draw(4009, 4) != 0;

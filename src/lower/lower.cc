@@ -601,7 +601,9 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
   if (plan.families.at(id).storage == plan::Storage::Band) {
     const plan::Band& b = *band_now->plan;
     for (uint32_t k = 0; k < b.outer; ++k) at[k] = {integer(0).expr, at[k].depth};
-    if (b.is_row(id)) at[b.outer] = op(Op::Sub, {at[b.outer], band_now->from}, DType::I64);
+    Value& row = at[b.outer];
+    bool first = row.expr == band_now->from.expr;
+    if (b.is_row(id)) { row = first ? integer(0) : op(Op::Sub, {row, band_now->from}, DType::I64); }
   }
   auto ring = plan.rings.find(id);
   if (ring == plan.rings.end()) return;

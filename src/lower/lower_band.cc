@@ -65,8 +65,10 @@ Value Lowering::all_finite(const plan::Band& b, const Fixed& fixed) {
     loops::VarId sum = variable("zeros", type);
     emit(top(), {loops::Declare{sum, zero(type).expr}});
     std::vector<std::pair<uint32_t, loops::VarId>> over;
-    for (uint32_t s = b.outer; s < core::kMaxSlots; ++s) {
-      if ((m[operand].free >> s & 1) == 0) continue;
+    const core::Access read = std::get<core::Access>(m[operand].node);
+    for (ExprId at : read.at) {  // in the order in which its cells lie in memory
+      uint32_t s = core::slot_of(m, at);
+      if (s < b.outer) continue;
       bool coordinate = s < m[id].rank();
       core::Range range = coordinate ? clamped(id, c, s) : r.over[s - r.first];
       Value lo = lower(range.lo), hi = lower(range.hi);
@@ -82,7 +84,8 @@ Value Lowering::all_finite(const plan::Band& b, const Fixed& fixed) {
     for (size_t i = over.size(); i-- > 0;) {
       slots[over[i].first] = {};
       auto s = pop();
-      loops::Axis axis{loops::Axis::Kind::Reduce, 1};
+      uint32_t lanes = i + 1 == over.size() ? plan::lanes_for(type) : 1;
+      loops::Axis axis{loops::Axis::Kind::Reduce, lanes};
       emit(top(), {loops::Loop{over[i].second,
                                s->lo.expr,
                                s->hi.expr,

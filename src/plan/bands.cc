@@ -439,7 +439,9 @@ struct BandEnds {
         if (!zero_behind(z.family, j)) continue;
         if (!checked(id)) {
           const auto& y = std::get<Access>(m[other].node);
-          if (member(y.family)) continue;
+          bool plain =
+              std::all_of(y.at.begin(), y.at.end(), [&](ExprId e) { return slot_of(m, e) != ~0u; });
+          if (member(y.family) || !plain) continue;
           band.finite.push_back({id, other});
         }
         band.cut.insert({id, v});

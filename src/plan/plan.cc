@@ -21,10 +21,6 @@ namespace {
 using namespace core;
 using optimise::bit;
 
-// Lanes depend on the element size alone, never on the machine, and are not in tuning.def, so that
-// sums have one shape and the same bits everywhere.
-uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
-
 // Loops over an extent known to be short don't fill a vector.
 bool short_range(const Module& m, const Range& r, uint32_t lanes) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
@@ -261,6 +257,8 @@ void find_rows(Plan& plan) {
 }
 
 }  // namespace
+
+uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
 const char* name_of(AxisKind kind) {
   switch (kind) {

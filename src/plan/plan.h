@@ -193,6 +193,10 @@ struct Choices {
   }
 };
 
+// Lanes of loops over this type. They depend on the element size alone, never on the machine, and
+// are not in tuning.def, so that sums have one shape and the same bits everywhere.
+uint32_t lanes_for(DType type);
+
 Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);
 

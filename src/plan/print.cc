@@ -44,6 +44,15 @@ struct Printer {
                          : p.storage == Storage::Row ? "one iteration"
                                                      : "one cell in a register");
     }
+    if (auto in = plan.band_of.find(id); in != plan.band_of.end()) {
+      const Band& b = plan.bands[in->second];
+      if (b.parts.contains(id)) out += fmt::format("{}  sums over the rows of a band\n", indent);
+      if (b.totals.contains(id)) out += fmt::format("{}  adds the bands up\n", indent);
+      for (uint32_t k = 0; k < kMaxSlots; ++k) {
+        if (!b.cut.contains({id, k})) continue;
+        out += fmt::format("{}  {} ends with the band\n", indent, coordinate(f, k));
+      }
+    }
     if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
       out += fmt::format("{}  keeps {} of {}\n", indent, ring->second.kept,
                          coordinate(f, ring->second.position));
@@ -104,15 +113,32 @@ struct Printer {
     for (FamilyId id : g.members) family(id, depth + 1);
   }
 
+  // The first member of a group stands for all of it.
+  void member(FamilyId id, int depth) {
+    auto in = plan.group_of.find(id);
+    if (in == plan.group_of.end()) return family(id, depth);
+    const Group& g = plan.groups[in->second];
+    if (g.members[0] == id) group(g, depth);
+  }
+
+  void band(const Band& b, int depth) {
+    const Family& first = plan.module[b.members[0]];
+    std::string front;
+    for (uint32_t k = 0; k < b.outer; ++k) front += " " + coordinate(first, k);
+    out += fmt::format("{}band over{}, rows {}\n", std::string(static_cast<size_t>(2 * depth), ' '),
+                       front, coordinate(first, b.outer));
+    for (FamilyId id : b.members) member(id, depth + 1);
+  }
+
   void steps(const std::vector<core::Step>& list, int depth) {
     for (const core::Step& s : list) {
       match(
           s,
           [&](const Compute& c) {
-            auto in = plan.group_of.find(c.family);
-            if (in == plan.group_of.end()) return family(c.family, depth);
-            const Group& g = plan.groups[in->second];
-            if (g.members[0] == c.family) group(g, depth);
+            auto in = plan.band_of.find(c.family);
+            if (in == plan.band_of.end()) return member(c.family, depth);
+            const Band& b = plan.bands[in->second];
+            if (b.members[0] == c.family) band(b, depth);
           },
           [&](const Sequence& q) {
             std::string members;

@@ -1,6 +1,9 @@
 // Any legal plan gives the same values: random programs under random plans.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "codegen/native.h"
 #include "generate.h"
 #include "properties.h"
@@ -88,6 +91,80 @@ TEST(NativePlans, EitherEndOfEveryNumberGivesTheSameValues) {
     plans[0].tuning.*t.field = t.least;
     plans[1].tuning.*t.field = t.most;
     EXPECT_EQ(differs(m, {}, wanted, plans), "") << t.name;
+  }
+}
+
+// Scores, their softmax and weighted sums: with a condition (`key <= query`) and without, with
+// gradients, and with numbers that zeros must not be multiplied by.
+const char* const kRows = R"(
+fn wave(x, s) -> f64 { sin((x * s) as f64 * 0.1 + s as f64) }
+let q[b in 0..2, h in 0..2, t in 0..11, d in 0..4]: f64 = wave(((b * 2 + h) * 11 + t) * 4 + d, 1);
+let k[b in 0..2, h in 0..2, t in 0..11, d in 0..4]: f64 = wave(((b * 2 + h) * 11 + t) * 4 + d, 2);
+let v0[b in 0..2, h in 0..2, t in 0..11, d in 0..4]: f64 = wave(((b * 2 + h) * 11 + t) * 4 + d, 3);
+let w[b in 0..2, h in 0..2, t in 0..11, d in 0..4]: f64 = wave(((b * 2 + h) * 11 + t) * 4 + d, 5);
+let huge: [f64; count];
+let v[b in 0..2, h in 0..2, t in 0..11, d in 0..4] = if h == 1 && t == 7 && d == 2 { huge[b] } else { v0[b, h, t, d] };
+fn softmax_to[t, s](x: [f64; ..l, t, s]) -> [f64; ..l, t, s] {
+    let top[..l, t] = max[s](x[..l, t, s] where s <= t);
+    let e[..l, t, s] = if s <= t { exp(x[..l, t, s] - top[..l, t]) } else { 0.0 };
+    let total[..l, t] = sum[s](e[..l, t, s]);
+    let p[..l, t, s] = if s <= t { e[..l, t, s] / total[..l, t] } else { 0.0 };
+    p
+}
+let x[b, h, t, s] = sum[d](q[b, h, t, d] * k[b, h, s, d]);
+let p[b, h, t, s] = softmax_to[t, s](x[b, h, t, s]);
+let y[b, h, t, d] = sum[s](p[b, h, t, s] * v[b, h, s, d]);
+let gated[b, h, t, d] = sum[s](p[b, h, t, s] * v[b, h, s, d] where s <= t);
+let every[b, h, t, d] = sum[s](exp(0.1 * x[b, h, t, s]) * v[b, h, s, d]);
+let loss = sum[b, h, t, d](w[b, h, t, d] * (y[b, h, t, d] + 0.5 * gated[b, h, t, d] + every[b, h, t, d] ** 2.0));
+let dq = @loss / @q;
+let dk = @loss / @k;
+let dv = @loss / @v0;
+)";
+
+TEST(NativePlans, BandsOfAnyHeightGiveTheSameValues) {
+  fuzz::Subject subject;
+  ASSERT_EQ(fuzz::compile_source(kRows, subject), "");
+  core::Module& m = subject.compiled.module;
+  std::vector<core::FamilyId> wanted, some;
+  for (const char* name : {"y", "gated", "every", "dq", "dk", "dv"})
+    wanted.push_back(m.find(intern(name)));
+  some = {wanted[0], wanted[3]};
+  std::vector<plan::Choices> plans;
+  for (int64_t rows : {1, 2, 3, 5, 11, 64}) {
+    plans.emplace_back().tuning.band_rows = rows;
+    plans.back().tuning.contraction_work = 1;
+    plans.back().tuning.written_extent = 0;
+    plans.back().tuning.band_parts = rows == 3 ? 2 : 128;
+  }
+  plans.push_back(plans[1]);
+  plans.back().bands = false;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (double value : {0.5, infinity, -infinity, std::nan("")}) {
+    Tensor huge(DType::F64, {2});
+    huge.as<double>()[0] = 0.25;
+    huge.as<double>()[1] = value;
+    core::Inputs inputs{{"huge", huge}};
+    EXPECT_EQ(differs(m, inputs, wanted, plans), "") << value;
+    EXPECT_EQ(differs(m, inputs, some, plans), "") << value;
+  }
+}
+
+TEST(NativePlans, ScoresAreStoredForABandAtATime) {
+  fuzz::Subject subject;
+  ASSERT_EQ(fuzz::compile_source(kRows, subject), "");
+  core::Module& m = subject.compiled.module;
+  NativeOptions options;
+  options.choices.tuning.written_extent = 0;
+  options.choices.tuning.contraction_work = 1;
+  auto compiled = compile_native(m, {m.find(intern("y"))}, options);
+  ASSERT_TRUE(std::holds_alternative<std::shared_ptr<Native>>(compiled));
+  const plan::Plan& plan = lowered_of(*std::get<std::shared_ptr<Native>>(compiled))->plan;
+  ASSERT_EQ(plan.bands.size(), 1u) << plan::print(plan);
+  for (const auto& [id, how] : plan.families) {
+    const core::Family& f = plan.module[id];
+    bool square = f.rank() == 4 && f.coords[2].extent == f.coords[3].extent;
+    EXPECT_FALSE(square && how.storage == plan::Storage::Full) << text(f.name);
   }
 }
 
