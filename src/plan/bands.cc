@@ -341,36 +341,181 @@ struct BandFinder {
     return core::apply(m, Op::Max, {height, more});
   }
 
-  void run() {
+  // The band that begins with a step, if one does.
+  std::optional<Draft> begin(uint32_t s) {
+    auto id = candidate(s);
+    if (!id || starts(*id) == 0) return std::nullopt;
+    Draft d = gather(s);
+    prune(d);
+    if (!d.has(*id) || !worthwhile(d)) return std::nullopt;
+    auto order = arranged(d);
+    if (!order) return std::nullopt;
+    steps = std::move(*order);
+    return d;
+  }
+
+  // As wide as the products that a band begins with, and no product itself.
+  bool is_wide(const Draft& d, FamilyId id) const {
+    if (!d.band.is_row(id)) return false;
+    if (starts(id) == d.band.outer && stays(d, id)) return true;
+    if (contraction(id)) return false;
+    std::vector<Read> reads = reads_of(m, id);
+    return std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
+      if (!d.has(r.family) || m[r.family].rank() != m[id].rank() || !is_wide(d, r.family))
+        return false;
+      for (uint32_t k = d.band.outer + 1; k < m[id].rank(); ++k) {
+        if (m[id].coords[k].extent != m[r.family].coords[k].extent) return false;
+      }
+      return true;
+    });
+  }
+
+  // Wide members that something outside of the band reads, and what they are computed from. A
+  // derivative reads the exponentials of a softmax that way, long after.
+  std::set<FamilyId> read_later(const Draft& d) const {
+    std::set<FamilyId> out;
+    std::vector<FamilyId> open;
+    for (FamilyId id : d.members) {
+      bool wanted = std::count(plan.wanted.begin(), plan.wanted.end(), id) > 0;
+      if (!wanted && !stays(d, id) && is_wide(d, id)) open.push_back(id);
+    }
+    while (!open.empty()) {
+      FamilyId id = open.back();
+      open.pop_back();
+      if (!out.insert(id).second) continue;
+      for (const Read& r : reads_of(m, id)) {
+        if (d.has(r.family) && is_wide(d, r.family)) open.push_back(r.family);
+      }
+    }
+    return out;
+  }
+
+  // An expression with other families in the place of these.
+  struct Redirect {
+    Plan& plan;
+    const std::map<FamilyId, FamilyId>& to;
+    std::unordered_map<ExprId, ExprId> memo = {};
+
+    ExprId operator()(ExprId e) {
+      Module& m = plan.module;
+      if (auto it = memo.find(e); it != memo.end()) return it->second;
+      ExprId out = map_children(m, e, [&](ExprId x) { return (*this)(x); });
+      if (const auto* read = get_if<Access>(m, out); read && to.contains(read->family)) {
+        const Access old = *read;
+        out = access(m, to.at(old.family), old.at, m[e].span);
+      }
+      memo[e] = out;
+      if (out == e) return out;
+      if (auto it = plan.reduce_widths.find(e); it != plan.reduce_widths.end())
+        plan.reduce_widths[out] = uint32_t{it->second};
+      if (plan.stops.contains(e)) plan.stops.insert(out);
+      return out;
+    }
+  };
+
+  void redirect(FamilyId id, const std::map<FamilyId, FamilyId>& to) {
+    Redirect r{plan, to};
+    rewrite_family(m, id, [&](ExprId e) { return r(e); });
+    for (ClausePlan& how : plan.families.at(id).clauses) {
+      if (!how.contraction || how.contraction->factor >= 0) continue;
+      for (ExprId* e : {&how.contraction->reduce, &how.contraction->a, &how.contraction->b}) {
+        *e = r(*e);
+      }
+    }
+  }
+
+  // Computes these members again for those who read them later, so that they need not be stored
+  // whole. Returns what the new ones are called.
+  std::set<FamilyId> compute_again(const Draft& d, const std::set<FamilyId>& these) {
+    std::map<FamilyId, FamilyId> again;
+    std::vector<core::Step> made;
+    for (const core::Step& s : steps) {
+      const auto* c = std::get_if<Compute>(&s);
+      if (!c || !these.contains(c->family)) continue;
+      Family f = m[c->family];
+      f.name = fresh_name(m, text(f.name) + "_again");
+      f.path.clear();
+      f.member.clear();
+      f.generated = true;
+      FamilyId copy = m.families.add(std::move(f));
+      FamilyPlan how = plan.families.at(c->family);
+      for (ClausePlan& clause : how.clauses) {  // as it was before the band
+        if (!clause.contraction) continue;
+        auto& batch = clause.contraction->batch;
+        for (uint32_t k = d.band.outer; k-- > 0;) batch.insert(batch.begin(), k);
+      }
+      plan.families[copy] = std::move(how);
+      redirect(copy, again);
+      again[c->family] = copy;
+      made.push_back(Compute{copy});
+    }
+    auto first = steps.end();
+    for (auto at = steps.begin(); at != steps.end(); ++at) {
+      for (FamilyId reader : families_of({*at})) {
+        if (d.has(reader)) continue;
+        std::vector<Read> reads = reads_of(m, reader);
+        bool reads_it = std::any_of(reads.begin(), reads.end(),
+                                    [&](const Read& r) { return again.contains(r.family); });
+        if (!reads_it) continue;
+        redirect(reader, again);
+        if (first == steps.end()) first = at;
+      }
+    }
+    steps.insert(first, made.begin(), made.end());
+    std::set<FamilyId> out;
+    for (const auto& [old, copy] : again) out.insert(copy);
+    return out;
+  }
+
+  // A second band with the members that later steps read, where all of those can be in it.
+  void repeat(const Draft& d, const std::set<FamilyId>& these) {
+    if (these.empty()) return;
+    Plan before_it = plan;
+    std::set<FamilyId> copies = compute_again(d, these);
     look();
     for (uint32_t s = 0; s < steps.size(); ++s) {
-      auto id = candidate(s);
-      if (!id || starts(*id) == 0) continue;
-      Draft d = gather(s);
-      prune(d);
-      if (!d.has(*id) || !worthwhile(d)) continue;
-      auto order = arranged(d);
-      if (!order) continue;
-      steps = std::move(*order);
-      std::map<FamilyId, uint32_t> parts = d.band.parts;
-      for (const auto& [part, binder] : parts) {
-        auto it = readers.find(part);
-        bool totalled = it != readers.end() && it->second.size() == 1 &&
-                        d.band.totals.contains(*it->second.begin());
-        if (!totalled) split_part(d, part);
-      }
-      fix_front(d);
-      d.band.height = height_of(d);
-      for (FamilyId member : d.members) {
-        plan.band_of[member] = static_cast<uint32_t>(plan.bands.size());
-      }
-      plan.bands.push_back(std::move(d.band));
-      look();
+      auto second = begin(s);
+      bool all = second && std::all_of(copies.begin(), copies.end(), [&](FamilyId copy) {
+        return second->has(copy) && stays(*second, copy);
+      });
+      if (!all) continue;
+      settle(std::move(*second));
+      return;
+    }
+    plan = std::move(before_it);
+    look();
+  }
+
+  // Takes a band into the plan.
+  void settle(Draft d) {
+    std::map<FamilyId, uint32_t> parts = d.band.parts;
+    for (const auto& [part, binder] : parts) {
+      auto it = readers.find(part);
+      bool totalled = it != readers.end() && it->second.size() == 1 &&
+                      d.band.totals.contains(*it->second.begin());
+      if (!totalled) split_part(d, part);
+    }
+    const std::set<FamilyId> later = read_later(d);
+    fix_front(d);
+    d.band.height = height_of(d);
+    for (FamilyId member : d.members) {
+      plan.band_of[member] = static_cast<uint32_t>(plan.bands.size());
+    }
+    plan.bands.push_back(d.band);
+    look();
+    repeat(d, later);
+  }
+
+  void run() {
+    look();
+    for (uint32_t s = 0; s < steps.size();) {
+      auto d = begin(s++);
+      if (!d) continue;
+      settle(std::move(*d));
       s = 0;  // the order has changed
     }
   }
 };
-
 // Which loops may end where the band ends.
 struct BandEnds {
   Plan& plan;
