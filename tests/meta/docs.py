@@ -139,7 +139,8 @@ def self_test(ein):
 def main(root, ein):
     self_test(ein)
     failed = 0
-    for path in [root / "README.md", *sorted(set((root / "docs").glob("*.md")) - {root / "docs/errors.md", root / "docs/README.md"})]:
+    indexes = {root / "docs/errors.md", root / "docs/README.md"}
+    for path in [root / "README.md", *sorted({*(root / "docs").glob("*.md"), *(root / "docs/cookbook").glob("*.md")} - indexes)]:
         text = path.read_text()
         count, problems = check_text(ein, text)
         if count == 0 and "```python" not in text:  # tests/python runs those
