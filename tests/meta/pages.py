@@ -14,7 +14,7 @@ import sys
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 SECTION = re.compile(r"\]\(([^)#\s]*)#([^)\s]*)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
-PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/**/*.md")
+PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/**/*.md", "tools/**/*.md")
 
 
 def index_complaints(listed, there):

@@ -304,7 +304,8 @@ function cut(page) {
   page.parts = bodies.slice(1).map((body, at) => {
     const address = page.address.replace(/\.html$/, `-${at + 2}.html`);
     for (const [, id] of body.matchAll(/ id="([^"]+)"/g)) moved.set(`${page.address}#${id}`, address);
-    return { ...page, body, address, sections: [], parts: [], title: `${page.title} (${at + 2})`, whole: page.address };
+    const title = `${page.title}, part ${at + 2}`;
+    return { ...page, body: `<h1>${escape(title)}</h1>\n${body}`, address, sections: [], parts: [], title, whole: page.address };
   });
   page.body = bodies[0];
   for (const part of page.parts) pages.set(part.address, part);
