@@ -129,15 +129,15 @@
     place.append(make("div", "told", heading));
     if (text && !same) place.append(make("pre", "out", text));
     for (const file of files) {
-      place.append(make("div", "told", file.name));
+      place.append(make("div", "told", `It saved ${file.name}`));
       if (file.name.endsWith(".svg")) {
         const image = make("img");
         image.alt = file.name;
         image.src = "data:image/svg+xml," + encodeURIComponent(file.text);
         place.append(image);
-      } else {
+      } else if (/\.(csv|tsv|txt|md|json|jsonl|html)$/.test(file.name)) {
         place.append(make("pre", "out", file.text));
-      }
+      } // the others are not text: their names will do
     }
     return place;
   }
