@@ -91,10 +91,10 @@ site-tools:
 site: site-tools
 	node $(SITE)/site.mjs . $(BUILD)/site $(BUILD)/web
 
-# The site in Chromium, with a stand-in for the playground, and every program that has a Run.
+# The site in Chromium, with a stand-in for the playground and with the real one where it was made; and every program that has a Run.
 site-check: site-tools build
 	tools/setup.sh chromium fonts-dejavu-core
-	node $(SITE)/check.mjs . $(BUILD)/site-check $(BUILD)/ein $$(command -v chromium)
+	node $(SITE)/check.mjs . $(BUILD)/site-check $(BUILD)/ein $$(command -v chromium) $(BUILD)/web
 
 # Every workload of the table, for us and for the peers that are installed.
 bench: build

@@ -1,8 +1,9 @@
-// Tests of the site. Usage: node check.mjs ROOT WORK EIN CHROMIUM
+// Tests of the site. Usage: node check.mjs ROOT WORK EIN CHROMIUM [WEB]
 //
 // Builds the site into WORK with a stand-in for the playground, whose Run asks this program to run EIN. Then: the build stops at a
 // dead link, a dead anchor and a page that is too large; every program that has a Run does what its page says; and in Chromium
-// search, navigation, Run, Open, phone width, light and dark work. Screenshots stay in WORK/shots.
+// search, navigation, Run, Open, phone width, light and dark work. Screenshots stay in WORK/shots. If WEB holds the real playground, the
+// site is built with that too, and programs run in it.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -12,15 +13,15 @@ import os from "node:os";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-const [root, work, ein, browserPath] = process.argv.slice(2).map((p) => path.resolve(p));
+const [root, work, ein, browserPath, web] = process.argv.slice(2).map((p) => path.resolve(p));
 const here = import.meta.dirname;
-const site = path.join(work, "site");
+let site = path.join(work, "site"); // what the server serves
 const shots = path.join(work, "shots");
 fs.rmSync(work, { recursive: true, force: true });
 fs.mkdirSync(shots, { recursive: true });
 
-function build(from, to) {
-  const done = spawnSync("node", [path.join(here, "site.mjs"), from, to, path.join(here, "standin")], { encoding: "utf8" });
+function build(from, to, playground = path.join(here, "standin")) {
+  const done = spawnSync("node", [path.join(here, "site.mjs"), from, to, playground], { encoding: "utf8" });
   return { status: done.status, text: done.stdout + done.stderr };
 }
 
@@ -180,7 +181,10 @@ async function navigation() {
   await page.goto(base + "reference.html");
   assert.ok(await page.locator(".toc").evaluate((toc) => toc.open));
   await page.click('.toc a:has-text("12. ")');
-  await page.waitForURL(/reference-2\.html#/);
+  await page.waitForURL(/reference-\d\.html#12/);
+  await page.goto(base + "reference.html#15-not-supported-yet");
+  await page.waitForURL(/reference-\d\.html#15-not-supported-yet/);
+  await page.goto(base + "reference-2.html#12-printing-inputs-exit-statuses");
   await shot(page, "reference");
   const seen = await page.evaluate(() => document.getElementById(location.hash.slice(1)).getBoundingClientRect().top);
   assert.ok(seen >= 0 && seen < 300, `the section is at ${seen}`);
@@ -278,12 +282,39 @@ async function withoutScript() {
   await page.context().close();
 }
 
+// The real playground: what a program prints there is what the page says, and an error is an error.
+async function realPlayground() {
+  if (!web || !fs.existsSync(path.join(web, "runner.js"))) {
+    console.error(`site: THE REAL PLAYGROUND IS NOT TESTED: there is no ${web ?? "WEB"}/runner.js (\`make playground\` makes it)`);
+    return;
+  }
+  site = path.join(work, "real");
+  const { status, text } = build(root, site, web);
+  assert.equal(status, 0, text);
+  for (const address of ["index.html", "cookbook/arrays.html", "cookbook/derivatives.html", "cookbook/sequences.html"]) {
+    const page = await open(address);
+    for (const figure of (await page.locator("figure.ein:has(.run)").all()).slice(0, 4)) {
+      const fails = (await figure.locator(".bad").count()) > 0;
+      await figure.locator(".run").click();
+      await figure.locator(".live").waitFor({ timeout: 60000 });
+      const said = await figure.locator(".live").textContent();
+      if (fails) assert.match(said, /status 1.*E\d{4}/s, address);
+      else assert.equal(said, "It ran here, and printed the same", `${address}: ${await figure.locator("code").textContent()}`);
+    }
+    await page.locator(".open").first().click();
+    await page.waitForURL(/playground\/index\.html#.+/);
+    await page.context().close();
+  }
+  console.log("the real playground runs programs of the site, and opens them");
+}
+
 await search();
 await navigation();
 await runs();
 await widths();
 await themes();
 await withoutScript();
+await realPlayground();
 assert.deepEqual(faults.filter((fault) => !fault.includes("/run")), []);
 await browser.close();
 server.close();

@@ -13,6 +13,12 @@
   const toc = document.querySelector(".toc");
   if (toc) toc.open = matchMedia("(min-width: 1280px)").matches; // there it stands beside the text
 
+  // A long page is cut into parts: an address of one of its sections that names the first part goes on to the right one.
+  if (location.hash && !document.getElementById(decodeURIComponent(location.hash.slice(1)))) {
+    const section = toc?.querySelector(`a[href$="${CSS.escape(location.hash.slice(1))}"]`);
+    if (section) location.replace(section.href);
+  }
+
   // ---- light and dark ----
   const theme = document.querySelector(".theme");
   theme.hidden = false;
@@ -51,7 +57,8 @@
   }));
 
   function answer(query) {
-    const options = { prefix: (word) => word.length > 1, fuzzy: (word) => (word.length > 4 ? 0.2 : false), boost: { title: 5, page: 2 } };
+    const options = { prefix: (word) => word.length > 1, fuzzy: (word) => (word.length > 4 ? 0.2 : false), boost: { title: 5, page: 2 },
+      boostDocument: (id, term, stored) => (/^[A-Z]/.test(stored.url) ? 0.3 : 1) }; // pages about the compiler and its history come last
     const all = engine.search(query, { ...options, combineWith: "AND" });
     return all.length ? all : engine.search(query, options);
   }

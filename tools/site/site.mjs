@@ -293,12 +293,12 @@ ${navigation(page, all)}
 // Cuts such a page where its sections begin. `moved` says where a section went, so that links to it still lead there.
 const moved = new Map();
 function cut(page) {
-  if (Buffer.byteLength(page.body) < 0.88 * LIMIT || !page.file.endsWith(".md")) return;
+  const room = 0.86 * LIMIT; // the rest is for navigation
+  if (Buffer.byteLength(page.body) < room || !page.file.endsWith(".md")) return;
   const [first, ...sections] = page.body.split(/(?=<h2 )/);
   const bodies = [first];
-  const half = Buffer.byteLength(page.body) / Math.ceil(Buffer.byteLength(page.body) / (0.8 * LIMIT));
   for (const section of sections) {
-    if (Buffer.byteLength(bodies.at(-1)) + Buffer.byteLength(section) / 2 > half) bodies.push(section);
+    if (Buffer.byteLength(bodies.at(-1)) + Buffer.byteLength(section) > room) bodies.push(section);
     else bodies[bodies.length - 1] += section;
   }
   page.parts = bodies.slice(1).map((body, at) => {
