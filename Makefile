@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode reference \
+  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -77,6 +77,24 @@ vscode:
 	cp -r editors/vscode $(BUILD)/vscode
 	cd $(BUILD)/vscode && npm install --silent --no-audit --no-fund && npm run --silent package
 	@size=$$(stat -c %s $(BUILD)/vscode/einlang.vsix); echo "$(BUILD)/vscode/einlang.vsix: $$size bytes"; test $$size -le 409600
+
+# The pages of docs/ as a site: build/site, for any web server (`python3 -m http.server -d build/site`). Needs Node 20 and npm's
+# registry. Programs have Run and Open when `make playground` has filled build/web.
+SITE = $(abspath $(BUILD))/site-tools
+site-tools:
+	mkdir -p $(SITE)
+	@cmp -s tools/site/package.json $(SITE)/package.json || rm -rf $(SITE)/node_modules
+	cp -r tools/site/. $(SITE)
+	@test -d $(SITE)/node_modules || (cd $(SITE) && npm install --silent --no-audit --no-fund) || \
+	  { rm -rf $(SITE)/node_modules; echo "site: npm cannot install what tools/site/package.json names" >&2; exit 1; }
+
+site: site-tools
+	node $(SITE)/site.mjs . $(BUILD)/site $(BUILD)/web
+
+# The site in Chromium, with a stand-in for the playground and with the real one where it was made; and every program that has a Run.
+site-check: site-tools build
+	tools/setup.sh chromium fonts-dejavu-core
+	node $(SITE)/check.mjs . $(BUILD)/site-check $(BUILD)/ein $$(command -v chromium) $(BUILD)/web
 
 # Every workload of the table, for us and for the peers that are installed.
 bench: build

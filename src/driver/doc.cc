@@ -96,6 +96,14 @@ std::string cell(const std::string& text) {
 
 bool opens_example(const std::string& line) { return trimmed(line) == "```ein"; }
 
+// What a link says after `#` to reach the heading of a name: anchors are in lower case.
+std::string heading_anchor(std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
 }  // namespace
 
 bool DocItem::has_example() const {
@@ -180,7 +188,7 @@ std::string doc_index(const std::string& title, const std::vector<DocModule>& mo
     if (!m.about.empty()) out += "\n";
     out += "| name | what it is |\n|---|---|\n";
     for (const DocItem& item : m.items) {
-      out += fmt::format("| [{}]({}.md#{}) | {} |\n", item.name, m.page, item.name,
+      out += fmt::format("| [{}]({}.md#{}) | {} |\n", item.name, m.page, heading_anchor(item.name),
                          cell(summary(item)));
     }
   }

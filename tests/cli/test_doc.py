@@ -128,6 +128,7 @@ class Doc(unittest.TestCase):
         index = (self.folder / "pages/index.md").read_text()
         self.assertIn("## [plane](plane.md)\n\nShapes in the plane.\n", index)
         self.assertIn("| [area](plane.md#area) | The area of a circle. |\n", index)
+        self.assertIn("| [RATIO](plane.md#ratio) |", index)
         self.assertIn("| [one](more.md#one) | One\\|two. |\n", index)
 
     def test_json(self):

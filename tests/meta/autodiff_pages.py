@@ -75,12 +75,12 @@ PAGES = {
 # the page of whole programs: (heading, what to see in it, program)
 PROGRAMS = ("Whole programs", [
     ("A long short-term memory", """The four gates are one array `y_a` with a coordinate `g`; `y_c` is the cell state and `y_s` the hidden state, each with one step more
-than there are inputs. The gradient runs back in time: `d_loss_d_y_s` collects what the next step's gates and the loss say,
-`d_loss_d_y_c` what the next cell state and the hidden state say, and `d_loss_d_y_a` is the textbook's line for each gate, with
-`sigmoid(a) * sigmoid(-a)` for the slope of `sigmoid`. The weights sum over steps and batch what the gates got.""", "lstm"),
-    ("Runge and Kutta's method", """The Lorenz equations, stepped by `rk4`. A step reads backward as it was computed: the slope `k4` gets its share of the next state,
-`y4`, where it was taken, gets the transposed Jacobian times that, `k3` gets its share and what `y4` passes on, and so on to the
-state before. The parameters sum over all steps and stages.""", "ode"),
+than there are inputs. The gradient runs back in time: `d_loss_d_y_s` adds up what comes from the next step's gates and from the loss,
+`d_loss_d_y_c` what comes from the next cell state and from the hidden state, and `d_loss_d_y_a` is the textbook's line for each gate, with
+`sigmoid(a) * sigmoid(-a)` for the slope of `sigmoid`. The gradients of the weights sum those of the gates over steps and batch.""", "lstm"),
+    ("Runge and Kutta's method", """The Lorenz equations, stepped by `rk4`. The gradient goes through each step backwards: the slope `k4` gets its share of the gradient of
+the next state; `y4`, the point where `k4` was taken, gets the transposed Jacobian times that; `k3` gets its share, and what `y4` passes
+on; and so on back to the previous state. The gradients of the parameters are summed over all steps and stages.""", "ode"),
 ])
 
 

@@ -1,4 +1,4 @@
-"""The programs in README.md and docs/ are true. Usage: docs.py ROOT EIN
+"""The programs in README.md, docs/ and on the start page of the site are true. Usage: docs.py ROOT EIN
 
 ```ein compiles without a diagnostic, ```ein,error=E0301 has exactly that error,
 ```ein,warning=W0301 has exactly that warning. A block ```output right after one is what
@@ -139,7 +139,8 @@ def self_test(ein):
 def main(root, ein):
     self_test(ein)
     failed = 0
-    for path in [root / "README.md", *sorted(set((root / "docs").glob("*.md")) - {root / "docs/errors.md", root / "docs/README.md"})]:
+    indexes = {root / "docs/errors.md", root / "docs/README.md"}
+    for path in [root / "README.md", root / "tools/site/start.md", *sorted({*(root / "docs").glob("*.md"), *(root / "docs/cookbook").glob("*.md")} - indexes)]:
         text = path.read_text()
         count, problems = check_text(ein, text)
         if count == 0 and "```python" not in text:  # tests/python runs those
