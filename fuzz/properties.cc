@@ -195,6 +195,7 @@ plan::Choices random_choices(uint64_t seed) {
   out.unused = draw(4008, 4) != 0;
   out.rings = draw(4001, 4) != 0;
   out.bands = draw(4010, 4) != 0;
+  out.ensembles = draw(4011, 4) != 0;
   out.diagonals = draw(4005, 4) != 0;
   out.rows = draw(4006, 4) != 0;
   out.ends = draw(4009, 4) != 0;

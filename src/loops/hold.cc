@@ -176,7 +176,6 @@ struct Holder {
   void find(Block& block, std::vector<Step>& out) {
     for (Stmt& s : block) {
       auto* n = std::get_if<Loop>(&s.node);
-      if (n && n->axis.width > 1) continue;
       if (!n || !suits(*n)) {
         for_each_block(s, [&](Block& b) { find(b, out); });
         continue;

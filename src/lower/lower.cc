@@ -111,6 +111,8 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
           bool by_rows = !in_sequence && plan.by_rows.contains(q.members[0].family);
           if (by_rows) return rows(q);
+          auto many = plan.ensembles.find(q.members[0].family);
+          if (!in_sequence && many != plan.ensembles.end()) return ensemble(q, many->second);
           by_diagonals ? diagonals(q) : sequence(q, fixed);
         });
   }
@@ -321,6 +323,48 @@ void Lowering::rows(const core::Sequence& q) {
   leave(number, {}, p.sites.add(std::move(site)));
 }
 
+// Threads share the members, in pieces: between two pieces the caller may stop the run.
+void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) {
+  const FamilyId first = q.members[0].family;
+  auto plus = [&](Value a, Value b) { return op(Op::Add, {a, b}, DType::I64); };
+  auto over = [&](Value a, Value b) { return op(Op::Div, {a, b}, DType::I64); };
+  const core::Coord coord = m[first].coords[how.along.at(first)];
+  Value count = bind(op(Op::Max, {lower(coord.extent), integer(0)}, DType::I64));
+  Value steps = op(Op::Max, {lower(count_of(q)), integer(1)}, DType::I64);
+  Value vectors = plus(over(integer(how.steps), steps), integer(how.parts));
+  Value piece = bind(op(Op::Mul, {vectors, integer(how.width)}, DType::I64));
+  Value last = op(Op::Sub, {plus(count, piece), integer(1)}, DType::I64);
+  Value pieces = bind(over(last, piece));
+
+  loops::VarId number = variable("piece", DType::I64);
+  Scope& outer = push(Scope::Kind::Loop);
+  outer.lo = integer(0);
+  outer.hi = pieces;
+  Value begin = bind(op(Op::Mul, {get(number, top()), piece}, DType::I64));
+  Value end = bind(op(Op::Min, {plus(begin, piece), count}, DType::I64));
+  loops::VarId var = variable(coord.name ? text(coord.name) : "i", DType::I64);
+  Scope& inner = push(Scope::Kind::Loop);
+  inner.lo = begin;
+  inner.hi = end;
+  Fixed fixed;
+  for (const auto& [id, k] : how.along) {
+    fixed[id].resize(m[id].rank());
+    fixed[id][k] = {get(var, top()), m[id].coords[k].extent};
+  }
+  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a member are not watched
+  sequence(q, fixed);
+  in_sequence = was_in_sequence;
+  auto members = pop();
+  emit(top(), {loops::Loop{var, members->lo.expr, members->hi.expr,
+                           {loops::Axis::Kind::Vector, how.width}, false, {},
+                           std::move(members->block), {}}});
+  loops::Site site{loops::Site::Kind::Rows, text(m[first].name)};
+  site.step = step_number;
+  auto all = pop();
+  emit(top(), {loops::Loop{number, all->lo.expr, all->hi.expr, {}, false, {},
+                           std::move(all->block), p.sites.add(std::move(site))}});
+}
+
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   ExprId count = count_of(q);
   Value lo = integer(0), hi = lower(count);
@@ -443,7 +487,9 @@ Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Run
   auto also = [&](Value v) { cond = cond.expr ? op(Op::And, {cond, v}, DType::Bool) : v; };
   for (uint32_t k = 0; k < fixed.size(); ++k) {
     if (!fixed[k].at.expr) continue;
-    core::Range r = clamped(id, c, k);
+    // The loop stays within the extent, unless it is the longer one of another member.
+    bool within = fixed[k].count == m[id].coords[k].extent;
+    core::Range r = within ? c.box[k] : clamped(id, c, k);
     if (core::const_int(m, r.lo) != 0) also(compare(Op::Ge, fixed[k].at, lower(r.lo)));
     if (r.hi != fixed[k].count) also(compare(Op::Lt, fixed[k].at, lower(r.hi)));
   }

@@ -163,6 +163,7 @@ struct Lowering {
   core::ExprId count_of(const core::Sequence& q);
   void diagonals(const core::Sequence& q);
   void rows(const core::Sequence& q);
+  void ensemble(const core::Sequence& q, const plan::EnsemblePlan& how);
   void group(const plan::Group& g, const Fixed& fixed);
   void members(const std::vector<core::FamilyId>& list, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);

@@ -11,6 +11,7 @@
 #include "optimise/factors.h"
 #include "optimise/operands.h"
 #include "plan/bands.h"
+#include "plan/ensembles.h"
 #include "plan/follow.h"
 #include "plan/rows.h"
 #include "plan/wavefront.h"
@@ -317,6 +318,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
     }
   }
   if (free_order && choices.rows) find_rows(plan);
+  if (free_order && choices.rows && choices.ensembles && !choices.trap) find_ensembles(plan);
   return plan;
 }
 

@@ -29,7 +29,8 @@
 // - for every recurrence, how many of its steps are stored (steps.h), and whether it runs along the
 //   diagonals of two coordinates (wavefront.h; then all steps are stored) or row by row (rows.h;
 //   where all steps are stored), how many rows at a time, and how often the caller may stop it; or
-//   is left when its further steps only repeat (ends.h).
+//   member by member, many in lanes (ensembles.h); or is left when its further steps only repeat
+//   (ends.h).
 // - which inputs stream from their files, of those that may (streams.h).
 // - groups: families that one nest of loops over their leading coordinates computes together, each
 //   iteration in the members' order (group.cc). What only the group reads needs no buffer of its
@@ -124,6 +125,15 @@ struct RowsPlan {
   int64_t parts = 1, steps = 0;
 };
 
+// A recurrence that runs for many members side by side (ensembles.h). Between two moments at which
+// the caller may stop the run, `parts` vectors of members run, and as many more as fit into `steps`
+// steps of one.
+struct EnsemblePlan {
+  std::map<core::FamilyId, uint32_t> along;  // the coordinate that names the member
+  uint32_t width = 1;
+  int64_t parts = 1, steps = 0;
+};
+
 struct Plan {
   core::Module module;  // what is lowered: the input with inlining applied
   core::Schedule schedule;
@@ -136,6 +146,7 @@ struct Plan {
   // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::unordered_map<core::FamilyId, RowsPlan> by_rows;  // by the first member of the recurrence
+  std::unordered_map<core::FamilyId, EnsemblePlan> ensembles;  // likewise
   // How Sequences end early (ends.h), by their first member and its coordinate.
   std::map<SequenceKey, End> ends;
   std::unordered_map<core::FamilyId, Stream> streams;          // inputs
@@ -176,6 +187,7 @@ struct Choices {
   // Run recurrences along the last coordinate row by row. Diagonals need this too: neither can be
   // watched step by step.
   bool rows = true;
+  bool ensembles = true;   // run many members of a small recurrence side by side
   bool resumable = false;  // a run may be stopped between two steps and go on later
   bool ends = true;        // leave recurrences whose further steps only repeat
   // Inputs that may stream, because the caller has them in files that can be read row by row.
@@ -189,7 +201,7 @@ struct Choices {
   // of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
-           !scatters || !unused || !scans || !bands || !rings || !diagonals || !ends || trap;
+           !scatters || !unused || !scans || !bands || !ensembles || !rings || !diagonals || !ends || trap;
   }
 };
 

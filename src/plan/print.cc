@@ -149,11 +149,14 @@ struct Printer {
             bool diagonals = depth == 0 && plan.by_diagonals.contains(q.members[0].family);
             auto rows = plan.by_rows.find(q.members[0].family);
             bool by_rows = depth == 0 && rows != plan.by_rows.end();
+            auto ensemble = plan.ensembles.find(q.members[0].family);
+            bool many = depth == 0 && ensemble != plan.ensembles.end();
             out +=
                 fmt::format("{}sequence{}{}{}\n", std::string(static_cast<size_t>(2 * depth), ' '),
                             q.downward ? " downward" : "",
                             diagonals ? " by diagonals"
                             : by_rows ? fmt::format(" by rows({})", rows->second.together)
+                            : many    ? fmt::format(" by members({})", ensemble->second.width)
                                       : "",
                             members);
             auto end = plan.ends.find({q.members[0].family, q.members[0].position});
