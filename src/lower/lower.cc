@@ -36,6 +36,16 @@ loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool
   return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
 }
 
+// Rounded up to an odd number of cache lines: rows that are a power of two apart would all go to the
+// same few places of the cache.
+ExprId padded(core::Module& m, ExprId extent, DType type) {
+  const int64_t line = 64 / static_cast<int64_t>(size_of(type));
+  ExprId lines = core::apply(
+      m, Op::Div, {core::add(m, extent, core::int_lit(m, line - 1)), core::int_lit(m, line)});
+  ExprId odd = core::apply(m, Op::BitOr, {lines, core::int_lit(m, 1)});
+  return core::mul(m, odd, core::int_lit(m, line));
+}
+
 std::string name_of_step(const core::Module& m, const core::Step& s) {
   return match(
       s, [&](const core::Compute& c) { return text(m[c.family].name); },
@@ -76,6 +86,11 @@ loops::Program lower(plan::Plan& plan) {
         dims[band.outer] = core::apply(plan.module, Op::Min, {band.rows, band.height});
       }
       space = loops::Buffer::Space::Row;
+    }
+    if (const auto& order = it->second.order; !order.empty()) {
+      std::vector<ExprId> own = dims;
+      for (size_t k = 0; k < order.size(); ++k) dims[k] = own[order[k]];
+      dims.back() = padded(plan.module, dims.back(), f.dtype);
     }
     std::vector<std::optional<int64_t>> known;
     for (ExprId d : dims) {
@@ -355,14 +370,25 @@ void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) 
   sequence(q, fixed);
   in_sequence = was_in_sequence;
   auto members = pop();
-  emit(top(), {loops::Loop{var, members->lo.expr, members->hi.expr,
-                           {loops::Axis::Kind::Vector, how.width}, false, {},
-                           std::move(members->block), {}}});
+  emit(top(), {loops::Loop{var,
+                           members->lo.expr,
+                           members->hi.expr,
+                           {loops::Axis::Kind::Vector, how.width},
+                           false,
+                           {},
+                           std::move(members->block),
+                           {}}});
   loops::Site site{loops::Site::Kind::Rows, text(m[first].name)};
   site.step = step_number;
   auto all = pop();
-  emit(top(), {loops::Loop{number, all->lo.expr, all->hi.expr, {}, false, {},
-                           std::move(all->block), p.sites.add(std::move(site))}});
+  emit(top(), {loops::Loop{number,
+                           all->lo.expr,
+                           all->hi.expr,
+                           {},
+                           false,
+                           {},
+                           std::move(all->block),
+                           p.sites.add(std::move(site))}});
 }
 
 void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
@@ -490,6 +516,13 @@ Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Run
     // The loop stays within the extent, unless it is the longer one of another member.
     bool within = fixed[k].count == m[id].coords[k].extent;
     core::Range r = within ? c.box[k] : clamped(id, c, k);
+    if (const auto* least = core::get_if<core::Apply>(m, r.hi); least && least->op == Op::Min) {
+      if (least->args[0] == fixed[k].count) {
+        r.hi = least->args[1];
+      } else if (least->args[1] == fixed[k].count) {
+        r.hi = least->args[0];
+      }
+    }
     if (core::const_int(m, r.lo) != 0) also(compare(Op::Ge, fixed[k].at, lower(r.lo)));
     if (r.hi != fixed[k].count) also(compare(Op::Lt, fixed[k].at, lower(r.hi)));
   }
@@ -651,12 +684,16 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
     bool first = row.expr == band_now->from.expr;
     if (b.is_row(id)) { row = first ? integer(0) : op(Op::Sub, {row, band_now->from}, DType::I64); }
   }
-  auto ring = plan.rings.find(id);
-  if (ring == plan.rings.end()) return;
-  Value& step = at[ring->second.position];
-  int64_t kept = ring->second.kept;
-  step = kept == 1 ? Value{integer(0).expr, step.depth}
-                   : op(Op::Mod, {step, integer(kept)}, DType::I64);
+  if (auto ring = plan.rings.find(id); ring != plan.rings.end()) {
+    Value& step = at[ring->second.position];
+    int64_t kept = ring->second.kept;
+    step = kept == 1 ? Value{integer(0).expr, step.depth}
+                     : op(Op::Mod, {step, integer(kept)}, DType::I64);
+  }
+  const std::vector<uint32_t>& order = plan.families.at(id).order;
+  if (order.empty()) return;
+  std::vector<Value> own = at;
+  for (size_t k = 0; k < order.size(); ++k) at[k] = own[order[k]];
 }
 
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,

@@ -15,8 +15,9 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
     const std::vector<ExprId>& dims = p.buffers[buffers.at(family)].dims;
     std::vector<ExprId> out(dims.size());
     ExprId step = core::int_lit(m, 1);
+    const std::vector<uint32_t>& order = plan.families.at(family).order;
     for (size_t k = dims.size(); k-- > 0;) {
-      out[k] = step;
+      out[order.empty() ? k : order[k]] = step;
       step = core::mul(m, step, dims[k]);
     }
     return out;

@@ -476,8 +476,8 @@ struct BandFinder {
     for (uint32_t s = 0; s < steps.size(); ++s) {
       auto second = begin(s);
       bool all = second && std::all_of(copies.begin(), copies.end(), [&](FamilyId copy) {
-        return second->has(copy) && stays(*second, copy);
-      });
+                   return second->has(copy) && stays(*second, copy);
+                 });
       if (!all) continue;
       settle(std::move(*second));
       return;

@@ -77,7 +77,7 @@ struct EnsembleFinder {
         auto times = [&](const Range& r) {
           auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
           if (!lo || !hi || *hi - *lo > plan.tuning.unrolled_iterations) return false;
-          cells = std::min(cells * std::max<int64_t>(*hi - *lo, 1), plan.tuning.held_nodes);
+          cells = std::min(cells * std::max<int64_t>(*hi - *lo, 1), plan.tuning.member_nodes);
           return true;
         };
         for (uint32_t k = 0; k < f.rank(); ++k) {
@@ -103,10 +103,24 @@ struct EnsembleFinder {
     return std::any_of(q.members.begin(), q.members.end(), [&](const auto& member) {
       const FamilyPlan& p = plan.families.at(member.family);
       return std::any_of(p.clauses.begin(), p.clauses.end(), [](const ClausePlan& how) {
-        return how.scatters ||
-               std::count(how.axes.begin(), how.axes.end(), AxisKind::Vector) > 0;
+        return how.scatters || std::count(how.axes.begin(), how.axes.end(), AxisKind::Vector) > 0;
       });
     });
+  }
+
+  void take(FamilyId id, uint32_t along) {
+    plan.group_of.erase(id);
+    FamilyPlan& p = plan.families.at(id);
+    for (ClausePlan& how : p.clauses) {
+      how.contraction.reset();
+      how.small_contraction.reset();
+    }
+    if (p.wanted || along + 1 == m[id].rank()) return;
+    // Lanes are neighbours in memory.
+    for (uint32_t k = 0; k < m[id].rank(); ++k) {
+      if (k != along) p.order.push_back(k);
+    }
+    p.order.push_back(along);
   }
 
   void run() {
@@ -124,21 +138,16 @@ struct EnsembleFinder {
       if (k == q.members[0].position) continue;
       auto extent = const_int(m, m[first].coords[k].extent);
       uint32_t lanes = ~0u;
-      for (const auto& member : q.members) lanes = std::min(lanes, lanes_for(m[member.family].dtype));
+      for (const auto& member : q.members)
+        lanes = std::min(lanes, lanes_for(m[member.family].dtype));
       if (extent && *extent < lanes) continue;
       auto along = members_along(first, k);
       auto operations = along ? work(*along) : std::nullopt;
-      if (!operations || *operations > plan.tuning.held_nodes) continue;
+      if (!operations || *operations > plan.tuning.member_nodes) continue;
       const int64_t one = lanes * std::max<int64_t>(*operations, 1);
       plan.ensembles[first] = {std::move(*along), lanes, plan.tuning.unwatched_parts,
                                plan.tuning.unwatched_work / one};
-      for (const auto& member : q.members) {
-        plan.group_of.erase(member.family);
-        for (ClausePlan& how : plan.families.at(member.family).clauses) {
-          how.contraction.reset();
-          how.small_contraction.reset();
-        }
-      }
+      for (const auto& [id, at] : plan.ensembles[first].along) take(id, at);
       return;
     }
   }

@@ -87,6 +87,8 @@ enum class Storage : uint8_t {
 struct FamilyPlan {
   bool wanted = false;
   Storage storage = Storage::Full;
+  // The order in which its coordinates lie in memory, the last one fastest; empty: their own.
+  std::vector<uint32_t> order;
   std::vector<ClausePlan> clauses;
 };
 
@@ -201,7 +203,8 @@ struct Choices {
   // of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
-           !scatters || !unused || !scans || !bands || !ensembles || !rings || !diagonals || !ends || trap;
+           !scatters || !unused || !scans || !bands || !ensembles || !rings || !diagonals ||
+           !ends || trap;
   }
 };
 

@@ -44,6 +44,7 @@ struct Printer {
                          : p.storage == Storage::Row ? "one iteration"
                                                      : "one cell in a register");
     }
+    if (!p.order.empty()) out += fmt::format("{}  in memory {}\n", indent, set(f, p.order));
     if (auto in = plan.band_of.find(id); in != plan.band_of.end()) {
       const Band& b = plan.bands[in->second];
       if (b.parts.contains(id)) out += fmt::format("{}  sums over the rows of a band\n", indent);

@@ -174,5 +174,48 @@ TEST(NativePlans, ScoresAreStoredForABandAtATime) {
   }
 }
 
+// Filters and trajectories of many members, upward and downward, with states of several lengths.
+const char* const kMembers = R"(
+let u: [f64; m, t];
+let w: [f64; 3] = [0.4, -0.3, 0.2];
+let x[a in 0..extent(u, m), 0, i in 0..3]: f64 = 0.1 * ((a + i) as f64);
+let gain[a in 0..extent(u, m), s in 0..extent(u, t)] = 1.0 / (2.0 + x[a, s, 0] ** 2.0);
+let x[a in 0..extent(u, m), s in 1..extent(u, t), i in 0..3] =
+    tanh(sum[k](w[(i + k) % 3] * x[a, s - 1, k]) + gain[a, s - 1] * u[a, s]);
+let P[0, a in 0..extent(u, m), i in 0..2, j in 0..2]: f64 = if i == j { 1.0 } else { 0.0 };
+let P[s in 1..extent(u, t), a in 0..extent(u, m), i in 0..2, j in 0..2] =
+    sum[k, l](w[i + k] * (P[s - 1, a, k, l] - gain[a, s] * P[s - 1, a, 0, l]) * w[j + l]) + x[a, s, j];
+let last[a, i] = x[a, extent(u, t) - 1, i];
+let loss = sum[a, i](last[a, i] ** 2.0) + sum[s, a](log(2.0 + P[s, a, 0, 1] ** 2.0));
+let du = @loss / @u;
+let dw = @loss / @w;
+)";
+
+TEST(NativePlans, MembersOfARecurrenceSideBySideGiveTheSameValues) {
+  fuzz::Subject subject;
+  ASSERT_EQ(fuzz::compile_source(kMembers, subject), "");
+  core::Module& m = subject.compiled.module;
+  std::vector<core::FamilyId> wanted;
+  for (const char* name : {"last", "loss", "du", "dw"}) wanted.push_back(m.find(intern(name)));
+  std::vector<plan::Choices> plans(4);
+  plans[1].tuning.unwatched_parts = 1;
+  plans[1].tuning.unwatched_work = 1;
+  plans[2].tuning.held_nodes = 0;
+  plans[3].ensembles = false;
+  std::vector<core::Inputs> inputs;
+  for (auto [members, steps] : {std::pair{1, 1}, {1, 5}, {7, 4}, {8, 3}, {21, 6}, {3, 0}, {0, 3}}) {
+    Tensor u(DType::F64, {members, steps});
+    for (int64_t i = 0; i < u.size(); ++i) u.as<double>()[i] = std::sin(static_cast<double>(i));
+    inputs.push_back({{"u", u}});
+  }
+  EXPECT_EQ(differs(m, inputs, wanted, plans), "");
+
+  NativeOptions options;
+  auto compiled = compile_native(m, wanted, options);
+  ASSERT_TRUE(std::holds_alternative<std::shared_ptr<Native>>(compiled));
+  const plan::Plan& plan = lowered_of(*std::get<std::shared_ptr<Native>>(compiled))->plan;
+  EXPECT_GE(plan.ensembles.size(), 3u) << plan::print(plan);
+}
+
 }  // namespace
 }  // namespace ein
