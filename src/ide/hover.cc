@@ -42,10 +42,23 @@ const char* word_of(Kind kind) {
   }
 }
 
+// The range that a comprehension gives its index; elsewhere sema knows more than the text.
+std::string written_range(const Analysis& a, const Entity& e) {
+  for (const ast::Expr& x : a.ast().exprs) {
+    const auto* c = std::get_if<ast::Comprehension>(&x.node);
+    for (size_t i = 0; c && i < c->generators.size(); ++i) {
+      const ast::Generator& g = c->generators[i];
+      if (!(g.name.span == e.span) || !g.value) continue;
+      return " in " + std::string(a.sources.text(a.ast()[g.value].span));
+    }
+  }
+  return "";
+}
+
 std::string index_text(const Analysis& a, const Entity& e) {
   auto it = a.meanings.ranges.find(sema::Meanings::place(e.span));
   if (it == a.meanings.ranges.end() || it->second.empty()) {
-    return code(fmt::format("{}", text(e.name))) + name_of(e.kind);
+    return code(text(e.name) + written_range(a, e)) + name_of(e.kind);
   }
   const sema::ShownRange& r = it->second[0];
   return code(fmt::format("{} in {}..{}", text(e.name), r.lo, r.hi)) + name_of(e.kind) +

@@ -48,9 +48,9 @@ struct Meanings {
   std::unordered_map<TreeId, std::vector<Value>> seen_trees;
 };
 
-// Each does nothing unless somebody asked.
-void note_definition(Sema& s, Span use, Span definition);
-void note_value(Sema& s, Span name, const Value& v);
+// Each does nothing unless somebody asked, and nothing about names that the parser made up.
+void note_definition(Sema& s, const ast::Name& use, Span definition);
+void note_value(Sema& s, const ast::Name& name, const Value& v);
 void note_tree(Sema& s, TreeId tree, const Value& v);
 
 }  // namespace ein::sema
