@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode reference \
+  torch-check check-asan check-tsan ide-edits ide-renames editors-check editor-words vscode reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -60,6 +60,11 @@ IDE_EDITS ?= 10000
 ide-edits: build
 	tools/setup.sh python3
 	python3 -B tests/ide/random_edits.py $(BUILD)/ein --count $(IDE_EDITS) --seed 7
+
+# A new name for every name of every program, and what the program reports and prints then.
+ide-renames: build
+	tools/setup.sh python3
+	python3 -B tests/ide/renames.py $(BUILD)/ein --count 0
 
 # The language server with Neovim and Emacs, which this installs.
 editors-check: build

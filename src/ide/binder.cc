@@ -262,8 +262,11 @@ void Binder::declare_all(Frame& f, const std::vector<ast::StmtId>& stmts, Module
         [&](const ast::Let& l) {
           Kind kind = !l.value && top ? Kind::Input : Kind::Value;
           for (const ast::Name& n : l.names) {
-            if (text(n.symbol) != "_") declare(f, f.values, kind, n, id);
-            if (l.record) use_field(n, false);
+            if (text(n.symbol) == "_") continue;
+            declare(f, f.values, kind, n, id);
+            if (!l.record) continue;
+            out.occurrences.back().field = true;
+            use_field(n, false);
           }
         },
         [&](const ast::Const& c) {

@@ -301,7 +301,11 @@ void Binder::expr(Frame& f, ast::ExprId id) {
       [&](const ast::Record& n) {
         expr(f, n.base);
         for (const ast::RecordField& field : n.fields) {
+          size_t before = out.occurrences.size();
           expr(f, field.value);
+          bool both = out.occurrences.size() > before &&
+                      out.occurrences.back().span == field.name.span;  // `{ a }` for `{ a: a }`
+          if (both) out.occurrences.back().field = true;
           use_field(field.name, true);
         }
       },

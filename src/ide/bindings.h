@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sema/modules.h"
+#include "sema/state/meanings.h"
 
 namespace ein::ide {
 
@@ -46,6 +47,7 @@ struct Occurrence {
   Span span;
   uint32_t entity = 0;
   bool defines = false;
+  bool field = false;  // of `{ a, b }` and `let { a, b } = p`: the name is that of a field too
 };
 
 // The names that may be used in a piece of text, besides those of the pieces around it.
@@ -61,6 +63,9 @@ struct Bindings {
 };
 
 Bindings bind(const sema::Program& program, const SourceMap& sources);
+// The names of arguments of a function that is a value, as in `f(x, rate = 0.1)` for a parameter `f`:
+// which function that is follows from no scope, and is known where elaboration got to.
+void add_argument_names(Bindings& b, const ast::Ast& ast, const sema::Meanings& meanings);
 
 // The occurrence that has the place in it or ends there; null when there is none.
 const Occurrence* occurrence_at(const Bindings& b, FileId file, uint32_t offset);
