@@ -224,10 +224,18 @@ void Binder::import(Frame& f, ast::StmtId id, ModuleFrame* exports) {
   auto target = program.targets.find(id);
   if (target == program.targets.end() || target->second.module >= modules.size()) return;
   size_t from = target->second.module;
+  auto mention = [&](const ast::Name& name) {  // of the file, before its items
+    uint32_t entity_of_file = entity(Kind::Module, name);
+    out.entities[entity_of_file].span = {program.modules[from].file, 0, 0};
+    occurs(name.span, entity_of_file);
+  };
   if (const auto* mod = std::get_if<ast::Mod>(&ast[id].node)) {
     return bring(f, from, mod->name, mod->name, false, false, exports);
   }
   const auto& use = std::get<ast::Use>(ast[id].node);
+  bool one = target->second.item && use.items.empty() && !use.glob;  // the path ends with an item
+  if ((use.glob || !use.items.empty()) && !use.path.empty()) mention(use.path.back());
+  if (one && use.path.size() > 1) mention(use.path[use.path.size() - 2]);
   if (use.glob) {
     ModuleFrame& m = modules[from];
     auto copy = [&](const Names& has, Names& own, Names* exported) {

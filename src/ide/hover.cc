@@ -65,6 +65,28 @@ std::string index_text(const Analysis& a, const Entity& e) {
          (r.inferred ? ", its range is inferred\n" : "\n") + others(it->second.size(), "range");
 }
 
+std::string extent_text(const Analysis& a, const Entity& e) {
+  const std::string& name = text(e.name);
+  auto it = a.meanings.extents.find(sema::Meanings::place(e.span));
+  bool fixed = it != a.meanings.extents.end() && !it->second.empty() && it->second[0] != name;
+  return code(fixed ? name + " = " + it->second[0] : name) +
+         "extent: how many addresses the coordinate has" +
+         (fixed ? "\n" + others(it->second.size(), "extent")
+                : "; known when the program gets its inputs\n");
+}
+
+// A field with the value that it has in the record before the dot.
+std::string field_text(const Analysis& a, const Occurrence& o) {
+  const std::string& name = text(entity_of(a, o).name);
+  ast::ExprId access = tree_at(a, o.span.begin, [&](const ast::Expr& e) {
+    return std::holds_alternative<ast::Field>(e.node) && e.span.end == o.span.end;
+  });
+  auto it = access ? a.meanings.trees.find(access) : a.meanings.trees.end();
+  bool known = it != a.meanings.trees.end() && !it->second.empty();
+  return code(known ? name + ": " + describe(it->second[0]) : name) + "field\n" +
+         (known ? others(it->second.size(), "type") : "");
+}
+
 std::string entity_text(const Analysis& a, const Occurrence& o) {
   const Entity& e = entity_of(a, o);
   const std::string& name = text(e.name);
@@ -82,14 +104,11 @@ std::string entity_text(const Analysis& a, const Occurrence& o) {
     case Kind::Type:
       return code(e.stmt ? std::string(a.sources.text(a.ast()[e.stmt].span)) : name) +
              doc_of(a, e) + where(a, e);
-    case Kind::Field: return code(name) + "field\n";
     case Kind::Pack: return code(".." + name) + "pack: coordinates that go together\n";
     case Kind::Index:
     case Kind::Coordinate: return index_text(a, e);
-    case Kind::Extent:
-      return code(name) +
-             "extent: how many addresses the coordinate has; known when the program "
-             "gets its inputs\n";
+    case Kind::Extent: return extent_text(a, e);
+    case Kind::Field: return field_text(a, o);
     default: break;
   }
   const auto& values = values_of(a, o);

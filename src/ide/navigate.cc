@@ -34,6 +34,13 @@ std::vector<Place> definition(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   if (!o) return {};
   const Entity& e = entity_of(a, *o);
+  if (e.kind == Kind::Field) {  // of every record that has one of this name
+    std::vector<Place> out;
+    for (const Occurrence& other : a.bindings.occurrences) {
+      if (other.entity == o->entity && other.defines) out.push_back(place_of(a, other.span, true));
+    }
+    return out;
+  }
   Span span = e.span;
   if (o->span == span && meets_by_name(e.kind)) {  // a coordinate in brackets: where it began
     span = a.bindings.entities[e.group].span;

@@ -78,6 +78,12 @@ void finish_meanings(Sema& s) {
   for (const Scope& scope : s.names.scopes) {
     for (const Definition& d : scope.definitions) note_clauses(s, d);
     for (const auto& [name, value] : scope.frame.values) note_value(s, name, value);
+    for (const auto& [name, extent] : scope.extents) {
+      if (!extent.named.valid() || !extent.extent) continue;
+      CoreId resolved = resolve(s, extent.extent);
+      if (has_unsolved(s, resolved)) continue;
+      add_once(m.extents[Meanings::place(extent.named)], show(s, resolved));
+    }
   }
   for (const Index& i : s.names.indices) {
     if (!i.named.valid() || !i.range.lo || !i.range.hi) continue;

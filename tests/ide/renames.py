@@ -90,7 +90,8 @@ def renamed(text, edits):
 
 
 def replaced(word, by, text):
-    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", by, text)
+    """Also in the names that derivatives make of it: `d_n` is the coordinate of one by a value over `n`."""
+    return re.sub(rf"(?<!\w)((?:d_)*){re.escape(word)}(?!\w)", lambda m: m[1] + by, text)
 
 
 class Program:

@@ -38,10 +38,11 @@ struct Meanings {
   using Place = uint64_t;
   static Place place(Span span) { return uint64_t{span.file.v} << 32 | span.begin; }
 
-  std::unordered_map<Place, Span> definitions;                // by use: the name that defines it
-  std::unordered_map<Place, std::vector<Shown>> values;       // of names, at uses and definitions
-  std::unordered_map<TreeId, std::vector<Shown>> trees;       // of calls, fields and requests
-  std::unordered_map<Place, std::vector<ShownRange>> ranges;  // of indices, by definition
+  std::unordered_map<Place, Span> definitions;                  // by use: the name that defines it
+  std::unordered_map<Place, std::vector<Shown>> values;         // of names, at uses and definitions
+  std::unordered_map<TreeId, std::vector<Shown>> trees;         // of calls, fields and requests
+  std::unordered_map<Place, std::vector<ShownRange>> ranges;    // of indices, by definition
+  std::unordered_map<Place, std::vector<std::string>> extents;  // of names in types, by definition
 
   // Until elaboration ends: the same, not yet in words.
   std::unordered_map<Place, std::vector<Value>> seen;
