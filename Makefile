@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits ide-renames editors-check editor-words vscode reference \
+  torch-check check-asan check-tsan ide-edits ide-renames editors-check grammars-check editor-words vscode reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -70,6 +70,13 @@ ide-renames: build
 editors-check: build
 	tools/setup.sh python3 neovim emacs-nox elpa-eglot
 	python3 -B tests/ide/editors.py $(BUILD)/ein
+
+# The grammars of the editors see in every program what the lexer sees. Needs Node and npm's registry.
+grammars-check: build
+	tools/setup.sh python3 git neovim emacs-nox
+	mkdir -p $(BUILD)/grammars
+	cd $(BUILD)/grammars && npm install --silent --no-audit --no-fund vscode-textmate@9.2.0 vscode-oniguruma@2.0.1
+	python3 -B tests/ide/grammars.py $(BUILD)/ein --textmate $(BUILD)/grammars --vim --emacs
 
 # The lists of words in editors/, from those of the compiler.
 editor-words:

@@ -435,9 +435,26 @@ void Binder::module(size_t number) {
   type_uses(number);
 }
 
+// A coordinate that a value names is renamed with it.
+void Binder::join_dimensions() {
+  std::map<uint32_t, uint32_t> leads;  // of groups that have joined another
+  auto group = [&](uint32_t g) {
+    for (auto it = leads.find(g); it != leads.end(); it = leads.find(g)) g = it->second;
+    return g;
+  };
+  for (const auto& [value, key] : dimensions) {
+    auto it = groups.find(key);
+    if (it == groups.end()) continue;
+    uint32_t of_value = group(out.entities[value].group), of_coordinate = group(it->second);
+    if (of_value != of_coordinate) leads[of_coordinate] = of_value;
+  }
+  for (Entity& e : out.entities) e.group = group(e.group);
+}
+
 Bindings bind(const sema::Program& program, const SourceMap& sources) {
   Binder b{program, sources, program.ast};
   for (size_t i = 0; i < program.modules.size(); ++i) b.module(i);
+  b.join_dimensions();
   auto place = [](const Occurrence& o) { return std::pair(o.span.file, o.span.begin); };
   auto& list = b.out.occurrences;
   // One place may be walked twice, as `{ a, b }`, a field and a value: the value was meant first.

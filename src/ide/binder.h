@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "ide/bindings.h"
@@ -42,6 +43,8 @@ struct Binder {
   std::deque<ModuleFrame> modules = {};
   using Groups = std::map<std::pair<uint32_t, Symbol>, uint32_t>;  // → the entity that began it
   Groups groups = {}, pack_groups = {};
+  // Values that name a dimension, with the coordinates of that name: `let n: i32; let x: [f32; n];`.
+  std::set<std::pair<uint32_t, std::pair<uint32_t, Symbol>>> dimensions = {};
   std::map<ast::StmtId, std::vector<uint32_t>> params = {};  // of functions and rules
   std::map<ast::StmtId, uint32_t> families_of = {};          // of functions, with their rules
   std::map<Symbol, uint32_t> fields = {};
@@ -89,6 +92,7 @@ struct Binder {
   void function(Frame& f, const ast::Fn& fn, ast::StmtId id);
   void block(Frame& f, const ast::Block& b, Span span, ast::ExprId until = {});
   void type_uses(size_t number);
+  void join_dimensions();
 
   // -- expressions and types (binder_expr.cc)
   void expr(Frame& f, ast::ExprId id);
@@ -106,6 +110,7 @@ struct Binder {
   void type(Frame& f, ast::TypeId id);
   void dim(Frame& f, ast::ExprId id);
   bool fixes_extent(uint32_t entity) const;
+  bool is_function(Frame& f, uint32_t entity);
 };
 
 }  // namespace ein::ide

@@ -52,7 +52,7 @@ void Binder::call(Frame& f, const ast::Call& c, Span span) {
       if (at->functions.count(callee->symbol)) break;
       auto it = at->values.find(callee->symbol);
       if (it == at->values.end()) continue;
-      value = !sema::is_builtin(callee->symbol) || out.entities[it->second].kind != Kind::Value;
+      value = !sema::is_builtin(callee->symbol) || is_function(*at, it->second);
       if (value) occurs(callee->span, it->second);
     }
     if (!value) {
@@ -84,6 +84,20 @@ void Binder::call(Frame& f, const ast::Call& c, Span span) {
   size_t outside = std::exchange(around, brackets.size() - 1);
   for (ast::ExprId a : c.args) expr(inside, a);
   around = outside;
+}
+
+// Only then does a value hide the built-in function of its name.
+bool Binder::is_function(Frame& f, uint32_t id) {
+  const Entity& e = out.entities[id];
+  if (e.kind != Kind::Value) return true;  // a parameter or a local: what it is, is not written
+  const auto* let = e.stmt ? std::get_if<ast::Let>(&ast[e.stmt].node) : nullptr;
+  if (!let || !let->value) return false;
+  if (std::holds_alternative<ast::Lambda>(ast[let->value].node)) return true;
+  const ast::Name* other = lone(ast, let->value);
+  if (!other) return false;
+  bool function = find(f, other->symbol, &Frame::functions, &Frame::glob_functions) ||
+                  sema::primitive_named(other->symbol);
+  return function && !value_exists(f, other->symbol);
 }
 
 // `temperature` of `softmax[class](x, temperature = 2.0)`.
@@ -357,7 +371,12 @@ void Binder::dim(Frame& f, ast::ExprId id) {
   bool own = home->function;  // of a signature
   if (own && it != home->extents.end()) return occurs(name->span, it->second);
   const uint32_t* known = find_value(*home, name->symbol, true);
-  if (known && (!own || in_result || fixes_extent(*known))) return occurs(name->span, *known);
+  if (known && (!own || in_result || fixes_extent(*known))) {
+    Kind kind = out.entities[*known].kind;
+    bool value = kind != Kind::Extent && kind != Kind::Coordinate && kind != Kind::Index;
+    if (value) dimensions.insert({*known, {f.family, name->symbol}});
+    return occurs(name->span, *known);
+  }
   if (it != home->extents.end()) return occurs(name->span, it->second);
   declare(*home, home->extents, Kind::Extent, *name);
 }

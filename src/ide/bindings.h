@@ -37,7 +37,8 @@ struct Entity {
   ast::StmtId stmt;  // of a value, a function, a type: where it is defined
   // Indices, extents and coordinates that meet by their name belong together: those of one name in
   // the definitions of a file, or in one function with its rule. So do a parameter of a function and
-  // that of its rule. Every other entity is alone in its group.
+  // that of its rule, and a number that fixes an extent and the coordinates that have its name from
+  // there. Every other entity is alone in its group.
   uint32_t group = 0;
   bool exported = false;
   bool top = false;  // of the top level of a file

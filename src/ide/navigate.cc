@@ -88,7 +88,7 @@ std::vector<Place> references(const Analysis& a, const Target& target) {
 std::string why_not_renamed(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   if (!o) return "there is no name here";
-  const Entity& e = entity_of(a, *o);
+  const Entity& e = a.bindings.entities[entity_of(a, *o).group];
   std::string name = text(e.name);
   if (e.kind == Kind::Builtin) return fmt::format("`{}` is built in", name);
   if (e.kind == Kind::Module) return fmt::format("`{}` is the name of a file", name);
