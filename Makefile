@@ -75,7 +75,7 @@ editors-check: build
 grammars-check: build
 	tools/setup.sh python3 git neovim emacs-nox
 	mkdir -p $(BUILD)/grammars
-	cd $(BUILD)/grammars && npm install --silent --no-audit --no-fund vscode-textmate@9.2.0 vscode-oniguruma@2.0.1
+	cd $(BUILD)/grammars && npm install --silent --no-audit --no-fund vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
 	python3 -B tests/ide/grammars.py $(BUILD)/ein --textmate $(BUILD)/grammars --vim --emacs
 
 # The lists of words in editors/, from those of the compiler.
