@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check reference \
+  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check reference ide-renames grammars-check \
   coverage format clean
 
 # The compiler and its libraries.
@@ -61,10 +61,22 @@ ide-edits: build
 	tools/setup.sh python3
 	python3 -B tests/ide/random_edits.py $(BUILD)/ein --count $(IDE_EDITS) --seed 7
 
+# A new name for every name of every program, and what the program reports and prints then.
+ide-renames: build
+	tools/setup.sh python3
+	python3 -B tests/ide/renames.py $(BUILD)/ein --count 0
+
 # The language server with Neovim and Emacs, which this installs.
 editors-check: build
 	tools/setup.sh python3 neovim emacs-nox elpa-eglot
 	python3 -B tests/ide/editors.py $(BUILD)/ein
+
+# The grammars of the editors see in every program what the lexer sees. Needs Node and npm's registry.
+grammars-check: build
+	tools/setup.sh python3 git neovim emacs-nox
+	mkdir -p $(BUILD)/grammars
+	cd $(BUILD)/grammars && npm install --silent --no-audit --no-fund vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
+	python3 -B tests/ide/grammars.py $(BUILD)/ein --textmate $(BUILD)/grammars --vim --emacs
 
 # The lists of words in editors/, from those of the compiler.
 editor-words:

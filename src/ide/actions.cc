@@ -79,6 +79,7 @@ std::vector<Action> actions(const Analysis& a, uint32_t begin, uint32_t end) {
   add_fixes(a, begin, end, out);
   add_range(a, begin, out);
   add_type(a, begin, out);
+  if (auto slice = name_slice(a, begin, end)) out.push_back(std::move(*slice));
   return out;
 }
 

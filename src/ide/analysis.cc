@@ -30,6 +30,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   }
   if (cancelled && cancelled()) return nullptr;
   a.bindings = bind(a.compiled.program, a.sources);
+  add_argument_names(a.bindings, a.ast(), a.meanings);
   return out;
 }
 

@@ -32,6 +32,9 @@ uint32_t Binder::declare(Frame& f, Names& names, Kind kind, ast::Name name, ast:
   if (it == names.end()) {
     bool meets = kind == Kind::Index || kind == Kind::Extent || kind == Kind::Coordinate;
     uint32_t id = meets ? along(f, kind, name) : entity(kind, name, stmt);
+    if (kind == Kind::Pack) {
+      out.entities[id].group = pack_groups.try_emplace({f.family, name.symbol}, id).first->second;
+    }
     define(f, names, id);
     it = names.find(name.symbol);
   }
@@ -42,6 +45,23 @@ uint32_t Binder::declare(Frame& f, Names& names, Kind kind, ast::Name name, ast:
 void Binder::define(Frame& f, Names& names, uint32_t id) {
   names[out.entities[id].name] = id;
   out.regions[f.region].entities.push_back(id);
+}
+
+const Entity* Binder::function_just_used(Span name) const {
+  if (out.occurrences.empty() || out.occurrences.back().span != name) return nullptr;
+  const Entity& e = out.entities[out.occurrences.back().entity];
+  return e.kind == Kind::Function && e.stmt ? &e : nullptr;
+}
+
+const std::vector<uint32_t>& Binder::params_of(ast::StmtId fn) {
+  auto [it, fresh] = params.try_emplace(fn);
+  if (!fresh) return it->second;
+  const auto* f = std::get_if<ast::Fn>(&ast[fn].node);
+  for (size_t i = 0; f && i < f->params.size(); ++i) {
+    it->second.push_back(entity(Kind::Parameter, f->params[i].name));
+    out.entities.back().exported = f->pub;
+  }
+  return it->second;
 }
 
 size_t Binder::region(Span span) {
@@ -72,6 +92,18 @@ const uint32_t* Binder::find_extent(Frame& f, Symbol name) {
     if (auto it = at->extents.find(name); it != at->extents.end()) return &it->second;
   }
   return nullptr;
+}
+
+const uint32_t* Binder::find_index(Frame& f, Symbol name) {
+  for (Frame* at = &f; at && !at->function; at = at->up) {
+    if (auto it = at->indices.find(name); it != at->indices.end()) return &it->second;
+    if (at->values.count(name) || at->glob_values.count(name)) return nullptr;
+  }
+  return nullptr;
+}
+
+bool Binder::value_exists(Frame& f, Symbol name) {
+  return find(f, name, &Frame::values, &Frame::glob_values) != nullptr;
 }
 
 const uint32_t* Binder::find(Frame& f, Symbol name, Names Frame::*own, Names Frame::*glob) {
@@ -192,10 +224,18 @@ void Binder::import(Frame& f, ast::StmtId id, ModuleFrame* exports) {
   auto target = program.targets.find(id);
   if (target == program.targets.end() || target->second.module >= modules.size()) return;
   size_t from = target->second.module;
+  auto mention = [&](const ast::Name& name) {  // of the file, before its items
+    uint32_t entity_of_file = entity(Kind::Module, name);
+    out.entities[entity_of_file].span = {program.modules[from].file, 0, 0};
+    occurs(name.span, entity_of_file);
+  };
   if (const auto* mod = std::get_if<ast::Mod>(&ast[id].node)) {
     return bring(f, from, mod->name, mod->name, false, false, exports);
   }
   const auto& use = std::get<ast::Use>(ast[id].node);
+  bool one = target->second.item && use.items.empty() && !use.glob;  // the path ends with an item
+  if ((use.glob || !use.items.empty()) && !use.path.empty()) mention(use.path.back());
+  if (one && use.path.size() > 1) mention(use.path[use.path.size() - 2]);
   if (use.glob) {
     ModuleFrame& m = modules[from];
     auto copy = [&](const Names& has, Names& own, Names* exported) {
@@ -230,8 +270,11 @@ void Binder::declare_all(Frame& f, const std::vector<ast::StmtId>& stmts, Module
         [&](const ast::Let& l) {
           Kind kind = !l.value && top ? Kind::Input : Kind::Value;
           for (const ast::Name& n : l.names) {
-            if (text(n.symbol) != "_") declare(f, f.values, kind, n, id);
-            if (l.record) use_field(n, false);
+            if (text(n.symbol) == "_") continue;
+            declare(f, f.values, kind, n, id);
+            if (!l.record) continue;
+            out.occurrences.back().field = true;
+            use_field(n, false);
           }
         },
         [&](const ast::Const& c) {
@@ -276,12 +319,18 @@ void Binder::let(Frame& f, const ast::Let& l, Span span) {
 
 void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
   bool outside = std::exchange(top, false);
-  if (fn.rule) use_function(f, fn.name);
+  size_t before = brackets.size(), call = std::exchange(around, Brackets::npos);
+  ast::StmtId owner = id;  // of the names in the signature: a rule repeats those of its function
+  if (fn.rule && use_function(f, fn.name)) {
+    if (const Entity* of = function_just_used(fn.name.span)) owner = of->stmt;
+  }
   for (const ast::Param& p : fn.params) expr(f, p.value);
   Frame inside;
   inside.up = &f;
   inside.function = inside.scope = true;
-  inside.family = ++families;
+  uint32_t& family = families_of[owner];
+  if (family == 0) family = ++families;
+  inside.family = family;
   inside.region = region(ast[id].span);
   for (const ast::FnCoord& c : fn.coords) {
     if (c.pack) {
@@ -290,12 +339,22 @@ void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
       declare(inside, inside.extents, Kind::Coordinate, c.name);
     }
   }
-  for (const ast::Param& p : fn.params) {
-    declare(inside, inside.values, Kind::Parameter, p.name);
+  const std::vector<uint32_t> own = params_of(id), of_owner = params_of(owner);
+  for (size_t i = 0; i < fn.params.size(); ++i) {
+    const ast::Param& p = fn.params[i];
+    for (uint32_t other : of_owner) {
+      if (out.entities[other].name == p.name.symbol) out.entities[own[i]].group = other;
+    }
+    define(inside, inside.values, own[i]);
+    occurs(p.name.span, own[i], true);
     type(inside, p.type);
   }
+  in_result = true;
   type(inside, fn.result);
+  in_result = false;
   expr(inside, fn.body);
+  brackets.resize(before);  // a gate outside does not reach into a function
+  around = call;
   top = outside;
 }
 
@@ -376,9 +435,26 @@ void Binder::module(size_t number) {
   type_uses(number);
 }
 
+// A coordinate that a value names is renamed with it.
+void Binder::join_dimensions() {
+  std::map<uint32_t, uint32_t> leads;  // of groups that have joined another
+  auto group = [&](uint32_t g) {
+    for (auto it = leads.find(g); it != leads.end(); it = leads.find(g)) g = it->second;
+    return g;
+  };
+  for (const auto& [value, key] : dimensions) {
+    auto it = groups.find(key);
+    if (it == groups.end()) continue;
+    uint32_t of_value = group(out.entities[value].group), of_coordinate = group(it->second);
+    if (of_value != of_coordinate) leads[of_coordinate] = of_value;
+  }
+  for (Entity& e : out.entities) e.group = group(e.group);
+}
+
 Bindings bind(const sema::Program& program, const SourceMap& sources) {
   Binder b{program, sources, program.ast};
   for (size_t i = 0; i < program.modules.size(); ++i) b.module(i);
+  b.join_dimensions();
   auto place = [](const Occurrence& o) { return std::pair(o.span.file, o.span.begin); };
   auto& list = b.out.occurrences;
   // One place may be walked twice, as `{ a, b }`, a field and a value: the value was meant first.

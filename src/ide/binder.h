@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "ide/bindings.h"
@@ -22,6 +23,13 @@ struct Frame {
   std::map<Symbol, size_t> module_of;             // the name of a module → its number
 };
 
+// What a call binds in its brackets, for the gates that stand outside (decisions.md, 16 and 17).
+struct Brackets {
+  Names names;
+  size_t up;  // the call around it; npos: none
+  static constexpr size_t npos = static_cast<size_t>(-1);
+};
+
 struct ModuleFrame {
   Frame frame;
   Names values, functions, types;  // that it exports
@@ -33,11 +41,19 @@ struct Binder {
   const ast::Ast& ast;
   Bindings out = {};
   std::deque<ModuleFrame> modules = {};
-  std::map<std::pair<uint32_t, Symbol>, uint32_t> groups = {};  // → the entity that began it
+  using Groups = std::map<std::pair<uint32_t, Symbol>, uint32_t>;  // → the entity that began it
+  Groups groups = {}, pack_groups = {};
+  // Values that name a dimension, with the coordinates of that name: `let n: i32; let x: [f32; n];`.
+  std::set<std::pair<uint32_t, std::pair<uint32_t, Symbol>>> dimensions = {};
+  std::map<ast::StmtId, std::vector<uint32_t>> params = {};  // of functions and rules
+  std::map<ast::StmtId, uint32_t> families_of = {};          // of functions, with their rules
   std::map<Symbol, uint32_t> fields = {};
   std::map<Symbol, uint32_t> builtins = {};
+  std::vector<Brackets> brackets = {};  // of the definition that is walked, in order
+  size_t around = Brackets::npos;       // the call whose arguments are walked
   uint32_t families = 0;
-  bool top = false;  // at the top level of a file
+  bool in_result = false;  // in the type of a result
+  bool top = false;        // at the top level of a file
 
   // -- entities and occurrences
   uint32_t entity(Kind kind, ast::Name name, ast::StmtId stmt = {});
@@ -46,10 +62,15 @@ struct Binder {
   uint32_t declare(Frame& f, Names& names, Kind kind, ast::Name name, ast::StmtId stmt = {});
   void define(Frame& f, Names& names, uint32_t id);
   size_t region(Span span);
+  // The function that the name before this place meant, or that this name defines; or null.
+  const Entity* function_just_used(Span name) const;
+  const std::vector<uint32_t>& params_of(ast::StmtId fn);
 
   // -- lookup
   const uint32_t* find_value(Frame& f, Symbol name, bool skip_indices);
   const uint32_t* find_extent(Frame& f, Symbol name);
+  const uint32_t* find_index(Frame& f, Symbol name);
+  bool value_exists(Frame& f, Symbol name);
   const uint32_t* find(Frame& f, Symbol name, Names Frame::*own, Names Frame::*glob);
   bool use_value(Frame& f, ast::Name name, bool skip_indices);
   bool use_function(Frame& f, ast::Name name);
@@ -71,18 +92,25 @@ struct Binder {
   void function(Frame& f, const ast::Fn& fn, ast::StmtId id);
   void block(Frame& f, const ast::Block& b, Span span, ast::ExprId until = {});
   void type_uses(size_t number);
+  void join_dimensions();
 
   // -- expressions and types (binder_expr.cc)
   void expr(Frame& f, ast::ExprId id);
   void slot(Frame& f, ast::ExprId id);
   void index(Frame& f, const ast::Index& n);
   void call(Frame& f, const ast::Call& c, Span span);
+  bool shape_of_name(Frame& f, const ast::Call& c);
+  void argument_names(const ast::Call& c);
   void comprehension(Frame& f, const ast::Comprehension& c, Span span);
   void match_arms(Frame& f, const ast::Match& n);
   void pattern(Frame& f, ast::ExprId id);
   void where(Frame& f, const ast::Where& n, Span span);
+  void place(Frame& f, const ast::Where& n, size_t first, Frame& out);
+  void operand(Frame& f, ast::ExprId id);
   void type(Frame& f, ast::TypeId id);
   void dim(Frame& f, ast::ExprId id);
+  bool fixes_extent(uint32_t entity) const;
+  bool is_function(Frame& f, uint32_t entity);
 };
 
 }  // namespace ein::ide

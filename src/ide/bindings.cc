@@ -25,6 +25,28 @@ const char* name_of(Kind kind) {
   return "";
 }
 
+void add_argument_names(Bindings& b, const ast::Ast& ast, const sema::Meanings& meanings) {
+  std::vector<Occurrence> more;
+  for (const ast::Expr& e : ast.exprs) {
+    const auto* call = std::get_if<ast::Call>(&e.node);
+    for (size_t i = 0; call && i < call->names.size(); ++i) {
+      Span span = call->names[i].span;
+      if (!call->names[i].symbol) continue;
+      const Occurrence* known = occurrence_at(b, span.file, span.begin);
+      auto it = meanings.definitions.find(sema::Meanings::place(span));
+      if ((known && known->span == span) || it == meanings.definitions.end()) continue;
+      const Occurrence* definition = occurrence_at(b, it->second.file, it->second.begin);
+      if (definition && definition->span == it->second) {
+        more.push_back({span, definition->entity, false});
+      }
+    }
+  }
+  b.occurrences.insert(b.occurrences.end(), more.begin(), more.end());
+  std::sort(b.occurrences.begin(), b.occurrences.end(), [](const auto& x, const auto& y) {
+    return std::pair(x.span.file, x.span.begin) < std::pair(y.span.file, y.span.begin);
+  });
+}
+
 const Occurrence* occurrence_at(const Bindings& b, FileId file, uint32_t offset) {
   auto after = std::upper_bound(
       b.occurrences.begin(), b.occurrences.end(), offset, [&](uint32_t at, const Occurrence& o) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sema/modules.h"
+#include "sema/state/meanings.h"
 
 namespace ein::ide {
 
@@ -35,7 +36,9 @@ struct Entity {
   Span span;         // the name that defines it; invalid for Builtin
   ast::StmtId stmt;  // of a value, a function, a type: where it is defined
   // Indices, extents and coordinates that meet by their name belong together: those of one name in
-  // the definitions of a file, or in one function. Every other entity is alone in its group.
+  // the definitions of a file, or in one function with its rule. So do a parameter of a function and
+  // that of its rule, and a number that fixes an extent and the coordinates that have its name from
+  // there. Every other entity is alone in its group.
   uint32_t group = 0;
   bool exported = false;
   bool top = false;  // of the top level of a file
@@ -45,6 +48,7 @@ struct Occurrence {
   Span span;
   uint32_t entity = 0;
   bool defines = false;
+  bool field = false;  // of `{ a, b }` and `let { a, b } = p`: the name is that of a field too
 };
 
 // The names that may be used in a piece of text, besides those of the pieces around it.
@@ -60,6 +64,9 @@ struct Bindings {
 };
 
 Bindings bind(const sema::Program& program, const SourceMap& sources);
+// The names of arguments of a function that is a value, as in `f(x, rate = 0.1)` for a parameter `f`:
+// which function that is follows from no scope, and is known where elaboration got to.
+void add_argument_names(Bindings& b, const ast::Ast& ast, const sema::Meanings& meanings);
 
 // The occurrence that has the place in it or ends there; null when there is none.
 const Occurrence* occurrence_at(const Bindings& b, FileId file, uint32_t offset);

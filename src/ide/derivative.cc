@@ -1,6 +1,7 @@
 // The text that a request gets on hover. It comes from what differentiation recorded.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/rewrite.h"
@@ -55,6 +56,13 @@ std::string lines_of(const std::string& printed, const std::set<std::string>& na
   return out;
 }
 
+// Whether the program has a value of that name at the top.
+bool defines(const Analysis& a, Symbol name) {
+  return std::any_of(a.bindings.entities.begin(), a.bindings.entities.end(), [&](const Entity& e) {
+    return e.name == name && e.top && e.span.file == a.root;
+  });
+}
+
 std::string shortened(const std::string& lines) {
   size_t at = 0;
   for (size_t n = 0; n < kMostLines; ++n) {
@@ -81,6 +89,10 @@ std::string derivative_text(const Analysis& a, ast::ExprId request) {
     }
     for (const autodiff::Flow& f : e.steps) {
       adjoints.insert(text(f.adjoint));
+      for (Symbol made :
+           {f.reader, f.of}) {  // a part of a definition, which the text does not name
+        if (!defines(a, made)) adjoints.insert(text(made));
+      }
       why += fmt::format("- `{}` is read by `{}`", f.cell, f.by);
       std::string names = autodiff::summed_text(f);
       if (names.empty()) {

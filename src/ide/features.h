@@ -63,6 +63,8 @@ struct Action {
   bool safe = false;
 };
 std::vector<Action> actions(const Analysis& a, uint32_t begin, uint32_t end);
+// Of these, the one that gives a slice a name (slices.cc).
+std::optional<Action> name_slice(const Analysis& a, uint32_t begin, uint32_t end);
 
 // The text in the one style; nothing when the program has mistakes in its syntax.
 std::optional<std::string> formatted(const Analysis& a);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "ide/features.h"
 #include "sema/types/types.h"
@@ -28,25 +29,51 @@ Colour colour_of(Kind kind) {
   return Colour::Value;
 }
 
+// By the token alone; `at` is its place.
+void add_token(Tok kind, std::string_view word, Span at, std::vector<Coloured>& out) {
+  if (ast::is_keyword(word)) {
+    out.push_back({at, Colour::Keyword});
+  } else if (kind == Tok::Int || kind == Tok::Float) {
+    out.push_back({at, Colour::Number});
+  } else if (kind == Tok::At) {
+    out.push_back({at, Colour::Request});
+  } else if (kind == Tok::Name && sema::scalar_type(intern(word))) {
+    out.push_back({at, Colour::Type});
+  }
+}
+
+// The code in a placeholder: for the lexer the whole string is one token.
+void add_placeholder(const Analysis& a, Span code, std::vector<Coloured>& out) {
+  SourceMap sources;
+  Diagnostics ignored;
+  FileId file = sources.add("placeholder", std::string(a.sources.text(code)));
+  for (const ast::Token& t : ast::lex(file, sources, ignored).tokens) {
+    Span at{a.root, code.begin + t.span.begin, code.begin + t.span.end};
+    add_token(t.kind, sources.text(t.span), at, out);
+  }
+}
+
 void add_tokens(const Analysis& a, std::vector<Coloured>& out) {
   for (const ast::Token& t : a.lexed.tokens) {
-    std::string_view word = a.sources.text(t.span);
-    bool keyword = ast::is_keyword(word);
-    if (keyword) {
-      out.push_back({t.span, Colour::Keyword});
-    } else if (t.kind == Tok::Int || t.kind == Tok::Float) {
-      out.push_back({t.span, Colour::Number});
-    } else if (t.kind == Tok::At) {
-      out.push_back({t.span, Colour::Request});
-    } else if (t.kind == Tok::Name && sema::scalar_type(intern(word))) {
-      out.push_back({t.span, Colour::Type});
-    }
+    add_token(t.kind, a.sources.text(t.span), t.span, out);
   }
   for (const ast::Comment& c : a.lexed.comments) out.push_back({c.span, Colour::Comment});
 }
 
-// Strings, without the placeholders in them, which are code.
+// Strings, without the placeholders in them, which are code. Those that are no values, such as the
+// name of a test, have none.
 void add_strings(const Analysis& a, std::vector<Coloured>& out) {
+  std::set<uint32_t> values;
+  for (const ast::Expr& e : a.ast().exprs) {
+    if (std::holds_alternative<ast::StrLit>(e.node) && e.span.file == a.root) {
+      values.insert(e.span.begin);
+    }
+  }
+  for (const ast::Token& t : a.lexed.tokens) {
+    if (t.kind == Tok::Str && !values.contains(t.span.begin)) {
+      out.push_back({t.span, Colour::String});
+    }
+  }
   for (const ast::Expr& e : a.ast().exprs) {
     const auto* s = std::get_if<ast::StrLit>(&e.node);
     if (!s || e.span.file != a.root) continue;
@@ -55,6 +82,7 @@ void add_strings(const Analysis& a, std::vector<Coloured>& out) {
       if (!p.value) continue;
       Span inside = a.ast()[p.value].span;
       if (inside.begin > from) out.push_back({{a.root, from, inside.begin}, Colour::String});
+      add_placeholder(a, inside, out);
       from = inside.end;
     }
     if (from < e.span.end) out.push_back({{a.root, from, e.span.end}, Colour::String});

@@ -45,6 +45,31 @@ struct Hints {
     }
   }
 
+  // The coordinates of an operand that is written without indices.
+  void whole(ast::ExprId id) {
+    const auto* path = id ? std::get_if<ast::Path>(&a.ast()[id].node) : nullptr;
+    if (!path || path->parts.size() != 1 || a.ast()[id].span.file != a.root) return;
+    const Occurrence* o = occurrence_at(a.bindings, a.root, path->parts[0].span.begin);
+    if (!o || o->span != path->parts[0].span) return;
+    auto it = a.meanings.values.find(sema::Meanings::place(o->span));
+    if (it == a.meanings.values.end() || it->second.size() != 1) return;  // differs by call
+    std::string names;
+    for (const auto& c : it->second[0].coords) {
+      if (c.name.empty()) return;
+      names += (names.empty() ? "" : ", ") + c.name;
+    }
+    if (!names.empty()) add(o->span.end, "[" + names + "]", false);
+  }
+
+  void operands(const ast::Expr& e) {
+    if (const auto* b = std::get_if<ast::Binary>(&e.node)) whole(b->lhs), whole(b->rhs);
+    if (const auto* u = std::get_if<ast::Unary>(&e.node)) whole(u->arg);
+    const auto* call = std::get_if<ast::Call>(&e.node);
+    for (size_t i = 0; call && !call->brackets.empty() && i < call->args.size(); ++i) {
+      whole(call->args[i]);
+    }
+  }
+
   // Behind the bracket that closes the left side.
   uint32_t closing(uint32_t from) const {
     size_t at = a.text().find(']', from);
@@ -62,6 +87,7 @@ std::vector<Hint> inlay_hints(const Analysis& a, uint32_t begin, uint32_t end) {
   }
   for (const ast::Expr& e : a.ast().exprs) {
     if (e.span.file != a.root || e.span.end < begin || e.span.begin > end) continue;
+    h.operands(e);
     const auto* call = std::get_if<ast::Call>(&e.node);
     for (size_t i = 0; call && i < call->brackets.size(); ++i) {
       if (call->brackets[i].name.symbol && !call->brackets[i].range)

@@ -42,14 +42,49 @@ const char* word_of(Kind kind) {
   }
 }
 
+// The range that a comprehension gives its index; elsewhere sema knows more than the text.
+std::string written_range(const Analysis& a, const Entity& e) {
+  for (const ast::Expr& x : a.ast().exprs) {
+    const auto* c = std::get_if<ast::Comprehension>(&x.node);
+    for (size_t i = 0; c && i < c->generators.size(); ++i) {
+      const ast::Generator& g = c->generators[i];
+      if (!(g.name.span == e.span) || !g.value) continue;
+      return " in " + std::string(a.sources.text(a.ast()[g.value].span));
+    }
+  }
+  return "";
+}
+
 std::string index_text(const Analysis& a, const Entity& e) {
   auto it = a.meanings.ranges.find(sema::Meanings::place(e.span));
   if (it == a.meanings.ranges.end() || it->second.empty()) {
-    return code(fmt::format("{}", text(e.name))) + name_of(e.kind);
+    return code(text(e.name) + written_range(a, e)) + name_of(e.kind);
   }
   const sema::ShownRange& r = it->second[0];
   return code(fmt::format("{} in {}..{}", text(e.name), r.lo, r.hi)) + name_of(e.kind) +
          (r.inferred ? ", its range is inferred\n" : "\n") + others(it->second.size(), "range");
+}
+
+std::string extent_text(const Analysis& a, const Entity& e) {
+  const std::string& name = text(e.name);
+  auto it = a.meanings.extents.find(sema::Meanings::place(e.span));
+  bool fixed = it != a.meanings.extents.end() && !it->second.empty() && it->second[0] != name;
+  return code(fixed ? name + " = " + it->second[0] : name) +
+         "extent: how many addresses the coordinate has" +
+         (fixed ? "\n" + others(it->second.size(), "extent")
+                : "; known when the program gets its inputs\n");
+}
+
+// A field with the value that it has in the record before the dot.
+std::string field_text(const Analysis& a, const Occurrence& o) {
+  const std::string& name = text(entity_of(a, o).name);
+  ast::ExprId access = tree_at(a, o.span.begin, [&](const ast::Expr& e) {
+    return std::holds_alternative<ast::Field>(e.node) && e.span.end == o.span.end;
+  });
+  auto it = access ? a.meanings.trees.find(access) : a.meanings.trees.end();
+  bool known = it != a.meanings.trees.end() && !it->second.empty();
+  return code(known ? name + ": " + describe(it->second[0]) : name) + "field\n" +
+         (known ? others(it->second.size(), "type") : "");
 }
 
 std::string entity_text(const Analysis& a, const Occurrence& o) {
@@ -69,14 +104,11 @@ std::string entity_text(const Analysis& a, const Occurrence& o) {
     case Kind::Type:
       return code(e.stmt ? std::string(a.sources.text(a.ast()[e.stmt].span)) : name) +
              doc_of(a, e) + where(a, e);
-    case Kind::Field: return code(name) + "field\n";
     case Kind::Pack: return code(".." + name) + "pack: coordinates that go together\n";
     case Kind::Index:
     case Kind::Coordinate: return index_text(a, e);
-    case Kind::Extent:
-      return code(name) +
-             "extent: how many addresses the coordinate has; known when the program "
-             "gets its inputs\n";
+    case Kind::Extent: return extent_text(a, e);
+    case Kind::Field: return field_text(a, o);
     default: break;
   }
   const auto& values = values_of(a, o);

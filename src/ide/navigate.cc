@@ -11,8 +11,8 @@
 namespace ein::ide {
 namespace {
 
-Place place_of(const Analysis& a, Span span, bool defines = false) {
-  return {a.sources.name(span.file), span.begin, span.end, defines};
+Place place_of(const Analysis& a, Span span, bool defines = false, bool field = false) {
+  return {a.sources.name(span.file), span.begin, span.end, defines, field};
 }
 
 bool meets_by_name(Kind kind) {
@@ -34,6 +34,13 @@ std::vector<Place> definition(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   if (!o) return {};
   const Entity& e = entity_of(a, *o);
+  if (e.kind == Kind::Field) {  // of every record that has one of this name
+    std::vector<Place> out;
+    for (const Occurrence& other : a.bindings.occurrences) {
+      if (other.entity == o->entity && other.defines) out.push_back(place_of(a, other.span, true));
+    }
+    return out;
+  }
   Span span = e.span;
   if (o->span == span && meets_by_name(e.kind)) {  // a coordinate in brackets: where it began
     span = a.bindings.entities[e.group].span;
@@ -72,7 +79,7 @@ std::vector<Place> references(const Analysis& a, const Target& target) {
                     : target.path.empty();
     if (!same || text(e.name) != target.name) continue;
     if (a.sources.text(o.span) != target.name) continue;  // `use m::{f as g}`: g has its own name
-    out.push_back(place_of(a, o.span, o.defines));
+    out.push_back(place_of(a, o.span, o.defines, o.field));
   }
   in_order(out);
   return out;
@@ -81,12 +88,18 @@ std::vector<Place> references(const Analysis& a, const Target& target) {
 std::string why_not_renamed(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   if (!o) return "there is no name here";
-  const Entity& e = entity_of(a, *o);
+  const Entity& e = a.bindings.entities[entity_of(a, *o).group];
   std::string name = text(e.name);
   if (e.kind == Kind::Builtin) return fmt::format("`{}` is built in", name);
   if (e.kind == Kind::Module) return fmt::format("`{}` is the name of a file", name);
   if (e.kind == Kind::Field)
     return "fields of records are not renamed: files are written with them";
+  for (const Occurrence& other : a.bindings.occurrences) {
+    if (other.defines && other.field && entity_of(a, other).group == e.group) {
+      return fmt::format("`{0}` takes the field of a record by its name: write `let {0} = ….{0};`",
+                         name);
+    }
+  }
   if (e.span.valid() && a.sources.name(e.span.file).starts_with("std/")) {
     return fmt::format("`{}` is defined in the standard library", name);
   }
@@ -106,23 +119,40 @@ std::string why_not_a_name(const std::string& name) {
   return name == "_" ? "`_` is no name: it stands for what is not used" : "";
 }
 
-bool means_the_same(const Analysis& before, const Analysis& after) {
-  const auto& x = before.bindings;
-  const auto& y = after.bindings;
-  if (x.occurrences.size() != y.occurrences.size()) return false;
+namespace {
+
+// Without those of fields, which keep their names: `{ a }` may have become `{ a: b }`.
+std::vector<Occurrence> names_in(const Analysis& a) {
+  std::vector<Occurrence> out;
+  for (const Occurrence& o : a.bindings.occurrences) {
+    if (entity_of(a, o).kind != Kind::Field) out.push_back(o);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string what_changes(const Analysis& before, const Analysis& after) {
+  std::string other = "names would mean something else";
+  std::vector<Occurrence> x = names_in(before), y = names_in(after);
+  if (x.size() != y.size()) return other;
   std::map<uint32_t, uint32_t> entities, groups, back;
-  for (size_t i = 0; i < x.occurrences.size(); ++i) {
-    const Occurrence &p = x.occurrences[i], &q = y.occurrences[i];
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Occurrence &p = x[i], &q = y[i];
     const Entity &e = entity_of(before, p), &f = entity_of(after, q);
-    if (p.defines != q.defines || e.kind != f.kind) return false;
-    if (entities.try_emplace(p.entity, q.entity).first->second != q.entity) return false;
-    if (groups.try_emplace(e.group, f.group).first->second != f.group) return false;
-    if (back.try_emplace(f.group, e.group).first->second != e.group) return false;
+    if (p.defines != q.defines || e.kind != f.kind) return other;
+    if (entities.try_emplace(p.entity, q.entity).first->second != q.entity) return other;
+    if (groups.try_emplace(e.group, f.group).first->second != f.group) return other;
+    if (back.try_emplace(f.group, e.group).first->second != e.group) return other;
   }
   std::map<std::string, int> mistakes;
   for (const Diagnostic& d : before.diags.all()) ++mistakes[info(d.code).name];
-  for (const Diagnostic& d : after.diags.all()) --mistakes[info(d.code).name];
-  return std::all_of(mistakes.begin(), mistakes.end(), [](const auto& m) { return m.second == 0; });
+  for (const Diagnostic& d : after.diags.all()) {
+    if (--mistakes[info(d.code).name] < 0) return "there would be a mistake: " + d.message;
+  }
+  bool fewer =
+      std::any_of(mistakes.begin(), mistakes.end(), [](const auto& m) { return m.second; });
+  return fewer ? other : "";
 }
 
 }  // namespace ein::ide

@@ -15,6 +15,7 @@ struct Place {
   std::string path;
   uint32_t begin = 0, end = 0;
   bool defines = false;
+  bool field = false;  // the name is that of a field too, and the field keeps it
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
@@ -36,8 +37,8 @@ std::vector<Place> references(const Analysis& a, const Target& target);
 // Why this name cannot have another one; empty: it can.
 std::string why_not_renamed(const Analysis& a, uint32_t offset);
 std::string why_not_a_name(const std::string& name);
-// Whether, after the places have become `name`, every name means what it meant: the same names in
-// the same order with the same definitions. `after` is an analysis of the text after the change.
-bool means_the_same(const Analysis& before, const Analysis& after);
+// Empty when, after the change, every name means what it meant: the same names in the same order
+// with the same definitions, and no new mistake. Otherwise what is wrong with the text after it.
+std::string what_changes(const Analysis& before, const Analysis& after);
 
 }  // namespace ein::ide

@@ -106,7 +106,9 @@ Json signature(Server& s, const Item& item, const Json& params) {
 // Whether a program with these edits has no mistake that it did not have before.
 bool fits(Asked& q, const std::vector<Edit>& edits) {
   std::string text = q.a->text();
-  for (const Edit& e : edits) text.replace(e.span.begin, e.span.end - e.span.begin, e.replacement);
+  for (auto e = edits.rbegin(); e != edits.rend(); ++e) {  // they are in the order of the text
+    text.replace(e->span.begin, e->span.end - e->span.begin, e->replacement);
+  }
   const std::string& path = q.a->sources.name(q.a->root);
   auto after = ide::analyse(path, text, Depth::Quick, texts_of(q.s, path));
   return after && after->diags.all().size() <= q.a->diags.all().size();

@@ -75,7 +75,7 @@ Json all_references(Server& s, const Item& item, const Json& params) {
   Json out = Json::array();
   if (!target) return out;
   bool with_definition = params.value("context", Json::object()).value("includeDeclaration", true);
-  Found found = find_all(s, item, *target, {target->name}, Depth::Names);
+  Found found = find_all(s, item, *target, {target->name}, Depth::Quick);
   for (const auto& [path, places] : found.places) {
     std::string text = path_text(s, *a, path);
     ide::Lines lines(text);
@@ -111,13 +111,14 @@ Json rename(Server& s, const Item& item, const Json& params) {
   Json changes = Json::object();
   for (const auto& [path, places] : found.places) {
     if (path.starts_with("std/")) throw Refusal{kFailed, "the standard library is not changed"};
-    std::string text = s.documents.read(path).value_or("");
-    ide::Lines lines(text);
+    const std::string before = s.documents.read(path).value_or("");
+    ide::Lines lines(before);
     Json edits = Json::array();
-    std::string after = text;
+    std::string after = before;
     for (auto p = places.rbegin(); p != places.rend(); ++p) {
-      after.replace(p->begin, p->end - p->begin, name);
-      edits.push_back({{"range", range_json(lines, p->begin, p->end, s.units)}, {"newText", name}});
+      std::string text = p->field ? fmt::format("{}: {}", target->name, name) : name;
+      after.replace(p->begin, p->end - p->begin, text);
+      edits.push_back({{"range", range_json(lines, p->begin, p->end, s.units)}, {"newText", text}});
     }
     texts[path] = std::move(after);
     changes[uri_for(s, path)] = std::move(edits);
@@ -130,10 +131,10 @@ Json rename(Server& s, const Item& item, const Json& params) {
       return it != texts.end() ? std::optional(it->second) : s.documents.read(p);
     };
     auto after = ide::analyse(path, documents.read(path).value_or(""), Depth::Quick, documents);
-    if (ide::means_the_same(*before, *after)) continue;
+    std::string why = ide::what_changes(*before, *after);
+    if (why.empty()) continue;
     throw Refusal{kFailed,
-                  fmt::format("`{}` cannot become `{}`: names in {} would mean something else",
-                              target->name, name, path)};
+                  fmt::format("`{}` cannot become `{}`: in {}, {}", target->name, name, path, why)};
   }
   return {{"changes", std::move(changes)}};
 }

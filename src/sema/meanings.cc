@@ -63,10 +63,10 @@ void note_clauses(Sema& s, const Definition& d) {
         s.ast[clause].node,
         [&](const ast::Let& l) {
           for (const ast::Name& n : l.names) {
-            if (n.symbol == d.name.symbol) note_value(s, n.span, v);
+            if (n.symbol == d.name.symbol) note_value(s, n, v);
           }
         },
-        [&](const ast::Const& c) { note_value(s, c.name.span, v); }, [](const auto&) {});
+        [&](const ast::Const& c) { note_value(s, c.name, v); }, [](const auto&) {});
   }
 }
 
@@ -77,13 +77,19 @@ void finish_meanings(Sema& s) {
   Meanings& m = *s.meanings;
   for (const Scope& scope : s.names.scopes) {
     for (const Definition& d : scope.definitions) note_clauses(s, d);
-    for (const auto& [name, value] : scope.frame.values) note_value(s, name.span, value);
+    for (const auto& [name, value] : scope.frame.values) note_value(s, name, value);
+    for (const auto& [name, extent] : scope.extents) {
+      if (!extent.named.valid() || !extent.extent) continue;
+      CoreId resolved = resolve(s, extent.extent);
+      if (has_unsolved(s, resolved)) continue;
+      add_once(m.extents[Meanings::place(extent.named)], show(s, resolved));
+    }
   }
   for (const Index& i : s.names.indices) {
-    if (!i.span.valid() || !i.range.lo || !i.range.hi) continue;
+    if (!i.named.valid() || !i.range.lo || !i.range.hi) continue;
     core::Range r = resolve(s, i.range);
     if (has_unsolved(s, r.lo) || has_unsolved(s, r.hi)) continue;
-    add_once(m.ranges[Meanings::place(i.span)], {show(s, r.lo), show(s, r.hi), i.inferred});
+    add_once(m.ranges[Meanings::place(i.named)], {show(s, r.lo), show(s, r.hi), i.inferred});
   }
   for (const auto& [place, values] : m.seen) {
     for (const Value& v : values) add_once(m.values[place], in_words(s, v));

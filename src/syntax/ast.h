@@ -23,6 +23,7 @@ using StmtId = Id<struct StmtTag>;
 struct Name {  // a name with the place where it stands
   Symbol symbol;
   Span span;
+  bool made = false;  // by the parser: the text at that place is something else
 };
 
 // ---- expressions -------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ Name Parser::unused_name(const std::string& base, Span span) {
   }
   std::string name = base;
   for (int n = 1; spelled.count(name) > 0; ++n) name = fmt::format("{}_{}", base, n);
-  return {intern(name), span};
+  return {intern(name), span, true};
 }
 
 ExprId Parser::comprehension_block(const Comprehension& node, Span span) {
@@ -82,7 +82,7 @@ ExprId Parser::comprehension_block(const Comprehension& node, Span span) {
       whole.value = g.value;
       block.stmts.push_back(let(std::move(whole)));
       Call len;
-      len.callee = read({intern("len"), place});
+      len.callee = read({intern("len"), place, true});
       len.args.push_back(read(all));
       slot.range = add(Range{number(0), add(std::move(len), place), false}, place);
       Let one;

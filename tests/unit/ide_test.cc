@@ -36,9 +36,11 @@ size_t compare(const std::string& path) {
     if (it == a->meanings.definitions.end()) continue;
     ++compared;
     const Entity& e = entity_of(*a, o);
-    // A coordinate may be met first in brackets, and an extent in any of the types that name it.
-    bool named = a->sources.text(it->second) == a->sources.text(e.span);
-    bool meets = named && (e.kind == Kind::Extent || e.kind == Kind::Coordinate);
+    // A coordinate may be met first in brackets, and an extent in any of the types that name it: each
+    // of these defines it, as long as they are renamed together.
+    const Occurrence* other = occurrence_at(a->bindings, it->second.file, it->second.begin);
+    bool together = other && other->span == it->second && entity_of(*a, *other).group == e.group;
+    bool meets = together && (e.kind == Kind::Extent || e.kind == Kind::Coordinate);
     EXPECT_TRUE(meets || (it->second.file == e.span.file && it->second.begin == e.span.begin))
         << place(*a, o.span) << ": `" << a->sources.text(o.span) << "` is defined at "
         << place(*a, it->second) << ", not at " << (e.span.valid() ? place(*a, e.span) : "none");

@@ -11,6 +11,7 @@
 #include "sema/names/trees.h"
 #include "sema/state/call_state.h"
 #include "sema/state/on_demand.h"
+#include "sema/state/meanings.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {
@@ -138,6 +139,7 @@ std::optional<std::vector<Value>> arrange_arguments(Sema& s, const Env& env, con
       }
       k = static_cast<size_t>(it - fn.params.begin());
       named = name.span;
+      note_definition(s, name, it->name.span);
     } else if (named.valid()) {
       wrong_argument(s, fn, args[i].span, "an argument without a name follows one with a name")
           .label(named, "this has a name")

@@ -41,7 +41,7 @@ bool read_brackets(Sema& s, Env& env, const ast::Call& call, const ast::Fn& fn, 
             .primary(b.span, "");
         return false;
       }
-      for (const PackCoord& c : pack->coords) a.names.push_back({c.name, b.span});
+      for (const PackCoord& c : pack->coords) a.names.push_back({c.name, b.span, true});
     } else if (b.name.symbol) {
       a.names.push_back(b.name);
     }
@@ -164,7 +164,7 @@ std::vector<core::Coord> coords_of(const std::vector<Value>& args) {
 // The gate that waits for this call, elaborated over the coordinates of the arguments.
 bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
                 const std::vector<PendingGate*>& taken, const std::map<Symbol, Symbol>& renamed,
-                GatedCall& out) {
+                const BracketNames& brackets, GatedCall& out) {
   std::vector<core::Coord> coordinates;
   for (const core::Coord& c : coords_of(args)) {
     bool known = std::any_of(coordinates.begin(), coordinates.end(),
@@ -176,8 +176,14 @@ bool take_gates(Sema& s, Env& env, const std::vector<Value>& args,
                            [&, name = own](const core::Coord& c) { return c.name == name; });
     if (it != coordinates.end()) coordinates.push_back({left, it->extent});
   }
-  std::set<Symbol> everywhere;
-  for (const core::Coord& c : coordinates) everywhere.insert(c.name);
+  BracketNames everywhere;  // the left name first: it is the coordinate that the statement has
+  for (const core::Coord& c : coordinates) {
+    auto bracket = brackets.find(c.name);
+    const Index* index = find_index(env, c.name);
+    everywhere[c.name] = index                       ? index->named
+                         : bracket != brackets.end() ? bracket->second
+                                                     : Span{};
+  }
   for (PendingGate* pending : taken) {
     pending->placed = true;
     out.names.insert(pending->names.begin(), pending->names.end());
@@ -271,8 +277,12 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   Bracketing brackets;
   if (!read_brackets(s, env, call, fn, brackets)) return {};
   std::set<Symbol> names;
+  BracketNames written;
   for (const BracketArgument& a : brackets.arguments) {
-    for (const ast::Name& n : a.names) names.insert(n.symbol);
+    for (const ast::Name& n : a.names) {
+      names.insert(n.symbol);
+      written.emplace(n.symbol, n.made ? Span{} : n.span);
+    }
   }
   std::vector<PendingGate*> gates, others;
   for (PendingGate* g : env.gates) {
@@ -287,7 +297,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
   std::set<Symbol> lifted;
   for (TreeId e : call.args) {
     warn_gated_argument(s, e, names, fn);
-    args.push_back(elaborate_lifted(s, inside, e, names, lifted));
+    args.push_back(elaborate_lifted(s, inside, e, written, lifted));
     if (args.back().poison()) return {};
   }
   auto all = arrange_arguments(s, inside, fn, home, call.names, std::move(args), span);
@@ -311,7 +321,7 @@ Value elaborate_coordinate_call(Sema& s, Env& env, const ast::Call& call, const 
     }
   }
   if (!gates.empty()) {
-    if (!take_gates(s, inside, args, gates, renamed, gate)) return {};
+    if (!take_gates(s, inside, args, gates, renamed, written, gate)) return {};
     // Names alone, without a condition: `where n = j`.
     if (gate.gate.poison()) {
       gate.gate = data(inside, DType::Bool, core::bool_lit(s.m, true), gate.span);

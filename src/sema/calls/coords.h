@@ -15,14 +15,15 @@ namespace ein::sema {
 
 // Names that stand alone in slots of accesses in `e` and are not bound inside, in order.
 std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
+using BracketNames = std::map<Symbol, Span>;
 // The tree as a value whose coordinates are those of `coords` that it reads, followed by those it
 // carries. A name in `everywhere` means its coordinate in any position, the others only alone in a
-// slot. `bindings` of a `where` are elaborated first, over the same coordinates.
+// slot; with it stands the name in the text that defines it, where there is one. `bindings` of a `where` are elaborated first, over the same coordinates.
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     const std::set<Symbol>& everywhere, std::set<Symbol>& lifted,
+                     const BracketNames& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings = {});
 // The same over the tree's lone names. `brackets`: the names in the brackets of the call.
-Value elaborate_lifted(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, const BracketNames& brackets,
                        std::set<Symbol>& lifted);
 
 // ---- signature.cc ------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ Value elaborate_call(Sema& s, Env& env, const ast::Call& call, Span span) {
     }
   }
   const Function* fn = find_callee(s, env, call.callee);
-  if (fn) note_definition(s, path->parts.back().span, fn->fn->name.span);
+  if (fn) note_definition(s, path->parts.back(), fn->fn->name.span);
   const bool far = path->parts.size() > 1;
   ast::Name name = path->parts.back();
   if (!fn) name.symbol = far ? primitive_at(s, env, *path) : primitive_called(env, name.symbol);

@@ -179,10 +179,11 @@ bool lifted_extent(Sema& s, Env& env, const std::vector<Occurrence>& all, Symbol
 
 // `softmax[s](x * (s as f32))`: `s` is meant to be the coordinate, but no value has it in a slot.
 // It is never an index of the same name around the call.
-bool check_brackets(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+bool check_brackets(Sema& s, Env& env, TreeId e, const BracketNames& brackets,
                     const std::vector<core::Coord>& coords) {
   std::set<Symbol> names = free_names(s.ast, e);
-  for (Symbol name : brackets) {
+  for (const auto& bracket : brackets) {
+    Symbol name = bracket.first;
     bool stands = std::any_of(coords.begin(), coords.end(),
                               [&](const core::Coord& c) { return c.name == name; });
     if (stands || !names.count(name)) continue;
@@ -248,7 +249,7 @@ std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e) {
 }
 
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
-                     const std::set<Symbol>& everywhere, std::set<Symbol>& lifted,
+                     const BracketNames& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings) {
   if (too_many_indices(s, env.depth + coords.size(), s[e].span)) return {};
   Frame alone, frame;
@@ -264,7 +265,13 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
     index.slot = inside.depth++;
     index.range = {core::int_lit(s.m, 0), c.extent};
     inside.binders.push_back({c.name, index.range, c.extent});
-    (everywhere.count(c.name) ? frame : alone).indices.push_back(&index);
+    auto known = everywhere.find(c.name);
+    if (known != everywhere.end()) {
+      index.named = known->second;
+    } else if (const Index* outer = find_slot_index(env, c.name)) {
+      index.named = outer->named;
+    }
+    (known != everywhere.end() ? frame : alone).indices.push_back(&index);
   }
   inside.frame = &frame;
   if (elaborate_items(s, inside, frame, bindings).poison) return {};
@@ -275,7 +282,7 @@ Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>
   });
 }
 
-Value elaborate_lifted(Sema& s, Env& env, TreeId e, const std::set<Symbol>& brackets,
+Value elaborate_lifted(Sema& s, Env& env, TreeId e, const BracketNames& brackets,
                        std::set<Symbol>& lifted) {
   Finder finder{s, env, {}};
   finder.expr(e, {});

@@ -15,6 +15,23 @@
 
 namespace ein::sema {
 
+namespace {
+
+// Where the name of a coordinate of the result begins: in the brackets, or in the type of a parameter.
+Span named_in_signature(const Env& env, const ast::Fn& fn, Symbol name) {
+  for (const ast::FnCoord& c : fn.coords) {
+    if (!c.pack && c.name.symbol == name) return c.name.span;
+  }
+  for (const Frame* f = env.frame; f; f = f->up) {
+    if (!f->scope || !f->scope->signature) continue;
+    auto it = f->scope->extents.find(name);
+    return it == f->scope->extents.end() ? Span{} : it->second.named;
+  }
+  return {};
+}
+
+}  // namespace
+
 Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<core::Coord>& result) {
   s.calls.constant_along.clear();
   const auto* found = std::get_if<ast::Block>(&s[fn.body].node);
@@ -40,6 +57,7 @@ Value elaborate_body(Sema& s, Env& env, const ast::Fn& fn, const std::vector<cor
     Index& index = s.names.indices.emplace_back();
     index.name = c.name;
     index.span = s.ast[fn.result].span;
+    index.named = named_in_signature(env, fn, c.name);
     index.slot = slot;
     index.left = true;
     index.range = {core::int_lit(s.m, 0), c.extent};

@@ -505,7 +505,7 @@ bool match_signature(Sema& s, Env& env, Scope& scope, Signature& sig, std::vecto
       }
       pack.coords.push_back({b.name, b.caller, b.extent});
       sig.back[b.name] = b.caller;
-      scope.extents[b.name] = {b.extent, b.span};
+      scope.extents[b.name] = {b.extent, {}};
     }
     scope.frame.packs.push_back(std::move(pack));
   }

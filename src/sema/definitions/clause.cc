@@ -94,6 +94,7 @@ bool bind_left(Sema& s, Env& env, Frame& frame, const LeftSide& left_side, Claus
       index = &s.names.indices.emplace_back();
       index->name = left.name;
       index->span = slot.name.span;
+      if (!slot.name.made && slot.kind == ast::Slot::Kind::Index) index->named = slot.name.span;
       index->slot = env.depth + static_cast<uint32_t>(out.box.size());
       index->left = true;
       index->inferred = !slot.range;

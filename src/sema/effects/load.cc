@@ -382,7 +382,8 @@ Value load_record(Sema& s, Env& env, const ast::Cast& cast, const ast::Call& cal
     return {};
   }
   auto path = plain_string(s, given[0], "the file to load");
-  if (!path || !s.files) return {};
+  if (!path) return {};
+  if (!s.files) return unsupported(s, span, "`load`", "files are not available here");
   RecordFile file{s, env, call, *path, span};
   file.collect(cast.type);
   if (!file.find() || file.report_parts(cast.type)) return {};

@@ -7,6 +7,7 @@
 #include "sema/expressions/expressions.h"
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/meanings.h"
 #include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 #include "sema/state/values.h"
@@ -136,12 +137,17 @@ Value extent_value(Sema& s, const Env& env, CoreId extent, Span span) {
 // extent(c): the size that a shape name or an index in scope stands for.
 Value extent_of_name(Sema& s, Env& env, TreeId e) {
   if (Symbol name = path_name(s.ast, e)) {
+    const ast::Name& written = as_path(s.ast, e)->parts[0];
     if (Index* index = find_index(env, name)) {
+      note_definition(s, written, index->named);
       return extent_value(s, env, core::sub(s.m, index->range.hi, index->range.lo), s[e].span);
     }
-    if (auto extent = find_extent(s, env, name)) return extent_value(s, env, *extent, s[e].span);
+    if (auto extent = find_extent_name(s, env, name)) {
+      note_definition(s, written, extent->named);
+      return extent_value(s, env, extent->extent, s[e].span);
+    }
     if (!value_exists(env, name)) {
-      report_unknown(s, env, as_path(s.ast, e)->parts[0]);
+      report_unknown(s, env, written);
       return {};
     }
   }

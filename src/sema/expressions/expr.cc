@@ -44,7 +44,7 @@ core::Op op_of(ast::BinaryOp op) {
 Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
   if (path.parts.size() != 1) {
     if (const Function* f = function_at(s, env, path, false)) {
-      note_definition(s, path.parts.back().span, f->fn->name.span);
+      note_definition(s, path.parts.back(), f->fn->name.span);
       return function_value(*f, env, span);
     }
     if (Symbol name = primitive_at(s, env, path)) {
@@ -52,9 +52,9 @@ Value elaborate_path(Sema& s, Env& env, const ast::Path& path, Span span) {
     }
     Definition* d = value_at(s, env, path);
     if (!d) return {};
-    note_definition(s, path.parts.back().span, d->name.span);
+    note_definition(s, path.parts.back(), d->name.span);
     Value v = read_definition(s, env, *d, span);
-    note_value(s, path.parts.back().span, v);
+    note_value(s, path.parts.back(), v);
     return v;
   }
   Found found = lookup(s, env, path.parts[0]);

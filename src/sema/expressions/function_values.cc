@@ -72,7 +72,7 @@ Value primitive_value(core::Op op, const Env& env, const ast::Name& name) {
 std::optional<Value> named_function(Sema& s, const Env& env, const ast::Name& name) {
   if (const Function* f = find_function(env, name.symbol)) {
     if (ambiguous(s, env, name, true)) return Value{};
-    note_definition(s, name.span, f->fn->name.span);
+    note_definition(s, name, f->fn->name.span);
     return function_value(*f, env, name.span);
   }
   if (auto op = primitive_named(primitive_called(env, name.symbol))) {

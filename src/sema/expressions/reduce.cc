@@ -54,7 +54,7 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
       pack = &frame.packs.emplace_back(std::move(*inferred));
     }
     for (const PackCoord& c : pack->coords) {
-      singles.push_back({{c.name, b.span}, false, {}, {}, b.span});
+      singles.push_back({{c.name, b.span, true}, false, {}, {}, b.span});
     }
   }
   if (!singles.empty() && too_many_indices(s, env.depth + singles.size(), singles.back().span)) {
@@ -71,6 +71,7 @@ bool bind(Sema& s, Env& env, Frame& frame, const ast::Call& call, Parts& parts) 
     Index& index = s.names.indices.emplace_back();
     index.name = b.name.symbol;
     index.span = b.name.span;
+    if (!b.name.made) index.named = b.name.span;
     index.slot = env.depth;
     index.inferred = !b.range;
     if (b.range) {

@@ -235,22 +235,29 @@ const Function* find_callee(Sema& s, const Env& env, TreeId callee) {
   return find_function(env, path->parts[0].symbol);
 }
 
-std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name) {
+std::optional<ExtentName> find_extent_name(Sema& s, const Env& env, Symbol name) {
   for (const Frame* f = env.frame; f; f = f->up) {
     if (!f->scope) continue;
     Scope& scope = *f->scope;
-    if (auto it = scope.extents.find(name); it != scope.extents.end()) return it->second.extent;
+    if (auto it = scope.extents.find(name); it != scope.extents.end()) return it->second;
     auto source = scope.extent_sources.find(name);
     if (source == scope.extent_sources.end()) continue;
     Definition* d = source->second;
     if (d->state != Definition::State::Todo) continue;  // it is asking for its own name
     define(s, *d);
-    if (auto it = scope.extents.find(name); it != scope.extents.end()) return it->second.extent;
+    if (auto it = scope.extents.find(name); it != scope.extents.end()) return it->second;
   }
   return std::nullopt;
 }
 
+std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name) {
+  auto found = find_extent_name(s, env, name);
+  return found ? std::optional(found->extent) : std::nullopt;
+}
+
 namespace {
+
+Span named_at(const ast::Name& name) { return name.made ? Span{} : name.span; }
 
 Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
   Found found;
@@ -259,7 +266,7 @@ Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     index->in_brackets |= env.in_slot;
     found.kind = Found::Kind::Index;
     found.index = index;
-    found.definition = index->span;
+    found.definition = index->named;
     if (!env.shadow_ok && value_exists(env, name.symbol)) {
       s.diags.error(Code::E0208, "index " + quoted(name.symbol) + " hides a value of the same name")
           .primary(name.span, "the index or the value?")
@@ -275,7 +282,7 @@ Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     for (auto it = f->values.rbegin(); it != f->values.rend(); ++it) {
       if (it->first.symbol != name.symbol) continue;
       found.kind = Found::Kind::Value;
-      found.definition = it->first.span;
+      found.definition = named_at(it->first);
       found.value = moved(s.m, it->second, env.depth);
       if (found.value.span.valid()) found.value.span = name.span;
       return found;
@@ -285,20 +292,21 @@ Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
     auto extent = f->scope->extents.find(name.symbol);
     if (f->scope->signature && extent != f->scope->extents.end()) {
       found.kind = Found::Kind::Extent;
-      found.definition = extent->second.span;
+      found.definition = extent->second.named;
       found.value = untyped_int(env, extent->second.extent, name.span);
       return found;
     }
     Definition* d = value_of(*f->scope, name.symbol);
     if (!d) continue;
     found.kind = Found::Kind::Value;
-    found.definition = d->name.span;
+    found.definition = named_at(d->name);
     if (!ambiguous(s, env, name, false)) found.value = read_definition(s, env, *d, name.span);
     return found;
   }
-  if (auto extent = find_extent(s, env, name.symbol)) {
+  if (auto extent = find_extent_name(s, env, name.symbol)) {
     found.kind = Found::Kind::Extent;
-    found.value = untyped_int(env, *extent, name.span);
+    found.definition = extent->named;
+    found.value = untyped_int(env, extent->extent, name.span);
     return found;
   }
   for (const Frame* f = env.frame; f; f = f->up) {  // an annotation in error: already reported
@@ -317,8 +325,8 @@ Found find_name(Sema& s, Env& env, ast::Name name, bool skip_indices) {
 Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices) {
   Found found = find_name(s, env, name, skip_indices);
   if (s.meanings) {
-    note_definition(s, name.span, found.definition);
-    if (found.kind == Found::Kind::Value) note_value(s, name.span, found.value);
+    note_definition(s, name, found.definition);
+    if (found.kind == Found::Kind::Value) note_value(s, name, found.value);
   }
   return found;
 }

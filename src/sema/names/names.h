@@ -26,6 +26,7 @@ const Function* find_callee(Sema& s, const Env& env, TreeId callee);
 bool value_exists(const Env& env, Symbol name);
 Found lookup(Sema& s, Env& env, ast::Name name, bool skip_indices = false);
 std::optional<CoreId> find_extent(Sema& s, const Env& env, Symbol name);
+std::optional<ExtentName> find_extent_name(Sema& s, const Env& env, Symbol name);  // with its place
 std::vector<std::string> value_names(const Env& env);
 std::vector<std::string> function_names(const Env& env);
 void report_unknown(Sema& s, Env& env, ast::Name name);

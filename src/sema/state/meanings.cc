@@ -42,13 +42,14 @@ void note_seen(std::vector<Value>& seen, const Value& v) {
 
 }  // namespace
 
-void note_definition(Sema& s, Span use, Span definition) {
-  if (!s.meanings || !use.valid() || !definition.valid()) return;
-  s.meanings->definitions.try_emplace(Meanings::place(use), definition);
+void note_definition(Sema& s, const ast::Name& use, Span definition) {
+  if (!s.meanings || use.made || !use.span.valid() || !definition.valid()) return;
+  s.meanings->definitions.try_emplace(Meanings::place(use.span), definition);
 }
 
-void note_value(Sema& s, Span name, const Value& v) {
-  if (s.meanings && name.valid()) note_seen(s.meanings->seen[Meanings::place(name)], v);
+void note_value(Sema& s, const ast::Name& name, const Value& v) {
+  if (!s.meanings || name.made || !name.span.valid()) return;
+  note_seen(s.meanings->seen[Meanings::place(name.span)], v);
 }
 
 void note_tree(Sema& s, TreeId tree, const Value& v) {

@@ -38,19 +38,20 @@ struct Meanings {
   using Place = uint64_t;
   static Place place(Span span) { return uint64_t{span.file.v} << 32 | span.begin; }
 
-  std::unordered_map<Place, Span> definitions;                // by use: the name that defines it
-  std::unordered_map<Place, std::vector<Shown>> values;       // of names, at uses and definitions
-  std::unordered_map<TreeId, std::vector<Shown>> trees;       // of calls, fields and requests
-  std::unordered_map<Place, std::vector<ShownRange>> ranges;  // of indices, by definition
+  std::unordered_map<Place, Span> definitions;                  // by use: the name that defines it
+  std::unordered_map<Place, std::vector<Shown>> values;         // of names, at uses and definitions
+  std::unordered_map<TreeId, std::vector<Shown>> trees;         // of calls, fields and requests
+  std::unordered_map<Place, std::vector<ShownRange>> ranges;    // of indices, by definition
+  std::unordered_map<Place, std::vector<std::string>> extents;  // of names in types, by definition
 
   // Until elaboration ends: the same, not yet in words.
   std::unordered_map<Place, std::vector<Value>> seen;
   std::unordered_map<TreeId, std::vector<Value>> seen_trees;
 };
 
-// Each does nothing unless somebody asked.
-void note_definition(Sema& s, Span use, Span definition);
-void note_value(Sema& s, Span name, const Value& v);
+// Each does nothing unless somebody asked, and nothing about names that the parser made up.
+void note_definition(Sema& s, const ast::Name& use, Span definition);
+void note_value(Sema& s, const ast::Name& name, const Value& v);
 void note_tree(Sema& s, TreeId tree, const Value& v);
 
 }  // namespace ein::sema

@@ -15,6 +15,7 @@ struct PendingGate;
 struct Index {
   Symbol name;
   Span span;
+  Span named;  // the name in the text that defines it; invalid: none does
   uint32_t slot = 0;
   core::Range range;
   bool inferred = false;
@@ -86,7 +87,7 @@ struct Glob {
 
 struct ExtentName {
   CoreId extent;
-  Span span;
+  Span named;  // the name in a type that gives it; invalid: none does
 };
 
 // What a module, a block or a function body defines. Names are looked up on demand.

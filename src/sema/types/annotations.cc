@@ -153,6 +153,15 @@ bool fixes_extent(Sema& s, Definition& d) {
   return index && closed(s.m, as_extent(s, index));
 }
 
+// Where the name stands in the extent `2 * n`.
+Span place_of(const ast::Ast& ast, TreeId extent, Symbol name) {
+  Span found;
+  for_each_tree(ast, extent, [&](TreeId e) {
+    if (!found.valid() && path_name(ast, e) == name) found = ast[e].span;
+  });
+  return found;
+}
+
 // The extent that a type gives as `index`; an error if the program has to run to know it.
 CoreId closed_extent(Sema& s, CoreId index, const ast::Dim& dim) {
   if (!index) return {};
@@ -214,7 +223,8 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   }
   for (Symbol name : free_names(s.ast, dim.extent)) {  // before values of the same name
     if (auto extent = own ? extent_named(name) : std::nullopt) {
-      barrier.values.push_back({{name, dim.span}, untyped_int(outside, *extent, dim.span)});
+      ast::Name named{name, scope.extents[name].named};
+      barrier.values.push_back({named, untyped_int(outside, *extent, dim.span)});
     }
   }
   if (fresh.empty()) return closed_extent(s, elaborate_index(s, outside, dim.extent), dim);
@@ -224,8 +234,9 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   }
   Symbol name = *fresh.begin();
   CoreId unknown = placeholder(s);
-  scope.extents[name] = {unknown, dim.span};
-  if (own) barrier.values.push_back({{name, dim.span}, untyped_int(outside, unknown, dim.span)});
+  Span place = place_of(s.ast, dim.extent, name);
+  scope.extents[name] = {unknown, place};
+  if (own) barrier.values.push_back({{name, place}, untyped_int(outside, unknown, dim.span)});
   CoreId value = elaborate_index(s, outside, dim.extent);
   scope.extents.erase(name);
   if (!value) return {};
@@ -235,7 +246,7 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   }
   CoreId solution = solve_for(s, unknown, value, actual, dim.span, form_text);
   if (!solution) return {};
-  scope.extents[name] = {solution, dim.span};
+  scope.extents[name] = {solution, place};
   return actual;
 }
 
@@ -338,7 +349,7 @@ void report_extent(Sema& s, Env& env, Scope& scope, const std::vector<core::Coor
   Span first;
   if (name) {
     auto it = scope.extents.find(name);
-    if (it != scope.extents.end()) first = it->second.span;
+    if (it != scope.extents.end()) first = it->second.named;
     if (Definition* d = find_definition(env, name); d && !first.valid()) first = d->name.span;
   }
   if (!first.valid()) {

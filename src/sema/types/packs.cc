@@ -4,6 +4,7 @@
 
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
+#include "sema/state/meanings.h"
 #include "sema/state/on_demand.h"
 #include "sema/types/types.h"
 
@@ -147,6 +148,7 @@ CoreId item_index(Sema& s, Env& env, const IndexItem& item) {
     // expression it is the index of the statement.
     Symbol name = env.in_slot ? Symbol{} : path_name(s.ast, item.tree);
     if (Index* index = name ? find_slot_index(env, name) : nullptr) {
+      note_definition(s, as_path(s.ast, item.tree)->parts[0], index->named);
       index->used = index->in_brackets = true;
       return core::slot(s.m, index->slot);
     }
