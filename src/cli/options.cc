@@ -281,6 +281,16 @@ void new_options(CLI::App& app, NewCommand& o) {
   app.add_option("NAME", o.name, "the folder to create")->required();
 }
 
+void repl_options(CLI::App& app, ReplCommand& o) {
+  app.add_option("FILES", o.files, "programs whose text is entered first");
+  app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
+      ->check(CLI::IsMember({"native", "ref"}));
+  add_no_cache(app, o.no_cache);
+  add_error_format(app, o.common);
+  add_allow_read(app, o.common);
+  add_allow_write(app, o.common);
+}
+
 void lsp_options(CLI::App& app, LspCommand& o) {
   app.add_flag("--stdio", o.stdio, "standard input and output; there is no other way");
 }
