@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <clocale>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,23 +55,12 @@ namespace {
 constexpr size_t kMostHistory = 2000;
 constexpr size_t kMostChoices = 60;
 
-volatile std::sig_atomic_t g_resized = 0;
-
-void on_resize(int) { g_resized = 1; }
-
 // Waits for a byte. False: Ctrl-C, or the end.
 bool next_byte(unsigned char& byte, const std::function<void()>& resized) {
   for (;;) {
     if (interrupted()) return false;
-    if (g_resized) {
-      g_resized = 0;
-      resized();
-    }
-    pollfd wait{STDIN_FILENO, POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
+    if (take_resize()) resized();
+    if (!wait_for_input()) continue;
     ssize_t got = ::read(STDIN_FILENO, &byte, 1);
     if (got == 1) return true;
     if (got < 0 && errno == EINTR) continue;
@@ -262,9 +250,6 @@ LineEditor::LineEditor(std::string history, Complete complete)
     if (!line.empty()) library.history(self_->history, &event, kEnter, line.c_str());
     at = end + 1;
   }
-  struct sigaction action {};
-  action.sa_handler = on_resize;
-  sigaction(SIGWINCH, &action, nullptr);
 }
 
 LineEditor::~LineEditor() {

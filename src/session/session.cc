@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostUndone = 100;
 constexpr int64_t kShortValue = 8;  // cells that are shown beside a definition
+constexpr int64_t kMostKept = int64_t{1} << 30;  // bytes of a value; larger ones are computed where they are read
 constexpr size_t kMostAgain = 8;    // definitions that are shown when they are computed again
 
 bool starts_with_colon(const std::string& text) {
@@ -95,6 +96,16 @@ std::string value_text(const Tensor& value) {
     out += (i > 0 ? ", " : "") + show_scalar(value, i);
   }
   return "[" + out + "]";
+}
+
+// How many bytes a value takes, as far as its extents are known.
+int64_t bytes_of(const core::Module& m, core::FamilyId id) {
+  auto out = static_cast<int64_t>(size_of(m[id].dtype));
+  for (const core::Coord& c : m[id].coords) {
+    const auto* literal = core::get_if<core::IntLit>(m, c.extent);
+    if (literal && __builtin_mul_overflow(out, literal->value, &out)) return INT64_MAX;
+  }
+  return out;
 }
 
 struct Entering {
@@ -232,7 +243,7 @@ void Entering::compute() {
       for (core::FamilyId id : families_of(m, n)) {
         const std::string& family = text(m[id].name);
         if (given.contains(family) || !missing_inputs(whole, id).empty()) continue;
-        if (m[id].file) continue;  // read when it is needed
+        if (m[id].file || bytes_of(whole, id) > kMostKept) continue;  // read or computed when needed
         how.show.push_back(family);
         if (!fresh) again.insert(n);
       }
@@ -241,7 +252,7 @@ void Entering::compute() {
   // What the run reads from files is kept, too.
   std::vector<core::FamilyId> wanted = wanted_families(m, how);
   for (core::FamilyId id : reached(m, wanted)) {
-    if (m[id].file) how.show.push_back(text(m[id].name));
+    if (m[id].file && bytes_of(m, id) <= kMostKept) how.show.push_back(text(m[id].name));
   }
   RunResult ran = run(m, given, how, [](const std::string& line) { put(line); });
   flush_output();
@@ -271,6 +282,7 @@ void Entering::describe(const core::Module& m, const std::set<std::string>& agai
       auto it = attempt.state.kept.find(text(m[families[0]].name));
       if (it != attempt.state.kept.end()) d.value = value_text(it->second.value);
       d.waits = missing_inputs(m, families[0]);
+      d.large = bytes_of(m, families[0]) > kMostKept;
     }
     reply.defined.push_back(std::move(d));
   };
@@ -313,6 +325,7 @@ std::string line_of(const Defined& d) {
   if (!d.waits.empty()) {
     return fmt::format("{}  (not computed: `{}` has no value)", out, fmt::join(d.waits, "`, `"));
   }
+  if (d.large) return out + "  (large: computed where it is read)";
   return d.again ? out + "  (computed again)" : out;
 }
 

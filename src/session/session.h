@@ -63,7 +63,7 @@ struct Session {
 // A definition that an entry made, or that was computed again because of it.
 struct Defined {
   std::string name, type, value;  // `value` only where it is short
-  bool again = false;
+  bool again = false, large = false;    // computed again; too large to be kept
   std::vector<std::string> waits = {};  // for these inputs, which have no value
 };
 
