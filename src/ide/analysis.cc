@@ -12,7 +12,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   a.depth = depth;
   a.root = a.sources.add(path, text);
   for (const Documents::Earlier& e : documents.earlier) {
-    a.earlier.push_back({a.sources.add(e.name, e.text)});
+    a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined});
   }
   Diagnostics again;  // the parser reports the same
   a.lexed = ast::lex(a.root, a.sources, again);

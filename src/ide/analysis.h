@@ -31,6 +31,7 @@ struct Documents {
   // Texts whose definitions the program has too, the newest last (sema/earlier.h).
   struct Earlier {
     std::string name, text;
+    bool joined = false;
   };
   std::vector<Earlier> earlier = {};
   std::set<uint32_t> printed = {};  // where statements begin whose values are printed

@@ -60,6 +60,7 @@ struct Program {
 struct EarlierText {
   FileId file;
   bool hidden = false;
+  bool joined = false;  // its clauses belong to those of a newer text, which does not replace them
 };
 bool is_earlier(const std::vector<EarlierText>& earlier, FileId file);
 

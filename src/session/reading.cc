@@ -45,15 +45,6 @@ std::vector<std::string> names_in(const ast::Stmt& s) {
   return out;
 }
 
-Span first_name(const ast::Stmt& s) {
-  Span out;
-  match(
-      s.node, [&](const ast::Let& n) { out = n.names.empty() ? Span{} : n.names[0].span; },
-      [&](const ast::Const& n) { out = n.name.span; },
-      [&](const ast::Fn& n) { out = n.name.span; }, [](const auto&) {});
-  return out;
-}
-
 // Blanks that put what follows where it stood: at the end of `before`.
 std::string place_keeping(std::string_view before) {
   auto lines = static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
@@ -125,9 +116,12 @@ std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap&
     piece.value = std::holds_alternative<ast::Let>(s.node);
     piece.import = std::holds_alternative<ast::Use>(s.node) ||
                    std::holds_alternative<ast::Mod>(s.node);
-    const auto* fn = std::get_if<ast::Fn>(&s.node);
-    piece.extends = fn && fn->rule;
-    piece.name_span = first_name(s);
+    piece.stmt = id;
+    if (const auto* let = std::get_if<ast::Let>(&s.node)) {
+      auto shift = static_cast<uint32_t>(piece.text.size() - s.span.end);
+      for (const ast::Name& n : let->names) piece.places.push_back(n.span.begin + shift);
+      for (Piece& other : out) other.joined |= other.value && other.names == piece.names;
+    }
     out.push_back(std::move(piece));
   }
   return out;

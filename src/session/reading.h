@@ -26,9 +26,9 @@ struct Piece {
   std::vector<std::string> names;  // that it defines; the derivative of a function as `@f`
   bool value = false;              // a `let`
   bool import = false;             // `use`, `mod`
-  bool extends = false;            // a further definition beside others of its name: `@fn`
-  std::string shown;               // `W: f32 [out: 10, in: 784]`, after it was compiled
-  Span name_span;                  // of its first name, in the tree it was made from
+  bool joined = false;             // a newer piece has further clauses of the same value
+  ast::StmtId stmt;                // in the tree it was made from
+  std::vector<uint32_t> places;    // of the names of a `let`, in `text`
 };
 using Pieces = std::vector<std::shared_ptr<const Piece>>;
 

@@ -8,6 +8,7 @@
 #include "runtime/files.h"
 #include "runtime/show.h"
 #include "runtime/streams.h"
+#include "syntax/parser.h"
 
 namespace ein::session {
 namespace {
@@ -24,9 +25,9 @@ bool starts_with_colon(const std::string& text) {
 
 // One attempt to compile an entry.
 struct Attempt {
-  State state;  // what the session will be
+  State state;  // what the session will be: its pieces are the earlier texts of the program
   std::shared_ptr<const ide::Analysis> made;
-  std::vector<Piece> fresh;
+  std::vector<Piece> fresh;  // what the entry defines itself
 };
 
 // Where the errors of an attempt stand: numbers of its earlier texts, or nothing if one stands elsewhere.
@@ -75,6 +76,13 @@ bool replaces(const Piece& old, const std::set<std::string>& names) {
   return std::any_of(old.names.begin(), old.names.end(), taken);
 }
 
+std::vector<Piece> pieces_in(const std::string& written) {
+  SourceMap sources;
+  Diagnostics diags;
+  FileId file = sources.add("", written);
+  return pieces_of(ast::parse(file, sources, diags), file, sources);
+}
+
 std::set<std::string> names_of(const std::vector<Piece>& pieces) {
   std::set<std::string> out;
   for (const Piece& p : pieces) out.insert(p.names.begin(), p.names.end());
@@ -116,12 +124,14 @@ struct Entering {
   Reply reply = {};
   Attempt attempt = {};
   std::vector<std::pair<std::string, std::string>> forgotten = {};  // names, and why
+  std::map<std::string, std::string> types = {};  // of earlier definitions, as they are now
 
   bool stopped() const { return watching.stop && watching.stop(); }
   void analyse(const std::set<uint32_t>& printed);
   bool compile();
-  bool drop(const std::set<size_t>& misfit);
-  void replace();
+  bool fits(bool replaces_some);
+  void drop(const std::set<size_t>& misfit);
+  void add_pieces();
   void compute();
   void fail(const RuntimeError& error);
   void describe(const core::Module& m, const std::set<std::string>& again);
@@ -135,16 +145,11 @@ void Entering::analyse(const std::set<uint32_t>& printed) {
   attempt.made = ide::analyse(name, written, ide::Depth::Full, documents, watching.stop);
 }
 
-// The definitions that do not fit are gone. False: there are none that the entry could have made unfit.
-bool Entering::drop(const std::set<size_t>& misfit) {
-  const ide::Analysis& a = *attempt.made;
-  std::set<std::string> names = names_of(pieces_of(a.ast(), a.root, a.sources));
-  const Pieces& old = attempt.state.pieces;
-  bool replacing = std::any_of(old.begin(), old.end(),
-                               [&](const auto& p) { return replaces(*p, names); });
-  if (misfit.empty() || !replacing) return false;
+// The definitions that do not fit are gone.
+void Entering::drop(const std::set<size_t>& misfit) {
   std::string lost;
   Pieces left;
+  const Pieces& old = attempt.state.pieces;
   for (size_t k = 0; k < old.size(); ++k) {
     if (!misfit.contains(k)) {
       left.push_back(old[k]);
@@ -152,34 +157,57 @@ bool Entering::drop(const std::set<size_t>& misfit) {
     }
     for (const std::string& n : old[k]->names) lost += (lost.empty() ? "`" : ", `") + n + "`";
   }
+  const ide::Analysis& a = *attempt.made;
   forgotten.emplace_back(lost, rendered(a.diags, a.sources, s.options));
   attempt.state.pieces = std::move(left);
-  return true;
+}
+
+// Compiles the entry; definitions that it replaced and others that do not fit it are left out. False when it is wrong,
+// whatever is left out.
+bool Entering::fits(bool replaces_some) {
+  for (;;) {
+    analyse({});
+    if (!attempt.made || attempt.made->compiled.ok) return attempt.made != nullptr;
+    const ide::Analysis& a = *attempt.made;
+    if (reply.problems.empty()) reply.problems = rendered(a.diags, a.sources, s.options);
+    std::optional<std::set<size_t>> misfit = misfits(a);
+    if (!replaces_some || !misfit || misfit->empty()) return false;
+    drop(*misfit);
+  }
 }
 
 // False when the entry is wrong; then the reply says why.
 bool Entering::compile() {
-  attempt.state = s.state;
-  std::optional<std::string> first;  // the errors of the entry with all definitions
-  for (;;) {
-    analyse({});
-    if (!attempt.made) {
-      reply.status = kStopped;
-      return false;
+  std::set<std::string> names = names_of(pieces_in(written));
+  // What it replaces, and the same as further clauses: `let h[0] = 1.0`, then `let h[t in 1..9] = h[t - 1]`.
+  Pieces left, joined;
+  bool clauses = false;
+  for (const auto& p : s.state.pieces) {
+    bool gone = replaces(*p, names);
+    if (!gone) left.push_back(p);
+    if (!gone || !p->value) {
+      if (!gone) joined.push_back(p);
+      continue;
     }
-    const ide::Analysis& a = *attempt.made;
-    if (a.compiled.ok) break;
-    if (!first) first = rendered(a.diags, a.sources, s.options);
-    std::optional<std::set<size_t>> misfit = misfits(a);
-    if (misfit && drop(*misfit)) continue;
-    reply.status = kWrong;
-    reply.problems = *first;
-    return false;
+    auto kept = std::make_shared<Piece>(*p);
+    kept->joined = clauses = true;
+    joined.push_back(std::move(kept));
   }
+  attempt.state = s.state;
+  attempt.state.pieces = left;
+  bool ok = fits(left.size() < s.state.pieces.size());
+  if (!ok && attempt.made && clauses) {
+    forgotten.clear();
+    attempt.state.pieces = joined;
+    ok = fits(false);
+  }
+  reply.status = ok ? kFine : attempt.made ? kWrong : kStopped;
+  if (!ok) return false;
+  reply.problems.clear();
   std::set<uint32_t> values = unused_values(*attempt.made);
   if (values.empty()) return true;
   analyse(values);
-  bool ok = attempt.made && attempt.made->compiled.ok;
+  ok = attempt.made && attempt.made->compiled.ok;
   reply.status = ok ? kFine : attempt.made ? kWrong : kStopped;
   if (attempt.made && !ok) {
     reply.problems = rendered(attempt.made->diags, attempt.made->sources, s.options);
@@ -187,15 +215,18 @@ bool Entering::compile() {
   return ok;
 }
 
-// The definitions of the entry take the place of those with their names.
-void Entering::replace() {
+// The definitions of the entry join the others.
+void Entering::add_pieces() {
   const ide::Analysis& a = *attempt.made;
   attempt.fresh = pieces_of(a.ast(), a.root, a.sources);
-  std::set<std::string> names = names_of(attempt.fresh);
   Pieces& pieces = attempt.state.pieces;
-  std::erase_if(pieces, [&](const auto& p) { return replaces(*p, names); });
-  for (Piece& p : attempt.fresh) {
-    if (p.value) p.shown = type_text(a, p.name_span);
+  for (size_t k = 0; k < pieces.size(); ++k) {  // what they are called now, for `describe`
+    for (size_t n = 0; n < pieces[k]->places.size(); ++n) {
+      uint32_t at = pieces[k]->places[n];
+      types[pieces[k]->names[n]] = type_text(a, {a.earlier[k].file, at, at});
+    }
+  }
+  for (const Piece& p : attempt.fresh) {
     auto same = [&](const auto& old) { return p.import && plain_text(*old) == plain_text(p); };
     std::erase_if(pieces, same);
     pieces.push_back(std::make_shared<const Piece>(p));
@@ -287,28 +318,22 @@ void Entering::describe(const core::Module& m, const std::set<std::string>& agai
     reply.defined.push_back(std::move(d));
   };
   for (const Piece& p : attempt.fresh) {
-    const ast::Let* let = nullptr;
-    for (ast::StmtId id : a.ast().items) {
-      const ast::Stmt& stmt = a.ast()[id];
-      bool here = stmt.span.file == a.root && stmt.span.begin <= p.name_span.begin &&
-                  p.name_span.end <= stmt.span.end;
-      if (!here) continue;
-      let = std::get_if<ast::Let>(&stmt.node);
-      const auto* fn = std::get_if<ast::Fn>(&stmt.node);
-      if (fn && !fn->rule) reply.defined.push_back({p.names[0], ide::signature_of(a, *fn), ""});
-      if (const auto* c = std::get_if<ast::Const>(&stmt.node)) {
-        reply.defined.push_back({p.names[0], type_text(a, c->name.span), ""});
+    if (p.joined) continue;
+    const ast::Stmt& stmt = a.ast()[p.stmt];
+    if (const auto* let = std::get_if<ast::Let>(&stmt.node)) {
+      for (const ast::Name& n : let->names) {
+        if (text(n.symbol) != "_") add(text(n.symbol), type_text(a, n.span), false);
       }
     }
-    if (!let) continue;
-    for (const ast::Name& n : let->names) {
-      if (text(n.symbol) == "_") continue;
-      add(text(n.symbol), type_text(a, n.span), false);
+    const auto* fn = std::get_if<ast::Fn>(&stmt.node);
+    if (fn && !fn->rule) reply.defined.push_back({p.names[0], ide::signature_of(a, *fn), ""});
+    if (const auto* c = std::get_if<ast::Const>(&stmt.node)) {
+      reply.defined.push_back({p.names[0], type_text(a, c->name.span), ""});
     }
   }
   for (const auto& piece : attempt.state.pieces) {
     for (const std::string& n : piece->names) {
-      if (again.contains(n)) add(n, piece->names.size() == 1 ? piece->shown : "", true);
+      if (!piece->joined && again.contains(n)) add(n, types[n], true);
     }
   }
 }
@@ -384,7 +409,9 @@ ide::Documents documents_of(State& state, const Options& options, bool fresh_fil
       return found;
     };
   };
-  for (const auto& piece : state.pieces) out.earlier.push_back({piece->entry, piece->text});
+  for (const auto& piece : state.pieces) {
+    out.earlier.push_back({piece->entry, piece->text, piece->joined});
+  }
   return out;
 }
 
@@ -403,7 +430,7 @@ Reply enter(Session& s, const std::string& text, const Watching& watching, std::
   if (name.empty()) name = fmt::format("<{}>", ++s.entries);
   Entering e{s, text, name, watching};
   if (e.compile()) {
-    e.replace();
+    e.add_pieces();
     e.compute();
   }
   return e.finish();
