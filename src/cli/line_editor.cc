@@ -41,7 +41,7 @@ enum : int {
   kAddFunction = 9,
   kHistory = 10,
   kGetCharacter = 13,
-  kClientData = 14
+  kPrepareTerminal = 16
 };
 enum : int { kSetSize = 1, kEnter = 10, kSetUnique = 20 };
 enum : unsigned char { kRefresh = 4, kRedisplay = 8, kBeep = 9 };
@@ -280,6 +280,7 @@ TypedLine LineEditor::read(const std::string& prompt) {
   if (self_->editor) {
     self_->prompt = prompt;
     int count = 0;
+    self_->library.set(self_->editor, kPrepareTerminal, 1);  // before the prompt invites somebody to type
     const char* line = self_->library.gets(self_->editor, &count);
     if (interrupted()) {
       self_->library.reset(self_->editor);  // a key of several characters may be half read
