@@ -66,15 +66,18 @@ class EinKernel(Kernel):
 
     # ---- what a cell prints and shows
 
+    def _send(self, kind: str, content: dict[str, Any]) -> None:
+        if not self._silent:
+            self.send_response(self.iopub_socket, kind, content)  # type: ignore[no-untyped-call,unused-ignore]
+
     def _stream(self, text: str, is_error: bool) -> None:
-        if text and not self._silent:
-            self.send_response(self.iopub_socket, "stream", {"name": "stderr" if is_error else "stdout", "text": text})
+        if text:
+            self._send("stream", {"name": "stderr" if is_error else "stdout", "text": text})
 
     def _picture(self, path: str, text: str) -> bool:
         taken = path.lower().endswith(".svg")
-        if taken and not self._silent:
-            self.send_response(self.iopub_socket, "display_data",
-                               {"data": {"image/svg+xml": text, "text/plain": f"<{path}>"}, "metadata": {}})
+        if taken:
+            self._send("display_data", {"data": {"image/svg+xml": text, "text/plain": f"<{path}>"}, "metadata": {}})
         return taken
 
     # ---- requests of the front end
@@ -106,15 +109,14 @@ class EinKernel(Kernel):
             name = _STATUS_NAMES.get(status, "Error")
         plain = re.sub(r"\x1b\[[0-9;]*m", "", problems).strip()
         failure = {"ename": name, "evalue": plain.partition("\n")[0], "traceback": problems.rstrip().split("\n")}
-        if not self._silent:
-            self.send_response(self.iopub_socket, "error", failure)
+        self._send("error", failure)
         return {"status": "error", **failure}
 
-    def do_is_complete(self, code: str) -> dict[str, str]:
+    async def do_is_complete(self, code: str) -> dict[str, str]:
         unfinished = Session.reads(code) == 1
         return {"status": "incomplete", "indent": "    "} if unfinished else {"status": "complete"}
 
-    def do_complete(self, code: str, cursor_pos: int | None) -> dict[str, Any]:
+    async def do_complete(self, code: str, cursor_pos: int | None) -> dict[str, Any]:
         at = len(code) if cursor_pos is None else cursor_pos
         choices = json.loads(self.session_of_cells.complete(code, _bytes_before(code, at)))
         begin = _characters_before(code, choices[0]["begin"]) if choices else at
@@ -122,7 +124,7 @@ class EinKernel(Kernel):
         return {"status": "ok", "matches": [c["text"] for c in choices], "cursor_start": begin, "cursor_end": at,
                 "metadata": {"_jupyter_types_experimental": types}}
 
-    def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: Any = ()) -> dict[str, Any]:
+    async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: Any = ()) -> dict[str, Any]:
         text = self.session_of_cells.inspect(code, _bytes_before(code, cursor_pos))
         plain = "\n".join(line for line in text.split("\n") if not line.startswith("```"))
         data = {"text/plain": plain, "text/markdown": text} if text else {}

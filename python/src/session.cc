@@ -71,19 +71,14 @@ void define_session(nb::module_& m) {
       .def(nb::init<bool, bool>(), nb::arg("cache") = true, nb::arg("coloured") = false)
       .def("enter", &enter, nb::arg("text"), nb::arg("name"), nb::arg("write"),
            nb::arg("file").none() = nb::none())
-      .def("complete",
-           [](Session& s, const std::string& text, size_t offset) {
-             return asked(s, text, offset, ein_session_complete);
-           })
-      .def("inspect",
-           [](Session& s, const std::string& text, size_t offset) {
-             return asked(s, text, offset, ein_session_inspect);
-           })
+      .def("complete", [](Session& s, const std::string& text,
+                          size_t offset) { return asked(s, text, offset, ein_session_complete); })
+      .def("inspect", [](Session& s, const std::string& text,
+                         size_t offset) { return asked(s, text, offset, ein_session_inspect); })
       .def("value", &value)
-      .def_static("reads",
-                  [](const std::string& text) {
-                    return static_cast<int>(ein_session_reads(text.c_str()));
-                  });
+      .def_static("reads", [](const std::string& text) {
+        return static_cast<int>(ein_session_reads(text.c_str()));
+      });
 }
 
 }  // namespace einlang

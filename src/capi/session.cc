@@ -36,8 +36,7 @@ std::string json_text(const nlohmann::json& value) {
 std::string reply_json(const session::Reply& reply) {
   nlohmann::json defined = nlohmann::json::array();
   for (const session::Defined& d : reply.defined) {
-    defined.push_back(
-        {{"name", d.name}, {"type", d.type}, {"value", d.value}, {"again", d.again}});
+    defined.push_back({{"name", d.name}, {"type", d.type}, {"value", d.value}, {"again", d.again}});
   }
   return json_text({{"text", reply.text},
                     {"problems", reply.problems},
@@ -145,16 +144,15 @@ ein_entry ein_session_reads(const char* text) {
 ein_status ein_session_enter(ein_session* session, const char* text, const char* name,
                              const ein_run_options* options, char** reply, ein_error* error) {
   if (!session || !text || !reply) {
-    ein::capi::report(error, "", "an entry needs a session, a text, and somewhere to put the reply");
+    ein::capi::report(error, "",
+                      "an entry needs a session, a text, and somewhere to put the reply");
     return EIN_USAGE;
   }
   *reply = nullptr;
   ein_run_options known{};
   if (options) std::memcpy(&known, options, std::min(options->size, sizeof known));
   return ein::capi::guarded(
-      [&] {
-        return ein::capi::enter_text(*session, text, name ? name : "", known, reply, error);
-      },
+      [&] { return ein::capi::enter_text(*session, text, name ? name : "", known, reply, error); },
       error);
 }
 

@@ -14,16 +14,14 @@ namespace ein::cli {
 namespace {
 
 volatile std::sig_atomic_t g_pressed = 0, g_runs = 0, g_resized = 0;
-int g_signal[2] = {-1, -1};  // a pipe: handlers write, waits read
+int g_signal[2] = {-1, -1};                          // a pipe: handlers write, waits read
 std::atomic<std::atomic<int32_t>*> g_step{nullptr};  // what the running program looks at
 
 void say(const char* text, size_t size) {
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, size);
 }
 
-void wake_wait() {
-  [[maybe_unused]] ssize_t written = write(g_signal[1], "", 1);
-}
+void wake_wait() { [[maybe_unused]] ssize_t written = write(g_signal[1], "", 1); }
 
 void on_resize(int) {
   g_resized = 1;

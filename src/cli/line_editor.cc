@@ -146,10 +146,11 @@ struct LineEditor::Library {
       return to != nullptr;
     };
     return take(init, "el_init") && take(end, "el_end") && take(gets, "el_gets") &&
-           take(set, "el_set") && take(get, "el_get") && take(resize, "el_resize") && take(reset, "el_reset") &&
-           take(line, "el_line") && take(insert, "el_insertstr") && take(remove, "el_deletestr") &&
-           take(source, "el_source") && take(history_init, "history_init") &&
-           take(history_end, "history_end") && take(history, "history");
+           take(set, "el_set") && take(get, "el_get") && take(resize, "el_resize") &&
+           take(reset, "el_reset") && take(line, "el_line") && take(insert, "el_insertstr") &&
+           take(remove, "el_deletestr") && take(source, "el_source") &&
+           take(history_init, "history_init") && take(history_end, "history_end") &&
+           take(history, "history");
   }
 };
 
@@ -280,7 +281,8 @@ TypedLine LineEditor::read(const std::string& prompt) {
   if (self_->editor) {
     self_->prompt = prompt;
     int count = 0;
-    self_->library.set(self_->editor, kPrepareTerminal, 1);  // before the prompt invites somebody to type
+    self_->library.set(self_->editor, kPrepareTerminal,
+                       1);  // before the prompt invites somebody to type
     const char* line = self_->library.gets(self_->editor, &count);
     if (interrupted()) {
       self_->library.reset(self_->editor);  // a key of several characters may be half read

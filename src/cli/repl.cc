@@ -97,10 +97,9 @@ std::vector<LineEditor::Choice> choices_of(const Prompt& p, const std::string& l
 
 void read_lines(Prompt& p) {
   std::string folder = p.typed ? state_folder() : "";
-  LineEditor editor(folder.empty() ? "" : folder + "/history",
-                    [&p](const std::string& line, size_t cursor) {
-                      return choices_of(p, line, cursor);
-                    });
+  LineEditor editor(
+      folder.empty() ? "" : folder + "/history",
+      [&p](const std::string& line, size_t cursor) { return choices_of(p, line, cursor); });
   if (p.typed && !editor.note().empty()) put_error("note: " + editor.note() + "\n");
   while (!p.over) {
     TypedLine line = editor.read(p.entry.empty() ? "> " : ". ");
@@ -140,7 +139,8 @@ int repl_verb(const ReplCommand& command) {
   options.cache = cache.get();
   p.typed = isatty(STDIN_FILENO) != 0;
   watch_interrupts();
-  if (p.typed) print_out("ein {}  :help lists the commands, Ctrl-D ends the session\n", EIN_VERSION);
+  if (p.typed)
+    print_out("ein {}  :help lists the commands, Ctrl-D ends the session\n", EIN_VERSION);
   for (const std::string& file : command.files) {
     PromptMonitor monitor;
     session::Reply reply =

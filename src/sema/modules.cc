@@ -94,16 +94,14 @@ class Reader {
     if (!shown) return;
     Span span = out_.ast[shown->value].span;
     ast::ExprId print = out_.ast.exprs.add({ast::Path{{{intern("print"), span}}}, span});
-    shown->value =
-        out_.ast.exprs.add({ast::Call{.callee = print, .args = {shown->value}}, span});
+    shown->value = out_.ast.exprs.add({ast::Call{.callee = print, .args = {shown->value}}, span});
   }
 
   // Those before the program's own, as they would stand in one text.
   void add_earlier(const std::vector<EarlierText>& earlier, std::vector<ast::StmtId>& items) {
     std::vector<EarlierItems> parts;
     for (const EarlierText& e : earlier) {
-      parts.push_back(
-          {ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden, e.joined});
+      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden, e.joined});
     }
     std::vector<ast::StmtId> kept = earlier_definitions(out_.ast, items, parts);
     items.insert(items.begin(), kept.begin(), kept.end());
@@ -196,8 +194,7 @@ class Reader {
 }  // namespace
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
-                     const std::vector<EarlierText>& earlier,
-                     const std::set<uint32_t>& printed) {
+                     const std::vector<EarlierText>& earlier, const std::set<uint32_t>& printed) {
   Program out = Reader(sources, read, diags).take(root, earlier, printed);
   out.sources = &sources;
   return out;

@@ -203,7 +203,8 @@ Reply load(Asking& ask) {
 Reply save(Asking& ask) {
   if (ask.rest.empty()) return usage(":save needs a file, as in `:save session.ein`");
   if (ask.s.options.access) {
-    if (auto refused = refuse_write(*ask.s.options.access, ask.rest)) return usage(refused->message);
+    if (auto refused = refuse_write(*ask.s.options.access, ask.rest))
+      return usage(refused->message);
   }
   auto written = write_text(ask.rest, laid_out(program_text(ask.s.state)));
   if (auto* e = std::get_if<RuntimeError>(&written)) return usage(e->message);
@@ -247,9 +248,10 @@ Reply backend(Asking& ask) {
   auto name = [&] { return o.backend == Backend::Native ? "native" : "ref"; };
   if (ask.rest.empty()) return said(fmt::format("{}\n", name()));
   if (ask.rest != "native" && ask.rest != "ref") {
-    return usage(fmt::format("there is no back end `{}`: it is native, machine code, or ref, the "
-                             "slow reference evaluator",
-                             ask.rest));
+    return usage(
+        fmt::format("there is no back end `{}`: it is native, machine code, or ref, the "
+                    "slow reference evaluator",
+                    ask.rest));
   }
   o.backend = ask.rest == "native" ? Backend::Native : Backend::Reference;
   return said(fmt::format("{}\n", name()));

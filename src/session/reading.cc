@@ -114,8 +114,8 @@ std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap&
                  text.substr(begin, s.span.end - begin);
     piece.names = names_in(s);
     piece.value = std::holds_alternative<ast::Let>(s.node);
-    piece.import = std::holds_alternative<ast::Use>(s.node) ||
-                   std::holds_alternative<ast::Mod>(s.node);
+    piece.import =
+        std::holds_alternative<ast::Use>(s.node) || std::holds_alternative<ast::Mod>(s.node);
     piece.stmt = id;
     if (const auto* let = std::get_if<ast::Let>(&s.node)) {
       auto shift = static_cast<uint32_t>(piece.text.size() - s.span.end);

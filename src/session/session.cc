@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "driver/files.h"
-#include "runtime/files.h"
 #include "runtime/show.h"
 #include "runtime/streams.h"
 #include "syntax/parser.h"
@@ -13,10 +12,10 @@
 namespace ein::session {
 namespace {
 
-constexpr size_t kMostUndone = 100;
 constexpr int64_t kShortValue = 8;  // cells that are shown beside a definition
-constexpr int64_t kMostKept = int64_t{1} << 30;  // bytes of a value; larger ones are computed where they are read
-constexpr size_t kMostAgain = 8;    // definitions that are shown when they are computed again
+constexpr int64_t kMostKept =
+    int64_t{1} << 30;             // bytes of a value; larger ones are computed where they are read
+constexpr size_t kMostAgain = 8;  // definitions that are shown when they are computed again
 
 bool starts_with_colon(const std::string& text) {
   size_t begin = text.find_first_not_of(" \t\r\n");
@@ -100,9 +99,7 @@ std::string value_text(const Tensor& value) {
   if (value.size() > kShortValue || value.rank() > 1) return "";
   if (value.rank() == 0) return show_scalar(value, 0);
   std::string out;
-  for (int64_t i = 0; i < value.size(); ++i) {
-    out += (i > 0 ? ", " : "") + show_scalar(value, i);
-  }
+  for (int64_t i = 0; i < value.size(); ++i) { out += (i > 0 ? ", " : "") + show_scalar(value, i); }
   return "[" + out + "]";
 }
 
@@ -239,7 +236,9 @@ void Entering::fail(const RuntimeError& error) {
   Diagnostic& d = diags.error(error.code, error.message);
   if (error.at.valid()) d.primary(error.at, "");
   if (error.code == Code::E0801) {
-    d.help("an input gets its value when it is defined: `let x = [1.0, 2.0]`, `let x = load(\"x.npy\")`");
+    d.help(
+        "an input gets its value when it is defined: `let x = [1.0, 2.0]`, `let x = "
+        "load(\"x.npy\")`");
   }
   reply.status = kFailed;
   reply.problems += rendered(diags, a.sources, s.options);
@@ -274,7 +273,8 @@ void Entering::compute() {
       for (core::FamilyId id : families_of(m, n)) {
         const std::string& family = text(m[id].name);
         if (given.contains(family) || !missing_inputs(whole, id).empty()) continue;
-        if (m[id].file || bytes_of(whole, id) > kMostKept) continue;  // read or computed when needed
+        if (m[id].file || bytes_of(whole, id) > kMostKept)
+          continue;  // read or computed when needed
         how.show.push_back(family);
         if (!fresh) again.insert(n);
       }
@@ -386,44 +386,6 @@ Reply Entering::finish() {
 
 }  // namespace
 
-ide::Documents documents_of(State& state, const Options& options, bool fresh_files) {
-  ide::Documents out;
-  Seen& seen = state.seen;
-  out.read = [&seen](const std::string& path) -> std::optional<std::string> {
-    if (auto it = seen.modules.find(path); it != seen.modules.end()) return it->second;
-    auto read = read_text(path);
-    if (read) seen.modules[path] = *read;
-    return read;
-  };
-  out.files = [&seen, &options, fresh_files](const SourceMap& sources) {
-    sema::FileLookup disk = files_on_disk(sources, options.access);
-    return [&seen, &sources, disk, fresh_files](
-               FileId from, const std::string& path,
-               const std::string& member) -> std::variant<sema::FoundFile, RuntimeError> {
-      std::string key = sources.name(from) + "\n" + path + "\n" + member;
-      bool again = fresh_files && from.v == 0;  // the entry itself
-      auto it = seen.files.find(key);
-      if (it != seen.files.end() && !again) return it->second;
-      auto found = disk(from, path, member);
-      if (auto* file = std::get_if<sema::FoundFile>(&found)) seen.files[key] = *file;
-      return found;
-    };
-  };
-  for (const auto& piece : state.pieces) {
-    out.earlier.push_back({piece->entry, piece->text, piece->joined});
-  }
-  return out;
-}
-
-std::string rendered(const Diagnostics& diags, const SourceMap& sources, const Options& options) {
-  return render(diags, sources, options.render);
-}
-
-void remember(Session& s) {
-  s.before.push_back(s.state);
-  if (s.before.size() > kMostUndone) s.before.pop_front();
-}
-
 Reply enter(Session& s, const std::string& text, const Watching& watching, std::string name) {
   if (read_entry(text) == Reading::Nothing) return {};
   if (starts_with_colon(text)) return run_command(s, text, watching);
@@ -434,18 +396,6 @@ Reply enter(Session& s, const std::string& text, const Watching& watching, std::
     e.compute();
   }
   return e.finish();
-}
-
-std::string program_text(const State& state) {
-  std::string out;
-  for (const auto& piece : state.pieces) out += plain_text(*piece) + "\n";
-  return out;
-}
-
-std::optional<Tensor> value_of(const Session& s, const std::string& name) {
-  auto it = s.state.kept.find(name);
-  if (it == s.state.kept.end()) return std::nullopt;
-  return it->second.value;
 }
 
 }  // namespace ein::session

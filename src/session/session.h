@@ -25,13 +25,7 @@
 namespace ein::session {
 
 // As the command line's (cli/cli.h).
-enum Status : uint8_t {
-  kFine = 0,
-  kWrong = 1,
-  kUsage = 2,
-  kFailed = 3,
-  kStopped = 130
-};
+enum Status : uint8_t { kFine = 0, kWrong = 1, kUsage = 2, kFailed = 3, kStopped = 130 };
 
 struct Options {
   RenderOptions render;  // how mistakes look
@@ -62,7 +56,7 @@ struct Session {
 
 // A definition that an entry made, or that was computed again because of it.
 struct Defined {
-  std::string name, type, value;  // `value` only where it is short
+  std::string name, type, value;        // `value` only where it is short
   bool again = false, large = false;    // computed again; too large to be kept
   std::vector<std::string> waits = {};  // for these inputs, which have no value
 };
