@@ -250,7 +250,7 @@ typedef enum ein_text_kind {
 typedef enum ein_text_format { EIN_AS_TEXT = 0, EIN_AS_JSON = 1, EIN_AS_HTML = 2 } ein_text_format;
 
 /* Gives a text that ein_text_free frees. `of` and `wrt` are for EIN_EXPLAIN, and null for every derivative
- * that the program asks for; HTML exists for EIN_EXPLAIN, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
+ * that the program asks for; HTML exists for EIN_EXPLAIN and EIN_AUDIT, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
 EIN_API ein_status ein_text(ein_program *program, ein_text_kind kind, ein_text_format format,
                             const char *of, const char *const *wrt, size_t wrt_count, char **text,
                             ein_error *error);

@@ -164,6 +164,7 @@ struct AuditCommand {
   std::vector<std::string> in;
   bool deny = false;
   std::string format = "text";
+  std::string html;  // a page instead
 };
 
 struct TestCommand {
@@ -217,6 +218,7 @@ int lsp_verb(const LspCommand& command);
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {
   SourceMap sources;
+  FileId root;  // of the program itself
   Diagnostics diags;
   Compiled compiled;
   CompileOptions options;  // that it was compiled with

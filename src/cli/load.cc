@@ -223,7 +223,7 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
     p.status = *wrong;
     return p;
   }
-  FileId file = p.sources.add(source.name, std::move(source.text));
+  FileId file = p.root = p.sources.add(source.name, std::move(source.text));
   CompileOptions compile_options{read_file,   options.dump_after,
                                  what.extra,  what.tests,
                                  what.strict, files_on_disk(p.sources, p.access)};

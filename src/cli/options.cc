@@ -253,6 +253,7 @@ void audit_options(CLI::App& app, AuditCommand& o) {
   app.add_flag("--deny", o.deny, "exit with status 1 if a broadcast looks unintended");
   app.add_option("--format", o.format, "format of the output")
       ->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--html", o.html, "write an HTML page beside the source to this file");
 }
 
 void test_options(CLI::App& app, TestCommand& o) {
