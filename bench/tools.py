@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
-"""How long the language server takes: the median and the worst, in milliseconds of wall time, from request to answer.
+"""How long the language server and the prompt take: the median and the worst, in milliseconds of wall time, from request to
+answer.
 
     bench/tools.py build/ein [--lines 2000] [--repeat 100] [--json FILE]
 
 Programs are every kind of bench/check.py of that length, and every example. An edit changes one character of a comment at the
-end of the program; full diagnostics include the 150 ms of quiet that they wait for, which are taken off."""
+end of the program; full diagnostics include the 150 ms of quiet that they wait for, which are taken off. Entries
+of the prompt are timed on a terminal, without the cache of compiled programs."""
 
 import argparse
 import json
+import os
 import pathlib
+import random
 import statistics
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "ide")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "ide"), str(HERE.parent / "tests" / "cli")]
 import check  # noqa: E402
 from client import Client, Refused, at  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 QUIET = 150.0
 FAST = ["hover", "definition", "signatureHelp", "completion"]
@@ -86,6 +92,37 @@ def measure(ein, name, text, repeat):
     return out
 
 
+def prompt(ein, repeat):
+    """The prompt: its start, a small entry, and the 20th and the 200th definition of a session."""
+    out = {key: [] for key in PROMPT}
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        def start():
+            made = Terminal([os.path.abspath(ein), "repl"], cwd=folder, XDG_STATE_HOME=folder, EINLANG_CACHE="off")
+            made.expect("> ")
+            return made
+
+        for _ in range(repeat):
+            begin = time.perf_counter()
+            with start() as terminal:
+                out["prompt"].append(1000 * (time.perf_counter() - begin))
+                terminal.enter("let x = [1.0, 2.0, 3.0]")
+                out["entry"].append(elapsed(lambda: terminal.enter(f"let y[i] = x[i] * {rng.random():.6f}")))
+                out["entry"].append(elapsed(lambda: terminal.enter(f"sum[i](y[i]) + {rng.random():.6f}")))
+        for _ in range(max(1, repeat // 20)):
+            with start() as terminal:
+                terminal.enter("let v0 = [1.0, 2.0, 3.0]")
+                for k in range(1, 206):
+                    spent = elapsed(lambda: terminal.enter(f"let v{k}[i] = v{k - 1}[i] * {rng.random():.6f} + v{k // 2}[i]"))
+                    if abs(k - 20) <= 5:
+                        out["20"].append(spent)
+                    if abs(k - 200) <= 5:
+                        out["200"].append(spent)
+    return out
+
+
+PROMPT = {"prompt": "prompt: start", "entry": "prompt: a small entry", "20": "prompt: the 20th definition (15th to 25th)",
+          "200": "prompt: the 200th definition (195th to 205th)"}
 ROWS = {"start": "start to first diagnostics", "quick": "edit to quick diagnostics", "full": "full diagnostics, after quiet",
         "answers": "hover, definition, signature, completion", "whole": "tokens, symbols, folding, formatting", "memory": "memory, MB"}
 
@@ -109,6 +146,9 @@ def main():
     for key, title in ROWS.items():
         everything = [v for f in figures.values() for v in f[key]]
         print(f"  {title:44} {statistics.median(everything):8.1f} {max(everything):8.1f}")
+    figures["prompt"] = prompt(options.ein, options.repeat)
+    for key, title in PROMPT.items():
+        print(f"  {title:44} {statistics.median(figures['prompt'][key]):8.1f} {max(figures['prompt'][key]):8.1f}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures))
 

@@ -3,11 +3,11 @@
 # installs what the tests need as well; other arguments are further packages.
 set -eu
 
-# zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose package does not pull them in.
+# libedit edits the lines of `ein repl`, which opens it where it is there. zlib reads .npz files; it and zstd are wanted by LLVM's static libraries, whose package does not pull them in.
 packages="
   build-essential g++ cmake ninja-build lld-19
   llvm-19-dev zlib1g-dev libzstd-dev
-  libfmt-dev libcli11-dev nlohmann-json3-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libedit2
 "
 # clang builds the fuzzers (libFuzzer); OpenBLAS has the LAPACK that matrices are factored with where it is installed.
 tests="

@@ -250,7 +250,7 @@ typedef enum ein_text_kind {
 typedef enum ein_text_format { EIN_AS_TEXT = 0, EIN_AS_JSON = 1, EIN_AS_HTML = 2 } ein_text_format;
 
 /* Gives a text that ein_text_free frees. `of` and `wrt` are for EIN_EXPLAIN, and null for every derivative
- * that the program asks for; HTML exists for EIN_EXPLAIN, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
+ * that the program asks for; HTML exists for EIN_EXPLAIN and EIN_AUDIT, JSON also for EIN_AUDIT and EIN_FACTS, and nothing else for EIN_FUNCTIONS. */
 EIN_API ein_status ein_text(ein_program *program, ein_text_kind kind, ein_text_format format,
                             const char *of, const char *const *wrt, size_t wrt_count, char **text,
                             ein_error *error);
@@ -259,6 +259,47 @@ EIN_API void ein_text_free(char *text);
 /* A tensor as the language prints it. `coords` has a name for each coordinate, "" for none, or is null. */
 EIN_API ein_status ein_show(const ein_tensor *tensor, const char *const *coords, char **text,
                             ein_error *error);
+
+/* ---- Sessions: definitions that are entered one after the other, as at a prompt or in a notebook. A definition with
+ * an old name replaces it, what depended on it is computed again, and an entry that is wrong, fails or is stopped changes
+ * nothing. An entry may also be a command of `ein repl`, such as `:grad loss W`. One session is used by one thread at a
+ * time. */
+typedef struct ein_session ein_session;
+
+typedef struct ein_session_options {
+  size_t size;      /* sizeof(ein_session_options) */
+  int32_t no_cache; /* not 0: do not use the cache on disk */
+  int32_t coloured; /* not 0: mistakes have colours for a terminal */
+} ein_session_options;
+
+/* `options` may be null. */
+EIN_API ein_status ein_session_new(const ein_session_options *options, ein_session **session,
+                                   ein_error *error);
+EIN_API void ein_session_free(ein_session *session);
+
+/* Whether a text is an entry: EIN_UNFINISHED says that the parser wants more. */
+typedef enum ein_entry { EIN_EMPTY = 0, EIN_UNFINISHED = 1, EIN_FINISHED = 2 } ein_entry;
+EIN_API ein_entry ein_session_reads(const char *text);
+
+/* Enters a text. `name` is what messages call it, and where `load` and `use` look for files; `options`, as for ein_run,
+ * get what the entry prints and saves; both may be null. `reply` gets JSON, which ein_text_free frees:
+ *   {"text": what the prompt shows, "problems": mistakes and warnings, "quit": whether `:quit` was entered,
+ *    "defined": [{"name", "type", "value": empty unless it is short, "again": whether it was computed again}]}
+ * The status is EIN_OK, or what is wrong with the entry: EIN_PROGRAM_WRONG, EIN_USAGE of a command, EIN_FAILED,
+ * EIN_INTERRUPTED. `error` is for EIN_INTERNAL and for misuse; then there is no reply. */
+EIN_API ein_status ein_session_enter(ein_session *session, const char *text, const char *name,
+                                     const ein_run_options *options, char **reply,
+                                     ein_error *error);
+
+/* What may stand at byte `offset` of an entry: [{"text", "detail", "begin", "end"}], the bytes it replaces. */
+EIN_API ein_status ein_session_complete(ein_session *session, const char *text, size_t offset,
+                                        char **choices, ein_error *error);
+/* What is known of the name at byte `offset`, as Markdown; empty where that is nothing. */
+EIN_API ein_status ein_session_inspect(ein_session *session, const char *text, size_t offset,
+                                       char **markdown, ein_error *error);
+/* The value of a definition, as the only output of a result; EIN_USAGE where there is none. */
+EIN_API ein_status ein_session_value(ein_session *session, const char *name, ein_result **result,
+                                     ein_error *error);
 
 /* The command line `ein`, for the main function of a process of its own: it sets up signals and streams. */
 EIN_API int ein_main(int argc, char **argv);

@@ -12,6 +12,7 @@ NB_MODULE(_native, m) {
   einlang::define_result(m);
   einlang::define_program(m);
   einlang::define_loop(m);
+  einlang::define_session(m);
   einlang::define_tensors(m);
   einlang::define_xla(m);
 }

@@ -82,6 +82,7 @@ void define_array(nb::module_& m);
 void define_program(nb::module_& m);
 void define_result(nb::module_& m);
 void define_loop(nb::module_& m);
+void define_session(nb::module_& m);
 void define_tensors(nb::module_& m);
 void define_xla(nb::module_& m);
 

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "calls.h"
+#include "effects.h"
 
 namespace einlang {
 namespace {
@@ -211,26 +212,6 @@ nb::object call_plain(nb::handle self, nb::dict given, nb::object out, nb::objec
 
 // ---- with effects
 
-// What a run calls back with. Each call takes the GIL; an exception of one ends the run.
-struct Effects {
-  Running running;
-  nb::object print, file;
-  std::optional<nb::python_error> raised;
-
-  template <class F>
-  void with_gil(const F& body) {
-    PyEval_RestoreThread(running.state);
-    try {
-      if (!raised) body();
-    } catch (nb::python_error& e) { raised.emplace(std::move(e)); }
-    running.state = PyEval_SaveThread();
-  }
-};
-
-nb::object decoded(const char* text, size_t length) {
-  return nb::steal(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(length), "replace"));
-}
-
 nb::object run_plain(nb::handle self, nb::dict given, nb::object labels, nb::object print,
                      nb::object file) {
   Program& p = *nb::inst_ptr<Program>(self);
@@ -243,28 +224,7 @@ nb::object run_plain(nb::handle self, nb::dict given, nb::object labels, nb::obj
     throw nb::python_error();
   }
   Effects effects{{}, std::move(print), std::move(file), {}};
-  ein_run_options options{};
-  options.size = sizeof options;
-  options.data = options.poll_data = &effects;
-  options.write = [](void* data, const char* text, size_t length, int32_t is_error) {
-    auto& e = *static_cast<Effects*>(data);
-    e.with_gil([&] { e.print(decoded(text, length), is_error != 0); });
-  };
-  if (!effects.file.is_none()) {
-    options.file = [](void* data, const char* path, const char* text, size_t length) {
-      auto& e = *static_cast<Effects*>(data);
-      bool taken = true;  // after an exception nothing is written any more
-      e.with_gil([&] { taken = nb::cast<bool>(e.file(str(path), decoded(text, length))); });
-      return int32_t{taken};
-    };
-  }
-  options.poll = [](void* data) {
-    auto& e = *static_cast<Effects*>(data);
-    e.with_gil([] {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    });
-    return int32_t{e.raised.has_value()};
-  };
+  ein_run_options options = effects.options();
   ein_error error;
   effects.running.state = PyEval_SaveThread();
   ein_status status =

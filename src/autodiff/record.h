@@ -43,6 +43,8 @@ struct Record {
   std::vector<Flow> flows;  // per numerator, in the order in which sensitivities come back
   // Adjoint → the families that read it, before generated ones are inlined again.
   std::map<Symbol, std::vector<Symbol>> readers;
+  // Values of flows that the program does not name, parts of its expressions: `y_1[b, f] = x[b, f] - mu[f]`.
+  std::map<Symbol, std::string> parts;
 };
 
 // Comments for the printed program, by family: which coordinates are summed, and why.

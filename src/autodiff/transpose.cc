@@ -262,6 +262,20 @@ class Transposer {
       for_each_node(m_, body, [&](ExprId x) { note_solved(in, x, scope, f); });
     }
     record_->flows.push_back(std::move(f));
+    note_part(id);
+    note_part(in.reader);
+  }
+
+  // What a value is that the program does not name.
+  void note_part(FamilyId id) {
+    const Family& f = m_[id];
+    if (!f.generated || record_->parts.contains(f.name)) return;
+    std::vector<Symbol> names = coordinate_names(f);
+    std::string& out = record_->parts[f.name];
+    for (const Clause& c : f.clauses) {
+      out += fmt::format("{}{} = {}", out.empty() ? "" : "; ", cell_text(f, names),
+                         print(m_, names, c.body, true));
+    }
   }
 
   // Where the incoming sensitivity is read at an address that had to be solved for.

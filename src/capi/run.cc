@@ -4,68 +4,19 @@
 // caller's thread.
 #include "driver/run.h"
 
-#include <condition_variable>
-#include <cstdio>
 #include <cstring>
-#include <functional>
-#include <mutex>
 #include <thread>
 
 #include "base/deep_stack.h"
 #include "capi/calls.h"
 #include "capi/poll.h"
+#include "capi/relay.h"
 #include "runtime/pool.h"
 #include "runtime/sink.h"
 #include "runtime/streams.h"
 
 namespace ein::capi {
 namespace {
-
-// Hands functions to a thread that serves them until the other one is done.
-class Relay {
- public:
-  // On the thread of the run; returns when it is done.
-  void call(const std::function<void()>& what) {
-    std::unique_lock lock(mutex_);
-    asked_ = &what;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !asked_; });
-  }
-  void end() {
-    std::lock_guard lock(mutex_);
-    over_ = true;
-    changed_.notify_all();
-  }
-  // On the thread of the caller.
-  void serve() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return asked_ || over_; });
-      if (!asked_) return;
-      (*asked_)();
-      asked_ = nullptr;
-      changed_.notify_all();
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void()>* asked_ = nullptr;
-  bool over_ = false;
-};
-
-struct Asking {
-  Relay& relay;
-  const ein_run_options& options;
-};
-
-int32_t ask(void* data) {
-  auto& asking = *static_cast<Asking*>(data);
-  int32_t stop = 0;
-  asking.relay.call([&] { stop = asking.options.poll(asking.options.poll_data); });
-  return stop;
-}
 
 // ein_run: the driver's way to run a program, which copies values and takes its time.
 bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_options& options,
@@ -82,22 +33,7 @@ bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_op
   std::optional<CallMonitor> monitor;
   Asking asking{relay, options};
   if (options.poll) how.monitor = &monitor.emplace(ask, &asking);
-  Sink sink;
-  sink.write = [&](std::string_view text, bool error) {
-    if (!options.write) {
-      std::fwrite(text.data(), 1, text.size(), error ? stderr : stdout);
-      return;
-    }
-    relay.call([&] { options.write(options.data, text.data(), text.size(), error); });
-  };
-  if (options.file) {
-    sink.file = [&](const std::string& path, const std::string& text) {
-      int32_t taken = 0;
-      relay.call(
-          [&] { taken = options.file(options.data, path.c_str(), text.data(), text.size()); });
-      return taken != 0;
-    };
-  }
+  Sink sink = sink_of(options, relay);
   ThreadLimit limit(p.threads);
   SinkScope scope(sink);
   core::Module m = copy_of(p);

@@ -8,6 +8,7 @@
 
 #include "base/deep_stack.h"
 #include "capi/handles.h"
+#include "driver/audit.h"
 #include "driver/compile.h"
 #include "driver/doc.h"
 #include "driver/facts.h"
@@ -23,13 +24,14 @@ namespace {
 
 struct Again {
   SourceMap sources;
+  FileId root;
   autodiff::Record record;
   Diagnostics diags;
   Compiled compiled;
 };
 
 void compile_again(const ein_program& p, const ExtraRequest& extra, bool reverse, Again& out) {
-  FileId file = out.sources.add(p.name, p.text);
+  FileId file = out.root = out.sources.add(p.name, p.text);
   CompileOptions options;
   options.earlier = add_earlier(p, out.sources);
   options.read_file = [&p](const std::string& path) -> std::optional<std::string> {
@@ -96,7 +98,7 @@ std::string explain_text(const ein_program& p, const Asked& asked, std::string& 
     wrong = "the program contains no derivative: name a value and what to differentiate by";
     return "";
   }
-  if (asked.format == EIN_AS_HTML) return explanation_html(all);
+  if (asked.format == EIN_AS_HTML) return explanation_html(all, again.sources, again.root);
   std::string out;
   for (const Explanation& e : all) {
     if (asked.format == EIN_AS_JSON) {
@@ -111,6 +113,8 @@ std::string explain_text(const ein_program& p, const Asked& asked, std::string& 
 std::string audit_text(const ein_program& p, ein_text_format format) {
   Again again;
   compile_again(p, p.extra, false, again);
+  if (format == EIN_AS_HTML)
+    return audit_html(audit(again.compiled.asked), again.compiled.asked, again.sources, again.root);
   Audit report = audit_report(again.compiled.asked, again.sources);
   return format == EIN_AS_JSON ? report.json : report.text;
 }
@@ -157,7 +161,8 @@ std::string text_of(ein_program& p, const Asked& asked, std::string& wrong) {
               asked.kind == EIN_FUNCTIONS;
   bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) ||
               (asked.format == EIN_AS_JSON && json) ||
-              (asked.format == EIN_AS_HTML && asked.kind == EIN_EXPLAIN);
+              (asked.format == EIN_AS_HTML &&
+               (asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT));
   if (!fits) wrong = "this text does not exist in that format";
   bool always = asked.kind == EIN_FIXED || asked.kind == EIN_COLOURED;
   if (!p.ok && !always) wrong = "the program did not compile";

@@ -164,6 +164,7 @@ struct AuditCommand {
   std::vector<std::string> in;
   bool deny = false;
   std::string format = "text";
+  std::string html;  // a page instead
 };
 
 struct TestCommand {
@@ -186,6 +187,13 @@ struct NewCommand {
   std::string name;
 };
 
+struct ReplCommand {
+  CommonOptions common;
+  std::vector<std::string> files;  // entered first
+  std::string backend = "native";
+  bool no_cache = false;
+};
+
 struct LspCommand {
   CommonOptions common;
   bool stdio = false;  // what clients pass by habit
@@ -204,11 +212,13 @@ int audit_verb(const AuditCommand& command);
 int test_verb(const TestCommand& command);
 int doc_verb(const DocCommand& command);
 int new_verb(const NewCommand& command);
+int repl_verb(const ReplCommand& command);
 int lsp_verb(const LspCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {
   SourceMap sources;
+  FileId root;  // of the program itself
   Diagnostics diags;
   Compiled compiled;
   CompileOptions options;  // that it was compiled with
@@ -276,6 +286,7 @@ int write_file(const std::string& path, const std::string& text);
 std::shared_ptr<const FileAccess> access_of(const CommonOptions& options,
                                             std::optional<int>& wrong);
 void print_times(const Trace& trace);  // of passes, on standard error
+RenderOptions render_options(const CommonOptions& options);
 void show_diagnostics(const Diagnostics& diags, const SourceMap& sources,
                       const CommonOptions& options);
 

@@ -18,16 +18,6 @@
 namespace ein::cli {
 namespace {
 
-RenderOptions render_options(const CommonOptions& options) {
-  RenderOptions out;
-  if (options.error_format == "short") out.format = ErrorFormat::Short;
-  if (options.error_format == "json") out.format = ErrorFormat::Json;
-  const char* no_color = std::getenv("NO_COLOR");
-  bool allowed = !(no_color && *no_color) && isatty(STDERR_FILENO) != 0;
-  out.color = options.color == "always" || (options.color == "auto" && allowed);
-  return out;
-}
-
 // The shapes of the inputs that --in gives; `problem` gets the error of the first file without one.
 sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonOptions& options,
                                std::optional<RuntimeError>& problem) {
@@ -62,6 +52,16 @@ std::optional<uint64_t> parse_size(const std::string& text) {
 }
 
 }  // namespace
+
+RenderOptions render_options(const CommonOptions& options) {
+  RenderOptions out;
+  if (options.error_format == "short") out.format = ErrorFormat::Short;
+  if (options.error_format == "json") out.format = ErrorFormat::Json;
+  const char* no_color = std::getenv("NO_COLOR");
+  bool allowed = !(no_color && *no_color) && isatty(STDERR_FILENO) != 0;
+  out.color = options.color == "always" || (options.color == "auto" && allowed);
+  return out;
+}
 
 std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& out) {
   for (const std::string& text : written) {
@@ -223,7 +223,7 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
     p.status = *wrong;
     return p;
   }
-  FileId file = p.sources.add(source.name, std::move(source.text));
+  FileId file = p.root = p.sources.add(source.name, std::move(source.text));
   CompileOptions compile_options{read_file,   options.dump_after,
                                  what.extra,  what.tests,
                                  what.strict, files_on_disk(p.sources, p.access)};

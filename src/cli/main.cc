@@ -104,6 +104,8 @@ void add_verbs(Verbs& verbs) {
   verbs.add("doc", "write reference pages for modules from their doc comments", doc_options,
             doc_verb);
   verbs.add("new", "create a new program in a new folder", new_options, new_verb);
+  verbs.add("repl", "a prompt: enter definitions and see their types and values", repl_options,
+            repl_verb);
   verbs.add("lsp", "serve editors: the language server protocol on standard input and output",
             lsp_options, lsp_verb);
 }

@@ -253,6 +253,7 @@ void audit_options(CLI::App& app, AuditCommand& o) {
   app.add_flag("--deny", o.deny, "exit with status 1 if a broadcast looks unintended");
   app.add_option("--format", o.format, "format of the output")
       ->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--html", o.html, "write an HTML page beside the source to this file");
 }
 
 void test_options(CLI::App& app, TestCommand& o) {
@@ -279,6 +280,16 @@ void doc_options(CLI::App& app, DocCommand& o) {
 
 void new_options(CLI::App& app, NewCommand& o) {
   app.add_option("NAME", o.name, "the folder to create")->required();
+}
+
+void repl_options(CLI::App& app, ReplCommand& o) {
+  app.add_option("FILES", o.files, "programs whose text is entered first");
+  app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
+      ->check(CLI::IsMember({"native", "ref"}));
+  add_no_cache(app, o.no_cache);
+  add_error_format(app, o.common);
+  add_allow_read(app, o.common);
+  add_allow_write(app, o.common);
 }
 
 void lsp_options(CLI::App& app, LspCommand& o) {

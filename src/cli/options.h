@@ -20,6 +20,7 @@ void audit_options(CLI::App& app, AuditCommand& o);
 void test_options(CLI::App& app, TestCommand& o);
 void doc_options(CLI::App& app, DocCommand& o);
 void new_options(CLI::App& app, NewCommand& o);
+void repl_options(CLI::App& app, ReplCommand& o);
 void lsp_options(CLI::App& app, LspCommand& o);
 
 }  // namespace ein::cli

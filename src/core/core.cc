@@ -296,5 +296,8 @@ FamilyId Module::find(Symbol name) const {
 
 uint64_t hash(const Module& m) { return MeaningHash(m).module(); }
 uint64_t hash(const Module& m, FamilyId family) { return MeaningHash(m).family(family); }
+uint64_t hash(const Module& m, FunctionId function) {
+  return MeaningHash(m).function(m.functions[function]);
+}
 
 }  // namespace ein::core

@@ -405,5 +405,6 @@ const T* get_if(const Module& m, ExprId id) {
 uint64_t hash(const Module& m);
 // The same for one family's definition, with other families by name.
 uint64_t hash(const Module& m, FamilyId family);
+uint64_t hash(const Module& m, FunctionId function);
 
 }  // namespace ein::core

@@ -23,4 +23,8 @@ struct Repeated {
 // before autodiff.
 std::vector<Repeated> audit(core::Module& m);
 
+// A page that stands alone: the repeated operands beside the source.
+std::string audit_html(const std::vector<Repeated>& all, const core::Module& m,
+                       const SourceMap& sources, FileId root);
+
 }  // namespace ein

@@ -135,7 +135,8 @@ Compiled front_half(FileId file, SourceMap& sources, const CompileOptions& optio
   Pipeline run(out.trace, &diags);
   out.program = run.pass("parse", file, [&](FileId root) {
     sema::ReadModule read = module_reader(options.read_file, sources.name(root));
-    sema::Program program = sema::read_program(root, sources, read, diags, options.earlier);
+    sema::Program program =
+        sema::read_program(root, sources, read, diags, options.earlier, options.printed);
     program.derives |= adds_requests(options);
     program.exporters = library_exporters;
     return program;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ struct CompileOptions {
   // The program becomes a derivative of itself, which becomes a derivative of itself, and so on.
   std::vector<Derivation> derivations;
   std::vector<sema::EarlierText> earlier =
-      {};  // texts whose definitions it has too, the newest last
+      {};                           // texts whose definitions it has too, the newest last
+  std::set<uint32_t> printed = {};  // where statements begin whose values are printed
   // For tools: gets what every name means; stops after sema; stops between passes when true.
   sema::Meanings* meanings = nullptr;
   bool names_only = false;

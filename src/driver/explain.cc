@@ -48,6 +48,10 @@ std::string summing(const Flow& f) {
 Explanation explain(const autodiff::Record& record, const core::Module& m, const std::string& of,
                     const std::string& wrt) {
   Explanation out{of, wrt, {}, {}};
+  for (const core::Family& f : m.families) {
+    if (!f.generated) out.defined.emplace(text(f.name), f.span);
+  }
+  for (const auto& [name, part] : record.parts) out.parts.emplace(text(name), part);
   Symbol num = intern(of);
   std::set<Symbol> reached{intern(wrt)};
   for (size_t before = 0; before != reached.size();) {
@@ -73,6 +77,7 @@ Explanation explain(const autodiff::Record& record, const core::Module& m, const
   visit(intern(wrt));
   for (Symbol s : order) {
     Explanation::Value v{text(s), {}};
+    if (auto part = record.parts.find(s); part != record.parts.end()) v.part = part->second;
     if (core::FamilyId id = m.find(s)) {
       for (const core::Coord& c : m[id].coords) v.coords.push_back(c.name ? text(c.name) : "·");
     } else {

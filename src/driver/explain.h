@@ -3,6 +3,7 @@
 // (autodiff/record.h).
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,12 @@ struct Explanation {
   struct Value {
     std::string name;
     std::vector<std::string> coords;
+    std::string part = {};  // of an expression, if it is that: `y_1[b, f] = x[b, f] - mu[f]`
   };
   std::vector<Value> values;  // on the path, the denominator first
+  // What else the steps may name: values of the program, and parts of its expressions.
+  std::map<std::string, Span> defined = {};
+  std::map<std::string, std::string> parts = {};
 };
 
 // The recorded flows of `of` that `wrt` reaches. `m` is a module that has the families of the
@@ -32,7 +37,8 @@ std::vector<std::pair<std::string, std::string>> steps_of(const autodiff::Flow& 
 
 std::string explanation_text(const Explanation& e);
 std::string explanation_json(const Explanation& e);
-// A page that stands alone: the flow drawn, the table of coordinates, and the steps.
-std::string explanation_html(const std::vector<Explanation>& all);
+// A page that stands alone: beside the source, the flow drawn, the coordinates, what every name is, and the steps.
+std::string explanation_html(const std::vector<Explanation>& all, const SourceMap& sources,
+                             FileId root);
 
 }  // namespace ein

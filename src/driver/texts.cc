@@ -14,7 +14,6 @@
 #include "syntax/parser.h"
 
 namespace ein {
-namespace {
 
 std::string laid_out(const std::string& printed) {
   SourceMap sources;
@@ -22,6 +21,8 @@ std::string laid_out(const std::string& printed) {
   ast::Ast tree = ast::parse(sources.add("derivatives", printed), sources, diags);
   return ast::format(tree, sources);
 }
+
+namespace {
 
 // The pairs that are asked for, or all that the program asks for.
 std::vector<std::pair<std::string, std::string>> pairs(const core::Module& asked,

@@ -15,6 +15,8 @@ namespace ein {
 // autodiff.
 std::vector<core::FamilyId> derivatives(const core::Module& asked, const core::Module& m);
 
+// A program in the one style of `ein fmt`.
+std::string laid_out(const std::string& printed);
 // `m` as source, laid out as `ein fmt` does: what `roots` need, with comments from `record`; without roots,
 // the whole program.
 std::string derived_source(core::Module& m, const autodiff::Record& record,

@@ -11,11 +11,14 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   Analysis& a = *out;
   a.depth = depth;
   a.root = a.sources.add(path, text);
+  for (const Documents::Earlier& e : documents.earlier) {
+    a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined});
+  }
   Diagnostics again;  // the parser reports the same
   a.lexed = ast::lex(a.root, a.sources, again);
   if (depth == Depth::Names) {
     sema::ReadModule read = module_reader(documents.read, path);
-    a.compiled.program = sema::read_program(a.root, a.sources, read, a.diags);
+    a.compiled.program = sema::read_program(a.root, a.sources, read, a.diags, a.earlier);
   } else {
     CompileOptions options;
     options.read_file = documents.read;
@@ -25,6 +28,8 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
     options.names_only = depth == Depth::Quick;
     options.tests = options.keep_asked = depth == Depth::Full;
     options.record = &a.record;
+    options.earlier = a.earlier;
+    options.printed = documents.printed;
     a.compiled = compile(a.root, a.sources, options, a.diags);
     if (a.compiled.cancelled) return nullptr;
   }

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "autodiff/record.h"
 #include "driver/compile.h"
@@ -26,12 +28,20 @@ struct Documents {
   ReadFile read;  // the text of a module: an open document, or else a file
   // What `load` finds, for the texts of one analysis; empty: nothing.
   std::function<sema::FileLookup(const SourceMap&)> files = {};
+  // Texts whose definitions the program has too, the newest last (sema/earlier.h).
+  struct Earlier {
+    std::string name, text;
+    bool joined = false;
+  };
+  std::vector<Earlier> earlier = {};
+  std::set<uint32_t> printed = {};  // where statements begin whose values are printed
 };
 
 struct Analysis {
   Depth depth = Depth::Names;
   SourceMap sources;
   FileId root;
+  std::vector<sema::EarlierText> earlier;
   Diagnostics diags;
   ast::Lexed lexed;  // of the root
   Compiled compiled;

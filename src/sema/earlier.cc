@@ -75,7 +75,7 @@ std::vector<ast::StmtId> earlier_definitions(ast::Ast& ast, const std::vector<as
     kept.emplace_back();
     NameSet defined;
     for (ast::StmtId id : earlier[i].items) {
-      if (!definition_stays(ast.stmts[id], taken)) continue;
+      if (!earlier[i].joined && !definition_stays(ast.stmts[id], taken)) continue;
       if (!earlier[i].hidden) kept.back().push_back(id);
       defined.merge(names_of(ast[id]));
     }

@@ -35,7 +35,8 @@ class Reader {
   Reader(SourceMap& sources, const ReadModule& read, Diagnostics& diags)
       : sources_(sources), read_(read), diags_(diags) {}
 
-  Program take(FileId root, const std::vector<EarlierText>& earlier) {
+  Program take(FileId root, const std::vector<EarlierText>& earlier,
+               const std::set<uint32_t>& printed) {
     std::vector<std::string> tried;
     if (auto prelude = read_ ? read_("", kPrelude, tried) : std::nullopt) {
       out_.prelude = module(*prelude, {});
@@ -45,6 +46,10 @@ class Reader {
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
     ModuleTree tree = parse_module(name, root, {}, earlier);
     out_.ast.items = tree.items;
+    for (ast::StmtId id : tree.items) {
+      const ast::Stmt& s = out_.ast[id];
+      if (s.span.file == root && printed.contains(s.span.begin)) print_value(out_.ast.stmts[id]);
+    }
     for (const ast::Expr& e : out_.ast.exprs) {
       const auto* request = std::get_if<ast::Request>(&e.node);
       out_.derives |= request && request->den;
@@ -83,11 +88,20 @@ class Reader {
     return tree;
   }
 
+  // `x + 1.0` becomes `print(x + 1.0)`.
+  void print_value(ast::Stmt& s) {
+    auto* shown = std::get_if<ast::ExprStmt>(&s.node);
+    if (!shown) return;
+    Span span = out_.ast[shown->value].span;
+    ast::ExprId print = out_.ast.exprs.add({ast::Path{{{intern("print"), span}}}, span});
+    shown->value = out_.ast.exprs.add({ast::Call{.callee = print, .args = {shown->value}}, span});
+  }
+
   // Those before the program's own, as they would stand in one text.
   void add_earlier(const std::vector<EarlierText>& earlier, std::vector<ast::StmtId>& items) {
     std::vector<EarlierItems> parts;
     for (const EarlierText& e : earlier) {
-      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden});
+      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden, e.joined});
     }
     std::vector<ast::StmtId> kept = earlier_definitions(out_.ast, items, parts);
     items.insert(items.begin(), kept.begin(), kept.end());
@@ -180,8 +194,8 @@ class Reader {
 }  // namespace
 
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
-                     const std::vector<EarlierText>& earlier) {
-  Program out = Reader(sources, read, diags).take(root, earlier);
+                     const std::vector<EarlierText>& earlier, const std::set<uint32_t>& printed) {
+  Program out = Reader(sources, read, diags).take(root, earlier, printed);
   out.sources = &sources;
   return out;
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,12 +60,15 @@ struct Program {
 struct EarlierText {
   FileId file;
   bool hidden = false;
+  bool joined = false;  // its clauses belong to those of a newer text, which does not replace them
 };
 bool is_earlier(const std::vector<EarlierText>& earlier, FileId file);
 
 // `earlier`: texts whose definitions the program has too, the newest last.
+// `printed`: where statements of the root begin whose values are printed, as a prompt does.
 Program read_program(FileId root, SourceMap& sources, const ReadModule& read, Diagnostics& diags,
-                     const std::vector<EarlierText>& earlier = {});
+                     const std::vector<EarlierText>& earlier = {},
+                     const std::set<uint32_t>& printed = {});
 
 // A file alone: nothing to import and no prelude.
 Program lone_program(ast::Ast ast);

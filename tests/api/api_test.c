@@ -199,6 +199,43 @@ static void earlier(void) {
   ein_program_free(p);
 }
 
+static void keep_text(void *data, const char *text, size_t length, int32_t is_error) {
+  CHECK(!is_error && length < 100);
+  strncat(data, text, length);
+}
+
+/* Definitions that are entered one after the other. */
+static void sessions(void) {
+  ein_session *s = NULL;
+  char *text = NULL, printed[200] = "";
+  ein_session_options options = {sizeof options, 1, 0};
+  CHECK(ein_session_new(&options, &s, &error) == EIN_OK);
+  CHECK(ein_session_reads("let x = (") == EIN_UNFINISHED && ein_session_reads("// x") == EIN_EMPTY);
+  CHECK(ein_session_enter(s, "let x = [1.0, 2.0]", NULL, NULL, &text, &error) == EIN_OK);
+  CHECK(strstr(text, "\"text\":\"x: f32 [2] = [1.0, 2.0]\\n\""));
+  ein_text_free(text);
+  ein_run_options effects = {sizeof effects, keep_text, NULL, printed, NULL, NULL};
+  CHECK(ein_session_enter(s, "print(x[1])", "two", &effects, &text, &error) == EIN_OK);
+  CHECK(strcmp(printed, "2.0\n") == 0);
+  ein_text_free(text);
+  CHECK(ein_session_enter(s, "let x = y", "three", NULL, &text, &error) == EIN_PROGRAM_WRONG);
+  CHECK(strstr(text, "three:1:9") && strstr(text, "unknown name"));
+  ein_text_free(text);
+  ein_result *r = NULL;
+  CHECK(ein_session_value(s, "x", &r, &error) == EIN_OK);
+  CHECK(ein_result_output(r, 0)->rank == 1 && ((float *)ein_result_output(r, 0)->data)[1] == 2.0f);
+  ein_result_free(r);
+  CHECK(ein_session_value(s, "y", &r, &error) == EIN_USAGE && strstr(error.message, "`y`"));
+  CHECK(ein_session_complete(s, "let temp = x; te", 16, &text, &error) == EIN_OK);
+  CHECK(strstr(text, "\"temp\""));
+  ein_text_free(text);
+  CHECK(ein_session_inspect(s, "x[0]", 0, &text, &error) == EIN_OK && strstr(text, "f32 [2]"));
+  ein_text_free(text);
+  CHECK(ein_session_enter(s, NULL, NULL, NULL, &text, &error) == EIN_USAGE);
+  ein_session_free(s);
+  ein_session_free(NULL);
+}
+
 int main(void) {
   CHECK(ein_api_version() == EIN_API_VERSION);
   CHECK(ein_version()[0] && ein_dtype_size(EIN_F64) == 8 && ein_dtype_size((ein_dtype)99) == 0);
@@ -209,5 +246,6 @@ int main(void) {
   wrong_calls();
   halves();
   earlier();
+  sessions();
   return 0;
 }

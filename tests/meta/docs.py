@@ -5,7 +5,8 @@
 it prints, on both back ends; a block ```message is what `ein check program.ein` says of it. The programs of a page are
 run in one folder, in order, so that one may read what another wrote. A program whose first line is `// NAME.ein` is kept there
 under that name, and a block ```console runs commands: after `$ ein …`, or `$ cat FILE`, stands what it prints; a line `…` stands for
-any lines, and `[status 3]` at the end for an exit status other than 0. (The pages of docs/errors and the two indexes have checks of their own; C++ on a page is compiled by tests/api.)
+any lines, and `[status 3]` at the end for an exit status other than 0. A block ```repl is what the prompt shows: lines after `> ` and `. `
+are typed. (The pages of docs/errors and the two indexes have checks of their own; C++ on a page is compiled by tests/api.)
 What points to a section of docs/decisions.md by its number points to one that is there, and the tests it names are there."""
 
 import json
@@ -32,6 +33,21 @@ def ein_blocks(text):
 def console_blocks(text):
     for m in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S):
         yield text.count("\n", 0, m.start()) + 1, m.group(1)
+
+
+def prompt_blocks(text):
+    for m in re.finditer(r"^```repl\n(.*?)^```$", text, re.M | re.S):
+        yield text.count("\n", 0, m.start()) + 1, m.group(1)
+
+
+def check_prompt(ein, folder, block):
+    lines = block.splitlines()
+    typed = [line[2:] for line in lines if line[:2] in ("> ", ". ")]
+    shown = [line for line in lines if line[:2] not in ("> ", ". ")]
+    done = run(ein, folder, "repl", program="\n".join(typed))
+    if done.returncode != 0 or not fits(shown, (done.stdout + done.stderr).splitlines()):
+        return f"has status {done.returncode} and shows:\n{done.stdout}{done.stderr}"
+    return None
 
 
 def commands(block):
@@ -99,10 +115,11 @@ def check_block(ein, folder, marker, program, output, message):
 
 
 def check_text(ein, text):
-    blocks = sorted([*ein_blocks(text), *console_blocks(text)], key=lambda block: block[0])
+    blocks = [(line, check, rest) for find, check in ((ein_blocks, check_block), (console_blocks, check_console), (prompt_blocks, check_prompt))
+              for line, *rest in find(text)]
+    blocks.sort(key=lambda block: block[0])
     with tempfile.TemporaryDirectory() as folder:
-        results = [(line, check_block(ein, folder, *rest) if len(rest) > 1 else check_console(ein, folder, *rest))
-                   for line, *rest in blocks]
+        results = [(line, check(ein, folder, *rest)) for line, check, rest in blocks]
     return len(blocks), [(line, problem) for line, problem in results if problem]
 
 
@@ -124,15 +141,16 @@ def self_test(ein):
     good = ("```ein\nprint(1);\n```\n\n```output\n1\n```\n```ein,error=E0201\nlet a = b;\n```\n"
             "```sh\nnot ein\n```\n```ein\nsave(\"a.npy\", [1]);\nprint(1);\n```\n```output\n1\n```\n"
             "```ein\nlet a = load(\"a.npy\");\n```\n```ein\n// two.ein\nprint(2);\n```\n"
-            "```console\n$ ein two.ein\n2\n$ ein run -c 'print(a);'\nerror[E0201]: unknown name `a`\n…\n[status 1]\n```\n")
-    assert check_text(ein, good) == (6, []), check_text(ein, good)
+            "```console\n$ ein two.ein\n2\n$ ein run -c 'print(a);'\nerror[E0201]: unknown name `a`\n…\n[status 1]\n```\n"
+            "```repl\n> let x = (1.0\n. + 1.0)\nx: f32 = 2.0\n```\n")
+    assert check_text(ein, good) == (7, []), check_text(ein, good)
     for bad in ("```ein\nlet a = b;\n```\n", "```ein,error=E0202\nlet a = b;\n```\n",
                 "```ein,error=E0201\nlet a = 1;\n```\n", "```ein,fails\nlet a = 1;\n```\n",
                 "```ein\nprint(1);\n```\n\n```output\n2\n```\n",
                 "```ein,error=E0201\nlet a = b;\n```\n```message\nerror[E0201]: no\n```\n",
                 "```ein\nlet x = [1.0, 2.0]; let y = sum[k](x[k + 1]);\n```\n",
                 "```console\n$ ein run -c 'print(1);'\n2\n```\n", "```console\n$ ein run -c 'print(a);'\n…\n```\n",
-                "```console\n$ ls\n```\n"):
+                "```console\n$ ls\n```\n", "```repl\n> let x = 1.0\nx: f32 = 2.0\n```\n", "```repl\n> x\n```\n"):
         assert check_text(ein, bad)[1], bad
 
 

@@ -1,0 +1,156 @@
+// `ein repl`: the prompt. What an entry does is the session's business (session/session.h); here lines are gathered to
+// entries, and replies are shown.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/cli.h"
+#include "cli/interrupts.h"
+#include "cli/line_editor.h"
+#include "driver/cache.h"
+#include "session/session.h"
+
+namespace ein::cli {
+namespace {
+
+struct Prompt {
+  session::Session session;
+  bool typed = false;  // by a person, at a terminal
+  size_t lines = 0;    // read so far
+  std::string entry;   // unfinished so far
+  size_t first = 0;    // the line that it begins in
+  bool over = false;
+  int status = kFine;
+};
+
+void show_reply(Prompt& p, const session::Reply& reply) {
+  put_error(reply.problems);
+  put(reply.text);
+  if (reply.status == session::kStopped) put_error("stopped; nothing has changed\n");
+  flush_output();
+  p.over = reply.quit;
+  if (!p.typed && reply.status != session::kFine) {
+    p.status = reply.status;
+    p.over = true;
+  }
+}
+
+void take(Prompt& p) {
+  std::string text = std::move(p.entry);
+  p.entry.clear();
+  session::Reply reply;
+  {
+    PromptMonitor monitor;
+    session::Watching watching{&monitor, interrupted};
+    if (p.typed) {
+      reply = session::enter(p.session, text, watching);
+    } else {  // with the lines of the script in messages
+      bool command = text.find_first_not_of(" \t\n") == text.find(':');
+      std::string before = command ? "" : std::string(p.first - 1, '\n');
+      reply = session::enter(p.session, before + text, watching, "<standard input>");
+    }
+  }
+  forget_interrupt();
+  show_reply(p, reply);
+}
+
+bool ends_itself(const std::string& entry) {
+  size_t last = entry.find_last_not_of(" \t\n");
+  return last != std::string::npos && (entry[last] == ';' || entry[last] == '}');
+}
+
+// Adds a line. What is typed is entered as soon as it is a whole; of what is pasted, or a script, the next line may
+// still belong to it, unless it ends with `;`.
+void add_line(Prompt& p, const TypedLine& line) {
+  bool begun = session::read_entry(p.entry) != session::Reading::Nothing;
+  if (begun && session::read_entry(p.entry) == session::Reading::Finished &&
+      !session::goes_on(line.text)) {
+    take(p);
+    if (p.over) return;
+  }
+  if (p.entry.empty()) p.first = p.lines;
+  p.entry += (p.entry.empty() ? "" : "\n") + line.text;
+  switch (session::read_entry(p.entry)) {
+    case session::Reading::Nothing: p.entry.clear(); return;
+    case session::Reading::Unfinished:
+      // An empty line gives up waiting for more.
+      if (p.typed && !line.more && line.text.find_first_not_of(" \t") == std::string::npos) take(p);
+      return;
+    case session::Reading::Finished: break;
+  }
+  bool command = p.entry.find_first_not_of(" \t\n") == p.entry.find(':');
+  bool waits = (p.typed && !line.more) || command || ends_itself(p.entry);
+  if (waits) take(p);
+}
+
+std::vector<LineEditor::Choice> choices_of(const Prompt& p, const std::string& line,
+                                           size_t cursor) {
+  std::string before = p.entry.empty() ? "" : p.entry + "\n";
+  auto at = static_cast<uint32_t>(before.size() + cursor);
+  std::vector<LineEditor::Choice> out;
+  for (session::Suggestion& s : session::complete(p.session, before + line, at)) {
+    out.push_back({std::move(s.text), std::move(s.detail), at - s.begin});
+  }
+  return out;
+}
+
+void read_lines(Prompt& p) {
+  std::string folder = p.typed ? state_folder() : "";
+  LineEditor editor(
+      folder.empty() ? "" : folder + "/history",
+      [&p](const std::string& line, size_t cursor) { return choices_of(p, line, cursor); });
+  if (p.typed && !editor.note().empty()) put_error("note: " + editor.note() + "\n");
+  while (!p.over) {
+    TypedLine line = editor.read(p.entry.empty() ? "> " : ". ");
+    if (line.kind == TypedLine::Kind::Interrupted) {
+      forget_interrupt();
+      p.entry.clear();
+      if (!p.typed) {
+        p.status = kInterrupted;
+        return;
+      }
+      continue;
+    }
+    if (line.kind == TypedLine::Kind::End) {
+      if (session::read_entry(p.entry) != session::Reading::Nothing) take(p);
+      if (p.typed && !p.over) put("\n");
+      return;
+    }
+    ++p.lines;
+    add_line(p, line);
+  }
+}
+
+}  // namespace
+
+int repl_verb(const ReplCommand& command) {
+  std::optional<int> wrong;
+  Prompt p;
+  CommonOptions common = command.common;
+  session::Options& options = p.session.options;
+  options.access = access_of(common, wrong);
+  if (wrong) return *wrong;
+  options.render = render_options(common);
+  if (command.backend == "ref") options.backend = Backend::Reference;
+  std::string note;
+  std::unique_ptr<DiskCache> cache = command.no_cache ? nullptr : open_cache(&note);
+  if (!note.empty()) print_error("note: {}\n", note);
+  options.cache = cache.get();
+  p.typed = isatty(STDIN_FILENO) != 0;
+  watch_interrupts();
+  if (p.typed)
+    print_out("ein {}  :help lists the commands, Ctrl-D ends the session\n", EIN_VERSION);
+  for (const std::string& file : command.files) {
+    PromptMonitor monitor;
+    session::Reply reply =
+        session::run_command(p.session, ":load " + file, {&monitor, interrupted});
+    forget_interrupt();
+    show_reply(p, reply);
+    if (reply.status != session::kFine) return reply.status;
+  }
+  read_lines(p);
+  return p.status;
+}
+
+}  // namespace ein::cli

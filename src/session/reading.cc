@@ -1,0 +1,139 @@
+#include "session/reading.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/diag.h"
+#include "base/match.h"
+#include "syntax/lexer.h"
+#include "syntax/parser.h"
+
+namespace ein::session {
+namespace {
+
+constexpr const char* kBlanks = " \t\r\n";
+
+bool is_error(const Diagnostic& d) { return info(d.code).severity == Severity::Error; }
+
+// A mistake that more text may mend: the end came too early.
+bool wants_more(const Diagnostic& d, const ast::Lexed& lexed, uint32_t end) {
+  if (d.code == Code::E0103) return true;
+  for (const Label& l : d.labels) {
+    if (l.primary && l.span.begin >= end) return true;
+  }
+  return std::any_of(lexed.tokens.begin(), lexed.tokens.end(), [&](const ast::Token& t) {
+    auto here = [&](const Label& l) { return l.primary && l.span.begin == t.span.begin; };
+    return t.unclosed && std::any_of(d.labels.begin(), d.labels.end(), here);
+  });
+}
+
+std::vector<std::string> names_in(const ast::Stmt& s) {
+  std::vector<std::string> out;
+  auto add = [&](const ast::Name& n) {
+    if (text(n.symbol) != "_") out.push_back(text(n.symbol));
+  };
+  match(
+      s.node, [&](const ast::Let& n) { std::for_each(n.names.begin(), n.names.end(), add); },
+      [&](const ast::Const& n) { add(n.name); },
+      [&](const ast::Fn& n) { out.push_back((n.rule ? "@" : "") + text(n.name.symbol)); },
+      [&](const ast::Use& n) {
+        for (const ast::UseItem& item : n.items) add(item.alias.value_or(item.name));
+        if (n.items.empty() && !n.glob) add(n.alias.value_or(n.path.back()));
+      },
+      [&](const ast::Mod& n) { add(n.name); }, [&](const ast::TypeDef& n) { add(n.name); },
+      [](const auto&) {});
+  return out;
+}
+
+// Blanks that put what follows where it stood: at the end of `before`.
+std::string place_keeping(std::string_view before) {
+  auto lines = static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+  size_t last = before.rfind('\n');
+  std::string_view line = last == std::string_view::npos ? before : before.substr(last + 1);
+  std::string out(lines, '\n');
+  for (char c : line) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) out += c == '\t' ? '\t' : ' ';
+  }
+  return out;
+}
+
+bool is_definition(const ast::Stmt& s) {
+  return !std::holds_alternative<ast::ExprStmt>(s.node) &&
+         !std::holds_alternative<ast::Test>(s.node) &&
+         !std::holds_alternative<ast::ErrorStmt>(s.node);
+}
+
+}  // namespace
+
+Reading read_entry(const std::string& text) {
+  size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string::npos) return Reading::Nothing;
+  if (text[begin] == ':') return Reading::Finished;
+  SourceMap sources;
+  Diagnostics diags, again;
+  FileId file = sources.add("", text);
+  ast::Ast tree = ast::parse(file, sources, diags);
+  ast::Lexed lexed = ast::lex(file, sources, again);
+  bool empty = lexed.tokens.size() < 2;
+  bool documents = !lexed.comments.empty() && lexed.comments.back().doc;
+  if (empty) return documents ? Reading::Unfinished : Reading::Nothing;
+  uint32_t end = lexed.tokens[lexed.tokens.size() - 2].span.end;
+  bool more = false;
+  for (const Diagnostic& d : diags.all()) {
+    if (!is_error(d)) continue;
+    if (!wants_more(d, lexed, end)) return Reading::Finished;
+    more = true;
+  }
+  return more ? Reading::Unfinished : Reading::Finished;
+}
+
+bool goes_on(const std::string& next_line) {
+  if (next_line.empty()) return false;
+  char c = next_line[0];
+  if (c == ' ' || c == '\t') return next_line.find_first_not_of(kBlanks) != std::string::npos;
+  static constexpr std::string_view kNever = "+*/%.,)]}<>=&|^?";
+  if (next_line.starts_with("//")) return false;
+  return kNever.find(c) != std::string_view::npos || next_line.starts_with("where ") ||
+         next_line.starts_with("until ") || next_line.starts_with("else");
+}
+
+std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap& sources) {
+  std::vector<Piece> out;
+  const std::string& text = sources.text(file);
+  uint32_t from = 0;
+  for (ast::StmtId id : tree.items) {
+    const ast::Stmt& s = tree[id];
+    if (s.span.file != file) continue;
+    uint32_t begin = from;
+    while (begin < s.span.end && (text[begin] == ';' || text[begin] == ' ')) ++begin;
+    from = s.span.end;
+    if (!is_definition(s)) continue;
+    Piece piece;
+    piece.entry = sources.name(file);
+    piece.text = place_keeping(std::string_view(text).substr(0, begin)) +
+                 text.substr(begin, s.span.end - begin);
+    piece.names = names_in(s);
+    piece.value = std::holds_alternative<ast::Let>(s.node);
+    piece.import =
+        std::holds_alternative<ast::Use>(s.node) || std::holds_alternative<ast::Mod>(s.node);
+    piece.stmt = id;
+    if (const auto* let = std::get_if<ast::Let>(&s.node)) {
+      auto shift = static_cast<uint32_t>(piece.text.size() - s.span.end);
+      for (const ast::Name& n : let->names) piece.places.push_back(n.span.begin + shift);
+      for (Piece& other : out) other.joined |= other.value && other.names == piece.names;
+    }
+    out.push_back(std::move(piece));
+  }
+  return out;
+}
+
+std::string plain_text(const Piece& piece) {
+  size_t begin = piece.text.find_first_not_of(kBlanks);
+  size_t end = piece.text.find_last_not_of(kBlanks);
+  if (begin == std::string::npos) return "";
+  std::string out = piece.text.substr(begin, end + 1 - begin);
+  if (out.back() != ';' && out.back() != '}') out += ';';
+  return out;
+}
+
+}  // namespace ein::session
