@@ -46,4 +46,4 @@ target_compile_options(ein_web PRIVATE -fwasm-exceptions -ffp-contract=off -ffun
   -mbulk-memory -mnontrapping-fptoint -msign-ext)
 # The stack stands below everything else: what nests too deeply is a fault at once, and never overwrites data.
 target_link_options(ein_web PRIVATE -fwasm-exceptions -mexec-model=reactor -Wl,--gc-sections -Wl,--strip-all
-  -Wl,--stack-first -Wl,-z,stack-size=4194304 -Wl,--max-memory=536870912)
+  -Wl,--stack-first -Wl,-z,stack-size=67108864 -Wl,--max-memory=536870912)
