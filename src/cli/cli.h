@@ -191,6 +191,13 @@ struct LspCommand {
   bool stdio = false;  // what clients pass by habit
 };
 
+struct ExploreCommand {
+  CommonOptions common;
+  int port = 0;
+  std::string page;
+  bool answers = false;  // the process that answers (answers.h)
+};
+
 int run_verb(const RunCommand& command);
 int build_verb(const BuildCommand& command);
 int bench_verb(const BenchCommand& command);
@@ -205,6 +212,7 @@ int test_verb(const TestCommand& command);
 int doc_verb(const DocCommand& command);
 int new_verb(const NewCommand& command);
 int lsp_verb(const LspCommand& command);
+int explore_verb(const ExploreCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {

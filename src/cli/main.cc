@@ -106,6 +106,8 @@ void add_verbs(Verbs& verbs) {
   verbs.add("new", "create a new program in a new folder", new_options, new_verb);
   verbs.add("lsp", "serve editors: the language server protocol on standard input and output",
             lsp_options, lsp_verb);
+  verbs.add("explore", "show a program in a page: values, derivatives, coordinates",
+            explore_options, explore_verb);
 }
 
 int dispatch(int argc, char** argv) {

@@ -21,5 +21,6 @@ void test_options(CLI::App& app, TestCommand& o);
 void doc_options(CLI::App& app, DocCommand& o);
 void new_options(CLI::App& app, NewCommand& o);
 void lsp_options(CLI::App& app, LspCommand& o);
+void explore_options(CLI::App& app, ExploreCommand& o);
 
 }  // namespace ein::cli

@@ -77,7 +77,7 @@ bool compile_program(const Surroundings& around, const Json& request, const What
   if (source.size() > kLongest) throw BadRequest{"the program is longer than 1 MiB"};
   Json files = request.value("files", Json::array());
   if (!files.is_array()) throw BadRequest{"`files` is not a list"};
-  out.file = out.sources.add(text_in(request, "name", "program.ein"), std::move(source));
+  out.file = out.sources.add(text_in(request, "name", around.name), std::move(source));
   CompileOptions options;
   options.read_file = [&](const std::string& path) {
     auto text = text_of(files, path);

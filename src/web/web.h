@@ -18,6 +18,7 @@ struct Surroundings {
   Backend backend = Backend::Reference;
   ReadFile read_file = {};                                       // modules
   std::function<sema::FileLookup(const SourceMap&)> files = {};  // what `load` finds
+  std::string name = "program.ein";                              // of a program without another one
   std::string version = {};
 };
 

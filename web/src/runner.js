@@ -37,7 +37,7 @@ const WHY = {
 };
 
 export function createRunner({ seconds = 10, megabytes = 512, serve = null, onrestart = () => {} } = {}) {
-  if (serve) return createServed(serve, seconds, onrestart);
+  if (serve) return createServed(serve, onrestart);
   let worker = null; // { port, ready }
   let waiting = []; // requests in order: { request, resolve, timer }
   let last = 0;
@@ -131,15 +131,17 @@ export function createRunner({ seconds = 10, megabytes = 512, serve = null, onre
 }
 
 // The same over a server on this machine, which keeps the limits itself.
-function createServed({ url, token }, seconds, onrestart) {
+let lanes = 0; // processes of the server, one for each runner
+function createServed({ url, token }, onrestart) {
   let running = 0;
+  const lane = lanes++;
   const post = (path, body) =>
-    fetch(url + path, { method: "POST", headers: { "X-Ein-Token": token, "Content-Type": "application/json" }, body });
+    fetch(`${url}${path}?lane=${lane}`, { method: "POST", headers: { "X-Ein-Token": token, "Content-Type": "application/json" }, body });
   return {
     async request(request) {
       running++;
       try {
-        const response = await post("answer", JSON.stringify({ ...request, seconds }));
+        const response = await post("answer", JSON.stringify(request));
         if (!response.ok) return failure(70, `\`ein explore\` answered ${response.status}: ${await response.text()}`);
         const answer = await response.json();
         if (answer.stopped) onrestart();

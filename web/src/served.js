@@ -6,7 +6,7 @@ export async function follow(place, { open, text, notice }) {
   label.textContent = place.name;
   label.hidden = false;
   document.title = `${place.name} – Einlang`;
-  let version = -1;
+  let version = "";
   let shown = null; // the text of the file when it was last put into the editor
   for (;;) {
     let file;
