@@ -17,6 +17,7 @@ export const classOf = (name) => `coord c${(numbers.get(name) ?? 0) % MOST}`;
 
 export function setFacts(values, flows) {
   facts = { values, flows };
+  lightAgain();
 }
 
 // An element for a coordinate. `more`: attributes.
@@ -30,6 +31,13 @@ export function chip(name, tag = "span") {
 
 const quoted = (list) => list.map((name) => `\`${name}\``).join(", ");
 
+// `y_1`, a part of the equation of `y` that the compiler named, is `y` to people.
+function written(name) {
+  const known = (n) => facts.values.some((v) => v.name === n);
+  const whole = name.replace(/_\d+$/, "");
+  return !known(name) && known(whole) ? whole : name;
+}
+
 // What is said about a coordinate, a sentence each.
 export function saidOf(name) {
   const out = [];
@@ -38,10 +46,11 @@ export function saidOf(name) {
   else out.push(`\`${name}\` is an index.`);
   for (const flow of facts.flows) {
     if (!flow.summed.includes(name)) continue;
-    const has = facts.values.find((v) => v.name === flow.reader)?.coords.includes(name);
-    const why = flow.reader === flow.value ? `every cell of \`${flow.value}\` is read along it`
-              : has ? `\`${flow.reader}\` has it, \`${flow.value}\` does not`
-                    : `\`${flow.reader}\` runs over it, \`${flow.value}\` does not have it`;
+    const reader = written(flow.reader);
+    const has = facts.values.find((v) => v.name === reader)?.coords.includes(name);
+    const why = reader === flow.value ? `its own cells read it along \`${name}\``
+              : has ? `\`${reader}\` has it, \`${flow.value}\` does not`
+                    : `\`${reader}\` runs over it, \`${flow.value}\` does not have it`;
     const said = `In the derivative by \`${flow.value}\` it is summed: ${why}.`;
     if (!out.includes(said)) out.push(said);
   }
@@ -49,16 +58,21 @@ export function saidOf(name) {
 }
 
 let lit = null;
+let rule = null;
 export function light(name, place) {
   if (name === lit) return;
   lit = name;
-  for (const e of document.querySelectorAll(".lit")) e.classList.remove("lit");
+  // A rule, not a class: the editor draws its lines when it likes.
+  rule ??= document.head.appendChild(document.createElement("style"));
+  const which = name ? `[data-coord="${CSS.escape(name)}"]` : "";
+  rule.textContent = name ? `.coord${which} { background: color-mix(in srgb, var(--c) 24%, transparent); box-shadow: 0 0 0 2px ` +
+    `color-mix(in srgb, var(--c) 45%, transparent); } td${which} { background: color-mix(in srgb, var(--main) 18%, transparent); }` : "";
+  document.body.dataset.lit = name ?? "";
   const bar = document.getElementById("said");
   if (!name) {
     bar.hidden = true;
     return;
   }
-  for (const e of document.querySelectorAll(`[data-coord="${CSS.escape(name)}"]`)) e.classList.add("lit");
   bar.replaceChildren(chip(name));
   for (const text of saidOf(name)) {
     const line = document.createElement("span");
@@ -72,7 +86,8 @@ export function light(name, place) {
 export function watchPointer(root) {
   const named = (e) => e.target.closest?.("[data-coord]")?.dataset.coord ?? null;
   root.addEventListener("pointerover", (e) => light(named(e)));
-  root.addEventListener("focusin", (e) => light(named(e)));
+  root.addEventListener("focusin", (e) => named(e) && light(named(e)));
+  root.addEventListener("focusout", (e) => named(e) && light(null));
   root.addEventListener("pointerdown", (e) => e.pointerType !== "mouse" && light(named(e)));
 }
 // After a panel or the editor was drawn again.

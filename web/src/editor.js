@@ -12,6 +12,8 @@ import { draggableNumbers } from "./numbers.js";
 import { ein, highlighting } from "./language.js";
 
 const URI = "file:///program.ein";
+const MODIFIED = -32801; // codes of the protocol
+const CANCELLED = -32800;
 
 // Messages of the language server through a runner, those that come together in one request.
 function transportOf(runner) {
@@ -24,7 +26,12 @@ function transportOf(runner) {
     while (queue.length) {
       const messages = queue.splice(0).map((m) => JSON.parse(m));
       const answer = await runner.request({ verb: "lsp", messages });
-      for (const message of answer.messages ?? []) for (const h of handlers) h(JSON.stringify(message));
+      for (const message of answer.messages ?? []) {
+        // The document changed while an answer was on its way: there is nothing to show, and nothing to report.
+        const stale = message.error && (message.error.code === MODIFIED || message.error.code === CANCELLED);
+        const said = stale ? { jsonrpc: "2.0", id: message.id, result: null } : message;
+        for (const h of handlers) h(JSON.stringify(said));
+      }
     }
     sending = false;
   }
