@@ -85,6 +85,7 @@ void grad_program(const Surroundings& around, const Json& request, Json& answer)
   std::vector<core::FamilyId> roots = derivatives(p.compiled.asked, m);
   answer["asked"] = !roots.empty();
   if (roots.empty()) return;
+  if (!request.value("effects", true)) m.effects.clear();  // a plot of it says nothing of it
   std::string source = derived_source(m, p.record, roots);
   answer["lines"] = lines_json(p, source);
   answer["stdout"] = std::move(source);

@@ -46,13 +46,18 @@ Json value_json(const Program& p, const core::Family& f, const Tensor& t) {
   return out;
 }
 
-// What is shown besides what the program prints: values that the user named and that are computed anyway, or all
-// of them where the program shows nothing by itself.
-std::vector<core::FamilyId> shown_values(const core::Module& m) {
+// What is shown besides what the program prints: the values that the user named. A program computes only what it
+// prints and saves (decisions.md, 30), but somebody who writes `let dW = @loss / @W;` in a page wants to see it. Where
+// the rest cannot be computed, the values that the program needs are all that is shown.
+enum class Shown : uint8_t { All, Needed };
+std::vector<core::FamilyId> shown_values(const core::Module& m, Shown which) {
+  std::set<core::FamilyId> needed = reached(m, wanted_families(m, {}, Else::Unread));
   std::vector<core::FamilyId> out;
-  for (core::FamilyId id : reached(m, wanted_families(m, {}, Else::Unread))) {
-    const core::Family& f = m[id];
-    if (!f.generated && f.dtype != DType::Str) out.push_back(id);
+  for (uint32_t i = 0; i < m.families.size(); ++i) {
+    const core::Family& f = m[core::FamilyId(i)];
+    bool named = !f.generated && f.dtype != DType::Str;
+    if (named && (which == Shown::All || needed.contains(core::FamilyId(i))))
+      out.push_back(core::FamilyId(i));
   }
   return out;
 }
@@ -67,7 +72,9 @@ const core::Effect* saving(const core::Module& m) {
 
 // Values for the inputs, made up: a program that only says what it needs can be tried at once.
 void make_up_inputs(const core::Module& m, core::Inputs& inputs, Json& answer) {
-  auto needed = reached(m, wanted_families(m, {}, Else::Unread));
+  std::vector<core::FamilyId> all = shown_values(m, Shown::All);
+  for (core::FamilyId id : wanted_families(m, {})) all.push_back(id);
+  auto needed = reached(m, all);
   Json names = Json::array();
   for (core::FamilyId id : needed) {
     if (m[id].kind == core::Family::Kind::Input && !m[id].file) names.push_back(m[id].spelled());
@@ -80,29 +87,13 @@ void make_up_inputs(const core::Module& m, core::Inputs& inputs, Json& answer) {
   }
 }
 
-}  // namespace
-
-void run_program(const Surroundings& around, const Json& request, Json& answer) {
-  Program p;
-  if (!compile_program(around, request, {}, p, answer)) return;
+// Runs the program once. False: it failed.
+bool execute(const Surroundings& around, Program& p, const core::Inputs& inputs,
+             const std::vector<core::FamilyId>& shown, Json& answer) {
   core::Module& m = p.compiled.module;
-  if (const core::Effect* e = saving(m)) {
-    RuntimeError error{Code::E0811,
-                       fmt::format("`{}` cannot be saved here: save the program and run it with "
-                                   "`ein run`",
-                                   e->path)};
-    error.at = e->span;
-    add_runtime_error(p, error, answer);
-    return;
-  }
   RunOptions options;
   options.backend = around.backend;
-  std::vector<core::FamilyId> shown;
-  if (request.value("values", false)) shown = shown_values(m);
   for (core::FamilyId id : shown) options.show.push_back(text(m[id].name));
-  core::Inputs inputs;
-  if (request.value("make_up_inputs", false)) make_up_inputs(m, inputs, answer);
-
   std::string out, err;
   Json files = Json::array();
   Sink sink{[&](std::string_view text, bool error) { (error ? err : out) += text; },
@@ -122,14 +113,43 @@ void run_program(const Surroundings& around, const Json& request, Json& answer) 
   if (!result.fallback.empty()) answer["fallback"] = result.fallback;
   if (result.error) {
     add_runtime_error(p, *result.error, answer);
-    return;
+    return false;
   }
-  if (shown.empty()) return;
+  if (shown.empty()) return true;
   answer["values"] = Json::array();
   for (core::FamilyId id : shown) {
     auto it = result.values.find(text(m[id].name));
     if (it != result.values.end()) answer["values"].push_back(value_json(p, m[id], it->second));
   }
+  return true;
+}
+
+}  // namespace
+
+void run_program(const Surroundings& around, const Json& request, Json& answer) {
+  Program p;
+  if (!compile_program(around, request, {}, p, answer)) return;
+  core::Module& m = p.compiled.module;
+  if (const core::Effect* e = saving(m)) {
+    RuntimeError error{Code::E0811,
+                       fmt::format("`{}` cannot be saved here: save the program and run it with "
+                                   "`ein run`",
+                                   e->path)};
+    error.at = e->span;
+    add_runtime_error(p, error, answer);
+    return;
+  }
+  core::Inputs inputs;
+  if (request.value("make_up_inputs", false)) make_up_inputs(m, inputs, answer);
+
+  if (!request.value("values", false)) {
+    execute(around, p, inputs, {}, answer);
+    return;
+  }
+  const Json before = answer;
+  if (execute(around, p, inputs, shown_values(m, Shown::All), answer)) return;
+  answer = before;
+  execute(around, p, inputs, shown_values(m, Shown::Needed), answer);
 }
 
 }  // namespace ein::web

@@ -32,7 +32,7 @@ export function chip(name, tag = "span") {
 const quoted = (list) => list.map((name) => `\`${name}\``).join(", ");
 
 // `y_1`, a part of the equation of `y` that the compiler named, is `y` to people.
-function written(name) {
+export function written(name) {
   const known = (n) => facts.values.some((v) => v.name === n);
   const whole = name.replace(/_\d+$/, "");
   return !known(name) && known(whole) ? whole : name;

@@ -87,6 +87,7 @@ export function createEditor(parent, runner, { onchange, onpick, onrun }) {
         basicSetup,
         keymap.of([indentWithTab]),
         EditorState.tabSize.of(4),
+        EditorView.lineWrapping,
         ein,
         highlighting,
         coords,

@@ -91,7 +91,7 @@ const refreshPanels = latest(async () => {
   const stale = () => mine !== round;
   const tab = tabs.current();
   if (tab === "derivative") {
-    const answer = await thinking.request({ verb: "grad", source, ...pair() });
+    const answer = await thinking.request({ verb: "grad", source, effects: false, ...pair() });
     if (!stale()) drawDerivative(at("derivative"), answer, show);
   } else if (tab === "reports") {
     const audit = await thinking.request({ verb: "audit", source });

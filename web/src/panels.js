@@ -1,5 +1,5 @@
 // What the panels show of answers. Each function fills its place; `show(places)` marks places of the source.
-import { chip, lightAgain } from "./colours.js";
+import { chip, lightAgain, written } from "./colours.js";
 import { element as el } from "./dom.js";
 import { lineElements } from "./language.js";
 import { fileElement, valueElement } from "./values.js";
@@ -35,11 +35,17 @@ export function drawOutput(place, answer) {
   lightAgain();
 }
 
+// Why another panel has nothing to show; the output has all of it.
+function mistaken(answer) {
+  const first = answer.diagnostics.find((d) => d.severity === "error");
+  return el("p", { className: "wrong" }, first ? `${first.code}: ${first.message}` : answer.stderr.trimEnd());
+}
+
 // ---- derivative --------------------------------------------------------------------------------------------------
 
 export function drawDerivative(place, answer, show) {
   if (answer.status !== 0) {
-    place.replaceChildren(el("pre", { className: "wrong" }, answer.stderr.trimEnd()));
+    place.replaceChildren(mistaken(answer));
     return;
   }
   if (!answer.stdout) {
@@ -99,7 +105,7 @@ function flow(explanation, current, choose) {
 export function drawWalk(place, answer, show, state) {
   const all = answer.explanations ?? [];
   if (answer.status !== 0 || !all.length) {
-    place.replaceChildren(answer.status !== 0 ? el("pre", { className: "wrong" }, answer.stderr.trimEnd())
+    place.replaceChildren(answer.status !== 0 ? mistaken(answer)
                                               : quiet("There is no derivative to walk through. Choose two names above."));
     return;
   }
@@ -171,7 +177,7 @@ export function drawCoordinates(place, values, explanations) {
     })));
   const reasons = [...new Map(flows.filter((f) => f.summed.length).map((f) => [`${f.value} ${f.why}`, f])).values()];
   const list = reasons.map((f) => el("li", {}, "by ", el("span", { className: "t-name" }, f.value), ": summed over ",
-                                     ...lineElements(f.why)));
+                                     ...lineElements(f.why.replace(/\w+/g, written))));
   place.replaceChildren(
     el("div", { className: "wide" }, el("table", { className: "coords" }, el("thead", {}, head), el("tbody", {}, ...rows))),
     quiet("● forward: the value has the coordinate. Σ backward: the derivative by the value is summed over it."),
@@ -182,9 +188,9 @@ export function drawCoordinates(place, values, explanations) {
 // ---- audit and facts -----------------------------------------------------------------------------------------------
 
 export function drawReports(place, audit, facts) {
-  const part = (title, answer) => [el("h3", {}, title),
-    el("pre", { className: answer.status ? "wrong" : "report" }, ...(answer.status ? [answer.stderr.trimEnd()]
-      : answer.stdout.trimEnd().split("\n").flatMap((line, k) => [k ? "\n" : "", ...lineElements(line)])))];
-  place.replaceChildren(...part("What is repeated (audit)", audit), ...(audit.status ? [] : part("What was inferred (facts)", facts)));
+  const lines = (answer) => answer.stdout.trimEnd().split("\n").flatMap((line, k) => [k ? "\n" : "", ...lineElements(line)]);
+  const part = (title, answer) => [el("h3", {}, title), el("pre", { className: "report" }, ...lines(answer))];
+  place.replaceChildren(...(audit.status || facts.status ? [mistaken(audit.status ? audit : facts)]
+    : [...part("What is repeated (audit)", audit), ...part("What was inferred (facts)", facts)]));
   lightAgain();
 }
