@@ -5,7 +5,8 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check reference ide-renames grammars-check \
+  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check \
+  ide-renames grammars-check playground playground-check reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -107,6 +108,29 @@ site: site-tools
 site-check: site-tools build
 	tools/setup.sh chromium fonts-dejavu-core
 	node $(SITE)/check.mjs . $(BUILD)/site-check $(BUILD)/ein $$(command -v chromium) $(BUILD)/web
+
+# The playground: build/web/index.html with what it loads, and playground.html, which is everything in one file. Needs
+# Node 20 and npm's registry; the compiler itself does not.
+WASM_PACKAGES = cmake ninja-build clang-19 lld-19 llvm-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 \
+  libclang-rt-19-dev-wasm32 libfmt-dev nlohmann-json3-dev
+playground:
+	tools/setup.sh $(WASM_PACKAGES)
+	@test -f $(BUILD)/wasm/build.ninja || cmake -S . -B $(BUILD)/wasm -G Ninja --toolchain cmake/wasm_toolchain.cmake -DCMAKE_BUILD_TYPE=Release
+	cmake --build $(BUILD)/wasm -j $(JOBS) --target ein_web
+	mkdir -p $(BUILD)/playground
+	cp -r web/. $(BUILD)/playground
+	cd $(BUILD)/playground && npm install --silent --no-audit --no-fund
+	test $(BUILD)/playground/ein.wasm -nt $(BUILD)/wasm/ein_web.wasm || \
+	  $(BUILD)/playground/node_modules/.bin/wasm-opt -O2 --shrink-level=2 --enable-exception-handling --enable-bulk-memory \
+	    --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
+	    --enable-multivalue $(BUILD)/wasm/ein_web.wasm -o $(BUILD)/playground/ein.wasm
+	node $(BUILD)/playground/build.mjs . $(BUILD)/playground/ein.wasm $(BUILD)/web
+
+# The playground in Chromium, and its answers beside those of the reference evaluator.
+playground-check: playground build
+	tools/setup.sh chromium fonts-dejavu-core
+	node tests/web/same_answers.mjs $(BUILD)/ein $(BUILD)/web/ein.wasm
+	node tests/web/page.mjs $(BUILD)/ein $(BUILD)/web $(BUILD)/playground/node_modules
 
 # Every workload of the table, for us and for the peers that are installed.
 bench: build

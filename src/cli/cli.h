@@ -199,6 +199,13 @@ struct LspCommand {
   bool stdio = false;  // what clients pass by habit
 };
 
+struct ExploreCommand {
+  CommonOptions common;
+  int port = 0;
+  std::string page;
+  bool answers = false;  // the process that answers (answers.h)
+};
+
 int run_verb(const RunCommand& command);
 int build_verb(const BuildCommand& command);
 int bench_verb(const BenchCommand& command);
@@ -214,6 +221,7 @@ int doc_verb(const DocCommand& command);
 int new_verb(const NewCommand& command);
 int repl_verb(const ReplCommand& command);
 int lsp_verb(const LspCommand& command);
+int explore_verb(const ExploreCommand& command);
 
 // A program read and compiled, its diagnostics already on standard error.
 struct Program {

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "lsp/server.h"
+#include "lsp/serve.h"
 
 namespace ein::cli {
 

@@ -108,6 +108,8 @@ void add_verbs(Verbs& verbs) {
             repl_verb);
   verbs.add("lsp", "serve editors: the language server protocol on standard input and output",
             lsp_options, lsp_verb);
+  verbs.add("explore", "show a program in a page: values, derivatives, coordinates",
+            explore_options, explore_verb);
 }
 
 int dispatch(int argc, char** argv) {

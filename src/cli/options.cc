@@ -296,4 +296,12 @@ void lsp_options(CLI::App& app, LspCommand& o) {
   app.add_flag("--stdio", o.stdio, "standard input and output; there is no other way");
 }
 
+void explore_options(CLI::App& app, ExploreCommand& o) {
+  app.add_option("FILE", o.common.file, "the program")->required();
+  app.add_option("--port", o.port, "serve on this port (default: any that is free)")
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--page", o.page, "the page to serve (default: the one that is installed)");
+  app.add_flag("--answers", o.answers)->group("");
+}
+
 }  // namespace ein::cli

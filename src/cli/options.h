@@ -22,5 +22,6 @@ void doc_options(CLI::App& app, DocCommand& o);
 void new_options(CLI::App& app, NewCommand& o);
 void repl_options(CLI::App& app, ReplCommand& o);
 void lsp_options(CLI::App& app, LspCommand& o);
+void explore_options(CLI::App& app, ExploreCommand& o);
 
 }  // namespace ein::cli

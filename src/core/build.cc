@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "core/scalar.h"
-#include "runtime/native_abi.h"
+#include "runtime/integers.h"
 
 namespace ein::core {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "runtime/native_abi.h"
+#include "runtime/integers.h"
 #include "runtime/random.h"
 #include "runtime/tensor.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/platform.h"
 #include "codegen/native.h"
 #include "core/eval_cell.h"
 #include "core/groups.h"
@@ -290,7 +291,9 @@ struct Task {
   RunIdentity identity = {};
   std::optional<KeptRun> from = {};  // where it goes on
 
-  bool keeps() const { return options.keeps_state || options.resume.has_value(); }
+  bool keeps() const {
+    return kMakesMachineCode && (options.keeps_state || options.resume.has_value());
+  }
   bool refused(const std::string& why);
   bool observe(const std::vector<RunningSteps>& recurrences);
   bool go_on();
@@ -306,7 +309,7 @@ bool Task::refused(const std::string& why) {
 
 // False when something that was asked for cannot be watched.
 bool Task::observe(const std::vector<RunningSteps>& recurrences) {
-  if (options.watch.empty()) return true;
+  if (!kMakesMachineCode || options.watch.empty()) return true;
   observer = std::make_unique<Observer>(recurrences, inputs, streamed, options);
   out.refused = observer->refused();
   return out.refused.empty();
@@ -326,7 +329,7 @@ bool Task::go_on() {
 }
 
 void Task::look(Moment& now) {
-  if (observer) observer->look(now);
+  if (kMakesMachineCode && observer) observer->look(now);
   // A recurrence over records runs part by part; people know it by the name of the record.
   if (FamilyId id = m.find(intern(now.family))) {
     now.family = m[id].spelled().substr(0, m[id].spelled().find('.'));
@@ -395,7 +398,8 @@ void Task::compute() {
     observe({});
     return;
   }
-  if (options.backend != Backend::Native || !run_native(*this)) run_reference(*this);
+  bool native = kMakesMachineCode && options.backend == Backend::Native;
+  if (!native || !run_native(*this)) run_reference(*this);
 }
 
 // Writes the reports. What they show is computed by itself, so that a program with reports has the
@@ -446,7 +450,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     out.error = refuse_effect(options.access, e);
     if (out.error) return out;
   }
-  bool native = options.backend == Backend::Native;
+  bool native = kMakesMachineCode && options.backend == Backend::Native;
   std::vector<const core::Effect*> reports = active_reports(original, options);
   std::vector<FamilyId> asked = wanted_families(original, options);
   std::map<std::string, RowFile> streamed;
@@ -462,7 +466,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   Values values;
   Task task{m, wanted, inputs, streamed, options, values, out};
   task.compute();
-  out.unwatched = task.observer && task.observer->failed();
+  out.unwatched = kMakesMachineCode && task.observer && task.observer->failed();
   if (!out.refused.empty()) return out;
   auto keep_shown = [&] {
     for (const std::string& name : options.show) {

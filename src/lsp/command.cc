@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "lsp/server.h"
+#include "lsp/serve.h"
 #include "runtime/files.h"
 
 namespace ein::lsp {
@@ -95,7 +95,7 @@ std::vector<std::string> words_of(const std::string& verb, const std::string& pa
 
 }  // namespace
 
-void run_command(Server& s, const Json& id, const Json& params) {
+void run_command(Server& s, Commands& commands, const Json& id, const Json& params) {
   std::string command = params.at("command").get<std::string>();
   std::vector<std::string> arguments =
       params.value("arguments", Json::array()).get<std::vector<std::string>>();
@@ -109,25 +109,25 @@ void run_command(Server& s, const Json& id, const Json& params) {
   if (!saved || (doc && ide::valid_utf8(*saved) != doc->text)) {
     throw Refusal{kFailed, "save the document first: the command reads the file"};
   }
-  if (s.running >= kMostAtOnce) throw Refusal{kFailed, "other commands are still running"};
+  if (commands.running >= kMostAtOnce) throw Refusal{kFailed, "other commands are still running"};
   std::vector<std::string> values(arguments.begin() + 1, arguments.end());
   std::vector<std::string> words = words_of(verb, path, values);
   std::string folder = std::filesystem::path(path).parent_path().string();
-  ++s.running;
-  s.commands.emplace_back([&s, id, words, folder, verb] {
+  ++commands.running;
+  commands.threads.emplace_back([&s, &commands, id, words, folder, verb] {
     Ended ended = run(s, words, folder);
     if (!ended.why.empty()) ended.output += "\n" + ended.why + "\n";
     if (!s.shows_output) {
-      s.transport.write({{"jsonrpc", "2.0"},
-                         {"method", "window/showMessage"},
-                         {"params",
-                          {{"type", ended.status == 0 ? 3 : 1},
-                           {"message", fmt::format("ein {}:\n{}", verb, ended.output)}}}});
+      s.send({{"jsonrpc", "2.0"},
+              {"method", "window/showMessage"},
+              {"params",
+               {{"type", ended.status == 0 ? 3 : 1},
+                {"message", fmt::format("ein {}:\n{}", verb, ended.output)}}}});
     }
-    s.transport.write({{"jsonrpc", "2.0"},
-                       {"id", id},
-                       {"result", {{"status", ended.status}, {"output", ended.output}}}});
-    --s.running;
+    s.send({{"jsonrpc", "2.0"},
+            {"id", id},
+            {"result", {{"status", ended.status}, {"output", ended.output}}}});
+    --commands.running;
   });
 }
 

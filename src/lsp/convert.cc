@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "driver/cache.h"
+#include "lsp/disk.h"
 #include "lsp/server.h"
-#include "runtime/files.h"
 
 namespace ein::lsp {
 namespace {
@@ -63,21 +60,6 @@ Json diagnostic_json(Server& s, const ide::Analysis& a, const ide::Lines& lines,
   return out;
 }
 
-// The library as files, so that an editor can open them: the texts of this very compiler.
-std::string library_folder(Server& s) {
-  std::string cache = cache_folder();
-  if (cache.empty()) return "";
-  std::string folder = fmt::format("{}/library-{}", cache, s.version);
-  std::error_code error;
-  for (const LibraryFile& f : library_files()) {
-    std::filesystem::path path = folder + "/" + std::string(f.path);
-    if (auto known = read_text(path.string()); known && *known == f.text) continue;
-    std::filesystem::create_directories(path.parent_path(), error);
-    write_text(path.string(), std::string(f.text));
-  }
-  return folder;
-}
-
 }  // namespace
 
 Json range_json(const ide::Lines& lines, uint32_t begin, uint32_t end, ide::Units units) {
@@ -95,7 +77,7 @@ uint32_t offset_of(const Server& s, const std::string& text, const Json& positio
 
 std::string uri_for(Server& s, const std::string& path) {
   if (path.starts_with("std/")) {
-    static const std::string folder = library_folder(s);  // written once
+    static const std::string folder = library_folder(s.version);  // written once
     return uri_of(folder.empty() ? path : folder + path.substr(3));
   }
   return s.documents.uri_for(path);
@@ -115,9 +97,9 @@ void publish(Server& s, const std::string& uri, Known& k) {
   for (const Diagnostic* d : a.diags.sorted()) list.push_back(diagnostic_json(s, a, lines, *d));
   Json params{{"uri", uri}, {"diagnostics", std::move(list)}};
   if (auto doc = s.documents.find(uri)) params["version"] = doc->version;
-  s.transport.write({{"jsonrpc", "2.0"},
-                     {"method", "textDocument/publishDiagnostics"},
-                     {"params", std::move(params)}});
+  s.send({{"jsonrpc", "2.0"},
+          {"method", "textDocument/publishDiagnostics"},
+          {"params", std::move(params)}});
 }
 
 }  // namespace ein::lsp

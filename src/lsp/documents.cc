@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "runtime/files.h"
+#include "lsp/disk.h"
 
 namespace ein::lsp {
 namespace {
@@ -122,7 +122,7 @@ std::optional<std::string> Documents::read(const std::string& path) const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (auto it = by_path_.find(normal); it != by_path_.end()) return it->second->text;
   }
-  auto text = read_text(path);
+  auto text = text_on_disk(path);
   if (!text) return std::nullopt;
   return ide::valid_utf8(*text);
 }
@@ -131,30 +131,6 @@ std::string Documents::uri_for(const std::string& path) const {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = by_path_.find(path);
   return it == by_path_.end() ? uri_of(path) : it->second->uri;
-}
-
-std::vector<std::string> files_below(const std::vector<std::string>& folders) {
-  constexpr size_t kMost = 5000, kMostEntries = 200'000;
-  std::vector<std::string> out;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    auto options = fs::directory_options::skip_permission_denied;
-    fs::recursive_directory_iterator at(folder, options, error), end;
-    size_t seen = 0;
-    while (!error && at != end && out.size() < kMost && ++seen < kMostEntries) {
-      std::string name = at->path().filename().string();
-      std::error_code kind;
-      if (at->is_directory(kind)) {
-        if (name.starts_with(".") || name == "node_modules") at.disable_recursion_pending();
-      } else if (name.ends_with(".ein")) {
-        out.push_back(at->path().lexically_normal().string());
-      }
-      at.increment(error);
-    }
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
 }
 
 }  // namespace ein::lsp

@@ -6,14 +6,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ide/position.h"
-#include "lsp/transport.h"
 
 namespace ein::lsp {
+
+using Json = nlohmann::json;
 
 struct Document {
   std::string uri, path, text;
@@ -46,8 +48,5 @@ class Documents {
   std::map<std::string, std::shared_ptr<const Document>> by_uri_, by_path_;
   std::atomic<uint64_t> change_ = 0;
 };
-
-// The .ein files below the folders, at most some thousands.
-std::vector<std::string> files_below(const std::vector<std::string>& folders);
 
 }  // namespace ein::lsp

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <new>
 
-#include "driver/files.h"
-#include "runtime/paths.h"
+#include "lsp/disk.h"
 #include "runtime/streams.h"
 
 namespace ein::lsp {
@@ -50,55 +48,6 @@ void edit_documents(Server& s, const std::string& method, const Json& params) {
   }
 }
 
-void receive(Server& s, const std::string& text) {
-  Json message = Json::parse(text, nullptr, false);
-  if (message.is_discarded()) message = Json::parse(ide::valid_utf8(text), nullptr, false);
-  if (message.is_discarded() || !message.is_object()) {
-    s.transport.write(refuse(nullptr, {kParseError, "a message that is no JSON object"}));
-    return;
-  }
-  std::string method =
-      message.value("method", Json()).is_string() ? message["method"].get<std::string>() : "";
-  if (method.empty()) return;  // an answer to something that we said
-  Json params = message.contains("params") ? message["params"] : Json::object();
-  try {
-    if (method == "$/cancelRequest") {
-      std::lock_guard<std::mutex> lock(s.mutex);
-      s.cancelled.insert(params.at("id").dump());
-      return;
-    }
-    if (method.starts_with("textDocument/did")) edit_documents(s, method, params);
-    if (method == "exit") s.leaving = true;
-  } catch (const Json::exception& e) {
-    log(s, fmt::format("{}: {}", method, e.what()));
-    return;
-  }
-  Item item{std::move(message), "", 0};
-  item.uri = uri_in(item.message);
-  if (auto doc = s.documents.find(item.uri)) item.change = doc->change;
-  {
-    std::lock_guard<std::mutex> lock(s.mutex);
-    s.queue.push_back(std::move(item));
-  }
-  s.arrived.notify_one();
-}
-
-void read_all(Server& s) {
-  while (!s.leaving) {
-    auto text = s.transport.read();
-    if (!text) break;
-    try {
-      receive(s, *text);
-    } catch (const std::exception& e) {
-      log(s, fmt::format("a message was not understood: {}", e.what()));
-    }
-  }
-  std::lock_guard<std::mutex> lock(s.mutex);
-  s.gone = true;
-  s.leaving = true;
-  s.arrived.notify_one();
-}
-
 // ---- working ---------------------------------------------------------------------------------------
 
 bool is_cancelled(Server& s, const Json& id) {
@@ -138,9 +87,9 @@ void changed(Server& s, const Item& item) {
   auto doc = s.documents.find(item.uri);
   if (!doc) {
     s.known.erase(item.uri);
-    s.transport.write({{"jsonrpc", "2.0"},
-                       {"method", "textDocument/publishDiagnostics"},
-                       {"params", {{"uri", item.uri}, {"diagnostics", Json::array()}}}});
+    s.send({{"jsonrpc", "2.0"},
+            {"method", "textDocument/publishDiagnostics"},
+            {"params", {{"uri", item.uri}, {"diagnostics", Json::array()}}}});
     return;
   }
   if (doc->change != item.change) return;  // a newer edit is in the queue
@@ -218,7 +167,8 @@ std::optional<Json> handle(Server& s, const Item& item, const Json& id, const st
   if (s.shut_down) return refuse(id, {kInvalidRequest, "the server is shutting down"});
   if (is_cancelled(s, id)) return refuse(id, {kCancelled, "cancelled"});
   if (method == "workspace/executeCommand") {
-    run_command(s, id, params);
+    if (!s.run_command) return refuse(id, {kMethodNotFound, "commands are run by the client here"});
+    s.run_command(id, params);
     return std::nullopt;
   }
   if (!is_known(method)) return refuse(id, {kMethodNotFound, "there is no method " + method});
@@ -227,6 +177,7 @@ std::optional<Json> handle(Server& s, const Item& item, const Json& id, const st
 
 void work_on(Server& s, const Item& item) {
   std::string method = item.message["method"].get<std::string>();
+  if (method == "exit") s.left = true;
   if (!item.message.contains("id")) {
     try {
       bool edited = method == "textDocument/didOpen" || method == "textDocument/didChange" ||
@@ -251,7 +202,7 @@ void work_on(Server& s, const Item& item) {
     log(s, fmt::format("{}: a bug in the compiler: {}", method, e.what()));
     out = reply(id, nullptr);
   }
-  if (out) s.transport.write(*out);
+  if (out) s.send(*out);
   std::lock_guard<std::mutex> lock(s.mutex);
   s.cancelled.erase(id.dump());
 }
@@ -260,17 +211,14 @@ void work_on(Server& s, const Item& item) {
 
 void log(Server& s, const std::string& line) {
   put_error("ein lsp: " + line + "\n");
-  s.transport.write({{"jsonrpc", "2.0"},
-                     {"method", "window/logMessage"},
-                     {"params", {{"type", 1}, {"message", line}}}});
+  s.send({{"jsonrpc", "2.0"},
+          {"method", "window/logMessage"},
+          {"params", {{"type", 1}, {"message", line}}}});
 }
 
 ide::Documents texts_of(Server& s, const std::string& path) {
-  auto beside = std::filesystem::path(path).parent_path().string();
-  auto access = std::make_shared<FileAccess>();
-  access->read = {resolved("."), resolved(beside.empty() ? "." : beside)};
   return {[&s](const std::string& p) { return s.documents.read(p); },
-          [access](const SourceMap& sources) { return files_on_disk(sources, access); }};
+          [path](const SourceMap& sources) { return files_for(path, sources); }};
 }
 
 std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, ide::Depth depth) {
@@ -293,49 +241,66 @@ std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, id
   return s.known[item.uri].analysis;
 }
 
-int serve(int in, int out, const std::string& version) {
-  Server s(in, out);
-  s.version = version;
-  std::thread reader([&] { read_all(s); });
-  bool clean = false;
-  for (;;) {
-    std::unique_lock<std::mutex> lock(s.mutex);
-    std::optional<Clock::time_point> due;
-    std::string which;
-    for (const auto& [uri, k] : s.known) {
-      if (k.due && (!due || *k.due < *due)) due = k.due, which = uri;
-    }
-    auto ready = [&] { return !s.queue.empty() || s.gone; };
-    if (due) {
-      s.arrived.wait_until(lock, *due, ready);
-    } else {
-      s.arrived.wait(lock, ready);
-    }
-    if (!s.queue.empty()) {
-      Item item = std::move(s.queue.front());
-      s.queue.pop_front();
-      lock.unlock();
-      if (item.message["method"] == "exit") {
-        clean = s.shut_down;
-        break;
-      }
-      work_on(s, item);
-      continue;
-    }
-    if (s.gone) break;
-    lock.unlock();
-    if (!due || Clock::now() < *due) continue;
-    try {
-      full(s, which);
-    } catch (const std::exception& e) {
-      log(s, fmt::format("a bug in the compiler: {}", e.what()));
-      s.known[which].due.reset();
-    }
+void receive(Server& s, const std::string& text) {
+  Json message = Json::parse(text, nullptr, false);
+  if (message.is_discarded()) message = Json::parse(ide::valid_utf8(text), nullptr, false);
+  if (message.is_discarded() || !message.is_object()) {
+    s.send(refuse(nullptr, {kParseError, "a message that is no JSON object"}));
+    return;
   }
-  s.leaving = true;
-  for (std::thread& t : s.commands) t.join();
-  reader.join();
-  return clean ? 0 : 1;
+  std::string method =
+      message.value("method", Json()).is_string() ? message["method"].get<std::string>() : "";
+  if (method.empty()) return;  // an answer to something that we said
+  Json params = message.contains("params") ? message["params"] : Json::object();
+  try {
+    if (method == "$/cancelRequest") {
+      std::lock_guard<std::mutex> lock(s.mutex);
+      s.cancelled.insert(params.at("id").dump());
+      return;
+    }
+    if (method.starts_with("textDocument/did")) edit_documents(s, method, params);
+    if (method == "exit") s.leaving = true;
+  } catch (const Json::exception& e) {
+    log(s, fmt::format("{}: {}", method, e.what()));
+    return;
+  }
+  Item item{std::move(message), "", 0};
+  item.uri = uri_in(item.message);
+  if (auto doc = s.documents.find(item.uri)) item.change = doc->change;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.queue.push_back(std::move(item));
+  }
+  s.arrived();
+}
+
+bool work(Server& s) {
+  Item item;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (s.queue.empty()) return false;
+    item = std::move(s.queue.front());
+    s.queue.pop_front();
+  }
+  work_on(s, item);
+  return true;
+}
+
+std::optional<Due> next_due(const Server& s) {
+  std::optional<Due> out;
+  for (const auto& [uri, k] : s.known) {
+    if (k.due && (!out || *k.due < out->at)) out = Due{uri, *k.due};
+  }
+  return out;
+}
+
+void diagnose_fully(Server& s, const std::string& uri) {
+  try {
+    full(s, uri);
+  } catch (const std::exception& e) {
+    log(s, fmt::format("a bug in the compiler: {}", e.what()));
+    s.known[uri].due.reset();
+  }
 }
 
 }  // namespace ein::lsp

@@ -1,24 +1,22 @@
-// `ein lsp`: the language server. One thread reads messages and keeps the documents; one works, on
-// the deep stack of the process, and answers in the order of the requests. An answer is always about
-// the version that the client had when it asked: a newer edit or a cancellation ends the work between
-// two passes. Quick diagnostics follow every edit, full ones a moment of quiet.
+// The language server: messages come in, are worked on in their order, and answers go out. An answer is
+// always about the version that the client had when it asked: a newer edit or a cancellation ends the
+// work between two passes. Quick diagnostics follow every edit, full ones a moment of quiet. Threads and
+// streams are the business of `serve` (serve.h); whoever has neither calls `receive` and `work`.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "ide/analysis.h"
 #include "lsp/documents.h"
-#include "lsp/transport.h"
 
 namespace ein::lsp {
 
@@ -48,14 +46,15 @@ struct Known {
 };
 
 struct Server {
-  explicit Server(int in, int out) : transport(in, out) {}
-
-  Transport transport;
+  // What surrounds the server: messages to the client, a word that something is in the queue, and
+  // commands, which answer by themselves when they are done. Without the last there are none.
+  std::function<void(const Json&)> send;
+  std::function<void()> arrived = [] {};
+  std::function<void(const Json& id, const Json& params)> run_command = {};
   Documents documents;
 
-  // -- shared with the reading thread
+  // -- shared with the reading thread, where there is one
   std::mutex mutex;
-  std::condition_variable arrived;
   std::deque<Item> queue;
   std::set<std::string> cancelled;  // ids of requests, as JSON
   bool gone = false;                // the client
@@ -64,16 +63,23 @@ struct Server {
 
   // -- of the working thread
   std::map<std::string, Known> known;
-  bool initialized = false, shut_down = false;
+  bool initialized = false, shut_down = false, left = false;
   std::vector<std::string> folders;
   bool shows_output = false;  // the client shows what commands print
   std::string version;
-  std::vector<std::thread> commands;
-  std::atomic<int> running = 0;  // commands
 };
 
-// Serves until the client leaves; the exit status of the process.
-int serve(int in, int out, const std::string& version);
+// Takes one message of the client: edits at once, the rest into the queue.
+void receive(Server& s, const std::string& text);
+// Does the first thing of the queue. Nothing was there: false.
+bool work(Server& s);
+// The document whose full diagnostics are due first, and finding them.
+struct Due {
+  std::string uri;
+  Clock::time_point at;
+};
+std::optional<Due> next_due(const Server& s);
+void diagnose_fully(Server& s, const std::string& uri);
 
 // ---- server.cc: what features ask ----------------------------------------------------------------
 
@@ -83,7 +89,7 @@ std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, id
 ide::Documents texts_of(Server& s, const std::string& path);
 void log(Server& s, const std::string& line);
 
-// ---- features.cc, workspace.cc, command.cc -------------------------------------------------------
+// ---- features.cc, workspace.cc -------------------------------------------------------------------
 
 Json capabilities(const Server& s);
 // The result of a request. Throws Refusal.
@@ -94,9 +100,6 @@ Json rename(Server& s, const Item& item, const Json& params);
 Json prepare_rename(Server& s, const Item& item, const Json& params);
 Json all_references(Server& s, const Item& item, const Json& params);
 Json workspace_symbols(Server& s, const Json& params);
-
-// Answers when the process has ended, from a thread of its own.
-void run_command(Server& s, const Json& id, const Json& params);
 
 // ---- convert.cc: places as the protocol has them -------------------------------------------------
 

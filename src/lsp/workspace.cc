@@ -5,6 +5,7 @@
 
 #include "ide/features.h"
 #include "ide/navigate.h"
+#include "lsp/disk.h"
 #include "lsp/server.h"
 
 namespace ein::lsp {

@@ -98,15 +98,20 @@ class MemberFile {
 std::vector<NamedTensor> numbered(const std::vector<NamedTensor>& values,
                                   std::deque<Tensor>& slices);
 
-// idx.cc. The `…_problem` functions say what keeps a value out of a file of that format, by what is
-// known before anything is computed; empty when nothing does.
+// file_names.cc: what keeps a value out of a file of that format, by what is known before anything is computed;
+// empty when nothing does.
+std::string idx_problem(DType dtype);
+std::string png_problem(const std::string& name, DType dtype, size_t rank);
+std::string pnm_problem(const std::string& extension, const std::string& name, DType dtype,
+                        size_t rank);
+
+// idx.cc
 struct IdxHeader {
   DType dtype = DType::U8;
   std::vector<int64_t> shape;
 };
 IdxHeader read_idx_header(Source& in);  // the data must be there, and nothing else
 Tensor read_idx_data(Source& in, const IdxHeader& header);
-std::string idx_problem(DType dtype);
 std::string idx_bytes(const Tensor& t);  // the whole file
 
 // png.cc: images of u8, or with 16 bits of i32 from 0 to 65535; [y, x] grey, [y, x, c] with 2 (grey,
@@ -117,7 +122,6 @@ struct PngHeader {
 };
 PngHeader read_png_header(const std::string& bytes);
 Tensor read_png_data(const std::string& bytes);
-std::string png_problem(const std::string& name, DType dtype, size_t rank);
 std::string png_bytes(const Tensor& t);  // the whole file
 
 // pnm.cc: images of u8, [y, x] grey and [y, x, 3] in colours.
@@ -129,8 +133,6 @@ struct PnmHeader {
 };
 PnmHeader read_pnm_header(const InFile& file);
 Tensor read_pnm_data(const InFile& file, const PnmHeader& header);
-std::string pnm_problem(const std::string& extension, const std::string& name, DType dtype,
-                        size_t rank);
 std::string pnm_header(const Tensor& t);
 
 }  // namespace ein

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "runtime/image.h"
-#include "runtime/native_abi.h"
+#include "runtime/integers.h"
 
 namespace ein {
 namespace {

@@ -54,14 +54,6 @@ Tensor read_idx_data(Source& in, const IdxHeader& h) {
   return t;
 }
 
-std::string idx_problem(DType dtype) {
-  for (const IdxType& k : kIdxTypes) {
-    if (k.dtype == dtype) return "";
-  }
-  return fmt::format("an IDX file holds u8, i8, i16, i32, f32 or f64, but the value is {}",
-                     name_of(dtype));
-}
-
 std::string idx_bytes(const Tensor& t) {
   if (std::string why = idx_problem(t.dtype()); !why.empty()) throw Malformed{why};
   std::string out(2, '\0');

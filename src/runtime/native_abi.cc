@@ -1,6 +1,5 @@
 #include "runtime/native_abi.h"
 
-#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -12,20 +11,6 @@
 #include "runtime/team.h"
 
 namespace ein {
-
-int64_t bit_length(int64_t v) {
-  auto size = static_cast<uint64_t>(v);
-  return static_cast<int64_t>(std::bit_width(v < 0 ? 0 - size : size));
-}
-
-int64_t int_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-  uint64_t out = 1, b = static_cast<uint64_t>(base);
-  for (auto e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, b *= b) {
-    if (e & 1) out *= b;
-  }
-  return static_cast<int64_t>(out);
-}
 
 int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t most) {
   if (base >= -1 && base <= 1) return 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "runtime/integers.h"
 #include "runtime/processor.h"
 
 namespace ein {
@@ -56,8 +57,5 @@ int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t 
 
 int64_t clock_nanoseconds();
 void kernel_ended(int64_t* times, int64_t kernel);  // adds what it took to NativeContext::times
-
-int64_t bit_length(int64_t v);                      // of |v|; 0 has none
-int64_t int_power(int64_t base, int64_t exponent);  // wraps; negative exponents truncate toward 0
 
 }  // namespace ein

@@ -343,27 +343,6 @@ Tensor read_png_data(const std::string& bytes) {
   return t;
 }
 
-std::string png_problem(const std::string& name, DType dtype, size_t rank) {
-  if (is_float(dtype)) {
-    return fmt::format(
-        "an image holds integers, but the value is {}; write `(255.0 * {}) as u8` if it goes from "
-        "0 to 1",
-        name_of(dtype), name);
-  }
-  if (dtype != DType::U8 && dtype != DType::I32) {
-    return fmt::format(
-        "an image holds u8, or with 16 bits i32 from 0 to 65535, but the value is {}; write `{} as "
-        "u8`",
-        name_of(dtype), name);
-  }
-  if (rank != 2 && rank != 3) {
-    return fmt::format(
-        "an image has the coordinates y and x, and a third one for colours; the value has {}",
-        rank);
-  }
-  return "";
-}
-
 std::string png_bytes(const Tensor& t) {
   int64_t channels = t.rank() == 3 ? t.shape()[2] : 1;
   if (channels < 1 || channels > 4) {

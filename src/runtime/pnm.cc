@@ -132,34 +132,6 @@ Tensor read_pnm_data(const InFile& file, const PnmHeader& h) {
   return t;
 }
 
-std::string pnm_problem(const std::string& extension, const std::string& name, DType dtype,
-                        size_t rank) {
-  if (is_float(dtype)) {
-    return fmt::format(
-        "an image holds u8 from 0 to 255, but the value is {}; write `(255.0 * {}) as u8` if it "
-        "goes from 0 to 1",
-        name_of(dtype), name);
-  }
-  if (dtype != DType::U8) {
-    return fmt::format("an image holds u8 from 0 to 255, but the value is {}; write `{} as u8`",
-                       name_of(dtype), name);
-  }
-  if (extension == ".pgm" && rank != 2) {
-    return fmt::format(
-        "a grey image has the coordinates y and x, but the value has {} coordinate{}{}", rank,
-        rank == 1 ? "" : "s", rank == 3 ? "; .ppm is for colours" : "");
-  }
-  if (extension == ".ppm" && rank != 3) {
-    return fmt::format(
-        "a colour image has the coordinates y, x and c, but the value has {} coordinate{}{}", rank,
-        rank == 1 ? "" : "s", rank == 2 ? "; .pgm is for grey" : "");
-  }
-  if (rank != 2 && rank != 3) {
-    return fmt::format("an image has 2 coordinates, or 3 for colours; the value has {}", rank);
-  }
-  return "";
-}
-
 std::string pnm_header(const Tensor& t) {
   bool colour = t.rank() == 3;
   if (colour && t.shape()[2] != 3) {

@@ -23,6 +23,7 @@ BELOW = {
 BELOW["driver"] = set(BELOW)
 BELOW["ide"] = {"driver", "autodiff", "sema", "core", "syntax", "runtime", "base"}
 BELOW["lsp"] = BELOW["session"] = BELOW["ide"] | {"ide"}
+BELOW["web"] = BELOW["lsp"] | {"lsp"}
 BELOW["cli"] = set(BELOW)
 BELOW["capi"] = set(BELOW) - {"cli"}
 MAX_LLVM_FILES = 12

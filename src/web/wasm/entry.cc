@@ -1,0 +1,36 @@
+// What a page calls: memory for a request, and the answer. An answer stays until the next request.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "web/web.h"
+
+namespace {
+
+ein::web::Session& session() {
+  static auto* const one = new ein::web::Session({.version = EIN_VERSION});
+  return *one;
+}
+
+std::string g_answer;
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((export_name("ein_take"))) char* ein_take(size_t bytes) {
+  return static_cast<char*>(std::malloc(bytes ? bytes : 1));
+}
+
+// The request is given back; the length of the answer is what this returns, and where it is says the next function.
+__attribute__((export_name("ein_web"))) size_t ein_web(char* request, size_t bytes) {
+  g_answer.clear();
+  g_answer.shrink_to_fit();
+  std::string text(request, bytes);
+  std::free(request);
+  g_answer = session().answer(text);
+  return g_answer.size();
+}
+
+__attribute__((export_name("ein_answer"))) const char* ein_answer() { return g_answer.data(); }
+}
