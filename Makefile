@@ -114,12 +114,13 @@ site-check: site-tools build
 WASM_PACKAGES = cmake ninja-build clang-19 lld-19 llvm-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 \
   libclang-rt-19-dev-wasm32 libfmt-dev nlohmann-json3-dev
 playground:
+	@command -v npm > /dev/null || { echo "make playground needs Node 20 with npm, for the page's editor" >&2; exit 1; }
 	tools/setup.sh $(WASM_PACKAGES)
 	@test -f $(BUILD)/wasm/build.ninja || cmake -S . -B $(BUILD)/wasm -G Ninja --toolchain cmake/wasm_toolchain.cmake -DCMAKE_BUILD_TYPE=Release
 	cmake --build $(BUILD)/wasm -j $(JOBS) --target ein_web
 	mkdir -p $(BUILD)/playground
 	cp -r web/. $(BUILD)/playground
-	cd $(BUILD)/playground && npm install --silent --no-audit --no-fund
+	cd $(BUILD)/playground && npm install --loglevel=error --no-audit --no-fund
 	test $(BUILD)/playground/ein.wasm -nt $(BUILD)/wasm/ein_web.wasm || \
 	  $(BUILD)/playground/node_modules/.bin/wasm-opt -O2 --shrink-level=2 --enable-exception-handling --enable-bulk-memory \
 	    --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \

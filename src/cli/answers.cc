@@ -49,7 +49,9 @@ std::optional<std::string> read_frame(int fd, std::optional<Clock::time_point> e
   std::string got;
   size_t line = std::string::npos, length = 0;
   for (;;) {
-    if (line == std::string::npos && (line = got.find('\n')) != std::string::npos) {
+    bool known = line != std::string::npos;
+    if (!known) line = got.find('\n');
+    if (!known && line != std::string::npos) {
       auto [stop, error] = std::from_chars(got.data(), got.data() + line, length);
       if (error != std::errc{} || stop != got.data() + line || length > kLongestFrame)
         return std::nullopt;

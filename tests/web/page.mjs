@@ -97,6 +97,7 @@ const cases = {
     await paste(page, "let weights[i, j] = [[1.0, 2.0], [3.0, 4.0]];\nprint(");
     await page.keyboard.type("weig", { delay: 60 });
     await page.locator(".cm-tooltip-autocomplete").getByText("weights").first().waitFor();
+    await page.waitForTimeout(400);  // a list that has just appeared takes no keys yet
     await page.keyboard.press("Enter");
     await page.keyboard.insertText(")");
     await shows(output(page).locator(".printed"), "[i: 2, j: 2]");

@@ -36,8 +36,8 @@ function why_left_out(source) {
   return "";
 }
 
-function expected(file) {
-  const done = spawnSync(path.resolve(ein), ["run", "--backend", "ref", path.basename(file)], {
+function expected(file, verb) {
+  const done = spawnSync(path.resolve(ein), [...verb, path.basename(file)], {
     cwd: path.dirname(file),
     encoding: "utf8",
     maxBuffer: 1 << 28,
@@ -57,6 +57,7 @@ const compiled = await WebAssembly.compile(fs.readFileSync(wasm));
 let module = await instantiate(compiled);
 const left_out = {};
 let same = 0;
+let same_derivatives = 0;
 const wrong = [];
 for (const file of programs(root)) {
   const name = path.relative(root, file);
@@ -70,7 +71,7 @@ for (const file of programs(root)) {
   const folder = path.dirname(file);
   const files = /^\s*(use|mod)\b/m.test(source) ? modules(folder) : [];
   const got = module.answer({ verb: "run", source, name: path.basename(file), files });
-  const want = expected(file);
+  const want = expected(file, ["run", "--backend", "ref"]);
   want.stderr = without_advice(want.stderr);
   if (DEEPER_THAN_A_PAGE.includes(name)) {
     if (got.stopped !== "depth") wrong.push(`${name}: it is not too deep any more`);
@@ -87,10 +88,20 @@ for (const file of programs(root)) {
     for (const key of differs) console.log(`  ${key} of ein: ${JSON.stringify(want[key])?.slice(0, 400)}\n  here: ${JSON.stringify(got[key])?.slice(0, 400)}`);
   }
   if (module.broken()) module = await instantiate(compiled);
+  if (!source.includes("@") || want.status === 1) continue;
+  const derived = module.answer({ verb: "grad", source, name: path.basename(file), files });
+  if (!derived.asked) continue; // then `ein grad` prints the program
+  const printed = expected(file, ["grad"]);
+  if (derived.stdout === printed.stdout && derived.status === printed.status) {
+    same_derivatives++;
+  } else {
+    wrong.push(name);
+    console.log(`${name}: the derivative differs\n${printed.stdout}\nhere:\n${derived.stdout}${derived.stderr}`);
+  }
 }
 // The comparison must be able to fail.
 const slip = module.answer({ verb: "run", source: "print(1 + 1)" });
 if (slip.stdout !== "2\n" || failure(3, "").status !== 3) wrong.push("self-test");
 for (const [why, count] of Object.entries(left_out)) console.log(`${count} left out: ${why}`);
-console.log(`${same} the same, ${wrong.length} not`);
+console.log(`${same} the same, with ${same_derivatives} derivatives; ${wrong.length} not`);
 process.exit(wrong.length || same < 100 && !filter ? 1 : 0);

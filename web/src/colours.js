@@ -76,7 +76,7 @@ export function light(name, place) {
   bar.replaceChildren(chip(name));
   for (const text of saidOf(name)) {
     const line = document.createElement("span");
-    line.textContent = text.replaceAll("`", "");
+    line.textContent = text.replace(`\`${name}\` is`, (said, at) => (at ? said : "is")).replaceAll("`", "");
     bar.append(" ", line);
   }
   bar.hidden = false;

@@ -11,6 +11,7 @@ import { follow } from "./served.js";
 /* global EIN_GALLERY */
 const gallery = EIN_GALLERY;
 const at = (id) => document.getElementById(id);
+const SLOW = 1500; // milliseconds; after a run that took longer the page waits for the button
 const ASKED = ""; // what the program asks for itself
 
 // `ein explore` says where it answers.
@@ -80,7 +81,7 @@ const execute = latest(async () => {
   clearTimeout(waiting);
   at("stop").disabled = true;
   const spent = performance.now() - begin;
-  slow = spent > 1500 || Boolean(answer.stopped);
+  slow = (answer.milliseconds ?? spent) > SLOW || answer.stopped === "time" || answer.stopped === "user";
   at("state").textContent = answer.stopped ? "stopped" : answer.status ? "" : spent < 1000 ? `${Math.round(spent)} ms` : `${(spent / 1000).toFixed(1)} s`;
   drawOutput(at("output"), answer);
 });
@@ -117,13 +118,18 @@ function fillPickers(list) {
   }
 }
 
+function followChange() {
+  if (at("auto").checked && !slow) execute();
+  else at("state").textContent = "changed: press Run (Ctrl-Enter)";
+}
+
 let quiet = 0;
 async function changed(at_once = false) {
   round++;
   clearTimeout(quiet);
   const go = async () => {
     await check();
-    if (at("auto").checked && !slow) execute();
+    followChange();
     refreshPanels();
   };
   if (at_once) await go();
@@ -134,7 +140,7 @@ async function changed(at_once = false) {
 function dragged() {
   round++;
   clearTimeout(quiet);
-  if (at("auto").checked && !slow) execute();
+  followChange();
   refreshPanels();
   quiet = setTimeout(check, 150);
 }
@@ -220,7 +226,6 @@ function main() {
       if (update.transactions.some((t) => t.isUserEvent("input.drag"))) return dragged();
       if (update.transactions.some((t) => t.isUserEvent("input") || t.isUserEvent("delete"))) {
         at("gallery").value = "";
-        slow = slow && !at("auto").checked;
       }
       changed();
     },

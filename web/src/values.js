@@ -69,11 +69,19 @@ function curve(cells) {
   return { svg, least, most };
 }
 
+// Made when somebody opens it: thousands of cells are slow to lay out.
+function later(make) {
+  const out = el("details", {}, el("summary", {}, "numbers"));
+  out.addEventListener("toggle", () => out.open && out.childElementCount === 1 && out.append(make()));
+  return out;
+}
+
 function table(cells, rows, columns, row, column) {
+  const vector = rows === 1 && !row;
   const head = el("tr", {}, el("th", {}, row ? chip(row) : "", row && column ? " \\ " : "", column ? chip(column) : ""),
                   ...Array.from({ length: columns }, (_, j) => el("th", {}, String(j))));
   const body = Array.from({ length: rows }, (_, i) =>
-    el("tr", {}, el("th", {}, String(i)),
+    el("tr", {}, el("th", {}, vector ? "" : String(i)),
        ...cells.slice(i * columns, (i + 1) * columns).map((c) => el("td", {}, short(c)))));
   return el("table", { className: "cells" }, el("thead", {}, head), el("tbody", {}, ...body));
 }
@@ -83,7 +91,7 @@ const legend = (least, most) => el("span", { className: "legend" }, `${short(lea
 function matrix(cells, rows, columns, row, column) {
   const out = el("div", { className: "matrix" });
   if (rows * columns === 0) return el("p", { className: "quiet" }, "no cells");
-  if (rows <= 8 && columns <= 8) return el("div", { className: "matrix" }, table(cells, rows, columns, row, column));
+  if (columns <= 8 && rows * columns <= 24) return el("div", { className: "matrix" }, table(cells, rows, columns, row, column));
   const { canvas, least, most, size } = heatMap(cells, rows, columns);
   const under = el("span", { className: "legend" }, `${short(least)} … ${short(most)}`);
   canvas.setAttribute("role", "img");
@@ -99,7 +107,7 @@ function matrix(cells, rows, columns, row, column) {
                   column ? el("span", {}, "→ ", chip(column)) : "");
   out.append(axes, canvas, under);
   if (rows * columns <= 2500) {
-    out.append(el("details", {}, el("summary", {}, "numbers"), table(cells, rows, columns, row, column)));
+    out.append(later(() => table(cells, rows, columns, row, column)));
   }
   out.style.setProperty("--cell", `${size}px`);
   return out;
@@ -135,14 +143,14 @@ function slices(value, cells) {
 function drawn(value) {
   const { shape, cells, coords } = value;
   if (!cells) return el("pre", {}, value.text);
-  if (shape.length === 0) return el("span", { className: "number" }, short(cells[0]));
+  if (shape.length === 0) return el("span", { className: "number" }, value.text);
   if (cells.length === 0) return el("p", { className: "quiet" }, "no cells");
   if (shape.length === 1 && shape[0] <= 8) return matrix(cells, 1, shape[0], "", coords[0]);
   if (shape.length === 1) {
     const { svg, least, most } = curve(cells);
     const out = el("div", { className: "matrix" }, svg, legend(least, most));
     if (cells.length <= 2000) {
-      out.append(el("details", {}, el("summary", {}, "numbers"), el("pre", {}, cells.map(short).join(" "))));
+      out.append(later(() => el("pre", {}, cells.map(short).join(" "))));
     }
     return out;
   }
