@@ -26,10 +26,12 @@ std::string audit_html(const std::vector<Repeated>& all, const core::Module& m,
                        const SourceMap& sources, FileId root) {
   PageSource source{sources, root};
   PageNames names;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    const core::Family& f = m[core::FamilyId(i)];
-    if (uint32_t line = f.generated ? 0 : source.line_of(f.span)) {
-      names.emplace(text(f.name), fmt::format("line-{}", line));
+  std::map<std::string, std::string> what;
+  for (const Repeated& r : all) {
+    for (core::FamilyId id : {r.reader, r.operand}) {
+      const core::Family& f = m[id];
+      names[text(f.name)] = "name-" + text(f.name);
+      what[text(f.name)] = value_text(text(f.name), f.path, source.place(f.span));
     }
   }
   std::string body = "<h1>Broadcasts</h1>\n";
@@ -51,6 +53,7 @@ std::string audit_html(const std::vector<Repeated>& all, const core::Module& m,
     body += card(r, id, source, names);
     hovers.emplace_back(id, line);
   }
+  if (!all.empty()) body += names_table(names, what);
   return page("Broadcasts of " + sources.name(root), source, body, hovers);
 }
 

@@ -18,12 +18,14 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2rem; max-wi
 h1 { font-size: 1.5rem; margin: 2rem 0 0.5rem; } h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; } h3 { font-size: 1rem; margin: 0 0 0.4rem; }
 code, pre, .code, svg text { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code, .code { font-size: 13px; overflow-wrap: anywhere; white-space: pre-wrap; }
+h1 code, h2 code, h3 .code { font-size: inherit; }
 a { color: var(--link); text-decoration: none; } a:hover, a:focus-visible { text-decoration: underline; }
 a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 :target { background: var(--mark); scroll-margin-top: 40vh; }
 table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid var(--line); padding: 0.25rem 0.6rem; text-align: left; vertical-align: top; }
 th { background: var(--panel); font-weight: 600; } table.fit { width: auto; }
 td.has { text-align: center; } td.sum { text-align: center; background: var(--sum); color: var(--sum-text); font-weight: 600; }
+.card p { margin: 0.2rem 0; } .names { table-layout: fixed; } .names th { width: 38%; }
 .steps th { width: 9.5rem; font-weight: 400; } .note { color: var(--soft); font-size: 13px; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 0.75rem; margin: 0 0 0.9rem; }
 .card.warn { border-color: var(--warn-line); background: var(--warn); }
@@ -83,6 +85,26 @@ std::string linked(const std::string& code, const PageNames& names) {
     at = end;
   }
   return out;
+}
+
+std::string names_table(const PageNames& names, const std::map<std::string, std::string>& what) {
+  std::string out = "<h2>Names</h2>\n<table class=\"names\">\n";
+  for (const auto& [word, meaning] : what) {
+    out += fmt::format("<tr id=\"{}\"><th><code>{}</code></th><td>{}</td></tr>\n", names.at(word),
+                       escaped(word), meaning);
+  }
+  return out +
+         "</table>\n<p class=\"note\">In brackets stand indices, each a coordinate of the value. In "
+         "<code>0..n</code> a name is the extent of a coordinate.</p>\n";
+}
+
+std::string value_text(const std::string& name, const std::string& path, const std::string& place) {
+  std::string out = "a value of the program";
+  if (!path.empty() && path != name) {
+    out = fmt::format("<code>{}</code>, a part of <code>{}</code>", escaped(path),
+                      escaped(path.substr(0, path.find('.'))));
+  }
+  return place.empty() ? out : out + ", " + place;
 }
 
 uint32_t PageSource::line_of(Span at) const {
