@@ -9,11 +9,12 @@ namespace {
 std::string card(const Repeated& r, const std::string& id, const PageSource& source,
                  const PageNames& names) {
   std::string along = escaped(fmt::format("{}", fmt::join(r.along, ", ")));
-  std::string out = fmt::format("<section class=\"card{}\" id=\"{}\">\n",
-                                r.suspicion.empty() ? "" : " warn", id);
-  out += fmt::format("<p><code>{}</code> is repeated along <code>{}</code>: its gradient sums "
-                     "<code>{}</code>. <span class=\"note\">{}</span></p>\n",
-                     linked(r.read, names), along, along, source.place(r.span));
+  std::string out =
+      fmt::format("<section class=\"card{}\" id=\"{}\">\n", r.suspicion.empty() ? "" : " warn", id);
+  out += fmt::format(
+      "<p><code>{}</code> is repeated along <code>{}</code>: its gradient sums "
+      "<code>{}</code>. <span class=\"note\">{}</span></p>\n",
+      linked(r.read, names), along, along, source.place(r.span));
   if (!r.suspicion.empty()) {
     out += fmt::format("<p><strong>Looks unintended:</strong> {}.</p>\n", escaped(r.suspicion));
   }
@@ -37,8 +38,10 @@ std::string audit_html(const std::vector<Repeated>& all, const core::Module& m,
   std::string body = "<h1>Broadcasts</h1>\n";
   if (all.empty()) body += "<p>There are none: every operand has every coordinate.</p>\n";
   if (!all.empty()) {
-    body += "<p class=\"note\">A value without a coordinate that its reader runs over is repeated along it. That claims "
-            "that the value does not depend on the coordinate, and its gradient sums over it.</p>\n";
+    body +=
+        "<p class=\"note\">A value without a coordinate that its reader runs over is repeated "
+        "along it. That claims "
+        "that the value does not depend on the coordinate, and its gradient sums over it.</p>\n";
   }
   std::vector<std::pair<std::string, uint32_t>> hovers;
   core::FamilyId last;

@@ -74,7 +74,8 @@ void define_names(const autodiff::Record& record, const core::Module& m, Explana
     if (id && !m[id].generated) {
       e.defined.emplace(word, Explanation::Place{m[id].span, m[id].path});
     } else if (id || part != record.parts.end()) {
-      std::string text = part != record.parts.end() ? part->second : autodiff::definition_text(m, id);
+      std::string text =
+          part != record.parts.end() ? part->second : autodiff::definition_text(m, id);
       e.parts.emplace(word, text);
       add_words(text, words);
     }

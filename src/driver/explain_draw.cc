@@ -88,8 +88,9 @@ std::string Picture::boxes() {
         "font-size=\"12\">{}</text></g>\n",
         escaped(v.name), end ? " end" : "", p.x, p.y, kWidth, kHeight, x, p.y + 19,
         escaped(shortened(v.name)), x, p.y + 36,
-        v.coords.empty() ? "one number"
-                         : "[" + escaped(shortened(fmt::format("{}", fmt::join(v.coords, ", ")))) + "]");
+        v.coords.empty()
+            ? "one number"
+            : "[" + escaped(shortened(fmt::format("{}", fmt::join(v.coords, ", ")))) + "]");
   }
   return out;
 }
@@ -132,9 +133,10 @@ std::string Picture::arrows() {
     if (label.empty()) continue;
     int half = 4 * static_cast<int>(std::min(label.size(), kLongestName)) + 2;
     lx = std::clamp(lx, half, std::max(half, width - half));
-    labels += fmt::format("<text class=\"sigma\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
-                          "font-size=\"13\">{}</text>\n",
-                          lx, ly, escaped(shortened(label)));
+    labels += fmt::format(
+        "<text class=\"sigma\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
+        "font-size=\"13\">{}</text>\n",
+        lx, ly, escaped(shortened(label)));
   }
   return out + "\n" + boxes() + labels;
 }

@@ -51,9 +51,9 @@ void Derived::define_names() {
   for (const auto& [word, target] : links) {
     if (auto d = derivatives.find(word); d != derivatives.end()) {
       const std::vector<std::string>& steps = given[word];
-      what[word] = fmt::format("the derivative of {} by {}: {} {}", code(e.of), code(d->second),
-                               steps.size() == 1 ? "step" : "the sum of steps",
-                               fmt::join(steps, ", "));
+      what[word] =
+          fmt::format("the derivative of {} by {}: {} {}", code(e.of), code(d->second),
+                      steps.size() == 1 ? "step" : "the sum of steps", fmt::join(steps, ", "));
     } else if (auto p = e.parts.find(word); p != e.parts.end()) {
       bool function = p->second.starts_with("fn ");
       what[word] = (function ? "a function: " : "a part of an expression: ") + code(p->second);
@@ -117,17 +117,18 @@ std::string Derived::step(const Flow& f, size_t number) {
   auto row = [&](const std::string& what, const std::string& value) {
     return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", what, value);
   };
-  std::string out = fmt::format("<section class=\"card\" id=\"{}\">\n<h3>{}. {}, read by {} <span class=\"note\">{}</span></h3>\n"
-                                "<table class=\"steps\">\n",
-                                card, number, code(text(f.of)), code(text(f.reader)), source.place(f.span));
+  std::string out = fmt::format(
+      "<section class=\"card\" id=\"{}\">\n<h3>{}. {}, read by {} <span "
+      "class=\"note\">{}</span></h3>\n"
+      "<table class=\"steps\">\n",
+      card, number, code(text(f.of)), code(text(f.reader)), source.place(f.span));
   for (const auto& [what, here] : steps_of(f)) out += row(escaped(what), code(here));
   out += row("so " + code(text(f.adjoint)) + " gets", code(f.added));
   return out + "</table>\n</section>\n";
 }
 
 std::string Derived::text_of() {
-  std::string out =
-      fmt::format("<h1><code>@{} / @{}</code></h1>\n", escaped(e.of), escaped(e.wrt));
+  std::string out = fmt::format("<h1><code>@{} / @{}</code></h1>\n", escaped(e.of), escaped(e.wrt));
   if (e.steps.empty()) return out + "<p>There is no path: the derivative is zero.</p>\n";
   define_names();
   out += "<h2>The path back</h2>\n" + drawing(e, id);

@@ -94,7 +94,8 @@ std::string names_table(const PageNames& names, const std::map<std::string, std:
                        escaped(word), meaning);
   }
   return out +
-         "</table>\n<p class=\"note\">In brackets stand indices, each a coordinate of the value. In "
+         "</table>\n<p class=\"note\">In brackets stand indices, each a coordinate of the value. "
+         "In "
          "<code>0..n</code> a name is the extent of a coordinate.</p>\n";
 }
 
@@ -129,13 +130,12 @@ std::string PageSource::listing() const {
   for (size_t at = 0; at < text.size(); ++number) {
     size_t end = std::min(text.find('\n', at), text.size());
     auto target = targets.find(number);
-    std::string shown = target == targets.end() ? std::to_string(number)
-                                                : fmt::format("<a href=\"#{}\">{}</a>",
-                                                              target->second, number);
+    std::string shown = target == targets.end()
+                            ? std::to_string(number)
+                            : fmt::format("<a href=\"#{}\">{}</a>", target->second, number);
     out += fmt::format(
         "<span class=\"l{}\" id=\"line-{}\"><span class=\"n\">{}</span><span>{}\n</span></span>",
-        target == targets.end() ? "" : " about", number, shown,
-        escaped(text.substr(at, end - at)));
+        target == targets.end() ? "" : " about", number, shown, escaped(text.substr(at, end - at)));
     at = end + 1;
   }
   return out + "</pre></details>\n";
