@@ -17,7 +17,7 @@ constexpr size_t kMostColumns = 6;  // of the table of coordinates; more become 
 constexpr size_t kMostHovers = 400;
 
 // One derivative on the page.
-struct Derived {
+struct DerivedPage {
   const Explanation& e;
   PageSource& source;
   std::string id;  // of its elements
@@ -35,7 +35,7 @@ struct Derived {
 };
 
 // What every name is that the steps use: a value of the program, a part of one of its expressions, or a derivative.
-void Derived::define_names() {
+void DerivedPage::define_names() {
   std::map<std::string, std::string> what;  // as HTML
   std::map<std::string, std::string> derivatives;
   std::map<std::string, std::vector<std::string>> given;  // by which steps
@@ -65,7 +65,7 @@ void Derived::define_names() {
   names = names_table(links, what);
 }
 
-std::string Derived::coordinates() const {
+std::string DerivedPage::coordinates() const {
   std::vector<std::string> coords;
   auto add = [&](const std::string& c) {
     if (std::find(coords.begin(), coords.end(), c) == coords.end()) coords.push_back(c);
@@ -108,7 +108,7 @@ std::string Derived::coordinates() const {
          "</p>\n";
 }
 
-std::string Derived::step(const Flow& f, size_t number) {
+std::string DerivedPage::step(const Flow& f, size_t number) {
   std::string card = fmt::format("{}-step-{}", id, number);
   if (uint32_t line = source.line_of(f.span)) {
     source.targets.emplace(line, card);
@@ -127,7 +127,7 @@ std::string Derived::step(const Flow& f, size_t number) {
   return out + "</table>\n</section>\n";
 }
 
-std::string Derived::text_of() {
+std::string DerivedPage::text_of() {
   std::string out = fmt::format("<h1><code>@{} / @{}</code></h1>\n", escaped(e.of), escaped(e.wrt));
   if (e.steps.empty()) return out + "<p>There is no path: the derivative is zero.</p>\n";
   define_names();
@@ -146,7 +146,7 @@ std::string explanation_html(const std::vector<Explanation>& all, const SourceMa
   std::vector<std::pair<std::string, uint32_t>> hovers;
   std::string body;
   for (size_t k = 0; k < all.size(); ++k) {
-    body += Derived{all[k], source, fmt::format("d{}", k + 1), hovers}.text_of();
+    body += DerivedPage{all[k], source, fmt::format("d{}", k + 1), hovers}.text_of();
   }
   return page("Derivatives of " + sources.name(root), source, body, hovers);
 }

@@ -26,7 +26,7 @@ table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid var
 th { background: var(--panel); font-weight: 600; } table.fit { width: auto; }
 td.has { text-align: center; } td.sum { text-align: center; background: var(--sum); color: var(--sum-text); font-weight: 600; }
 .card p { margin: 0.2rem 0; } .names { table-layout: fixed; } .names th { width: 38%; }
-.steps th { width: 9.5rem; font-weight: 400; } .note { color: var(--soft); font-size: 13px; }
+.steps th { width: 9.5rem; font-weight: 400; } .note { color: var(--soft); font-size: 13px; font-weight: 400; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 0.75rem; margin: 0 0 0.9rem; }
 .card.warn { border-color: var(--warn-line); background: var(--warn); }
 .source { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; margin-top: 1rem; }
@@ -40,6 +40,7 @@ svg { display: block; max-width: 100%; height: auto; margin: 0.5rem 0; }
 svg .box { fill: var(--panel); stroke: var(--soft); } svg .end { fill: var(--end); } svg text { fill: var(--text); }
 svg .small { fill: var(--soft); } svg .flow { fill: none; stroke: var(--link); } svg .tip { fill: var(--link); }
 svg .sigma { fill: var(--sum-text); paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
+@media (max-width: 40rem) { .steps th { width: 6.5rem; } .card { padding: 0.5rem; } th, td { padding: 0.2rem 0.4rem; } }
 @media (min-width: 62rem) {
   main { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); }
   .source { position: sticky; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; }

@@ -150,6 +150,10 @@ class Scripts(Repl):
             self.assertIn("m: f32 = 1.0", t.enter("let m = max[i](x)"))
             self.assertIn("s: f32 = 5.0  (computed again)", t.enter('let x: [f32; i] = load("x.npy")'))
 
+    def test_tests(self):
+        done = self.script('test "a" { assert(1 == 2) }', "1 + 1")
+        self.assertEqual((done.stdout, done.stderr), ("2\n", 'note: the test "a" is not run here; `ein test` runs those of a file\n'))
+
     def test_statuses(self):
         self.script(":quit", "let x = y")
         self.script("let x = y", "let z = 1.0", status=1)
