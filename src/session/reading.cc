@@ -63,7 +63,36 @@ bool is_definition(const ast::Stmt& s) {
          !std::holds_alternative<ast::ErrorStmt>(s.node);
 }
 
+// `leth` of `let h[0] = 1.0`: what clauses of one value have in common; empty for anything else.
+std::string clause_head(const std::string& statement) {
+  size_t begin = statement.find("let ");
+  if (begin == std::string::npos || statement.find_first_not_of(kBlanks) != begin) return "";
+  size_t end = statement.find_first_of("[=:;{", begin);
+  if (end == std::string::npos || statement[end] != '[') return "";
+  std::string out = statement.substr(begin, end - begin);
+  std::erase_if(out, [](char c) { return std::string_view(kBlanks).find(c) != std::string::npos; });
+  return out;
+}
+
+// The head of the last statement.
+std::string last_head(const std::string& entry) {
+  SourceMap sources;
+  Diagnostics diags;
+  FileId file = sources.add("", entry);
+  ast::Ast tree = ast::parse(file, sources, diags);
+  if (tree.items.empty()) return "";
+  Span last = tree[tree.items.back()].span;
+  return clause_head(std::string(sources.text(last)));
+}
+
 }  // namespace
+
+bool ends_with_clause(const std::string& entry) { return !last_head(entry).empty(); }
+
+bool more_clauses(const std::string& entry, const std::string& next_line) {
+  std::string next = clause_head(next_line);
+  return !next.empty() && next == last_head(entry);
+}
 
 Reading read_entry(const std::string& text) {
   size_t begin = text.find_first_not_of(kBlanks);
