@@ -20,6 +20,8 @@ bool wants_more(const Diagnostic& d, const ast::Lexed& lexed, uint32_t end) {
   if (d.code == Code::E0103) return true;
   for (const Label& l : d.labels) {
     if (l.primary && l.span.begin >= end) return true;
+    bool attribute = d.code == Code::E0114;  // `#[checkpoint]`, whose statement may follow
+    if (attribute && l.primary && l.span.end >= end) return true;
   }
   return std::any_of(lexed.tokens.begin(), lexed.tokens.end(), [&](const ast::Token& t) {
     auto here = [&](const Label& l) { return l.primary && l.span.begin == t.span.begin; };

@@ -111,6 +111,10 @@ class Scripts(Repl):
         self.says(["let x = [1.0, 2.0]", "let y[i] = x[i]", "    + 1.0", "let z = sum[i](", "", "  y[i])", "let w = 1.0", "+ 2.0"],
                   "x: f32 [2] = [1.0, 2.0]", "y: f32 [i: 2] = [2.0, 3.0]", "z: f32 = 5.0", "w: f32 = 3.0")
 
+    def test_attributes_and_documentation(self):
+        self.says(["#[checkpoint]", "let h[0] = 1.0;", "let h[t in 1..3] = h[t - 1] * 2.0;", "", "/// Twice.", "fn twice(x) { 2.0 * x }", ":doc twice"],
+                  "h: f32 [t: 3] = [1.0, 2.0, 4.0]", "fn twice(x)", "fn twice(x)", "", "Twice.", "", "*<standard input>*")
+
     def test_clauses_in_pasted_programs(self):
         """The clauses of one value that follow each other are one entry, so that no cell is missing on the way."""
         self.says(["let y[1, 0] = 3;", "let y[0, 0] = 1;", "let y[0, 1] = 2;", "let y[1, 1] = 4;", "let s = sum[i, j](y[i, j])"],
