@@ -83,8 +83,11 @@ std::string last_head(const std::string& entry) {
   FileId file = sources.add("", entry);
   ast::Ast tree = ast::parse(file, sources, diags);
   if (tree.items.empty()) return "";
-  Span last = tree[tree.items.back()].span;
-  return clause_head(std::string(sources.text(last)));
+  const ast::Stmt& last = tree[tree.items.back()];
+  const auto* let = std::get_if<ast::Let>(&last.node);
+  if (!let || let->names.empty()) return "";
+  size_t begin = entry.rfind("let", let->names[0].span.begin);  // attributes stand before it
+  return begin == std::string::npos ? "" : clause_head(entry.substr(begin));
 }
 
 }  // namespace

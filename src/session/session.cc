@@ -366,7 +366,8 @@ Reply Entering::finish() {
   for (ast::StmtId id : a.ast().items) {
     const auto* test = std::get_if<ast::Test>(&a.ast()[id].node);
     if (!test || a.ast()[id].span.file != a.root) continue;
-    reply.problems += fmt::format("note: the test \"{}\" is not run here; `ein test` runs those of a file\n", test->name);
+    reply.problems += fmt::format(
+        "note: the test \"{}\" is not run here; `ein test` runs those of a file\n", test->name);
   }
   Diagnostics warnings;
   for (const Diagnostic& d : a.diags.all()) warnings.error(d.code, d.message) = d;
