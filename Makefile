@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check editor-words vscode site-tools site site-check \
+  torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words vscode site-tools site site-check \
   ide-renames grammars-check playground playground-check reference \
   coverage format clean
 
@@ -55,6 +55,11 @@ bench-check: build
 bench-tools: build
 	tools/setup.sh python3
 	python3 -B bench/tools.py $(BUILD)/ein --json $(BUILD)/bench-tools.json
+
+# The pages of `ein explain --html` and `ein audit --html` in Chromium, at the widths of a phone and of a desk, light and dark.
+pages-check: build
+	tools/setup.sh python3 chromium
+	python3 -B tests/pages_check.py . $(BUILD)/ein
 
 # Ten thousand random edits through the language server.
 IDE_EDITS ?= 10000

@@ -292,7 +292,8 @@ class Program(_native.Program):
 
     def audit(self) -> Text:
         """Where operands are repeated along a coordinate, and whether that looks meant."""
-        return Text(self._text(_AUDIT, _AS_TEXT), load=lambda: json.loads(self._text(_AUDIT, _AS_JSON)))
+        return Text(self._text(_AUDIT, _AS_TEXT), load=lambda: json.loads(self._text(_AUDIT, _AS_JSON)),
+                    page=lambda: self._text(_AUDIT, _AS_HTML))
 
     def facts(self) -> Text:
         """What the compiler knows of every value: ranges, recurrences, what is checked when a call begins."""

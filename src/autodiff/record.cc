@@ -7,6 +7,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/normal.h"
+#include "core/print.h"
+
 namespace ein::autodiff {
 namespace {
 
@@ -100,6 +103,22 @@ std::vector<std::string> lines_of(const Flow& f, const Named& m) {
 }
 
 }  // namespace
+
+std::string definition_text(const core::Module& m, core::FamilyId id) {
+  const core::Family& f = m[id];
+  std::vector<Symbol> names = core::coordinate_names(f);
+  std::vector<std::string> cell;
+  for (Symbol s : names) cell.push_back(s ? text(s) : "i");
+  std::string left = text(f.name);
+  if (!cell.empty()) left += fmt::format("[{}]", fmt::join(cell, ", "));
+  if (f.kind == core::Family::Kind::Table) return left + ", an array of numbers";
+  std::string out;
+  for (const core::Clause& c : f.clauses) {
+    out += fmt::format("{}{} = {}", out.empty() ? "" : "; ", left,
+                       core::print(m, names, c.body, true));
+  }
+  return out.empty() ? left : out;
+}
 
 std::string summed_text(const Flow& flow) {
   std::vector<std::string> names;

@@ -43,12 +43,16 @@ struct Record {
   std::vector<Flow> flows;  // per numerator, in the order in which sensitivities come back
   // Adjoint → the families that read it, before generated ones are inlined again.
   std::map<Symbol, std::vector<Symbol>> readers;
-  // Values of flows that the program does not name, parts of its expressions: `y_1[b, f] = x[b, f] - mu[f]`.
+  // What flows mention and the program does not define, as text: parts of its expressions, `y_1[b, f] = x[b, f] - mu[f]`,
+  // and functions, `fn d_f_d_z(z: f32) -> f32 { 2.0 * z }`.
   std::map<Symbol, std::string> parts;
 };
 
 // Comments for the printed program, by family: which coordinates are summed, and why.
 std::map<Symbol, std::vector<std::string>> comments(const Record& record, const core::Module& m);
+
+// A family as it is defined, without ranges; several clauses with `; ` between them.
+std::string definition_text(const core::Module& m, core::FamilyId id);
 
 // The names of the summed coordinates: `i`, or `b, t`.
 std::string summed_text(const Flow& flow);

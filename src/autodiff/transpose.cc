@@ -262,20 +262,26 @@ class Transposer {
       for_each_node(m_, body, [&](ExprId x) { note_solved(in, x, scope, f); });
     }
     record_->flows.push_back(std::move(f));
-    note_part(id);
-    note_part(in.reader);
+    std::vector<FamilyId> parts{id, in.reader};
+    note_parts(body, parts);
+    if (in.term.gate) note_parts(in.term.gate, parts);
+    for (size_t k = 0; k < parts.size(); ++k) {  // grows
+      const Family& part = m_[parts[k]];
+      if (!part.generated || part.tangent || record_->parts.contains(part.name)) continue;
+      record_->parts[part.name] = definition_text(m_, parts[k]);
+      for_each_body(m_, parts[k], [&](ExprId e) { note_parts(e, parts); });
+    }
   }
 
-  // What a value is that the program does not name.
-  void note_part(FamilyId id) {
-    const Family& f = m_[id];
-    if (!f.generated || record_->parts.contains(f.name)) return;
-    std::vector<Symbol> names = coordinate_names(f);
-    std::string& out = record_->parts[f.name];
-    for (const Clause& c : f.clauses) {
-      out += fmt::format("{}{} = {}", out.empty() ? "" : "; ", cell_text(f, names),
-                         print(m_, names, c.body, true));
-    }
+  // The functions and families that an expression mentions, for people who meet them in a flow.
+  void note_parts(ExprId expression, std::vector<FamilyId>& families) {
+    for_each_node_called(m_, expression, [&](ExprId e) {
+      if (const auto* a = get_if<Access>(m_, e)) families.push_back(a->family);
+      const auto* call = get_if<Call>(m_, e);
+      if (!call) return;
+      Symbol name = m_.functions[call->function].name;
+      if (!record_->parts.contains(name)) record_->parts[name] = print(m_, call->function);
+    });
   }
 
   // Where the incoming sensitivity is read at an address that had to be solved for.

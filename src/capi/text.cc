@@ -159,10 +159,10 @@ std::string items_text(const ein_program& p) {
 std::string text_of(ein_program& p, const Asked& asked, std::string& wrong) {
   bool json = asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT || asked.kind == EIN_FACTS ||
               asked.kind == EIN_FUNCTIONS;
-  bool fits = (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) ||
-              (asked.format == EIN_AS_JSON && json) ||
-              (asked.format == EIN_AS_HTML &&
-               (asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT));
+  bool fits =
+      (asked.format == EIN_AS_TEXT && asked.kind != EIN_FUNCTIONS) ||
+      (asked.format == EIN_AS_JSON && json) ||
+      (asked.format == EIN_AS_HTML && (asked.kind == EIN_EXPLAIN || asked.kind == EIN_AUDIT));
   if (!fits) wrong = "this text does not exist in that format";
   bool always = asked.kind == EIN_FIXED || asked.kind == EIN_COLOURED;
   if (!p.ok && !always) wrong = "the program did not compile";

@@ -16,8 +16,8 @@ int audit_verb(const AuditCommand& command) {
   if (!command.html.empty()) {
     std::vector<Repeated> all = audit(m);
     if (int status = write_file(command.html, audit_html(all, m, p.sources, p.root))) return status;
-    bool suspicious = std::any_of(all.begin(), all.end(),
-                                  [](const Repeated& r) { return !r.suspicion.empty(); });
+    bool suspicious =
+        std::any_of(all.begin(), all.end(), [](const Repeated& r) { return !r.suspicion.empty(); });
     return suspicious && command.deny ? kProgramWrong : kFine;
   }
   Audit report = audit_report(m, p.sources);

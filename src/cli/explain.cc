@@ -67,7 +67,8 @@ int explain_program(const ExplainCommand& command) {
   if (all.empty()) {
     return usage_error("the program contains no derivative: name one, as in --of loss --wrt W");
   }
-  if (!command.html.empty()) return write_file(command.html, explanation_html(all, p.sources, p.root));
+  if (!command.html.empty())
+    return write_file(command.html, explanation_html(all, p.sources, p.root));
   for (size_t k = 0; k < all.size(); ++k) {
     bool json = command.format == "json";
     if (k > 0 && !json) print_out("\n");

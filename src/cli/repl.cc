@@ -20,6 +20,7 @@ struct Prompt {
   size_t lines = 0;    // read so far
   std::string entry;   // unfinished so far
   size_t first = 0;    // the line that it begins in
+  bool block = false;  // between `:{` and `:}`
   bool over = false;
   int status = kFine;
 };
@@ -37,6 +38,7 @@ void show_reply(Prompt& p, const session::Reply& reply) {
 }
 
 void take(Prompt& p) {
+  p.block = false;
   std::string text = std::move(p.entry);
   p.entry.clear();
   session::Reply reply;
@@ -60,15 +62,40 @@ bool ends_itself(const std::string& entry) {
   return last != std::string::npos && (entry[last] == ';' || entry[last] == '}');
 }
 
+std::string without_blanks(const std::string& line) {
+  size_t begin = line.find_first_not_of(" \t"), end = line.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
+}
+
+// Adds a line to a block. False: it belongs to none.
+bool in_block(Prompt& p, const std::string& line) {
+  if (!p.block && p.entry.empty() && without_blanks(line) == ":{") {
+    p.block = true;
+    p.first = p.lines + 1;
+  } else if (p.block && without_blanks(line) == ":}") {
+    take(p);
+  } else if (p.block) {
+    p.entry += line + "\n";
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Adds a line. What is typed is entered as soon as it is a whole; of what is pasted, or a script, the next line may
-// still belong to it, unless it ends with `;`.
+// still belong to it, unless it ends with `;` and is no clause of a value that may have more.
 void add_line(Prompt& p, const TypedLine& line) {
+  if (p.block) {
+    in_block(p, line.text);
+    return;
+  }
   bool begun = session::read_entry(p.entry) != session::Reading::Nothing;
   if (begun && session::read_entry(p.entry) == session::Reading::Finished &&
-      !session::goes_on(line.text)) {
+      !session::goes_on(line.text) && !session::more_clauses(p.entry, line.text)) {
     take(p);
     if (p.over) return;
   }
+  if (in_block(p, line.text)) return;
   if (p.entry.empty()) p.first = p.lines;
   p.entry += (p.entry.empty() ? "" : "\n") + line.text;
   switch (session::read_entry(p.entry)) {
@@ -80,8 +107,9 @@ void add_line(Prompt& p, const TypedLine& line) {
     case session::Reading::Finished: break;
   }
   bool command = p.entry.find_first_not_of(" \t\n") == p.entry.find(':');
-  bool waits = (p.typed && !line.more) || command || ends_itself(p.entry);
-  if (waits) take(p);
+  bool alone = p.typed && !line.more;  // there is no next line yet
+  bool ended = ends_itself(p.entry) && !session::ends_with_clause(p.entry);
+  if (alone || command || ended) take(p);
 }
 
 std::vector<LineEditor::Choice> choices_of(const Prompt& p, const std::string& line,
@@ -102,10 +130,11 @@ void read_lines(Prompt& p) {
       [&p](const std::string& line, size_t cursor) { return choices_of(p, line, cursor); });
   if (p.typed && !editor.note().empty()) put_error("note: " + editor.note() + "\n");
   while (!p.over) {
-    TypedLine line = editor.read(p.entry.empty() ? "> " : ". ");
+    TypedLine line = editor.read(p.entry.empty() && !p.block ? "> " : ". ");
     if (line.kind == TypedLine::Kind::Interrupted) {
       forget_interrupt();
       p.entry.clear();
+      p.block = false;
       if (!p.typed) {
         p.status = kInterrupted;
         return;

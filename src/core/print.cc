@@ -663,6 +663,10 @@ std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e, b
   return Printer(m, slots, brief).expr(e).s;
 }
 
+std::string print(const Module& m, FunctionId function) {
+  return function_text(m, m.functions[function]);
+}
+
 std::string print(const Module& m, FamilyId family, ExprId e) {
   return Printer(m, m[family]).expr(e).s;
 }

@@ -20,6 +20,8 @@ struct PrintOptions {
 std::string print(Module& m, const PrintOptions& options = {});
 // One expression inside `family` (for messages and dumps).
 std::string print(const Module& m, FamilyId family, ExprId e);
+// A function, on a line of its own.
+std::string print(const Module& m, FunctionId function);
 // The same with the names of the slots in scope given; equal names get a suffix. `brief`: without
 // the ranges of reductions, which a reader knows and a compiler would infer.
 std::string print(const Module& m, const std::vector<Symbol>& slots, ExprId e, bool brief = false);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 namespace ein {
 namespace {
@@ -43,15 +44,49 @@ std::string summing(const Flow& f) {
                            text(f.of), pronoun);
 }
 
+// The names in a text.
+void add_words(const std::string& code, std::vector<std::string>& to) {
+  std::string word;
+  for (char c : code + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    if (!word.empty()) to.push_back(std::exchange(word, {}));
+  }
+}
+
+// Finds what the steps name, and what is named where that is defined.
+void define_names(const autodiff::Record& record, const core::Module& m, Explanation& e) {
+  std::vector<std::string> words;
+  for (const Flow& f : e.steps) {
+    for (const auto& [what, here] : steps_of(f)) add_words(here, words);
+    for (Symbol s : {f.of, f.reader}) words.push_back(text(s));
+    add_words(f.added, words);
+  }
+  std::set<std::string> seen;
+  for (size_t k = 0; k < words.size(); ++k) {
+    std::string word = words[k];
+    if (!seen.insert(word).second) continue;
+    Symbol name = intern(word);
+    core::FamilyId id = m.find(name);
+    auto part = record.parts.find(name);
+    if (id && !m[id].generated) {
+      e.defined.emplace(word, Explanation::Place{m[id].span, m[id].path});
+    } else if (id || part != record.parts.end()) {
+      std::string text =
+          part != record.parts.end() ? part->second : autodiff::definition_text(m, id);
+      e.parts.emplace(word, text);
+      add_words(text, words);
+    }
+  }
+}
+
 }  // namespace
 
 Explanation explain(const autodiff::Record& record, const core::Module& m, const std::string& of,
                     const std::string& wrt) {
   Explanation out{of, wrt, {}, {}};
-  for (const core::Family& f : m.families) {
-    if (!f.generated) out.defined.emplace(text(f.name), f.span);
-  }
-  for (const auto& [name, part] : record.parts) out.parts.emplace(text(name), part);
   Symbol num = intern(of);
   std::set<Symbol> reached{intern(wrt)};
   for (size_t before = 0; before != reached.size();) {
@@ -77,7 +112,6 @@ Explanation explain(const autodiff::Record& record, const core::Module& m, const
   visit(intern(wrt));
   for (Symbol s : order) {
     Explanation::Value v{text(s), {}};
-    if (auto part = record.parts.find(s); part != record.parts.end()) v.part = part->second;
     if (core::FamilyId id = m.find(s)) {
       for (const core::Coord& c : m[id].coords) v.coords.push_back(c.name ? text(c.name) : "·");
     } else {
@@ -96,6 +130,7 @@ Explanation explain(const autodiff::Record& record, const core::Module& m, const
     }
     out.values.push_back(std::move(v));
   }
+  define_names(record, m, out);
   return out;
 }
 

@@ -19,11 +19,14 @@ struct Explanation {
   struct Value {
     std::string name;
     std::vector<std::string> coords;
-    std::string part = {};  // of an expression, if it is that: `y_1[b, f] = x[b, f] - mu[f]`
   };
   std::vector<Value> values;  // on the path, the denominator first
-  // What else the steps may name: values of the program, and parts of its expressions.
-  std::map<std::string, Span> defined = {};
+  // What the steps name: values of the program, and what it does not define (Record::parts).
+  struct Place {
+    Span span;
+    std::string path;  // how the program spells a part of a record: `net.w`
+  };
+  std::map<std::string, Place> defined = {};
   std::map<std::string, std::string> parts = {};
 };
 

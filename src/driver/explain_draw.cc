@@ -22,6 +22,7 @@ struct Place {
 
 struct Picture {
   const Explanation& e;
+  const std::string& id;
   std::map<std::string, size_t> order = {};
   std::map<std::string, Place> places = {};
   int width = 0, height = 0;
@@ -34,8 +35,9 @@ struct Picture {
   std::string arrow(const Flow& f, int lane, int& lx, int& ly);
 };
 
+// The end of a long name tells more than its beginning, which many share.
 std::string shortened(const std::string& name) {
-  return name.size() <= kLongestName ? name : name.substr(0, kLongestName - 1) + "…";
+  return name.size() <= kLongestName ? name : "…" + name.substr(name.size() - kLongestName + 1);
 }
 
 // By the longest way from the denominator, which stands at the bottom; a level of many values takes several rows.
@@ -83,10 +85,12 @@ std::string Picture::boxes() {
         "<g><title>{}</title><rect class=\"box{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
         "rx=\"6\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n"
         "<text class=\"small\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
-        "font-size=\"12\">[{}]</text></g>\n",
+        "font-size=\"12\">{}</text></g>\n",
         escaped(v.name), end ? " end" : "", p.x, p.y, kWidth, kHeight, x, p.y + 19,
         escaped(shortened(v.name)), x, p.y + 36,
-        escaped(shortened(fmt::format("{}", fmt::join(v.coords, ", ")))));
+        v.coords.empty()
+            ? "one number"
+            : "[" + escaped(shortened(fmt::format("{}", fmt::join(v.coords, ", ")))) + "]");
   }
   return out;
 }
@@ -125,29 +129,31 @@ std::string Picture::arrows() {
     int lx = 0, ly = 0;
     bool aside = f.of != f.reader && places[text(f.of)].row != places[text(f.reader)].row + 1;
     std::string path = arrow(f, aside ? lane++ : 0, lx, ly);
-    out += fmt::format("<path class=\"flow\" d=\"{}\" marker-end=\"url(#tip)\"/>\n", path);
+    out += fmt::format("<path class=\"flow\" d=\"{}\" marker-end=\"url(#{}-tip)\"/>\n", path, id);
     if (label.empty()) continue;
-    lx = std::clamp(lx, 20, width - 20);
-    labels += fmt::format("<text class=\"sigma\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
-                          "font-size=\"13\">{}</text>\n",
-                          lx, ly, escaped(shortened(label)));
+    int half = 4 * static_cast<int>(std::min(label.size(), kLongestName)) + 2;
+    lx = std::clamp(lx, half, std::max(half, width - half));
+    labels += fmt::format(
+        "<text class=\"sigma\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
+        "font-size=\"13\">{}</text>\n",
+        lx, ly, escaped(shortened(label)));
   }
   return out + "\n" + boxes() + labels;
 }
 
 }  // namespace
 
-std::string drawing(const Explanation& e) {
-  Picture picture{e};
+std::string drawing(const Explanation& e, const std::string& id) {
+  Picture picture{e, id};
   picture.arrange();
   std::string inside = picture.arrows();
   return fmt::format(
       "<svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
       "aria-label=\"how the derivative flows back\">\n"
-      "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" "
+      "<defs><marker id=\"{3}-tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" "
       "markerHeight=\"7\" orient=\"auto\"><path class=\"tip\" d=\"M0 0 L10 5 L0 10 z\"/>"
       "</marker></defs>\n{2}</svg>\n",
-      picture.width, picture.height, inside);
+      picture.width, picture.height, inside, id);
 }
 
 }  // namespace ein

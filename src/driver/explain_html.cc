@@ -17,13 +17,13 @@ constexpr size_t kMostColumns = 6;  // of the table of coordinates; more become 
 constexpr size_t kMostHovers = 400;
 
 // One derivative on the page.
-struct Derived {
+struct DerivedPage {
   const Explanation& e;
   PageSource& source;
   std::string id;  // of its elements
   std::vector<std::pair<std::string, uint32_t>>& hovers;
   PageNames links = {};
-  std::string names_table = {};
+  std::string names = {};
 
   std::string code(const std::string& text) const {
     return "<span class=\"code\">" + linked(text, links) + "</span>";
@@ -34,63 +34,38 @@ struct Derived {
   std::string text_of();
 };
 
-// The names in what the steps say.
-std::set<std::string> words_of(const Explanation& e) {
-  std::set<std::string> out;
-  auto add = [&](const std::string& code) {
-    std::string word;
-    for (char c : code + " ") {
-      if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
-        word += c;
-        continue;
-      }
-      if (!word.empty()) out.insert(word);
-      word.clear();
-    }
-  };
-  for (const Flow& f : e.steps) {
-    for (const auto& [what, here] : steps_of(f)) add(here);
-    for (Symbol s : {f.of, f.reader, f.adjoint}) add(text(s));
-    add(f.added);
-  }
-  for (const auto& v : e.values) add(v.part);
-  for (const auto& [name, what] : e.parts) {
-    if (out.contains(name)) add(what);
-  }
-  return out;
-}
-
 // What every name is that the steps use: a value of the program, a part of one of its expressions, or a derivative.
-void Derived::define_names() {
+void DerivedPage::define_names() {
   std::map<std::string, std::string> what;  // as HTML
-  std::map<std::string, std::string> parts = e.parts;
   std::map<std::string, std::string> derivatives;
-  for (const Flow& f : e.steps) derivatives[text(f.adjoint)] = text(f.of);
-  for (const std::string& word : words_of(e)) {
-    bool known = derivatives.contains(word) || parts.contains(word) || e.defined.contains(word);
-    if (known) links[word] = fmt::format("{}-{}", id, word);
+  std::map<std::string, std::vector<std::string>> given;  // by which steps
+  for (size_t k = 0; k < e.steps.size(); ++k) {
+    const std::string& name = text(e.steps[k].adjoint);
+    derivatives[name] = text(e.steps[k].of);
+    given[name].push_back(fmt::format("<a href=\"#{}-step-{}\">{}</a>", id, k + 1, k + 1));
   }
+  auto link = [&](const std::string& word) { links[word] = fmt::format("{}-{}", id, word); };
+  for (const auto& [word, of] : derivatives) link(word);
+  for (const auto& [word, part] : e.parts) link(word);
+  for (const auto& [word, place] : e.defined) link(word);
   for (const auto& [word, target] : links) {
     if (auto d = derivatives.find(word); d != derivatives.end()) {
-      what[word] = fmt::format("the derivative of {} by {}", code(e.of), code(d->second));
-    } else if (auto p = parts.find(word); p != parts.end()) {
-      what[word] = "a part of an expression: " + code(p->second);
+      const std::vector<std::string>& steps = given[word];
+      what[word] =
+          fmt::format("the derivative of {} by {}: {} {}", code(e.of), code(d->second),
+                      steps.size() == 1 ? "step" : "the sum of steps", fmt::join(steps, ", "));
+    } else if (auto p = e.parts.find(word); p != e.parts.end()) {
+      bool function = p->second.starts_with("fn ");
+      what[word] = (function ? "a function: " : "a part of an expression: ") + code(p->second);
     } else {
-      std::string place = source.place(e.defined.at(word));
-      what[word] = "a value of the program" + (place.empty() ? "" : ", " + place);
+      const Explanation::Place& place = e.defined.at(word);
+      what[word] = value_text(word, place.path, source.place(place.span));
     }
   }
-  names_table = "<h2>Names</h2>\n<table>\n";
-  for (const auto& [word, meaning] : what) {
-    names_table += fmt::format("<tr id=\"{}\"><th><code>{}</code></th><td>{}</td></tr>\n",
-                               links[word], escaped(word), meaning);
-  }
-  names_table +=
-      "</table>\n<p class=\"note\">In brackets stand indices, each a coordinate of the value. In "
-      "<code>0..n</code> a name is the extent of a coordinate.</p>\n";
+  names = names_table(links, what);
 }
 
-std::string Derived::coordinates() const {
+std::string DerivedPage::coordinates() const {
   std::vector<std::string> coords;
   auto add = [&](const std::string& c) {
     if (std::find(coords.begin(), coords.end(), c) == coords.end()) coords.push_back(c);
@@ -125,14 +100,15 @@ std::string Derived::coordinates() const {
     }
     out += "</tr>\n";
   }
-  out += "</table>\n<p class=\"note\">";
-  if (grid) out += "● the value has the coordinate; Σ ";
-  return out + (grid ? "its" : "Its") +
-         " derivative is summed over it, because what reads the value has it and the value does "
-         "not.</p>\n";
+  return out + "</table>\n<p class=\"note\">" +
+         (grid ? "● the value has the coordinate; Σ its derivative is summed over it, because what "
+                 "reads the value has it and the value does not."
+               : "The derivative is summed over coordinates that the value does not have and what "
+                 "reads it has.") +
+         "</p>\n";
 }
 
-std::string Derived::step(const Flow& f, size_t number) {
+std::string DerivedPage::step(const Flow& f, size_t number) {
   std::string card = fmt::format("{}-step-{}", id, number);
   if (uint32_t line = source.line_of(f.span)) {
     source.targets.emplace(line, card);
@@ -141,21 +117,22 @@ std::string Derived::step(const Flow& f, size_t number) {
   auto row = [&](const std::string& what, const std::string& value) {
     return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", what, value);
   };
-  std::string out = fmt::format("<section class=\"card\" id=\"{}\">\n<h3>{}, read by {} <span class=\"note\">{}</span></h3>\n"
-                                "<table class=\"steps\">\n",
-                                card, code(text(f.of)), code(text(f.reader)), source.place(f.span));
+  std::string out = fmt::format(
+      "<section class=\"card\" id=\"{}\">\n<h3>{}. {}, read by {} <span "
+      "class=\"note\">{}</span></h3>\n"
+      "<table class=\"steps\">\n",
+      card, number, code(text(f.of)), code(text(f.reader)), source.place(f.span));
   for (const auto& [what, here] : steps_of(f)) out += row(escaped(what), code(here));
   out += row("so " + code(text(f.adjoint)) + " gets", code(f.added));
   return out + "</table>\n</section>\n";
 }
 
-std::string Derived::text_of() {
-  std::string out =
-      fmt::format("<h1><code>@{} / @{}</code></h1>\n", escaped(e.of), escaped(e.wrt));
+std::string DerivedPage::text_of() {
+  std::string out = fmt::format("<h1><code>@{} / @{}</code></h1>\n", escaped(e.of), escaped(e.wrt));
   if (e.steps.empty()) return out + "<p>There is no path: the derivative is zero.</p>\n";
   define_names();
-  out += "<h2>The path back</h2>\n" + drawing(e);
-  out += "<h2>Coordinates</h2>\n" + coordinates() + names_table;
+  out += "<h2>The path back</h2>\n" + drawing(e, id);
+  out += "<h2>Coordinates</h2>\n" + coordinates() + names;
   out += "<h2>Step by step</h2>\n";
   for (size_t k = 0; k < e.steps.size(); ++k) out += step(e.steps[k], k + 1);
   return out;
@@ -169,7 +146,7 @@ std::string explanation_html(const std::vector<Explanation>& all, const SourceMa
   std::vector<std::pair<std::string, uint32_t>> hovers;
   std::string body;
   for (size_t k = 0; k < all.size(); ++k) {
-    body += Derived{all[k], source, fmt::format("d{}", k + 1), hovers}.text_of();
+    body += DerivedPage{all[k], source, fmt::format("d{}", k + 1), hovers}.text_of();
   }
   return page("Derivatives of " + sources.name(root), source, body, hovers);
 }

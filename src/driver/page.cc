@@ -18,13 +18,15 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2rem; max-wi
 h1 { font-size: 1.5rem; margin: 2rem 0 0.5rem; } h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; } h3 { font-size: 1rem; margin: 0 0 0.4rem; }
 code, pre, .code, svg text { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code, .code { font-size: 13px; overflow-wrap: anywhere; white-space: pre-wrap; }
+h1 code, h2 code, h3 .code { font-size: inherit; }
 a { color: var(--link); text-decoration: none; } a:hover, a:focus-visible { text-decoration: underline; }
 a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 :target { background: var(--mark); scroll-margin-top: 40vh; }
 table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid var(--line); padding: 0.25rem 0.6rem; text-align: left; vertical-align: top; }
 th { background: var(--panel); font-weight: 600; } table.fit { width: auto; }
 td.has { text-align: center; } td.sum { text-align: center; background: var(--sum); color: var(--sum-text); font-weight: 600; }
-.steps th { width: 9.5rem; font-weight: 400; } .note { color: var(--soft); font-size: 13px; }
+.card p { margin: 0.2rem 0; } .names { table-layout: fixed; } .names th { width: 38%; }
+.steps th { width: 9.5rem; font-weight: 400; } .note { color: var(--soft); font-size: 13px; font-weight: 400; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 0.75rem; margin: 0 0 0.9rem; }
 .card.warn { border-color: var(--warn-line); background: var(--warn); }
 .source { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; margin-top: 1rem; }
@@ -38,6 +40,7 @@ svg { display: block; max-width: 100%; height: auto; margin: 0.5rem 0; }
 svg .box { fill: var(--panel); stroke: var(--soft); } svg .end { fill: var(--end); } svg text { fill: var(--text); }
 svg .small { fill: var(--soft); } svg .flow { fill: none; stroke: var(--link); } svg .tip { fill: var(--link); }
 svg .sigma { fill: var(--sum-text); paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
+@media (max-width: 40rem) { .steps th { width: 6.5rem; } .card { padding: 0.5rem; } th, td { padding: 0.2rem 0.4rem; } }
 @media (min-width: 62rem) {
   main { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); }
   .source { position: sticky; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; }
@@ -85,6 +88,27 @@ std::string linked(const std::string& code, const PageNames& names) {
   return out;
 }
 
+std::string names_table(const PageNames& names, const std::map<std::string, std::string>& what) {
+  std::string out = "<h2>Names</h2>\n<table class=\"names\">\n";
+  for (const auto& [word, meaning] : what) {
+    out += fmt::format("<tr id=\"{}\"><th><code>{}</code></th><td>{}</td></tr>\n", names.at(word),
+                       escaped(word), meaning);
+  }
+  return out +
+         "</table>\n<p class=\"note\">In brackets stand indices, each a coordinate of the value. "
+         "In "
+         "<code>0..n</code> a name is the extent of a coordinate.</p>\n";
+}
+
+std::string value_text(const std::string& name, const std::string& path, const std::string& place) {
+  std::string out = "a value of the program";
+  if (!path.empty() && path != name) {
+    out = fmt::format("<code>{}</code>, a part of <code>{}</code>", escaped(path),
+                      escaped(path.substr(0, path.find('.'))));
+  }
+  return place.empty() ? out : out + ", " + place;
+}
+
 uint32_t PageSource::line_of(Span at) const {
   return at.valid() && at.file == root ? sources.position(root, at.begin).line : 0;
 }
@@ -107,13 +131,12 @@ std::string PageSource::listing() const {
   for (size_t at = 0; at < text.size(); ++number) {
     size_t end = std::min(text.find('\n', at), text.size());
     auto target = targets.find(number);
-    std::string shown = target == targets.end() ? std::to_string(number)
-                                                : fmt::format("<a href=\"#{}\">{}</a>",
-                                                              target->second, number);
+    std::string shown = target == targets.end()
+                            ? std::to_string(number)
+                            : fmt::format("<a href=\"#{}\">{}</a>", target->second, number);
     out += fmt::format(
         "<span class=\"l{}\" id=\"line-{}\"><span class=\"n\">{}</span><span>{}\n</span></span>",
-        target == targets.end() ? "" : " about", number, shown,
-        escaped(text.substr(at, end - at)));
+        target == targets.end() ? "" : " about", number, shown, escaped(text.substr(at, end - at)));
     at = end + 1;
   }
   return out + "</pre></details>\n";

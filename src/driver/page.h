@@ -30,6 +30,11 @@ struct PageSource {
   std::string listing() const;
 };
 
+// The table of names: what each is, as HTML. The rows are what `names` links to.
+std::string names_table(const PageNames& names, const std::map<std::string, std::string>& what);
+// What a value of the program is, for that table: how the program spells it, and where.
+std::string value_text(const std::string& name, const std::string& path, const std::string& place);
+
 // The whole page. `hovers`: pairs of elements that are highlighted together, an id of the body and a line.
 std::string page(const std::string& title, const PageSource& source, const std::string& body,
                  const std::vector<std::pair<std::string, uint32_t>>& hovers);

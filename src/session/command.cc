@@ -288,6 +288,7 @@ Reply help(Asking&) {
   for (const Command& c : kCommands) {
     out += fmt::format("  :{:<20} {}\n", fmt::format("{} {}", c.name, c.takes), c.text);
   }
+  out += "Between lines `:{` and `:}` several lines are one entry.\n";
   return said(out + "A `;` at the end is optional. Tab completes names, Ctrl-C stops a run.\n");
 }
 

@@ -20,6 +20,8 @@ bool wants_more(const Diagnostic& d, const ast::Lexed& lexed, uint32_t end) {
   if (d.code == Code::E0103) return true;
   for (const Label& l : d.labels) {
     if (l.primary && l.span.begin >= end) return true;
+    bool attribute = d.code == Code::E0114;  // `#[checkpoint]`, whose statement may follow
+    if (attribute && l.primary && l.span.end >= end) return true;
   }
   return std::any_of(lexed.tokens.begin(), lexed.tokens.end(), [&](const ast::Token& t) {
     auto here = [&](const Label& l) { return l.primary && l.span.begin == t.span.begin; };
@@ -63,7 +65,39 @@ bool is_definition(const ast::Stmt& s) {
          !std::holds_alternative<ast::ErrorStmt>(s.node);
 }
 
+// `leth` of `let h[0] = 1.0`: what clauses of one value have in common; empty for anything else.
+std::string clause_head(const std::string& statement) {
+  size_t begin = statement.find("let ");
+  if (begin == std::string::npos || statement.find_first_not_of(kBlanks) != begin) return "";
+  size_t end = statement.find_first_of("[=:;{", begin);
+  if (end == std::string::npos || statement[end] != '[') return "";
+  std::string out = statement.substr(begin, end - begin);
+  std::erase_if(out, [](char c) { return std::string_view(kBlanks).find(c) != std::string::npos; });
+  return out;
+}
+
+// The head of the last statement.
+std::string last_head(const std::string& entry) {
+  SourceMap sources;
+  Diagnostics diags;
+  FileId file = sources.add("", entry);
+  ast::Ast tree = ast::parse(file, sources, diags);
+  if (tree.items.empty()) return "";
+  const ast::Stmt& last = tree[tree.items.back()];
+  const auto* let = std::get_if<ast::Let>(&last.node);
+  if (!let || let->names.empty()) return "";
+  size_t begin = entry.rfind("let", let->names[0].span.begin);  // attributes stand before it
+  return begin == std::string::npos ? "" : clause_head(entry.substr(begin));
+}
+
 }  // namespace
+
+bool ends_with_clause(const std::string& entry) { return !last_head(entry).empty(); }
+
+bool more_clauses(const std::string& entry, const std::string& next_line) {
+  std::string next = clause_head(next_line);
+  return !next.empty() && next == last_head(entry);
+}
 
 Reading read_entry(const std::string& text) {
   size_t begin = text.find_first_not_of(kBlanks);

@@ -18,6 +18,9 @@ Reading read_entry(const std::string& text);
 // Whether a line that comes after a finished entry without a `;` still belongs to it: it is indented, or begins with
 // something that no entry begins with. Only asked where the next line is known already, as in pasted text.
 bool goes_on(const std::string& next_line);
+// Whether an entry ends with a clause, `let h[0] = 1.0;`, and so may go on with one of the same value.
+bool ends_with_clause(const std::string& entry);
+bool more_clauses(const std::string& entry, const std::string& next_line);
 
 // One definition of a session, as a text of its own with the lines and columns that it had in its entry.
 struct Piece {

@@ -363,6 +363,12 @@ Reply Entering::finish() {
                                   names.find(',') == std::string::npos ? "does" : "do",
                                   names.find(',') == std::string::npos ? "is" : "are", why);
   }
+  for (ast::StmtId id : a.ast().items) {
+    const auto* test = std::get_if<ast::Test>(&a.ast()[id].node);
+    if (!test || a.ast()[id].span.file != a.root) continue;
+    reply.problems += fmt::format(
+        "note: the test \"{}\" is not run here; `ein test` runs those of a file\n", test->name);
+  }
   Diagnostics warnings;
   for (const Diagnostic& d : a.diags.all()) warnings.error(d.code, d.message) = d;
   reply.problems += rendered(warnings, a.sources, s.options);

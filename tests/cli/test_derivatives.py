@@ -109,7 +109,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.seen.add(tag)
-        self.outside += [v for k, v in attrs if k in ("src", "href")]
+        self.outside += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
         if tag not in self.VOID:
             self.open.append(tag)
 

@@ -59,10 +59,10 @@ class Scripts(Repl):
 
     def test_clauses(self):
         """Clauses may come one after the other; a definition of all cells replaces them."""
-        self.says(["let h[0] = 1.0; let h[t in 1..4] = h[t - 1] * 2.0", "let g[0] = 1.0", "let g[t in 1..3] = g[t - 1] * 3.0",
-                   "let g[t in 3..5] = 0.0", "let g[i in 0..2] = 7.0", "let h[0] = 5.0"],
-                  "h: f32 [t: 4] = [1.0, 2.0, 4.0, 8.0]", "g: f32 [1] = [1.0]", "g: f32 [t: 3] = [1.0, 3.0, 9.0]",
-                  "g: f32 [t: 5] = [1.0, 3.0, 9.0, 0.0, 0.0]", "g: f32 [i: 2] = [7.0, 7.0]", "h: f32 [1] = [5.0]")
+        self.says(["let h[0] = 1.0; let h[t in 1..4] = h[t - 1] * 2.0", "let g[0] = 1.0", "1", "let g[t in 1..3] = g[t - 1] * 3.0",
+                   "2", "let g[t in 3..5] = 0.0", "3", "let g[i in 0..2] = 7.0", "let h[0] = 5.0"],
+                  "h: f32 [t: 4] = [1.0, 2.0, 4.0, 8.0]", "g: f32 [1] = [1.0]", "1", "g: f32 [t: 3] = [1.0, 3.0, 9.0]", "2",
+                  "g: f32 [t: 5] = [1.0, 3.0, 9.0, 0.0, 0.0]", "3", "g: f32 [i: 2] = [7.0, 7.0]", "h: f32 [1] = [5.0]")
 
     def test_a_derivative_follows(self):
         self.says(["let x = [1.0, 2.0]", "let s = sum[i](x[i] ** 2.0)", "let g = @s / @x", "let s = sum[i](x[i] ** 3.0)"],
@@ -111,6 +111,29 @@ class Scripts(Repl):
         self.says(["let x = [1.0, 2.0]", "let y[i] = x[i]", "    + 1.0", "let z = sum[i](", "", "  y[i])", "let w = 1.0", "+ 2.0"],
                   "x: f32 [2] = [1.0, 2.0]", "y: f32 [i: 2] = [2.0, 3.0]", "z: f32 = 5.0", "w: f32 = 3.0")
 
+    def test_attributes_and_documentation(self):
+        self.says(["#[checkpoint]", "let h[0] = 1.0;", "let h[t in 1..3] = h[t - 1] * 2.0;", "", "/// Twice.", "fn twice(x) { 2.0 * x }", ":doc twice"],
+                  "h: f32 [t: 3] = [1.0, 2.0, 4.0]", "fn twice(x)", "fn twice(x)", "", "Twice.", "", "*<standard input>*")
+
+    def test_clauses_in_pasted_programs(self):
+        """The clauses of one value that follow each other are one entry, so that no cell is missing on the way."""
+        self.says(["let y[1, 0] = 3;", "let y[0, 0] = 1;", "let y[0, 1] = 2;", "let y[1, 1] = 4;", "let s = sum[i, j](y[i, j])"],
+                  "y: i32 [2, 2]", "s: i32 = 10")
+        done = self.script("let y[0] = 1;", "let y[2] = 2;", "let z = 1", status=1)
+        self.assertIn("1 | let y[0] = 1;", done.stderr)
+
+    def test_blocks(self):
+        self.says([":{", "let a[0] = 1.0;", "", "let b[0] = 0.0;", "let a[t in 1..3] = a[t - 1] + b[t - 1];",
+                   "let b[t in 1..3] = a[t - 1];", ":}", "a[2]"],
+                  "a: f32 [t: 3] = [1.0, 1.0, 2.0]", "b: f32 [t: 3] = [0.0, 1.0, 1.0]", "2.0")
+        self.assertIn("3 | let c = d", self.script(":{", "let a = 1.0;", "let c = d", ":}", status=1).stderr)
+        with Terminal([test_cli.EIN, "repl"], cwd=self.folder.name, XDG_STATE_HOME=self.folder.name) as t:
+            t.expect("> ")
+            for line in (":{", "let u = w + 1.0", ";let w = 2.0"):
+                t.type(line + "\n")
+                t.expect("\n. ")
+            self.assertIn("u: f32 = 3.0", t.enter(":}"))
+
     def test_commands(self):
         lines = ["let x = [1.0, 2.0]", "let y[i] = x[i] * x[i]", "let s = sum[i](y[i])"]
         answers = {":type y[0] + 1.0": "f32\n", ":type x": "f32 [2]\n", ":jac y x": "where i == i_1", ":explain s x": "is read by",
@@ -149,6 +172,10 @@ class Scripts(Repl):
             numpy.save(path, numpy.ones(5, numpy.float32))
             self.assertIn("m: f32 = 1.0", t.enter("let m = max[i](x)"))
             self.assertIn("s: f32 = 5.0  (computed again)", t.enter('let x: [f32; i] = load("x.npy")'))
+
+    def test_tests(self):
+        done = self.script('test "a" { assert(1 == 2) }', "1 + 1")
+        self.assertEqual((done.stdout, done.stderr), ("2\n", 'note: the test "a" is not run here; `ein test` runs those of a file\n'))
 
     def test_statuses(self):
         self.script(":quit", "let x = y")

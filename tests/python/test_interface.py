@@ -309,3 +309,8 @@ def test_a_gradient_explains_itself():
     assert p.grad("y", "x").explain().json == p.explain("y", "x").json
     with pytest.raises(einlang.CompileError, match="contains no derivative"):
         p.explain()
+
+
+def test_audit_is_a_page():
+    p = einlang.compile("let x: [f32; b, f]; let bias: [f32; f]; let y[b, f] = x[b, f] + bias[f];")
+    assert "is repeated along" in p.audit()._repr_html_()
