@@ -252,6 +252,9 @@ void Binder::where(Frame& f, const ast::Where& n, Span span) {
   for (const ast::WhereItem& item : n.items) {
     if (item.value) items = join(items, ast[item.value].span);
   }
+  // Also where nothing stands behind the `where` yet.
+  const std::string& text_of_file = sources.text(span.file);
+  while (items.end < text_of_file.size() && text_of_file[items.end] == ' ') ++items.end;
   Frame gate = nested(f, region(items));
   place(f, n, first, gate);
   Frame bound = nested(gate, gate.region);

@@ -52,7 +52,9 @@ void edit_documents(Server& s, const std::string& method, const Json& params) {
 
 void receive(Server& s, const std::string& text) {
   Json message = Json::parse(text, nullptr, false);
-  if (message.is_discarded()) message = Json::parse(ide::valid_utf8(text), nullptr, false);
+  if (message.is_discarded()) {
+    message = Json::parse(ide::whole_pairs(ide::valid_utf8(text)), nullptr, false);
+  }
   if (message.is_discarded() || !message.is_object()) {
     s.transport.write(refuse(nullptr, {kParseError, "a message that is no JSON object"}));
     return;
