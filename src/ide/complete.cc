@@ -297,9 +297,7 @@ struct Completing {
 bool in_placeholder(const std::string& text, uint32_t from, uint32_t to) {
   int depth = 0;
   for (uint32_t i = from + 1; i < to; ++i) {
-    if (text[i] == '\\') {
-      ++i;
-    } else if (depth == 0 && text.compare(i, 2, "{{") == 0) {
+    if (text[i] == '\\' || (depth == 0 && text.compare(i, 2, "{{") == 0)) {
       ++i;
     } else if (text[i] == '{') {
       ++depth;
