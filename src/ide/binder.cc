@@ -65,6 +65,9 @@ const std::vector<uint32_t>& Binder::params_of(ast::StmtId fn) {
 }
 
 size_t Binder::region(Span span) {
+  // Also where nothing stands behind an operator or a `where` yet.
+  const std::string& all = sources.text(span.file);
+  while (span.end < all.size() && all[span.end] == ' ') ++span.end;
   out.regions.push_back({span, {}});
   return out.regions.size() - 1;
 }
@@ -387,7 +390,8 @@ void Binder::statement(Frame& f, ast::StmtId id) {
       [&](const ast::Fn& fn) { function(f, fn, id); }, [](const ast::Use&) {},
       [](const ast::Mod&) {}, [](const ast::TypeDef&) {},
       [&](const ast::ExprStmt& e) { expr(f, e.value); },
-      [&](const ast::Test& t) { expr(f, t.body); }, [](const ast::ErrorStmt&) {});
+      [&](const ast::Test& t) { expr(f, t.body); },
+      [&](const ast::ErrorStmt& e) { expr(f, e.kept); });
 }
 
 // Uses of the names of types are gone from the tree (sema/type_names.h), but not from the text.

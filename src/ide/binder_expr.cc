@@ -252,9 +252,6 @@ void Binder::where(Frame& f, const ast::Where& n, Span span) {
   for (const ast::WhereItem& item : n.items) {
     if (item.value) items = join(items, ast[item.value].span);
   }
-  // Also where nothing stands behind the `where` yet.
-  const std::string& text_of_file = sources.text(span.file);
-  while (items.end < text_of_file.size() && text_of_file[items.end] == ' ') ++items.end;
   Frame gate = nested(f, region(items));
   place(f, n, first, gate);
   Frame bound = nested(gate, gate.region);
@@ -341,7 +338,7 @@ void Binder::expr(Frame& f, ast::ExprId id) {
         operand(f, n.num);
         operand(f, n.den);
       },
-      [](const ast::Error&) {});
+      [&](const ast::Error& n) { expr(f, n.kept); });
 }
 
 // A `const` that may be an integer is meant by its name in a signature too.
