@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
   torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words vscode site-tools site site-check \
-  ide-renames grammars-check playground playground-check reference \
+  ide-renames grammars-check protocol-check playground playground-check reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -76,6 +76,14 @@ ide-renames: build
 editors-check: build
 	tools/setup.sh python3 neovim emacs-nox elpa-eglot
 	python3 -B tests/ide/editors.py $(BUILD)/ein
+
+# The language server with the client library of Visual Studio Code. Needs Node and npm's registry.
+protocol-check: build
+	tools/setup.sh python3
+	mkdir -p $(BUILD)/protocol
+	cd $(BUILD)/protocol && npm install --silent --no-audit --no-fund \
+	  vscode-languageserver-protocol@3.18.5 vscode-languageserver-textdocument@1.0.16
+	node tests/ide/protocol_types.js $(BUILD)/ein $(BUILD)/protocol --edits $(IDE_EDITS)
 
 # The grammars of the editors see in every program what the lexer sees. Needs Node and npm's registry.
 grammars-check: build

@@ -35,6 +35,10 @@ struct ModuleFrame {
   Names values, functions, types;  // that it exports
 };
 
+// The name that an expression is; null for any other.
+const ast::Name* lone(const ast::Ast& ast, ast::ExprId e);
+Frame nested(Frame& f, size_t region);
+
 struct Binder {
   const sema::Program& program;
   const SourceMap& sources;
@@ -81,7 +85,7 @@ struct Binder {
                                      bool mark);
   void use_path(Frame& f, const std::vector<ast::Name>& parts);
 
-  // -- statements (binder.cc)
+  // -- statements (binder.cc), files (binder_modules.cc)
   void module(size_t number);
   void import(Frame& f, ast::StmtId id, ModuleFrame* exports);
   void bring(Frame& f, size_t from, ast::Name name, ast::Name as, bool item, bool pub,
@@ -94,7 +98,7 @@ struct Binder {
   void type_uses(size_t number);
   void join_dimensions();
 
-  // -- expressions and types (binder_expr.cc)
+  // -- expressions and types (binder_expr.cc), brackets and gates (binder_brackets.cc)
   void expr(Frame& f, ast::ExprId id);
   void slot(Frame& f, ast::ExprId id);
   void index(Frame& f, const ast::Index& n);

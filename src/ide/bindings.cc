@@ -41,6 +41,7 @@ void add_argument_names(Bindings& b, const ast::Ast& ast, const sema::Meanings& 
       }
     }
   }
+  if (more.empty()) return;
   b.occurrences.insert(b.occurrences.end(), more.begin(), more.end());
   std::sort(b.occurrences.begin(), b.occurrences.end(), [](const auto& x, const auto& y) {
     return std::pair(x.span.file, x.span.begin) < std::pair(y.span.file, y.span.begin);

@@ -7,6 +7,7 @@
 #include "ide/features.h"
 #include "ide/library_index.h"
 #include "sema/builtins.h"
+#include "sema/names/attributes.h"
 #include "sema/types/types.h"
 
 namespace ein::ide {
@@ -99,6 +100,35 @@ struct Completing {
     }
   }
 
+  // What `p.b` before the dot is worth when the tree does not have it, because nothing stands behind
+  // the dot yet.
+  std::vector<sema::Shown> before_dot() const {
+    std::vector<std::string> names;
+    size_t back = 2;
+    for (; is(back, Tok::Name); back += 2) {
+      names.insert(names.begin(), spelled(back));
+      if (!is(back + 1, Tok::Dot)) break;
+    }
+    if (names.empty()) return {};
+    for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
+      const Entity& e = a.bindings.entities[id];
+      if (text(e.name) != names[0] || e.kind == Kind::Function) continue;
+      auto it = a.meanings.values.find(sema::Meanings::place(e.span));
+      std::vector<sema::Shown> values;
+      if (it != a.meanings.values.end()) values = it->second;
+      for (size_t n = 1; n < names.size(); ++n) {
+        std::vector<sema::Shown> parts;
+        for (const sema::Shown& v : values) {
+          auto at = std::find(v.fields.begin(), v.fields.end(), names[n]) - v.fields.begin();
+          if (at < std::ssize(v.fields)) parts.push_back(v.items[static_cast<size_t>(at)]);
+        }
+        values = std::move(parts);
+      }
+      return values;
+    }
+    return {};
+  }
+
   void fields(uint32_t dot) {
     const Occurrence* o = occurrence_at(a.bindings, a.root, dot);
     std::vector<sema::Shown> values;
@@ -107,6 +137,7 @@ struct Completing {
       Span span = a.ast()[tree].span;
       if (span.file == a.root && span.end == dot) values = shown;
     }
+    if (values.empty()) values = before_dot();
     for (const sema::Shown& v : values) {
       for (size_t i = 0; i < v.fields.size(); ++i) {
         add(v.fields[i], Made::Field, 0, describe(v.items[i]));
@@ -140,6 +171,50 @@ struct Completing {
         }
       }
       return;
+    }
+  }
+
+  // In `f(x, b`: the parameters that can be given by name.
+  void arguments() {
+    auto signature =
+        is(1, Tok::LParen) || is(1, Tok::Comma) ? signature_help(a, word.begin) : std::nullopt;
+    const ast::Fn* fn =
+        signature && signature->entity ? function_of(a, *signature->entity) : nullptr;
+    if (!fn || signature->brackets) return;
+    for (size_t i = signature->active; i < fn->params.size(); ++i) {
+      int rank = fn->params[i].value ? 0 : 2;  // one without a default is given by its place
+      add(text(fn->params[i].name.symbol) + " = ", Made::Value, rank,
+          "argument of " + text(fn->name.symbol));
+    }
+  }
+
+  // Whether the place is in the brackets of a type, and behind its `;`.
+  enum class InType : uint8_t { No, Element, Extents };
+  InType in_type() const {
+    bool extents = false;
+    for (size_t back = 1; back <= before; ++back) {
+      Tok k = token(back)->kind;
+      if (k == Tok::LBracket) {
+        bool type = is(back + 1, Tok::Colon) || is(back + 1, Tok::As) || is(back + 1, Tok::Arrow);
+        return !type ? InType::No : extents ? InType::Extents : InType::Element;
+      }
+      extents |= k == Tok::Semi;
+      bool inside = k == Tok::Semi || k == Tok::Comma || k == Tok::Name || k == Tok::Int ||
+                    k == Tok::Star || k == Tok::Plus || k == Tok::Minus || k == Tok::DotDot;
+      if (!inside) return InType::No;
+    }
+    return InType::No;
+  }
+
+  // A number, or an extent that another type names.
+  void extents() {
+    for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
+      const Entity& e = a.bindings.entities[id];
+      bool number = e.kind == Kind::Constant || e.kind == Kind::Input || e.kind == Kind::Value;
+      auto it = a.meanings.values.find(sema::Meanings::place(e.span));
+      bool known = it != a.meanings.values.end() && !it->second.empty();
+      number &= known && it->second[0].coords.empty() && it->second[0].type.starts_with("i");
+      if (number || e.kind == Kind::Extent || e.kind == Kind::Coordinate) entity(e, number);
     }
   }
 
@@ -213,10 +288,25 @@ struct Completing {
     }
     for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
       const Entity& e = a.bindings.entities[id];
-      if (e.kind == Kind::Type || e.kind == Kind::Extent) entity(e, 0);
+      if (e.kind == Kind::Type) entity(e, 0);
     }
   }
 };
+
+// Whether a place in a string is code, as in `"{x"`: braces that are doubled are text.
+bool in_placeholder(const std::string& text, uint32_t from, uint32_t to) {
+  int depth = 0;
+  for (uint32_t i = from + 1; i < to; ++i) {
+    if (text[i] == '\\' || (depth == 0 && text.compare(i, 2, "{{") == 0)) {
+      ++i;
+    } else if (text[i] == '{') {
+      ++depth;
+    } else if (text[i] == '}' && depth > 0) {
+      --depth;
+    }
+  }
+  return depth > 0;
+}
 
 }  // namespace
 
@@ -238,7 +328,11 @@ std::vector<Completion> complete(const Analysis& a, uint32_t offset) {
   }
   bool in_string = c.before < tokens.size() && tokens[c.before].kind == Tok::Str &&
                    tokens[c.before].span.begin < offset;
-  if (in_string) return {};
+  if (in_string) {
+    if (!in_placeholder(text, tokens[c.before].span.begin, begin)) return {};
+    c.anything();
+    return std::move(c.out);
+  }
   if (c.is(1, Tok::ColonColon)) {
     c.in_path(c.path());
   } else if (c.is(1, Tok::LBrace) && c.is(2, Tok::ColonColon)) {  // use std::math::{
@@ -251,10 +345,15 @@ std::vector<Completion> complete(const Analysis& a, uint32_t offset) {
     for (const std::string& m : library_modules()) c.add(m, Made::Module, 1);
   } else if (c.is(1, Tok::Colon) || c.is(1, Tok::As) || c.is(1, Tok::Arrow)) {
     c.types();
+  } else if (auto where = c.in_type(); where != Completing::InType::No) {
+    where == Completing::InType::Element ? c.types() : c.extents();
+  } else if (c.is(1, Tok::LBracket) && c.is(2, Tok::Hash)) {
+    for (const char* name : sema::attribute_names()) c.add(name, Made::Keyword, 0);
   } else if (c.is(1, Tok::Let) || c.is(1, Tok::Fn) || c.is(1, Tok::Const)) {
     return {};  // a new name
   } else {
     c.coordinates();
+    c.arguments();
     c.anything();
   }
   return std::move(c.out);

@@ -45,6 +45,8 @@ struct Signature {
   std::string label, doc;
   std::vector<std::pair<uint32_t, uint32_t>> parameters;  // in the label, bytes
   size_t active = 0;
+  const Entity* entity = nullptr;  // the function; null: it is built in
+  bool brackets = false;           // the place is in the brackets of the call
 };
 std::optional<Signature> signature_help(const Analysis& a, uint32_t offset);
 

@@ -1,6 +1,7 @@
 #include "ide/position.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ein::ide {
 namespace {
@@ -85,6 +86,30 @@ std::string valid_utf8(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string whole_pairs(std::string json) {
+  auto unit = [&](size_t at) {  // of `\\uXXXX`; 0: there is none
+    if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return 0u;
+    unsigned value = 0;
+    auto [end, error] = std::from_chars(json.data() + at + 2, json.data() + at + 6, value, 16);
+    return error == std::errc() && end == json.data() + at + 6 ? value : 0u;
+  };
+  auto high = [](unsigned u) { return u >= 0xD800 && u < 0xDC00; };
+  auto low = [](unsigned u) { return u >= 0xDC00 && u < 0xE000; };
+  for (size_t i = 0; i < json.size(); ++i) {
+    if (json[i] != '\\') continue;
+    unsigned u = unit(i);
+    if (high(u) && low(unit(i + 6))) {
+      i += 11;
+    } else if (high(u) || low(u)) {
+      json.replace(i + 2, 4, "fffd");
+      i += 5;
+    } else {
+      ++i;
+    }
+  }
+  return json;
 }
 
 }  // namespace ein::ide

@@ -30,5 +30,8 @@ class Lines {
 
 // The text with every byte that belongs to no character as U+FFFD.
 std::string valid_utf8(std::string_view text);
+// A message of JSON in which every half of a surrogate pair, `\ud83d` without the other, is U+FFFD.
+// Clients write it when an edit has cut a character in two.
+std::string whole_pairs(std::string json);
 
 }  // namespace ein::ide

@@ -112,9 +112,11 @@ std::optional<Signature> signature_help(const Analysis& a, uint32_t offset) {
   Span name = a.lexed.tokens[open->callee].span;
   Signature out;
   out.active = open->commas;
+  out.brackets = open->brackets;
   if (const Entity* e = function_named(a, name)) {
     const ast::Fn* fn = function_of(a, *e);
     if (!fn || (open->brackets && fn->coords.empty())) return std::nullopt;
+    out.entity = e;
     out.label = signature_of(a, *fn);
     out.doc = a.ast()[e->stmt].doc;
     for (size_t i = 0; i < fn->params.size() && !open->brackets; ++i) {

@@ -216,7 +216,7 @@ Json tokens(Server& s, const Item& item, const Json& params) {
   ide::Position last;
   for (const ide::Coloured& c : ide::coloured(*q.a)) {
     for (uint32_t from = c.span.begin; from < c.span.end;) {  // line by line
-      size_t end = q.a->text().find('\n', from);
+      size_t end = q.a->text().find_first_of("\r\n", from);
       uint32_t to =
           std::min<uint32_t>(c.span.end, end == std::string::npos ? c.span.end : uint32_t(end));
       ide::Position p = q.lines.position(from, s.units), e = q.lines.position(to, s.units);

@@ -243,7 +243,9 @@ std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, id
 
 void receive(Server& s, const std::string& text) {
   Json message = Json::parse(text, nullptr, false);
-  if (message.is_discarded()) message = Json::parse(ide::valid_utf8(text), nullptr, false);
+  if (message.is_discarded()) {
+    message = Json::parse(ide::whole_pairs(ide::valid_utf8(text)), nullptr, false);
+  }
   if (message.is_discarded() || !message.is_object()) {
     s.send(refuse(nullptr, {kParseError, "a message that is no JSON object"}));
     return;

@@ -129,7 +129,7 @@ struct Where {
 // `@num / @den`, or a lone `@num` when `den` is invalid.
 struct Request { ExprId num, den; };
 
-struct Error {};
+struct Error { ExprId kept; };  // what was read before the mistake, for editors; may be invalid
 
 using ExprNode = std::variant<IntLit, FloatLit, BoolLit, StrLit, Path, PackRef, Index, Call, Unary,
                               Binary, Cast, Range, If, Block, Tuple, Array, Comprehension, Field,
@@ -223,7 +223,7 @@ struct Mod { Name name; };
 struct TypeDef { Name name; TypeId type; bool pub = false; };  // type Net = { w: [f32; n] };
 struct ExprStmt { ExprId value; };
 struct Test { std::string name; ExprId body; };
-struct ErrorStmt {};
+struct ErrorStmt { ExprId kept; };
 
 struct Attribute { Name name; std::vector<ExprId> args; Span span; };  // #[checkpoint(4)]
 

@@ -34,7 +34,10 @@ ExprId Parser::comprehension(ExprId body, size_t begin) {
       filtered = true;
     }
   } while (!panic && at < limit && accept(Tok::Comma) && at < limit);
-  if (panic) return make(Error{}, begin);
+  if (panic) {  // kept for editors; nobody elaborates what stands behind the mistake
+    node.generators.insert(node.generators.begin(), Generator{{}, make(Error{}, begin)});
+    return make(std::move(node), begin);
+  }
   if (!filtered) node.block = comprehension_block(node, span_from(begin));
   return make(std::move(node), begin);
 }

@@ -82,9 +82,10 @@ Stmt Parser::statement(bool& is_value) {
     // a second mistake.
     auto* broken = std::get_if<Let>(&stmt.node);
     if (broken && broken->value) {
-      broken->value = add(Error{}, ast[broken->value].span);
+      broken->value = add(Error{broken->value}, ast[broken->value].span);
     } else {
-      stmt.node = ErrorStmt{};
+      const auto* expression = std::get_if<ExprStmt>(&stmt.node);
+      stmt.node = ErrorStmt{expression ? expression->value : ExprId{}};
     }
   }
   return stmt;

@@ -35,6 +35,19 @@ local references = at(2, 18)
 references.context = { includeDeclaration = true }
 say("references " .. #ask("textDocument/references", references))
 say("symbols " .. #ask("textDocument/documentSymbol", at(0, 0)))
+say("highlights " .. #ask("textDocument/documentHighlight", at(2, 18)))
+local offered = {}
+for _, item in ipairs(ask("textDocument/completion", at(5, 11)).items) do offered[item.label] = item end
+say("completion " .. offered["loss"].detail)
+local help = ask("textDocument/signatureHelp", at(2, 22))
+say("signature " .. help.signatures[1].label)
+say("lenses " .. #ask("textDocument/codeLens", at(0, 0)))
+say("folds " .. #ask("textDocument/foldingRange", at(0, 0)))
+say("workspace symbols " .. #ask("workspace/symbol", { query = "loss" }))
+local items = vim.lsp.util.locations_to_items(ask("textDocument/definition", at(2, 21)), "utf-16")
+say("location " .. items[1].lnum .. " " .. items[1].text)
+local prepared = ask("textDocument/prepareRename", at(2, 18))
+say("renames " .. prepared.placeholder)
 local rename = at(2, 18)
 rename.newName = "depth"
 vim.lsp.util.apply_workspace_edit(ask("textDocument/rename", rename), "utf-16")
@@ -47,6 +60,10 @@ vim.lsp.util.apply_workspace_edit(ask("textDocument/codeAction", action)[1].edit
 say("fixed " .. vim.api.nvim_buf_get_lines(0, 5, 6, true)[1])
 vim.wait(20000, function() return #vim.diagnostic.get(0) == 0 end)
 say("mistakes " .. #vim.diagnostic.get(0))
+vim.api.nvim_buf_set_lines(0, 5, 6, true, { "let   y=loss*2.0 ;" })
+vim.wait(500)
+vim.lsp.buf.formatting_sync(nil, 20000)
+say("formatted " .. vim.api.nvim_buf_get_lines(0, 5, 6, true)[1])
 vim.fn.writefile(out, vim.env.EIN_OUT)
 vim.cmd("qa!")
 """
@@ -57,9 +74,18 @@ hover C: f32 [i, j]
 definition 0
 references 5
 symbols 6
+highlights 3
+completion f32
+signature sum[k](x)
+lenses 3
+folds 0
+workspace symbols 1
+location 1 let A: [f32; i, k];
+renames k
 renamed let C[i, j] = sum[depth](A[i, depth] * B[depth, j]);
 fixed let y = loss * 2.0;
 mistakes 0
+formatted let y = loss * 2.0;
 """
 
 LISP = r"""
@@ -86,10 +112,28 @@ LISP = r"""
     (say "hover %s" (and (string-match "C: [^\n]*" (plist-get (plist-get hover :contents) :value))
                          (match-string 0 (plist-get (plist-get hover :contents) :value)))))
   (forward-char 14)
+  (let ((found (xref-backend-definitions 'eglot (xref-backend-identifier-at-point 'eglot))))
+    (say "definition %s" (xref-location-line (xref-item-location (car found)))))
+  (let ((found (xref-backend-references 'eglot (xref-backend-identifier-at-point 'eglot))))
+    (say "references %d" (length found)))
+  (say "symbols %d" (length (jsonrpc-request server :textDocument/documentSymbol (list :textDocument (eglot--TextDocumentIdentifier)))))
+  (goto-char (point-max))
+  (search-backward "los")
+  (forward-char 3)
+  (let* ((capf (eglot-completion-at-point)) (all (all-completions "los" (nth 2 capf))))
+    (say "completion %s" (and (member "loss" (mapcar #'substring-no-properties all)) t)))
+  (goto-char (point-min))
+  (forward-line 2)
+  (forward-char 18)
   (eglot-rename "depth")
   (goto-char (point-min))
   (forward-line 2)
   (say "renamed %s" (buffer-substring (line-beginning-position) (line-end-position)))
+  (goto-char (point-max))
+  (search-backward "los")
+  (insert "   ")
+  (eglot-format-buffer)
+  (say "formatted %s" (buffer-substring (line-beginning-position) (line-end-position)))
   (eglot-shutdown server)
   (set-buffer-modified-p nil)
   (princ (concat (mapconcat #'identity (nreverse said) "\n") "\n")))
@@ -98,7 +142,12 @@ LISP = r"""
 EMACS = """mode ein-lang-mode
 diagnostics 1
 hover C: f32 [i, j]
+definition 1
+references 5
+symbols 6
+completion t
 renamed let C[i, j] = sum[depth](A[i, depth] * B[depth, j]);
+formatted let y = los * 2.0;
 """
 
 

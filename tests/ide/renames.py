@@ -4,7 +4,8 @@ Usage: renames.py EIN [--count N] [--runs N] [--seed S] [FILE…]
 
 Of all names that are defined, about N are tried (0: all); of these, about as many as `--runs` says are run too (all: all), on the
 reference evaluator. The
-new name is as long as the old one, so that tables keep their widths, and stands nowhere else in the file."""
+new name is as long as the old one, so that tables keep their widths, and stands nowhere else in the file. One in four becomes a name that
+the file has: either that is refused, or it changes nothing either."""
 
 import argparse
 import importlib.util
@@ -122,11 +123,12 @@ class Program:
             for args in ((None, None), (old, new)):
                 status, codes, other, out = self.execute(verb, words, *args)
                 now = (status, codes, other, [replaced(new, old, line) for line in out])
-                if now == known:
+                before = (*known[:3], [replaced(new, old, line) for line in known[3]])  # a name that stood there before
+                if now == before:
                     return None
                 if not any(old in w for w in words):
                     break
-            return f"says {now}, not {known}"
+            return f"says {now}, not {before}"
         finally:
             self.copy.write_bytes(self.text.encode())
 
@@ -144,16 +146,17 @@ class Program:
             return self.same("run", words, self.prints, old, new, text)
 
 
-def try_name(client, program, rng, place, name, runs):
+def try_name(client, program, rng, place, name, runs, names):
     """What is wrong with a new name; "" says that it was refused for a reason."""
-    new = fresh(rng, name, program.text)
+    taken = rng.random() < 0.25
+    new = rng.choice([n for n in names if n != name] or [None]) if taken else fresh(rng, name, program.text)
     if new is None:
         return ""
     try:
         changes = client.ask("textDocument/rename", {
             "textDocument": {"uri": uri(program.path)}, "position": place, "newName": new})["changes"]
     except Refused as e:
-        return "" if REFUSED.search(str(e)) else f"`{name}` cannot become `{new}`: {e}"
+        return "" if taken or REFUSED.search(str(e)) else f"`{name}` cannot become `{new}`: {e}"
     if list(changes) != [uri(program.path)]:
         return ""  # a module that other programs use: tests/ide/uses.ein
     text = renamed(program.text, changes[uri(program.path)])
@@ -205,7 +208,7 @@ def main():
             found = names_of(client, uri(program.path), program.text)
             for place, name in rng.sample(found, min(share or len(found), len(found))):
                 runs = rng.random() < often and program.path.relative_to(ROOT).parts[0] not in LONG
-                wrong = try_name(client, program, rng, place, name, runs)
+                wrong = try_name(client, program, rng, place, name, runs, sorted({n for _, n in found}))
                 tried += 1
                 refused += wrong == ""
                 ran += runs and wrong is None

@@ -7,7 +7,8 @@ A comment `//   ^ kind: wanted` is about the place above its caret, in the line 
     definition: NAME         leads to the place of this name; `definition in: FILE` to that file
     highlight, references: NAME …    these places and no others; `references in: FILE COUNT` counts those of a file
     rename TO: NAME …        changes these places; `rename TO refused: WORDS`
-    complete: NAME …         are offered behind the place; `complete not: NAME …`; `complete use: NAME LINE` with this edit
+    complete: NAME …         are offered behind the place; `complete not: NAME …`; `complete use: NAME LINE` with this edit;
+                             `complete text: TEXT` is written
     signature: LABEL | PARAMETER
     action: TITLE => LINE    the line becomes this; `action not: TITLE`
     hint: TEXT               an inlay hint stands there
@@ -128,6 +129,9 @@ class File:
             name, _, use = wanted.partition(" ")
             texts = [e["newText"] for e in items.get(name, {}).get("additionalTextEdits", [])]
             return None if any(use in t for t in texts) else f"brings {texts}"
+        if argument == "text":
+            texts = [i["textEdit"]["newText"] for i in items.values()]
+            return None if wanted in (t.strip() for t in texts) else f"writes {texts}"
         there = [name for name in wanted.split() if name in items]
         if there != ([] if argument == "not" else wanted.split()):
             return f"offers {there} of these, and {sorted(items)[:40]}"

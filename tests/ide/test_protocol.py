@@ -47,6 +47,15 @@ class Server(unittest.TestCase):
             f(*arguments)
         return caught.exception.code
 
+    def test_half_a_character(self):
+        """An edit that cuts a pair of UTF-16 in two: JSON has half of it as an escape."""
+        client = self.client()
+        where = self.file("a.ein", "")
+        client.open(where, 'let s = "\ud83d";\nlet t = u;\n')
+        self.assertEqual([d["code"] for d in client.mistakes(where, 1)], ["E0201"])
+        client.change(where, 2, [{"range": {"start": at(1, 8), "end": at(1, 9)}, "text": '"\ude00"'}])
+        self.assertEqual(client.mistakes(where, 2), [])
+
     def test_order(self):
         client = self.client()
         self.assertEqual(self.refusal(client.ask, "initialize", {}), -32600)

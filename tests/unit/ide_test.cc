@@ -92,6 +92,8 @@ TEST(Ide, PositionsCountAsEditorsDo) {
   EXPECT_EQ(lines.offset({3, 1}, Units::Utf16), 13u);
   EXPECT_EQ(lines.offset({9, 0}, Units::Utf16), text.size());
   EXPECT_EQ(valid_utf8("a\xFF\xE2\x82"), "a\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(whole_pairs(R"("\ud83d\ude00 \ud83d \ude00 \\ud83d \u00e9")"),
+            R"("\ud83d\ude00 \ufffd \ufffd \\ud83d \u00e9")");
 }
 
 TEST(Ide, ACancelledAnalysisIsNone) {

@@ -10,8 +10,8 @@
 #include "sema/names/names.h"
 #include "sema/names/trees.h"
 #include "sema/state/call_state.h"
-#include "sema/state/on_demand.h"
 #include "sema/state/meanings.h"
+#include "sema/state/on_demand.h"
 #include "sema/state/report.h"
 
 namespace ein::sema {

@@ -127,6 +127,12 @@ const ast::Attribute* find_attribute(const ast::Stmt& stmt, Attribute which) {
   return nullptr;
 }
 
+std::vector<const char*> attribute_names() {
+  std::vector<const char*> out;
+  for (const Known& k : kKnown) out.push_back(k.name);
+  return out;
+}
+
 void check_attributes(Sema& s, const ast::Stmt& stmt) {
   for (const ast::Attribute& a : stmt.attributes) {
     const std::string& name = text(a.name.symbol);

@@ -10,6 +10,8 @@ enum class Attribute : uint8_t { Allow, Checkpoint, Surrogate, Nested };
 // The attribute as it is written before the statement; null where there is none.
 const ast::Attribute* find_attribute(const ast::Stmt& stmt, Attribute which);
 
+std::vector<const char*> attribute_names();
+
 // Reports attributes that do not exist, or not on this kind of statement (E0114).
 void check_attributes(Sema& s, const ast::Stmt& stmt);
 
