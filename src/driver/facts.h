@@ -23,7 +23,7 @@ struct Broadcast {
 
 struct FamilyReport {
   core::FamilyId family;
-  std::vector<Broadcast> broadcasts;       // distinct, in order of first occurrence
+  std::vector<Broadcast> broadcasts;             // distinct, in order of first occurrence
   std::optional<core::SequenceReport> sequence;  // when the family is part of a recurrence
 };
 

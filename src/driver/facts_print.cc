@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/facts.h"
 #include "core/print.h"
+#include "driver/facts.h"
 
 namespace ein {
 namespace {

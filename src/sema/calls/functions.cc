@@ -375,9 +375,8 @@ std::optional<bool> calls_itself_here(Sema& s, const Call& call, const std::vect
   const std::vector<ast::StmtId>& stack = s.calls.stack;
   if (call.stmt && !higher && !call.fn.rule &&
       std::find(stack.begin(), stack.end(), call.stmt) != stack.end()) {
-    unsupported(
-        s, call.span, "recursive functions",
-        quoted(call.fn.name.symbol) + " calls itself; write a recurrence instead");
+    unsupported(s, call.span, "recursive functions",
+                quoted(call.fn.name.symbol) + " calls itself; write a recurrence instead");
     return std::nullopt;
   }
   return false;
@@ -424,8 +423,7 @@ Value fresh_binding(Sema& s, Env& env, const Call& call, Symbol param, const Val
                        "define what the call gives before, with the reduced index as a "
                        "coordinate: `let y[i] = f(x[i]);`");
   }
-  std::string base =
-      (env.site ? env.site->name : text(call.fn.name.symbol)) + "_" + text(param);
+  std::string base = (env.site ? env.site->name : text(call.fn.name.symbol)) + "_" + text(param);
   return map_leaves(arg, [&](const Value& leaf, const std::string& path) {
     if (!leaf.one()) return leaf;
     Value one = settle(s, env, leaf);
