@@ -52,16 +52,18 @@ def parts_of(cell: str) -> list[str]:
 
 
 class EinKernel(Kernel):
+    """One session, and how its answers become messages of Jupyter."""
+
     implementation = "einlang"
     implementation_version = __version__
     language = "einlang"
     language_version = __version__
-    language_info = {"name": "einlang", "mimetype": "text/x-einlang", "file_extension": ".ein", "version": __version__}
-    banner = f"Einlang {__version__}. `:help` lists the commands."
+    language_info: dict[str, object] = {"name": "einlang", "mimetype": "text/x-einlang", "file_extension": ".ein", "version": __version__}
+    banner: str = f"Einlang {__version__}. `:help` lists the commands."
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call,unused-ignore]
-        self.session_of_cells = Session(cache=os.environ.get("EINLANG_CACHE") != "off", coloured=True)
+        self.session_of_cells: Session = Session(cache=os.environ.get("EINLANG_CACHE") != "off", coloured=True)
         self._silent = False
 
     # ---- what a cell prints and shows

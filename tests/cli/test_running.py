@@ -121,7 +121,7 @@ class Progress(Cli):
             "print(h[1]);\n"
 
     def test_always(self):
-        for backend, n in (("native", 300000), ("ref", 15000)):
+        for backend, n in (("native", 2_000_000), ("ref", 100_000)):
             program = self.write("a.ein", self.STEPS.format(n=n))
             done = self.check([program, "--progress", "always", "--watch", "h", "--backend", backend], 0,
                               "1.5\n", "h: step ")
@@ -131,7 +131,7 @@ class Progress(Cli):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_on_a_terminal(self):
-        program = self.write("a.ein", self.STEPS.format(n=300000))
+        program = self.write("a.ein", self.STEPS.format(n=2_000_000))
         for options, shown in (([], True), (["--progress", "never"], False)):
             done, err = self.terminal(program, *options)
             self.assertEqual((done.returncode, done.stdout), (0, b"1.5\n"))
