@@ -1,9 +1,4 @@
 // The binary `ein`; the package for Python has a launcher of its own.
 #include <einlang/einlang.h>
 
-#include "runtime/pool.h"
-
-int main(int argc, char** argv) {
-  ein::pin_threads();
-  return ein_main(argc, argv);
-}
+int main(int argc, char** argv) { return ein_main(argc, argv); }

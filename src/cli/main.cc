@@ -17,6 +17,7 @@
 #include "base/deep_stack.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "runtime/pool.h"
 
 namespace ein::cli {
 namespace {
@@ -169,6 +170,7 @@ extern "C" int ein_main(int argc, char** argv) {
   // grow page by page.
   mallopt(M_ARENA_MAX, 1);
   ein::take_streams();
+  ein::pin_threads();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
   int status = 0;
   ein::on_deep_stack([&] { status = guarded(argc, argv); });

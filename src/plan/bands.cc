@@ -1,11 +1,11 @@
 #include "plan/bands.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "plan/arrange.h"
 #include "plan/reads.h"
 
 namespace ein::plan {
@@ -266,29 +266,7 @@ struct BandFinder {
       if (it != plan.band_of.end()) node[s] = first.emplace(it->second, s).first->second;
       if (d.has(c->family)) node[s] = first.emplace(count, s).first->second;
     }
-    std::vector<uint32_t> waits(steps.size(), 0);
-    std::vector<std::set<uint32_t>> after(steps.size());
-    std::vector<std::vector<uint32_t>> inside(steps.size());
-    for (uint32_t s = 0; s < steps.size(); ++s) {
-      inside[node[s]].push_back(s);
-      for (uint32_t b : before[s]) {
-        if (node[b] != node[s] && after[node[b]].insert(node[s]).second) ++waits[node[s]];
-      }
-    }
-    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (uint32_t n = 0; n < steps.size(); ++n) {
-      if (!inside[n].empty() && waits[n] == 0) ready.push(n);
-    }
-    std::vector<core::Step> out;
-    while (!ready.empty()) {
-      uint32_t n = ready.top();
-      ready.pop();
-      for (uint32_t s : inside[n]) out.push_back(steps[s]);
-      for (uint32_t next : after[n]) {
-        if (--waits[next] == 0) ready.push(next);
-      }
-    }
-    return out.size() == steps.size() ? std::optional(out) : std::nullopt;
+    return arrange(steps, before, node);
   }
 
   // A part whose total is the product itself becomes a family of its own.

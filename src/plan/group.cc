@@ -10,11 +10,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <queue>
 #include <set>
 
+#include "base/check.h"
 #include "core/build.h"
 #include "core/rewrite.h"
+#include "plan/arrange.h"
 #include "plan/plan.h"
 #include "plan/reads.h"
 
@@ -255,32 +256,6 @@ struct Level {
     }
   }
 
-  // Reorders the steps so that each group is in one piece and everything is read
-  // after it is computed.
-  void arrange() {
-    std::vector<uint32_t> waits(members.size(), 0);
-    std::vector<std::set<uint32_t>> after(members.size());
-    for (uint32_t s = 0; s < steps.size(); ++s) {
-      for (uint32_t b : before[s]) {
-        if (node[b] != node[s] && after[node[b]].insert(node[s]).second) ++waits[node[s]];
-      }
-    }
-    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (uint32_t n = 0; n < members.size(); ++n) {
-      if (!members[n].empty() && waits[n] == 0) ready.push(n);
-    }
-    std::vector<core::Step> out;
-    while (!ready.empty()) {
-      uint32_t n = ready.top();
-      ready.pop();
-      for (uint32_t s : members[n]) out.push_back(std::move(steps[s]));
-      for (uint32_t next : after[n]) {
-        if (--waits[next] == 0) ready.push(next);
-      }
-    }
-    steps = std::move(out);
-  }
-
   void run() {
     for (uint32_t s = 0; s < steps.size(); ++s) {
       for (FamilyId f : families_of({steps[s]})) step_of[f] = s;
@@ -300,7 +275,10 @@ struct Level {
       for (FamilyId f : g.members) plan.group_of[f] = static_cast<uint32_t>(plan.groups.size());
       plan.groups.push_back(std::move(g));
     }
-    arrange();
+    // A group is in one piece, and everything is read after it is computed.
+    auto order = arrange(steps, before, node);
+    EIN_CHECK(order, "groups that need each other");
+    steps = std::move(*order);
   }
 };
 
