@@ -11,6 +11,17 @@
 namespace ein {
 namespace {
 
+// The root of a² + b² without overflow. The C library's would need a newer one than wheels may.
+template <class T>
+T length(T a, T b) {
+  a = std::abs(a);
+  b = std::abs(b);
+  if (a < b) std::swap(a, b);
+  if (!(a > 0) || std::isinf(a)) return a + b;
+  T ratio = b / a;
+  return a * std::sqrt(1 + ratio * ratio);
+}
+
 template <class T>
 void fill_nan(int64_t count, T* out) {
   std::fill_n(out, count, std::numeric_limits<T>::quiet_NaN());
@@ -63,7 +74,7 @@ void qr(int64_t m, int64_t n, const T* a, T* out) {
   std::vector<T> w(a, a + m * n), v(static_cast<size_t>(m * n), 0), b(static_cast<size_t>(n), 0);
   for (int64_t k = 0; k < turns; ++k) {
     T size = 0;
-    for (int64_t i = k; i < m; ++i) size = std::hypot(size, w[i * n + k]);
+    for (int64_t i = k; i < m; ++i) size = length(size, w[i * n + k]);
     T alpha = w[k * n + k] > 0 ? -size : size, square = 0;
     for (int64_t i = k; i < m; ++i) {
       v[i * n + k] = w[i * n + k] - (i == k ? alpha : T(0));
@@ -116,7 +127,7 @@ void eigen(int64_t n, const T* a, T* out) {
     v[i * n + i] = 1;
     for (int64_t j = 0; j < n; ++j) {
       d[i * n + j] = T(0.5) * (a[i * n + j] + a[j * n + i]);
-      total = std::hypot(total, d[i * n + j]);
+      total = length(total, d[i * n + j]);
     }
   }
   const T small = std::numeric_limits<T>::epsilon() * total * T(1e-3);
