@@ -37,10 +37,11 @@ def main(root, build, *more):
          f"-DPython_EXECUTABLE={python}", f"-DEIN_SANITIZE={'ON' if sanitised else 'OFF'}", stdout=subprocess.DEVNULL)
     step("cmake", "--build", build / "python-build", "-j", "2")
     env = {**os.environ, "PYTHONPATH": str(build / "python"), "EINLANG_CACHE": "off", "EIN": str(build / "ein")}
-    # PyTorch and JAX have threads of their own, so they are not loaded where other tests fork. 5: nothing was run, because
-    # the package cannot be installed (conftest.optional) or `more` selects other tests.
+    # PyTorch and JAX have threads of their own, so they are not loaded where other tests fork. The tests of the kernel leave an
+    # event loop behind in which those of notebooks wait for messages in vain. 5: nothing was run, because the package cannot be
+    # installed (conftest.optional) or `more` selects other tests.
     tests = root / "tests/python"
-    apart = [tests / f"test_{name}.py" for name in ("torch", "jax", "models")]
+    apart = [tests / f"test_{name}.py" for name in ("kernel", "torch", "jax", "models")]
     pytest = [python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     if sanitised:
         step(*pytest, *(tests / f"test_{name}.py" for name in SANITISED), *more, env={**env, **sanitizers()}, cwd=build)
