@@ -13,6 +13,12 @@ namespace {
 
 using namespace core;
 
+// The product that a family is, if it is one.
+const Contraction* product_of(const Plan& plan, FamilyId id) {
+  const FamilyPlan& p = plan.families.at(id);
+  return p.clauses.size() == 1 && p.clauses[0].contraction ? &*p.clauses[0].contraction : nullptr;
+}
+
 // `x` where it is finite, otherwise the sum that it stands for, computed as it is written.
 struct Repaired {
   const Access* product;
@@ -77,23 +83,10 @@ struct BandFinder {
     return c->family;
   }
 
-  const Contraction* contraction(FamilyId id) const {
-    const FamilyPlan& p = plan.families.at(id);
-    if (p.clauses.size() != 1 || !p.clauses[0].contraction) return nullptr;
-    return &*p.clauses[0].contraction;
-  }
-
-  bool whole(FamilyId id, uint32_t k) const {
-    const Family& f = m[id];
-    return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
-      return const_int(m, c.box[k].lo) == 0 && c.box[k].hi == f.coords[k].extent;
-    });
-  }
-
   // How many coordinates stand in front of the row of a product that may be the first of a band;
   // 0: it may not. It is computed from other rows and columns for each address of those.
   uint32_t starts(FamilyId id) const {
-    const Contraction* x = contraction(id);
+    const Contraction* x = product_of(plan, id);
     if (!x) return 0;
     auto outer = static_cast<uint32_t>(x->batch.size());
     if (m[id].rank() < outer + 2) return 0;
@@ -101,7 +94,7 @@ struct BandFinder {
       if (std::count(x->batch.begin(), x->batch.end(), k) == 0) return 0;
     }
     for (uint32_t k = 0; k <= outer; ++k) {
-      if (!whole(id, k)) return 0;
+      if (!whole(m, id, k)) return 0;
     }
     return outer;
   }
@@ -117,7 +110,7 @@ struct BandFinder {
   bool same_front(const Draft& d, FamilyId id, uint32_t count) const {
     if (m[id].rank() < count) return false;
     for (uint32_t k = 0; k < count; ++k) {
-      if (m[id].coords[k].extent != d.extents[k] || !whole(id, k)) return false;
+      if (m[id].coords[k].extent != d.extents[k] || !whole(m, id, k)) return false;
     }
     return true;
   }
@@ -161,7 +154,7 @@ struct BandFinder {
 
   std::optional<uint32_t> part_binder(const Draft& d, FamilyId id,
                                       const std::vector<Read>& reads) const {
-    const Contraction* x = contraction(id);
+    const Contraction* x = product_of(plan, id);
     if (!x || !same_front(d, id, d.band.outer)) return std::nullopt;
     return row_binder(d, std::get<Reduce>(m[x->reduce].node), reads);
   }
@@ -244,7 +237,7 @@ struct BandFinder {
   bool worthwhile(const Draft& d) const {
     bool made = false, used = false;
     for (FamilyId id : d.members) {
-      if (!contraction(id)) continue;
+      if (!product_of(plan, id)) continue;
       std::vector<Read> reads = reads_of(m, id);
       bool needs =
           std::any_of(reads.begin(), reads.end(), [&](const Read& r) { return d.has(r.family); });
@@ -332,37 +325,47 @@ struct BandFinder {
     return d;
   }
 
-  // As wide as the products that a band begins with, and no product itself.
-  bool is_wide(const Draft& d, FamilyId id) const {
-    if (!d.band.is_row(id)) return false;
-    if (starts(id) == d.band.outer && stays(d, id)) return true;
-    if (contraction(id)) return false;
-    std::vector<Read> reads = reads_of(m, id);
-    return std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
-      if (!d.has(r.family) || m[r.family].rank() != m[id].rank() || !is_wide(d, r.family))
-        return false;
-      for (uint32_t k = d.band.outer + 1; k < m[id].rank(); ++k) {
-        if (m[id].coords[k].extent != m[r.family].coords[k].extent) return false;
+  bool same_columns(const Draft& d, FamilyId one, FamilyId other) const {
+    if (m[one].rank() != m[other].rank()) return false;
+    for (uint32_t k = d.band.outer + 1; k < m[one].rank(); ++k) {
+      if (m[one].coords[k].extent != m[other].coords[k].extent) return false;
+    }
+    return true;
+  }
+
+  // The products that a band begins with, and members as wide as these that are no products.
+  std::set<FamilyId> wide_members(const Draft& d) const {
+    std::set<FamilyId> out;
+    for (FamilyId id : families_of(steps)) {
+      if (!d.has(id) || !d.band.is_row(id)) continue;
+      bool wide = starts(id) == d.band.outer && stays(d, id);
+      if (!wide && !product_of(plan, id)) {
+        std::vector<Read> reads = reads_of(m, id);
+        wide = std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
+          return out.contains(r.family) && same_columns(d, id, r.family);
+        });
       }
-      return true;
-    });
+      if (wide) out.insert(id);
+    }
+    return out;
   }
 
   // Wide members that something outside of the band reads, and what they are computed from. A
   // derivative reads the exponentials of a softmax that way, long after.
   std::set<FamilyId> read_later(const Draft& d) const {
+    const std::set<FamilyId> wide = wide_members(d);
     std::set<FamilyId> out;
     std::vector<FamilyId> open;
-    for (FamilyId id : d.members) {
+    for (FamilyId id : wide) {
       bool wanted = std::count(plan.wanted.begin(), plan.wanted.end(), id) > 0;
-      if (!wanted && !stays(d, id) && is_wide(d, id)) open.push_back(id);
+      if (!wanted && !stays(d, id)) open.push_back(id);
     }
     while (!open.empty()) {
       FamilyId id = open.back();
       open.pop_back();
       if (!out.insert(id).second) continue;
       for (const Read& r : reads_of(m, id)) {
-        if (d.has(r.family) && is_wide(d, r.family)) open.push_back(r.family);
+        if (wide.contains(r.family)) open.push_back(r.family);
       }
     }
     return out;
@@ -505,11 +508,6 @@ struct BandEnds {
   }
   bool is_cut(FamilyId id, uint32_t slot) const { return band.cut.contains({id, slot}); }
 
-  const Contraction* contraction(FamilyId id) const {
-    const FamilyPlan& p = plan.families.at(id);
-    return p.clauses.size() == 1 && p.clauses[0].contraction ? &*p.clauses[0].contraction : nullptr;
-  }
-
   // Where a member's clause has the row; ~0: nowhere.
   uint32_t row_slot(FamilyId id) const {
     if (auto part = band.parts.find(id); part != band.parts.end()) return part->second;
@@ -587,7 +585,7 @@ struct BandEnds {
         for_each_with_facts(m, c, reads_it, [&](ExprId e, const Facts& facts) {
           ExprId at = std::get<Access>(m[e].node).at[j];
           uint32_t v = slot_of(m, at);
-          if (v != ~0u && is_cut(reader, v) && (v < f.rank() || contraction(reader))) return;
+          if (v != ~0u && is_cut(reader, v) && (v < f.rank() || product_of(plan, reader))) return;
           ok = ok && row != ~0u && proves_le(m, at, slot(m, row), facts);
         });
       }
@@ -604,7 +602,7 @@ struct BandEnds {
 
   void run(const std::set<FamilyId>& inside) {
     for (auto it = band.members.rbegin(); it != band.members.rend(); ++it) {
-      if (const Contraction* x = contraction(*it)) cut_product(*it, Contraction(*x));
+      if (const Contraction* x = product_of(plan, *it)) cut_product(*it, Contraction(*x));
       if (!inside.contains(*it) || !band.is_row(*it) || !never_fails(*it)) continue;
       for (uint32_t j = band.outer + 1; j < m[*it].rank(); ++j) {
         if (read_in_front(*it, j)) band.cut.insert({*it, j});

@@ -25,13 +25,6 @@ struct EnsembleFinder {
     return std::nullopt;
   }
 
-  bool whole(FamilyId id, uint32_t k) const {
-    const Family& f = m[id];
-    return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
-      return const_int(m, c.box[k].lo) == 0 && c.box[k].hi == f.coords[k].extent;
-    });
-  }
-
   // Which coordinate of every family names the member, if `k` does so for the first of them.
   std::optional<std::map<FamilyId, uint32_t>> members_along(FamilyId first, uint32_t k) const {
     const ExprId extent = m[first].coords[k].extent;
@@ -61,7 +54,7 @@ struct EnsembleFinder {
     }
     if (out.size() != q.members.size()) return std::nullopt;
     for (const auto& [id, at] : out) {
-      if (m[id].coords[at].extent != extent || at == *step_of(id) || !whole(id, at))
+      if (m[id].coords[at].extent != extent || at == *step_of(id) || !whole(m, id, at))
         return std::nullopt;
     }
     return out;
