@@ -45,6 +45,9 @@ class Table:
         said = [f"{max(gaps):.0e} of {case.tolerance:.0e}"] if gaps else []
         if not math.isnan(ours.deviation):
             said.append(f"differences {ours.deviation:.0e}")
+        for before in (e for e in entries if e.kind == "before"):
+            said.append(f"before: {duration(before.seconds)}, {before.seconds / ours.seconds:.2f}×" if before.runs and ours.runs
+                        else f"before: {before.problem}")
         agreement = "; ".join(trouble or said) or "alone"
         show = lambda r: "–" if math.isnan(r) else f"{r:.2f}×"
         peer = f"{rival.kind} {duration(rival.seconds)}" if rival else "–"

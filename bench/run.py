@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The table of workloads: every one for us and for the peers, in one run on one machine.
 
-    bench/run.py [EIN] [--rows ew,softmax] [--quick] [--threads 1,2] [--rounds 3] [--json FILE] [--svg FILE]
+    bench/run.py [EIN] [--rows ew,softmax] [--quick] [--threads 1,2] [--rounds 3] [--json FILE] [--svg FILE] [--before EIN]
 
 Results are compared first: every peer must agree with us, within a tolerance that is printed. Then each is timed in turn,
 round after round, and the figure is the median of all runs. Compilation comes before that, and its time is reported
 separately. A peer that is not installed (`make bench-peers`) is left out; our column is always printed. `--quick` takes
 small sizes and the peers that need nothing but NumPy and a C compiler, and compares gradients with differences.
+`--before EIN` takes an earlier build of ours along as a peer: what a change costs or gains is then seen in one run.
 The status is 1 when results disagree, or a workload of ours does not run.
 """
 
@@ -129,7 +130,7 @@ class Ours:
     def machine(self):
         return self.bench(HERE / "programs" / "gemm.ein", "--repeat", "1")["machine"]
 
-    def open(self, case, inputs, given, folder):
+    def open(self, case, inputs, given, folder, kind="ours"):
         self.program = HERE / "programs" / f"{case.program}.ein"
         self.inputs = []
         for name, array in given.items():
@@ -138,7 +139,7 @@ class Ours:
             else:
                 self.inputs += ["--set", f"{name}={array.item()!r}"]
         self.show = ["--show", ",".join(case.outputs)]
-        files = {o: folder / f"ours.{o}.npy" for o in case.outputs}
+        files = {o: folder / f"{kind}.{o}.npy" for o in case.outputs}
         outs = [a for o, f in files.items() for a in ("--out", f"{o}={f}")]
         peaks = [] if self.profile else ["--no-peaks"]
         answer = self.bench(self.program, *self.inputs, *outs, "--repeat", "1", *peaks)
@@ -215,18 +216,21 @@ def repeat_for(seconds, quick):
     return max(LEAST, min(200, int(ROUND_SECONDS / max(seconds, 1e-6))))
 
 
-def run_case(case, ours, peers, options, folder):
+def run_case(case, ours, before, peers, options, folder):
     given = {n: numpy.asarray(a) for n, a in case.make(options.quick).items()}
     inputs = {}
     for name, array in given.items():
         inputs[name] = folder / f"{name}.npy"
         numpy.save(inputs[name], array)
-    entries, results, active = [Entry("ours")], {}, []
-    try:
-        entries[0].compile, results["ours"], first = ours.open(case, inputs, given, folder)
-        active.append((entries[0], ours.time, repeat_for(first, options.quick)))
-    except Failure as e:
-        entries[0].problem = str(e)
+    entries, results, active = [], {}, []
+    for kind, build in (("ours", ours), ("before", before)):
+        if build:
+            entries.append(Entry(kind))
+            try:
+                entries[-1].compile, results[kind], first = build.open(case, inputs, given, folder, kind)
+                active.append((entries[-1], build.time, repeat_for(first, options.quick)))
+            except Failure as e:
+                entries[-1].problem = str(e)
     for module, peer in peers.items():
         for kind in peer.kinds:
             entry = Entry(kind)
@@ -299,6 +303,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=None, help="rounds of interleaved runs")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one answer may take")
     parser.add_argument("--peers", default=None, help="modules of peers: " + ",".join(MODULES))
+    parser.add_argument("--before", help="an earlier build of ours, to compare with")
     parser.add_argument("--python", default=str(VENV if VENV.exists() else sys.executable), help="the peers' Python")
     parser.add_argument("--profile", action="store_true", help="our five slowest families below each case")
     parser.add_argument("--json", help="write everything that was measured to this file")
@@ -320,6 +325,7 @@ def main():
     status = 0
     for threads in counts:
         ours = Ours(options.ein, threads, options.limit, options.profile)
+        before = Ours(options.before, threads, options.limit, False) if options.before else None
         machine = None if options.quick else ours.machine()
         peers = {}
         for module in filter(None, modules):
@@ -332,7 +338,7 @@ def main():
             if case.row not in wanted and case.name not in wanted:
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                entries, trouble = run_case(case, ours, peers, options, pathlib.Path(folder))
+                entries, trouble = run_case(case, ours, before, peers, options, pathlib.Path(folder))
             table.add(case, entries, trouble)
             if options.profile and not entries[0].problem:
                 print(report.profile(ours.kernels), flush=True)
