@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "runtime/batches.h"
-#include "runtime/block.h"
+#include "runtime/dots.h"
+#include "runtime/panels.h"
 #include "runtime/pool.h"
 #include "runtime/team.h"
 #include "runtime/transpose.h"
@@ -261,38 +262,6 @@ int64_t part_begin(int64_t size, int64_t count, int64_t i) {
 }
 
 int64_t ceil_div(int64_t size, int64_t unit) { return (size + unit - 1) / unit; }
-
-// Memory of one thread, kept from call to call.
-template <class T>
-class Panels {
- public:
-  T* reserve(int64_t count) {
-    size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    if (have_ < bytes) {
-      block_ = Block();
-      have_ = 0;
-      block_ = Block(bytes);
-      have_ = bytes;
-    }
-    return reinterpret_cast<T*>(block_.at());
-  }
-
- private:
-  Block block_;
-  size_t have_ = 0;
-};
-
-// Memory that all threads which compute one product see. In a team, a member may still read the
-// panels of one round while another packs those of the next, so that two pieces take turns; a
-// meeting after the packing keeps the round after that away.
-constexpr int kSpanSums = 2;
-template <class T>
-T* memory_for_all(int piece, int64_t count) {
-  thread_local Panels<T> mine[kSpanSums + 1];
-  if (!in_team() || inside_chunk()) return mine[piece].reserve(count);
-  return static_cast<T*>(team_memory(piece, static_cast<size_t>(count) * sizeof(T)));
-}
-int panels_now() { return in_team() && !inside_chunk() ? next_turn() : 0; }
 
 // A range of rows, columns or ks.
 struct Range {
@@ -593,6 +562,26 @@ struct Spans {
   }
 };
 
+// Calls `product` for every batch, with where its operands and its result begin.
+template <class F>
+void for_each_batch(const Offsets& ab, const Offsets& out, int64_t work, const F& product) {
+  // Many products, or those that are small, go to threads whole, one or several at a time; threads
+  // share each of a few large ones.
+  int64_t batches = ab.size(), together = batches;
+  if (batches >= std::min<int64_t>(most_tasks / 4, work / task_work)) {
+    together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
+  }
+  auto some = [&](int64_t chunk, int) {
+    for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
+      auto s = static_cast<size_t>(i);
+      product(ab.x[s], ab.y[s], out.x[s]);
+    }
+  };
+  int64_t chunks = ceil_div(batches, together);
+  if (chunks == 1) return some(0, 0);  // all members of a team share what is inside
+  for_each_chunk(chunks, some);
+}
+
 template <class T, Level level>
 void products(const int64_t* shape, const T* a, const T* b, T* out) {
   const int64_t* index = shape + 4;
@@ -602,26 +591,25 @@ void products(const int64_t* shape, const T* a, const T* b, T* out) {
   index += 4 * shape[1];
   Offsets n = offsets(index, shape[2], 2, 3);
   index += 4 * shape[2];
-  Offsets k = offsets(index, shape[3], 1, 2);
-  int64_t work = m.size() * n.size() * k.size();
   if (m.size() == 0 || n.size() == 0 || batch_ab.size() == 0) return;
+  int64_t depth = 1;
+  for (int64_t i = 0; i < shape[3]; ++i) depth *= std::max<int64_t>(index[4 * i], 0);
+  int64_t work = m.size() * n.size() * depth;
+  if (std::optional<Dots> dots = dots_of(shape)) {
+    for_each_batch(batch_ab, batch_out, work, [&](int64_t x, int64_t y, int64_t to) {
+      if constexpr (sizeof(T) == 4) {
+        dots_f32(level)(*dots, a + x, b + y, out + to);
+      } else {
+        dots_f64(level)(*dots, a + x, b + y, out + to);
+      }
+    });
+    return;
+  }
+  Offsets k = offsets(index, shape[3], 1, 2);
   const Tiles<T>& tiles = tiles_for<T, level>(n.size());
   const Spans<T> spans(tiles, std::move(m), std::move(n), std::move(k));
-  // Many products, or those that are small, go to threads whole, one or several at a time; threads
-  // share each of a few large ones.
-  int64_t batches = batch_ab.size(), together = batches;
-  if (batches >= std::min<int64_t>(most_tasks / 4, work / task_work)) {
-    together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
-  }
-  auto some = [&](int64_t chunk, int) {
-    for (int64_t i = chunk * together; i < std::min(batches, (chunk + 1) * together); ++i) {
-      auto s = static_cast<size_t>(i);
-      spans.run(a + batch_ab.x[s], b + batch_ab.y[s], out + batch_out.x[s]);
-    }
-  };
-  int64_t chunks = ceil_div(batches, together);
-  if (chunks == 1) return some(0, 0);  // all members of a team share what is inside
-  for_each_chunk(chunks, some);
+  for_each_batch(batch_ab, batch_out, work,
+                 [&](int64_t x, int64_t y, int64_t to) { spans.run(a + x, b + y, out + to); });
 }
 
 template <class T, Level level>

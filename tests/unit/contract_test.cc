@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/batches.h"
+#include "runtime/dots.h"
 #include "runtime/pool.h"
 
 namespace ein {
@@ -153,6 +154,54 @@ TEST(Contract, BatchesThatLieAcross) {
     check_product<float>(d, contract_f32, random);
     check_product<double>(d, contract_f64, random);
   }
+}
+
+// Few cells, each a long sum over neighbours: lines that end within a vector, and several lines.
+TEST(Contract, FewCellsOverLongLines) {
+  std::mt19937 random(7);
+  for (int64_t m : {1, 3, 5, 8}) {
+    for (int64_t n : {1, 2, 7}) {
+      for (int64_t length : {128, 131, 2100}) {
+        SCOPED_TRACE(testing::Message() << m << " x " << n << ", lines of " << length);
+        // a[q, m, k], b[n, q, k], out[n, m]: a sum over q and k, in 3 lines
+        DrawnProduct d;
+        int64_t q = 3;
+        d.indices = {{1, m, {true, false, true}, {length, 0, 1}},
+                     {2, n, {false, true, true}, {0, q * length, m}},
+                     {3, q, {true, true, false}, {m * length, length, 0}},
+                     {3, length, {true, true, false}, {1, 1, 0}}};
+        d.cells[0] = q * m * length;
+        d.cells[1] = n * q * length;
+        d.cells[2] = n * m;
+        EXPECT_TRUE(dots_of(d.shape().data()).has_value());
+        check_product<float>(d, contract_f32, random);
+        check_product<double>(d, contract_f64, random);
+      }
+    }
+  }
+}
+
+// Sums that are not finite are what adding one by one gives.
+TEST(Contract, LongLinesThatAreNotFinite) {
+  constexpr int64_t length = 5000;
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<int64_t> shape = {0, 1, 1,      1, 1,      length, 0, 1,
+                                      1, 0, length, 1, length, 1,      1, 0};
+  ASSERT_TRUE(dots_of(shape.data()).has_value());
+  Contraction<float> run = contract_f32(level_of(best_here()));
+  auto sum_with = [&](float first, float last) {
+    std::vector<float> a(length, 1.0f), b(length, 1.0f);
+    a[17] = first;
+    a[length - 3] = last;
+    float out = 7;
+    run(shape.data(), a.data(), b.data(), &out);
+    return out;
+  };
+  EXPECT_EQ(sum_with(1, 1), static_cast<float>(length));
+  EXPECT_EQ(sum_with(inf, 1), inf);
+  EXPECT_EQ(sum_with(1, -inf), -inf);
+  EXPECT_TRUE(std::isnan(sum_with(inf, -inf)));
+  EXPECT_TRUE(std::isnan(sum_with(std::numeric_limits<float>::quiet_NaN(), 1)));
 }
 
 }  // namespace
