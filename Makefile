@@ -152,12 +152,12 @@ bench: build
 	$(if $(wildcard bench/.venv),bench/.venv/bin/python,python3) -B bench/run.py $(BUILD)/ein \
 	  --json $(BUILD)/bench.json --svg $(BUILD)/bench.svg
 
-# The peers, from PyPI: NumPy, JAX and PyTorch. PyPI's wheel of PyTorch brings libraries for graphics cards along,
+# The peers, from PyPI: NumPy, JAX, Numba, Warp and PyTorch. PyPI's wheel of PyTorch brings libraries for graphics cards along,
 # 6 GB in all; TORCH_INDEX names an index that has one without.
 bench-peers:
 	tools/setup.sh python3-venv
 	python3 -m venv bench/.venv
-	bench/.venv/bin/pip install --quiet numpy jax numba
+	bench/.venv/bin/pip install --quiet numpy jax numba warp-lang
 	bench/.venv/bin/pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 
 # Half an hour of each fuzzer; what it learns stays in the build folder, what it finds too.

@@ -3,7 +3,7 @@
 import math
 import xml.sax.saxutils
 
-FRAMEWORKS = ("numpy", "torch", "torch.compile", "jax", "numba")
+FRAMEWORKS = ("numpy", "torch", "torch.compile", "jax", "numba", "warp")
 LIBRARIES = ("numpy", "torch", "onednn")  # for products of matrices: OpenBLAS, MKL and oneDNN called directly
 BY_HAND = ("c", "c.fast")
 
@@ -17,9 +17,17 @@ def duration(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
+def megabytes(held):
+    return "–" if math.isnan(held) else f"{held * 1e-6:.3g} MB"
+
+
 def best(entries, kinds):
     found = [e for e in entries if e.kind in kinds and e.runs]
     return min(found, key=lambda e: e.seconds, default=None)
+
+
+def least_held(entries, kinds):
+    return min((e.memory for e in entries if e.kind in kinds and e.runs and not math.isnan(e.memory)), default=math.nan)
 
 
 def number(x):
@@ -33,7 +41,7 @@ class Table:
         if machine:
             print(f"this machine: {machine['flops_f32'] / 1e9:.0f} GFLOP/s f32, {machine['flops_f64'] / 1e9:.0f} GFLOP/s f64, "
                   f"stream {machine['stream_bytes'] / 1e9:.1f} GB/s (one thread)")
-        print(f"{'case':<22} {'ours':>9} {'compile':>9} {'best peer':>22} {'ratio':>7} {'by hand':>9} {'ratio':>7}  agreement")
+        print(f"{'case':<22} {'ours':>9} {'compile':>9} {'best peer':>22} {'ratio':>7} {'by hand':>9} {'ratio':>7} {'memory':>9} {'peer':>9}  agreement")
 
     def add(self, case, entries, trouble):
         ours = entries[0]
@@ -52,7 +60,8 @@ class Table:
         show = lambda r: "–" if math.isnan(r) else f"{r:.2f}×"
         peer = f"{rival.kind} {duration(rival.seconds)}" if rival else "–"
         print(f"{case.name:<22} {duration(ours.seconds):>9} {duration(ours.compile):>9} {peer:>22} {show(ratio):>7} "
-              f"{duration(hand.seconds) if hand else '–':>9} {show(hand_ratio):>7}  {agreement}", flush=True)
+              f"{duration(hand.seconds) if hand else '–':>9} {show(hand_ratio):>7} "
+              f"{megabytes(ours.memory):>9} {megabytes(least_held(entries, rivals)):>9}  {agreement}", flush=True)
         self.rows.append((case, entries, trouble, ratio, hand_ratio))
 
     def summary(self):
@@ -71,7 +80,7 @@ class Table:
                 "ratio": number(ratio), "ratio_by_hand": number(hand_ratio), "tolerance": case.tolerance, "trouble": trouble,
                 "implementations": {
                     e.kind: {"seconds": number(e.seconds), "runs": e.runs, "compile": number(e.compile),
-                             "problem": e.problem, "deviation": number(e.deviation)} for e in entries}}
+                             "memory": number(e.memory), "problem": e.problem, "deviation": number(e.deviation)} for e in entries}}
         return {"machine": self.machine, "cases": cases}
 
 

@@ -2,12 +2,14 @@
 """The table of workloads: every one for us and for the peers, in one run on one machine.
 
     bench/run.py [EIN] [--rows ew,softmax] [--quick] [--threads 1,2] [--rounds 3] [--json FILE] [--svg FILE] [--before EIN]
+                 [--memory]
 
 Results are compared first: every peer must agree with us, within a tolerance that is printed. Then each is timed in turn,
 round after round, and the figure is the median of all runs. Compilation comes before that, and its time is reported
 separately. A peer that is not installed (`make bench-peers`) is left out; our column is always printed. `--quick` takes
 small sizes and the peers that need nothing but NumPy and a C compiler, and compares gradients with differences.
 `--before EIN` takes an earlier build of ours along as a peer: what a change costs or gains is then seen in one run.
+The column `memory` is what a run of ours holds at most; with `--memory` the next one is the least that a peer holds.
 The status is 1 when results disagree, or a workload of ours does not run.
 """
 
@@ -35,7 +37,7 @@ import report
 
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE / ".venv" / "bin" / "python"
-MODULES = ("numpy", "c", "torch", "jax", "numba")
+MODULES = ("numpy", "c", "torch", "jax", "numba", "warp")
 DIFFERENCES = 2e-5  # how far a gradient may be from differences, f32 or not
 LEAST, ROUND_SECONDS = 1, 0.5  # runs of one implementation in one round
 
@@ -52,11 +54,13 @@ class Failure(Exception):
 
 
 class Peer:
-    """A worker process with one module of peers."""
+    """A worker process with one module of peers, for timing or, with `preload`, for its memory."""
 
-    def __init__(self, module, threads, limit, python):
+    def __init__(self, module, threads, limit, python, preload=None):
         self.limit = limit
         env, cpus = environment(threads)
+        if preload:
+            env["LD_PRELOAD"] = str(preload)
         self.process = subprocess.Popen(
             [python, "-B", HERE / "worker.py", module, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env=env,
@@ -103,6 +107,9 @@ class Peer:
     def time(self, kind, repeat):
         return self.ask(do="time", kind=kind, repeat=repeat)["runs"]
 
+    def weigh(self, kind):
+        return self.ask(do="weigh", kind=kind)["memory"]
+
     def close(self):
         self.process.kill()
         self.process.wait()
@@ -144,7 +151,8 @@ class Ours:
         peaks = [] if self.profile else ["--no-peaks"]
         answer = self.bench(self.program, *self.inputs, *outs, "--repeat", "1", *peaks)
         self.kernels = answer["kernels"]
-        return answer["compile"]["total"], {o: numpy.load(f) for o, f in files.items()}, answer["runs"][0]
+        values = {o: numpy.load(f) for o, f in files.items()}
+        return answer["compile"]["total"], values, answer["runs"][0], answer.get("memory", math.nan)
 
     def time(self, repeat):
         return self.bench(self.program, *self.inputs, *self.show, "--repeat", str(repeat), "--no-peaks")["runs"]
@@ -159,6 +167,7 @@ class Entry:
     compile: float = math.nan
     problem: str = ""
     deviation: float = math.nan
+    memory: float = math.nan  # bytes held at most during a call, its inputs included
 
     @property
     def seconds(self):
@@ -216,6 +225,18 @@ def repeat_for(seconds, quick):
     return max(LEAST, min(200, int(ROUND_SECONDS / max(seconds, 1e-6))))
 
 
+def weigh(case, inputs, folder, entries, modules, preload, options):
+    """Memory of the peers that ran, each in a process of its own: what an earlier case left behind is not counted."""
+    for module in modules:
+        peer = Peer(module, 1, options.limit, options.python, preload)
+        for entry in entries:
+            if entry.kind in peer.kinds and entry.runs:
+                with contextlib.suppress(Failure, BrokenPipeError):
+                    peer.open(entry.kind, case, inputs, folder, options.quick)
+                    entry.memory = peer.weigh(entry.kind)
+        peer.close()
+
+
 def run_case(case, ours, before, peers, options, folder):
     given = {n: numpy.asarray(a) for n, a in case.make(options.quick).items()}
     inputs = {}
@@ -227,7 +248,7 @@ def run_case(case, ours, before, peers, options, folder):
         if build:
             entries.append(Entry(kind))
             try:
-                entries[-1].compile, results[kind], first = build.open(case, inputs, given, folder, kind)
+                entries[-1].compile, results[kind], first, entries[-1].memory = build.open(case, inputs, given, folder, kind)
                 active.append((entries[-1], build.time, repeat_for(first, options.quick)))
             except Failure as e:
                 entries[-1].problem = str(e)
@@ -256,6 +277,8 @@ def run_case(case, ours, before, peers, options, folder):
     for peer in peers.values():
         with contextlib.suppress(Failure, BrokenPipeError):
             peer.ask(do="close")
+    if options.memory:
+        weigh(case, inputs, folder, entries, list(peers), options.memory, options)
     trouble = []
     if entries[0].problem:
         trouble.append(f"ours: {entries[0].problem}")
@@ -305,6 +328,7 @@ def main():
     parser.add_argument("--peers", default=None, help="modules of peers: " + ",".join(MODULES))
     parser.add_argument("--before", help="an earlier build of ours, to compare with")
     parser.add_argument("--python", default=str(VENV if VENV.exists() else sys.executable), help="the peers' Python")
+    parser.add_argument("--memory", action="store_true", help="also how much memory the peers hold, in processes of their own")
     parser.add_argument("--profile", action="store_true", help="our five slowest families below each case")
     parser.add_argument("--json", help="write everything that was measured to this file")
     parser.add_argument("--svg", help="draw the ratios into this file")
@@ -321,6 +345,10 @@ def main():
         if name not in MODULES + ("",):
             parser.error(f"no peers `{name}`; there are {', '.join(MODULES)}")
 
+    kept = contextlib.ExitStack()
+    if options.memory:
+        options.memory = pathlib.Path(kept.enter_context(tempfile.TemporaryDirectory())) / "held.so"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", options.memory, HERE / "c" / "held.c"], check=True)
     out = {"quick": options.quick, "threads": {}}
     status = 0
     for threads in counts:
@@ -360,6 +388,7 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps(out, indent=1, allow_nan=False) + "\n")
     if options.svg:
         pathlib.Path(options.svg).write_text(report.svg(out))
+    kept.close()
     return status
 
 

@@ -2,11 +2,14 @@
 
     {"do": "open", "kind": …, "case": …, "inputs": {name: file}, "outputs": [file, …], "quick": …}
         -> {"first": seconds of the first call, with whatever it compiles}, or {"missing": why}
+    {"do": "weigh", "kind": …}  -> {"memory": bytes that a call holds at most, its inputs included}; needs c/held.c preloaded
     {"do": "time", "kind": …, "repeat": n}  -> {"runs": [seconds, …]}
     {"do": "close"}  -> {}: releases what was opened
 """
 
 import contextlib
+import ctypes
+import gc
 import importlib
 import json
 import sys
@@ -21,7 +24,7 @@ def main():
     sys.stdout = sys.stderr  # whatever a library prints is not an answer
     peer = importlib.import_module(f"peers_{sys.argv[1]}")
     peer.prepare(int(sys.argv[2]))
-    calls = {}
+    calls, given = {}, {}
 
     def open_case(ask):
         made = peer.case(ask["kind"], ask["case"])
@@ -36,6 +39,7 @@ def main():
         for file, value in zip(ask["outputs"], values, strict=True):
             numpy.save(file, numpy.asarray(value))
         calls[ask["kind"]] = lambda: made(**inputs)
+        given[ask["kind"]] = sum(numpy.load(file, mmap_mode="r").nbytes for file in ask["inputs"].values())
         return {"first": first}
 
     def measure(ask):
@@ -47,6 +51,15 @@ def main():
             del values
         return {"runs": runs}
 
+    def weigh(ask):
+        allocator = ctypes.CDLL(None)
+        allocator.held_now.restype = allocator.held_most.restype = ctypes.c_longlong
+        gc.collect()
+        before = allocator.held_now()
+        allocator.held_forget()
+        calls[ask["kind"]]()
+        return {"memory": given[ask["kind"]] + allocator.held_most() - before}
+
     def close(_):
         calls.clear()
         return {}
@@ -55,7 +68,7 @@ def main():
     for line in sys.stdin:
         ask = json.loads(line)
         try:
-            answer = {"open": open_case, "time": measure, "close": close}[ask["do"]](ask)
+            answer = {"open": open_case, "time": measure, "weigh": weigh, "close": close}[ask["do"]](ask)
         except Exception as e:  # the table says so and goes on
             traceback.print_exc()
             answer = {"failed": f"{type(e).__name__}: {e}".splitlines()[0]}

@@ -52,6 +52,7 @@ int bench_verb(const BenchCommand& command) {
     out["runs"] = report.runs;
     out["computed"] = report.computed;
     out["made_up"] = report.made_up;
+    if (report.memory) out["memory"] = *report.memory;
     print_out("{}\n", out.dump());
     return kFine;
   }
@@ -59,6 +60,10 @@ int bench_verb(const BenchCommand& command) {
   print_out("a run takes {} (median of {}; {} to {}); computed: {}\n",
             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
             seconds_text(*most), fmt::join(report.computed, ", "));
+  if (report.memory) {
+    print_out("a run holds at most {:.1f} MB, its inputs included\n",
+              static_cast<double>(*report.memory) * 1e-6);
+  }
   if (!report.made_up.empty()) {
     print_out("inputs with made-up values and small extents: {}; supply them with --in NAME=FILE\n",
               fmt::join(report.made_up, ", "));

@@ -7,6 +7,7 @@
 #include "driver/synthetic.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
+#include "runtime/resident.h"
 
 namespace ein {
 namespace {
@@ -64,9 +65,14 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
       out.made_up.push_back(name);
     }
   }
+  ResidentMark before;
   auto completed = complete(m, prepared.inputs, needed, code);  // and the first warm-up run
   if (auto* e = std::get_if<RuntimeError>(&completed)) return *e;
   const core::Inputs& inputs = std::get<core::Inputs>(completed);
+  out.memory = before.peak_growth();
+  for (const auto& [name, value] : prepared.inputs) {
+    if (out.memory) *out.memory += value.size() * static_cast<int64_t>(size_of(value.dtype()));
+  }
 
   std::vector<std::vector<double>> kernels;
   NativeResult result;

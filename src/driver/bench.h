@@ -24,6 +24,8 @@ struct BenchReport {
   std::vector<std::string> computed;
   std::vector<std::string> made_up;      // inputs that nobody supplied
   std::map<std::string, Tensor> values;  // of `show`, from the last run
+  std::optional<int64_t>
+      memory;  // bytes of the inputs and of what the first run got at most, where the system tells
 };
 
 std::variant<BenchReport, RuntimeError> bench(core::Module& m, const core::Inputs& inputs,

@@ -142,6 +142,11 @@ class Bench(Timing):
         self.assertEqual(len(report["runs"]), 4)
         self.assertEqual(numpy.load(c).tolist(), [[16.0] * 4] * 8)
 
+    def test_memory_is_what_the_program_holds(self):
+        report = self.bench("let y[i in 0..n] = i as f64; let n: i32; let s = sum[i](y[n - 1 - i] * y[i]);",
+                            "--set", "n=4000000", "--show", "y,s")
+        self.assertAlmostEqual(report["memory"] / 32e6, 1, delta=0.2)
+
     def test_effects_do_not_happen(self):
         done = self.check(["bench", "-c", "let x = 1.0; print(x); assert(x > 2.0);", "--repeat", "2", "--no-peaks"], 0)
         self.assertTrue(done.stdout.startswith("compiled in "))
