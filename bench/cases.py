@@ -92,6 +92,24 @@ def conv(r, s):
             "bias": normal(r, c, scale=0.1), "weight": normal(r, n, c, h, h)}
 
 
+def conv2(r, s):
+    n, c, h = s["n"], s["c"], s["h"]
+    return {"x": normal(r, n, c, h, h), "kernel": normal(r, c, c, 3, 3, scale=(2 / (9 * c)) ** 0.5),
+            "weight": normal(r, n, c, (h + 1) // 2, (h + 1) // 2)}
+
+
+def spmv(r, s):
+    counts = r.integers(0, 2 * s["each"] + 1, s["n"])
+    start = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
+    column = numpy.concatenate([numpy.sort(r.choice(s["n"], c, replace=False)) for c in counts])
+    return {"start": start, "column": column.astype(numpy.int32), "value": normal(r, start[-1]), "x": normal(r, s["n"]),
+            "w": normal(r, s["n"])}
+
+
+def fft(r, s):
+    return {n: normal(r, s["n"]) for n in ("re", "im")}
+
+
 def attention(r, s):
     return {a: normal(r, s["b"], s["h"], s["t"], s["d"]) for a in "qkvw"}
 
@@ -234,6 +252,9 @@ CASES = [
     Case("conv", "forward", "conv", conv, ["y"], CONV_FULL, CONV_QUICK),
     Case("conv", "gradient", "conv", conv, ["loss", "dx", "dkernel", "dbias"], CONV_FULL, CONV_QUICK,
          plain(x="dx", kernel="dkernel", bias="dbias"), tolerance=1e-3),
+    Case("conv2", "forward", "conv2", conv2, ["y"], CONV_FULL, CONV_QUICK),
+    Case("conv2", "gradient", "conv2", conv2, ["loss", "dx", "dkernel"], CONV_FULL, CONV_QUICK,
+         plain(x="dx", kernel="dkernel"), tolerance=1e-3),
     Case("attention", "forward", "attention", attention, ["y"], ATTENTION_FULL, ATTENTION_QUICK),
     Case("attention", "gradient", "attention", attention, ["loss", "dq", "dk", "dv"], ATTENTION_FULL, ATTENTION_QUICK,
          plain(q="dq", k="dk", v="dv"), tolerance=1e-3),
@@ -277,6 +298,10 @@ CASES = [
     Case("hdiff", "forward", "hdiff", hdiff, ["y"], GRID_FULL, GRID_QUICK),
     Case("vadv", "forward", "vadv", vadv, ["y"], GRID_FULL, GRID_QUICK),
     Case("vadv", "gradient", "vadv", vadv, ["loss", "du"], GRID_FULL, GRID_QUICK, plain(u="du")),
+    Case("spmv", "forward", "spmv", spmv, ["y"], {"n": 32768, "each": 16}, {"n": 20, "each": 3}),
+    Case("spmv", "gradient", "spmv", spmv, ["loss", "dvalue", "dx"], {"n": 32768, "each": 16}, {"n": 20, "each": 3},
+         plain(value="dvalue", x="dx")),
+    Case("fft", "forward", "fft", fft, ["out_re", "out_im"], {"n": 1 << 16}, {"n": 16}),
     *[Case("linalg", f, "linalg", linalg, out, {"n": 500}, {"n": 6}, tolerance=1e-8)
       for f, out in [("cholesky", ["l"]), ("solve", ["x"]), ("qr", ["qr_loss"]), ("svd", ["svd_loss"]), ("det", ["d"])]],
     *[Case("linalg", f + "_gradient", "linalg", linalg, [loss, *by.values()], {"n": 500}, {"n": 6}, plain(**by), tolerance=1e-6)

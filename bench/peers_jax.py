@@ -65,6 +65,20 @@ def conv(x, kernel, bias, weight):
     return jax.nn.relu(y + bias[:, None, None])
 
 
+def conv2(x, kernel, weight):
+    return lax.conv_general_dilated(x, kernel, (2, 2), ((1, 1), (1, 1)), dimension_numbers=("NCHW", "OIHW", "NCHW"))
+
+
+def spmv(start, column, value, x, w):
+    row = jnp.repeat(jnp.arange(len(x)), jnp.diff(start), total_repeat_length=len(column))
+    return jax.ops.segment_sum(value * x[column], row, len(x), indices_are_sorted=True)
+
+
+def fft(re, im):
+    out = jnp.fft.fft(lax.complex(re, im))
+    return out.real, out.imag
+
+
 def attention(q, k, v, w):
     q, k, v = (a.transpose(0, 2, 1, 3) for a in (q, k, v))
     return jax.nn.dot_product_attention(q, k, v, is_causal=True).transpose(0, 2, 1, 3)
@@ -237,6 +251,8 @@ LOSS = {
     "chain": lambda **a: (a["w"] * chain(**a)).sum(),
     "mlp": mlp,
     "conv": lambda **a: (a["weight"] * conv(**a)).sum(),
+    "conv2": lambda **a: (a["weight"] * conv2(**a)).sum(),
+    "spmv": lambda **a: (a["w"] * spmv(**a)).sum(),
     "attention": lambda **a: (a["w"] * attention(**a)).sum(),
     "block": block,
     "lstm": lambda **a: (a["weight"] * lstm(**a)).sum(),
@@ -259,7 +275,7 @@ BY = {"ew": ["x"], "softmax": ["x"], "layernorm": ["x", "gamma", "beta"], "chain
       "lstm": ["x", "w", "u", "bias"], "ode": ["first", "sigma", "rho", "beta"], "heat": ["first"],
       "kalman": ["F", "Q", "r"], "embed": ["table"], "gmm": ["alpha", "mu", "icf"], "dp": ["cost"],
       "colscan": ["x"], "ensemble": ["first"], "filters": ["F", "Q", "r"], "newton": ["first"], "polyfit": ["c"],
-      "vadv": ["u"]}
+      "vadv": ["u"], "conv2": ["x", "kernel"], "spmv": ["value", "x"]}
 
 
 def gradients(row):
@@ -304,7 +320,10 @@ def case(kind, name):
         f = gradients(row)
     else:
         one = globals()["batched" if variant.startswith("batched") else row]
-        f = lambda **inputs: [one(**inputs)]
+
+        def f(**inputs):
+            values = one(**inputs)
+            return list(values) if isinstance(values, tuple) else [values]
     compiled = jax.jit(f, static_argnames=["steps"] if row in ("ode", "heat", "ensemble") else None)
 
     def run(**inputs):

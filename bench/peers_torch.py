@@ -48,6 +48,19 @@ def conv(x, kernel, bias, weight):
     return torch.relu(F.conv2d(x, kernel, bias, padding=1))
 
 
+def conv2(x, kernel, weight):
+    return F.conv2d(x, kernel, stride=2, padding=1)
+
+
+def spmv(start, column, value, x, w):
+    return torch.segment_reduce(value * x[column], "sum", offsets=start.long())
+
+
+def fft(re, im):
+    out = torch.fft.fft(torch.complex(re, im))
+    return out.real, out.imag
+
+
 def attention(q, k, v, w):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -114,6 +127,8 @@ LOSS = {
     "chain": lambda **a: (a["w"] * chain(**a)).sum(),
     "mlp": mlp,
     "conv": lambda **a: (a["weight"] * conv(**a)).sum(),
+    "conv2": lambda **a: (a["weight"] * conv2(**a)).sum(),
+    "spmv": lambda **a: (a["w"] * spmv(**a)).sum(),
     "attention": lambda **a: (a["w"] * attention(**a)).sum(),
     "block": block,
     "lstm": lambda **a: (a["weight"] * lstm(**a)).sum(),
@@ -126,7 +141,7 @@ BY = {"ew": ["x"], "softmax": ["x"], "layernorm": ["x", "gamma", "beta"], "chain
       "mlp": ["W1", "b1", "W2", "b2", "W3", "b3"], "conv": ["x", "kernel", "bias"], "attention": ["q", "k", "v"],
       "block": ["g1", "b1", "wq", "wk", "wv", "wo", "g2", "b2", "u", "bu", "w", "bw"],
       "lstm": ["x", "w", "u", "bias"], "heat": ["first"], "embed": ["table"], "gmm": ["alpha", "mu", "icf"],
-      "dp": ["cost"]}
+      "dp": ["cost"], "conv2": ["x", "kernel"], "spmv": ["value", "x"]}
 
 
 def gradients(row, loss):
@@ -245,7 +260,8 @@ def case(kind, name):
 
         def forward(**inputs):
             with torch.no_grad():
-                return [f(**inputs)]
+                values = f(**inputs)
+            return list(values) if isinstance(values, tuple) else [values]
         return forward
     loss = wrap(LOSS[row])
     if row == "mlp":

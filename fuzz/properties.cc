@@ -199,6 +199,7 @@ plan::Choices random_choices(uint64_t seed) {
   out.diagonals = draw(4005, 4) != 0;
   out.rows = draw(4006, 4) != 0;
   out.ends = draw(4009, 4) != 0;
+  out.invariants = draw(4012, 4) != 0;
   out.scans = draw(4002, 4) != 0;
   out.expands = [draw](core::FunctionId f) -> std::optional<bool> {
     return draw(f.v + 5000, 3) != 0;

@@ -48,15 +48,17 @@ constexpr Pass kPasses[] = {
     {"round-factors", "factors of sums of products have the requested precision"},
     {"make-scans", "running reductions have become recurrences"},
     {"widen-sums", "sums that are accumulated one term at a time use f64"},
+    {"sum-along-steps", "sums over the steps of small recurrences are taken along with them"},
     {"isolate-factors", "functions of whole matrices are clauses of their own"},
     {"form-contractions", "sums of products of two operands are clauses of their own"},
     {"solve-for-products", "products with an inverse are solutions of linear systems"},
+    {"isolate-invariants", "what loops would compute again and again is an array of its own"},
     {"inline", "values that are cheap or read once are inlined"},
     {"plan", "the plan: an order, and how every array is computed and stored"},
     {"lower", "Loops: one kernel for every step of the schedule"},
     {"fuse-sums", "reductions over the same steps share one pass"},
     {"join-steps", "recurrences along the same steps run in one loop"},
-    {"split-steps", "first and last steps are peeled off the loop"},
+    {"split-steps", "first and last steps, and cells at the rim, are apart from the others"},
     {"write-out-cells", "loops over a few cells with different formulas are unrolled"},
     {"hold-state", "what the steps of a small recurrence leave to each other stays in variables"},
     {"share-loops", "loops that threads share are marked"},
@@ -248,12 +250,17 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
   p = run.pass_if(free_order && choices.scans, "make-scans", std::move(p),
                   [](Program in) { return optimise::make_scans(std::move(in)); });
   p = run.pass("widen-sums", std::move(p), optimise::widen_sums);
+  p = run.pass_if(
+      free_order && choices.ensembles && !choices.trap, "sum-along-steps", std::move(p),
+      [&](Program in) { return optimise::sum_along_steps(std::move(in), choices.overflow); });
   p = run.pass("isolate-factors", std::move(p),
                [](Program in) { return optimise::isolate_factors(std::move(in)); });
   p = run.pass_if(free_order && choices.contractions, "form-contractions", std::move(p),
                   optimise::form_contractions);
   p = run.pass_if(free_order, "solve-for-products", std::move(p),
                   [](Program in) { return optimise::solve_for_products(std::move(in)); });
+  p = run.pass_if(free_order && choices.invariants, "isolate-invariants", std::move(p),
+                  [](Program in) { return optimise::isolate_invariants(std::move(in)); });
   p = run.pass("inline", std::move(p), [&](Program in) {
     return optimise::inline_families(std::move(in), choices.inlines, choices.overflow);
   });

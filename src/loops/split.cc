@@ -2,6 +2,10 @@
 // asks at every step whether it is the first one becomes two loops, and the second no longer asks.
 // Values that a step stores and reads again then stay in registers. Only for steps that do little:
 // the body is compiled once more for every part.
+//
+// So do loops over cells that ask whether a cell is at the rim of an array, as the derivative of a
+// stencil does: the innermost loop, in lanes, is cut as one over steps is, and a loop around it asks
+// once for each row.
 #include <algorithm>
 #include <optional>
 
@@ -87,19 +91,65 @@ struct Splitter {
       auto* loop = std::get_if<Loop>(&s.node);
       if (loop && loop->axis.kind == Axis::Kind::Seq && !loop->leave &&
           does_little(p, loop->body)) {
-        Cuts cuts;
-        for_each_stmt(loop->body, [&](const Stmt& inner) {
-          for_each_expr(inner, [&](ExprId e) { look(e, *loop, cuts); });
-        });
+        Cuts cuts = cuts_of(*loop);
         if (cuts.first > 0 || cuts.last > 0) {
           cut(*loop, cuts, out);
           continue;
         }
       }
       for_each_block(s, [&](Block& b) { run(b); });
+      if (loop && asks_for_rim(*loop)) {
+        Cuts cuts = cuts_of(*loop);
+        bool any = cuts.first > 0 || cuts.last > 0;
+        if (any && loop->axis.kind == Axis::Kind::Vector) {
+          const size_t before = out.size();
+          cut(*loop, cuts, out);
+          lets.merge(lets_of(Block(out.begin() + static_cast<ptrdiff_t>(before), out.end())));
+          continue;
+        }
+        if (any) ask_once(*loop, cuts);
+      }
       out.push_back(std::move(s));
     }
     block = std::move(out);
+  }
+
+  // A loop over cells that are many, as far as that is known, and little work each.
+  bool asks_for_rim(const Loop& loop) const {
+    if (loop.axis.kind != Axis::Kind::Vector && loop.axis.kind != Axis::Kind::Parallel)
+      return false;
+    auto n = trips(p, loop);
+    return (!n || *n > 4 * int64_t{loop.axis.width}) &&
+           nodes_in(p, loop.body) <= p.tuning.rim_nodes;
+  }
+
+  Cuts cuts_of(const Loop& loop) const {
+    Cuts cuts;
+    for_each_stmt(loop.body, [&](const Stmt& inner) {
+      for_each_expr(inner, [&](ExprId e) { look(e, loop, cuts); });
+    });
+    return cuts;
+  }
+
+  // The body becomes two: one for cells away from the ends, which no longer asks about them.
+  void ask_once(Loop& loop, const Cuts& cuts) {
+    Block middle = loop.body;
+    simplify(p, middle, [&](ExprId e) {
+      auto q = question(e, loop);
+      return q ? answer(*q, cuts, Part::Middle) : std::nullopt;
+    });
+    middle = Copier{p}.block(middle, {});
+    auto compare = [&](Op o, ExprId bound) {
+      return p.exprs.add(
+          {Apply{o, {p.exprs.add({Get{loop.var}, DType::I64}), bound}}, DType::Bool});
+    };
+    ExprId from = compare(Op::Ge, op(Op::Add, loop.lo, integer(cuts.first)));
+    ExprId to = compare(Op::Lt, op(Op::Sub, loop.hi, integer(cuts.last)));
+    ExprId inside = p.exprs.add({Apply{Op::And, {from, to}}, DType::Bool});
+    Block body;
+    body.push_back({If{inside, std::move(middle), std::move(loop.body)}});
+    loop.body = std::move(body);
+    lets.merge(lets_of(loop.body));
   }
 
   void look(ExprId e, const Loop& loop, Cuts& cuts) const {

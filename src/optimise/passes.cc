@@ -7,8 +7,10 @@
 #include "core/merge.h"
 #include "core/normal.h"
 #include "core/rewrite.h"
+#include "optimise/along_steps.h"
 #include "optimise/contractions.h"
 #include "optimise/factors.h"
+#include "optimise/invariants.h"
 #include "optimise/precision.h"
 #include "optimise/scan.h"
 #include "optimise/small_sums.h"
@@ -73,6 +75,14 @@ Program widen_sums(Program p) {
   return p;
 }
 
+Program sum_along_steps(Program p, Overflow overflow) {
+  Module summed = p.module;
+  if (sum_along_steps(summed, p.wanted, p.tuning, overflow) && has_order(summed, p.wanted)) {
+    p.module = std::move(summed);
+  }
+  return p;
+}
+
 Program isolate_factors(Program p) {
   optimise::isolate_factors(p.module);
   merge_equal(p.module);
@@ -84,6 +94,14 @@ Program solve_for_products(Program p) {
   optimise::solve_for_products(solved);
   merge_equal(solved);
   if (has_order(solved, p.wanted)) p.module = std::move(solved);
+  return p;
+}
+
+Program isolate_invariants(Program p) {
+  Module isolated = p.module;
+  if (!isolate_invariants(isolated, p.wanted, p.tuning)) return p;
+  merge_equal(isolated);
+  if (has_order(isolated, p.wanted)) p.module = std::move(isolated);
   return p;
 }
 

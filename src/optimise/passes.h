@@ -40,6 +40,8 @@ Program round_factors(Program p, DType to);
 Program make_scans(Program p);
 // Takes sums that are added up one by one in f64 (wide_sums.h).
 Program widen_sums(Program p);
+// Takes sums over the steps of a small recurrence along with its steps (along_steps.h).
+Program sum_along_steps(Program p, core::Overflow overflow);
 // Gives every matrix function a clause of its own, and takes solutions for products with inverses
 // (factors.h).
 Program isolate_factors(Program p);
@@ -47,6 +49,8 @@ Program solve_for_products(Program p);
 // Brings sums of products into the form that contractions are found in
 // (contractions.h, small_sums.h).
 Program form_contractions(Program p);
+// Gives what loops repeat an array of its own (invariants.h).
+Program isolate_invariants(Program p);
 // An access to an inlined family becomes the body of the clause it falls into. By default trivial
 // families and those that are read once are inlined; `wish` overrides that where it is legal.
 using Wish = std::function<std::optional<bool>(core::FamilyId)>;

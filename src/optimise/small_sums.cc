@@ -1,6 +1,7 @@
 #include "optimise/small_sums.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "core/build.h"
@@ -233,17 +234,23 @@ void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
 
 bool is_small(const Module& m, const Clause& clause, const Reduce& r, const Tuning& tuning) {
   int64_t work = 1;
-  int open = 0;
-  auto take = [&](const Range& range) {
+  uint64_t open = 0;  // slots that run far
+  auto take = [&](const Range& range, uint32_t slot) {
     if (auto n = short_extent(m, range, tuning)) {
       work = std::min(work * *n, tuning.written_work + 1);
     } else {
-      ++open;
+      open |= bit(slot);
     }
   };
-  for (const Range& range : clause.box) take(range);
-  for (const Range& range : r.over) take(range);
-  return open <= 1 && work <= tuning.written_work;
+  const auto rank = static_cast<uint32_t>(clause.box.size());
+  for (uint32_t k = 0; k < rank; ++k) take(clause.box[k], k);
+  for (size_t k = 0; k < r.over.size(); ++k) take(r.over[k], r.first + static_cast<uint32_t>(k));
+  if (work > tuning.written_work) return false;
+  if (std::popcount(open) <= 1) return true;
+  const auto* product = get_if<Apply>(m, r.body);
+  if (open >= bit(rank) || !product || product->op != Op::Mul) return false;
+  const uint64_t a = m[product->args[0]].free & open, b = m[product->args[1]].free & open;
+  return (a & b) == a || (a & b) == b;
 }
 
 void split_small_sums(Module& m, const Tuning& tuning) {

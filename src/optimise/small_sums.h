@@ -14,7 +14,9 @@
 
 namespace ein::optimise {
 
-// At most one extent, of the clause's coordinates and of the binders, is not a small constant.
+// At most one extent, of the clause's coordinates and of the binders, is not a small constant; or
+// the binders are short, and one factor of the product has all long coordinates of the other: then a
+// cell of either is used a few times only.
 bool is_small(const core::Module& m, const core::Clause& clause, const core::Reduce& r,
               const Tuning& tuning);
 

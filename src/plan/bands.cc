@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "core/build.h"
+#include "core/reads.h"
 #include "core/rewrite.h"
 #include "plan/arrange.h"
-#include "plan/reads.h"
 
 namespace ein::plan {
 namespace {

@@ -8,6 +8,7 @@
 #include "core/rewrite.h"
 #include "core/steps.h"
 #include "optimise/classify.h"
+#include "optimise/members.h"
 #include "optimise/operands.h"
 #include "plan/ends.h"
 
@@ -41,6 +42,7 @@ struct FollowerSearch {
   const Schedule& order;
   const size_t at;  // of the recurrence in the schedule
   const Sequence& q;
+  const Tuning& tuning;
   StepPositions steps = {};      // of members and followers
   std::set<FamilyId> late = {};  // known only after the recurrence
 
@@ -56,7 +58,8 @@ struct FollowerSearch {
     bool legal = true;
     ExprId extent = m[id].coords[position].extent;
     for_each_access(m, id, [&](const Access& a) {
-      legal &= !late.contains(a.family) && a.family != id;
+      legal &= !late.contains(a.family);
+      if (a.family == id) return;  // of a recurrence: in the same direction
       auto found = steps.find(a.family);
       if (found == steps.end()) return;
       legal &= m[a.family].coords[found->second].extent == extent &&
@@ -74,20 +77,37 @@ struct FollowerSearch {
     return found;
   }
 
+  std::optional<Follower> computed(FamilyId id) {
+    const Family& f = m[id];
+    std::optional<Follower> found;
+    for (uint32_t k = 0; k < f.rank() && !found; ++k) {
+      if (f.kind == Family::Kind::Defined && f.with.empty()) found = along(id, k);
+    }
+    return found;
+  }
+
+  // A recurrence of one value follows where both are small and have members that do not read each
+  // other: then the steps of both are computed in registers. Elsewhere a product of all steps that
+  // it reads would become one in each step.
+  std::optional<Follower> recurrent(const Sequence& other) {
+    if (other.members.size() != 1 || other.downward != q.downward) return std::nullopt;
+    auto small = [&](const Sequence& s) {
+      return optimise::members_of(m, s, 1, tuning, Overflow::Wraps).has_value();
+    };
+    if (!small(q) || !small(other)) return std::nullopt;
+    return along(other.members[0].family, other.members[0].position);
+  }
+
   // In the order of the schedule.
   std::vector<Follower> run() {
     for (const auto& member : q.members) steps[member.family] = member.position;
     std::vector<Follower> out;
     for (size_t i = at + 1; i < order.steps.size(); ++i) {
       const auto* c = std::get_if<Compute>(&order.steps[i]);
-      if (!c) {
+      std::optional<Follower> found = c ? computed(c->family) : recurrent(*sequence_at(order, i));
+      if (!found && !c) {
         for (FamilyId f : families_of({order.steps[i]})) late.insert(f);
         continue;
-      }
-      const Family& f = m[c->family];
-      std::optional<Follower> found;
-      for (uint32_t k = 0; k < f.rank() && !found; ++k) {
-        if (f.kind == Family::Kind::Defined && f.with.empty()) found = along(c->family, k);
       }
       if (found) {
         steps[found->family] = found->position;
@@ -120,7 +140,7 @@ struct LeaderSearch {
   const Sequence& q;
   const std::vector<FamilyId>& wanted;
   const Tuning& tuning;
-  FollowerSearch steps = {m, order, at, q};
+  FollowerSearch steps = {m, order, at, q, tuning};
   struct Read {
     FamilyId reader;
     std::vector<ExprId> index;
@@ -263,7 +283,7 @@ struct Following {
     const Sequence q = *sequence_at(order, at);
     const std::set<FamilyId> whole = kept_whole(q);
     if (whole.empty()) return;
-    const std::vector<Follower> all = FollowerSearch{m, order, at, q}.run();
+    const std::vector<Follower> all = FollowerSearch{m, order, at, q, tuning}.run();
     std::vector<Follower> some = useful(all, whole);
     if (some.empty()) return;
     const Schedule before = order;

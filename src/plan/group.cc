@@ -14,10 +14,10 @@
 
 #include "base/check.h"
 #include "core/build.h"
+#include "core/reads.h"
 #include "core/rewrite.h"
 #include "plan/arrange.h"
 #include "plan/plan.h"
-#include "plan/reads.h"
 
 namespace ein::plan {
 namespace {
@@ -33,7 +33,8 @@ struct Candidate {
   std::vector<uint32_t> free;    // its coordinates that no Sequence runs
   std::optional<uint32_t> lane;  // among them, the one that runs in lanes
   uint32_t width = 1;
-  uint32_t fixed = 0;  // leading coordinates that its group must share: those of a band
+  bool columns = false;  // it is wider than a vector, for the sake of a sum
+  uint32_t fixed = 0;    // leading coordinates that its group must share: those of a band
   std::vector<Read> reads;
   size_t nodes = 0;  // in its bodies
 };
@@ -102,6 +103,7 @@ struct Level {
         if (how.axes[c.free[i]] != AxisKind::Vector) continue;
         c.lane = std::min(c.lane.value_or(i), i);
         c.width = how.width;
+        c.columns |= how.width > lanes_for(f.dtype);
       }
     }
   }
@@ -148,8 +150,8 @@ struct Level {
     std::set<FamilyId> inside;
     for (uint32_t s : chosen) inside.insert(family_at(s));
     const Candidate& first = candidates[chosen[0]];
-    uint32_t shared = kMaxSlots, least = kMaxSlots, most = 0, width = kMaxSlots;
-    bool all_lanes = true, any_lanes = false;
+    uint32_t shared = kMaxSlots, least = kMaxSlots, most = 0, width = kMaxSlots, widest = 0;
+    bool all_lanes = true, any_lanes = false, columns = false;
     for (uint32_t s : chosen) {
       const Candidate& c = candidates[s];
       FamilyId id = family_at(s);
@@ -167,13 +169,15 @@ struct Level {
       least = std::min(least, rank);
       most = std::max(most, rank);
       width = std::min(width, c.width);
+      widest = std::max(widest, c.width);
+      columns |= c.columns;
       any_lanes |= c.lane.has_value();
       all_lanes &= c.lane == rank - 1;
     }
     if (shared == 0 || shared < first.fixed) return std::nullopt;
     if (shared == most && least == most && all_lanes) {
       out.shared = most;
-      out.width = width;
+      out.width = columns ? widest : width;
       return out;
     }
     if (any_lanes) {

@@ -28,25 +28,66 @@ bool short_range(const Module& m, const Range& r, uint32_t lanes) {
   return lo && hi && *hi - *lo < lanes;
 }
 
-// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
-// length depends on it, and at least one access moves. Where an elementary function is computed,
-// any access will do: gathering its operand costs less than computing the function lane by lane.
-bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
-  bool ok = true, moves = store_moves, gathers = false, function = false;
+// What happens under an expression when a slot moves by one.
+struct Movement {
+  bool ok = true;  // no loop's length depends on the slot
+  bool moves = false, gathers = false, function = false;
+
+  // An elementary function makes up for gathering its operand: computing it lane by lane would cost
+  // more.
+  bool streams() const { return ok && moves && (function || !gathers); }
+};
+
+void look(const Module& m, ExprId e, uint32_t slot, Movement& out) {
+  std::vector<ExprId> sums;
   for_each_node(m, e, [&](ExprId x) {
     if (!mentions_slot(m, x, slot)) return;
-    if (const auto* f = get_if<Apply>(m, x)) function |= info(f->op).cls == OpClass::Real;
+    if (const auto* f = get_if<Apply>(m, x)) out.function |= info(f->op).cls == OpClass::Real;
     if (const auto* a = get_if<Access>(m, x)) {
       optimise::Stride s = optimise::step_along(m, *a, slot);
-      moves |= s == optimise::Stride::Unit || s == optimise::Stride::Other;
-      gathers |= s == optimise::Stride::Other;
+      out.moves |= s == optimise::Stride::Unit || s == optimise::Stride::Other;
+      out.gathers |= s == optimise::Stride::Other;
     } else if (const auto* r = get_if<Reduce>(m, x)) {
       for (const Range& range : r->over) {
-        ok &= !mentions_slot(m, range.lo, slot) && !mentions_slot(m, range.hi, slot);
+        out.ok &= !mentions_slot(m, range.lo, slot) && !mentions_slot(m, range.hi, slot);
       }
+      sums.push_back(r->body);
     }
   });
-  return ok && moves && (function || !gathers);
+  // A function outside of a reduction does not make up for what its every term gathers.
+  for (ExprId body : sums) {
+    if (body == e) continue;
+    Movement inside;
+    look(m, body, slot, inside);
+    out.ok &= inside.ok && (inside.function || !inside.gathers);
+  }
+}
+
+// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
+// length depends on it, and at least one access moves, or elementary functions are worth gathers.
+bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
+  Movement found{.moves = store_moves};
+  look(m, e, slot, found);
+  return found.streams();
+}
+// Sums down the columns of an array take this many vectors of columns at a time: one alone would use
+// a single line of each row, and memory is fetched by lines that follow each other.
+constexpr uint32_t kColumnVectors = 4;
+
+// Whether a sum in the clause steps through an array row by row while `axis` runs along the rows.
+bool sums_columns(const Module& m, const Clause& clause, uint32_t axis) {
+  bool found = false;
+  for_each_node(m, clause.body, [&](ExprId e) {
+    const auto* r = get_if<Reduce>(m, e);
+    if (!r || r->over.empty()) return;
+    const uint32_t last = r->first + static_cast<uint32_t>(r->over.size()) - 1;
+    for_each_node(m, r->body, [&](ExprId x) {
+      const auto* a = get_if<Access>(m, x);
+      found |= a && optimise::step_along(m, *a, axis) == optimise::Stride::Unit &&
+               optimise::step_along(m, *a, last) == optimise::Stride::Other;
+    });
+  });
+  return found;
 }
 
 uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free, uint32_t lanes) {
@@ -174,6 +215,8 @@ struct Planner {
     if (axis < f.rank() && (free & bit(axis))) {
       out.axes[axis] = AxisKind::Vector;
       out.width = lanes_for(f.dtype);
+      const uint32_t wide = out.width * kColumnVectors;
+      if (!short_range(m, c.box[axis], wide) && sums_columns(m, c, axis)) out.width = wide;
     }
     return out;
   }

@@ -182,6 +182,7 @@ struct Choices {
   bool contractions = true;  // use the contraction class at all
   bool scatters = true;      // routed sums add to addresses in one pass
   bool unused = true;        // local arrays lose the coordinates that nothing depends on
+  bool invariants = true;    // what loops repeat is computed once
   bool scans = true;         // running reductions in linear time
   bool bands = true;         // run products and what lies between them some rows at a time
   bool rings = true;         // keep only the steps that are still read; readers follow step by step
@@ -189,7 +190,8 @@ struct Choices {
   // Run recurrences along the last coordinate row by row. Diagonals need this too: neither can be
   // watched step by step.
   bool rows = true;
-  bool ensembles = true;   // run many members of a small recurrence side by side
+  // Run many members of a small recurrence side by side, and take sums over its steps along.
+  bool ensembles = true;
   bool resumable = false;  // a run may be stopped between two steps and go on later
   bool ends = true;        // leave recurrences whose further steps only repeat
   // Inputs that may stream, because the caller has them in files that can be read row by row.
@@ -203,8 +205,8 @@ struct Choices {
   // of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
-           !scatters || !unused || !scans || !bands || !ensembles || !rings || !diagonals ||
-           !ends || trap;
+           !scatters || !unused || !scans || !invariants || !bands || !ensembles || !rings ||
+           !diagonals || !ends || trap;
   }
 };
 

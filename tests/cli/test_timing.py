@@ -143,7 +143,7 @@ class Bench(Timing):
         self.assertEqual(numpy.load(c).tolist(), [[16.0] * 4] * 8)
 
     def test_memory_is_what_the_program_holds(self):
-        report = self.bench("let y[i in 0..n] = i as f64; let n: i32; let s = sum[i](y[n - 1 - i] * y[i]);",
+        report = self.bench("let n: i32; let y[i in 0..n] = i as f64; let s = sum[i](y[n - 1 - i] * y[i]);",
                             "--set", "n=4000000", "--show", "y,s")
         self.assertAlmostEqual(report["memory"] / 32e6, 1, delta=0.2)
 

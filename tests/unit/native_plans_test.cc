@@ -197,11 +197,13 @@ TEST(NativePlans, MembersOfARecurrenceSideBySideGiveTheSameValues) {
   core::Module& m = subject.compiled.module;
   std::vector<core::FamilyId> wanted;
   for (const char* name : {"last", "loss", "du", "dw"}) wanted.push_back(m.find(intern(name)));
-  std::vector<plan::Choices> plans(4);
+  std::vector<plan::Choices> plans(6);
   plans[1].tuning.unwatched_parts = 1;
   plans[1].tuning.unwatched_work = 1;
   plans[2].tuning.held_nodes = 0;
   plans[3].ensembles = false;
+  plans[4].tuning.accumulated_cells = 0;
+  plans[5].rings = false;
   std::vector<core::Inputs> inputs;
   for (auto [members, steps] : {std::pair{1, 1}, {1, 5}, {7, 4}, {8, 3}, {21, 6}, {3, 0}, {0, 3}}) {
     Tensor u(DType::F64, {members, steps});

@@ -120,6 +120,8 @@ bool check_order(Problem& p, const Variable& v) {
     }
     return false;
   }
+  // Where data bounds a range, it is empty instead, as one that is written.
+  if (core::reads_values(s.m, v.now.lo) || core::reads_values(s.m, v.now.hi)) return true;
   constrain(s, core::apply(s.m, core::Op::Le, {v.now.lo, v.now.hi}),
             fmt::format("index {} runs over {}..{}, whose length must not be negative",
                         quoted(v.unknown.name), show(s, v.now.lo), show(s, v.now.hi)),

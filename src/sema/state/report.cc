@@ -59,6 +59,16 @@ void show_into(const Sema& s, CoreId e, std::string& out, bool nested) {
     out += named ? ", " : fmt::format(" {} ", op.spelling);
     show_into(s, f->args[1], out, !named);
     if (named) out += ")";
+  } else if (f && f->op == core::Op::Cast) {
+    show_into(s, f->args[0], out, nested);
+  } else if (const auto* read = std::get_if<core::Access>(&x.node);
+             read && s.m[read->family].name) {
+    out += text(s.m[read->family].name);
+    for (size_t k = 0; k < read->at.size(); ++k) {
+      out += k == 0 ? "[" : ", ";
+      show_into(s, read->at[k], out, false);
+    }
+    if (!read->at.empty()) out += "]";
   } else {
     out += "…";
   }

@@ -64,27 +64,10 @@ CoreId index_form(Sema& s, CoreId e) {
   return core::cast(s.m, e, DType::I64, x.span);
 }
 
-}  // namespace
+// Which inputs become params: all, or those that are params already.
+enum class Inputs : uint8_t { All, Known };
 
-CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
-  if (reject_non_data(s, v)) return {};
-  Span span = tree ? s[tree].span : v.span;
-  bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
-  if (!integer) {
-    s.diags.error(Code::E0505, "the index is not an integer")
-        .primary(span, "this is " + show_value(s, v));
-    return {};
-  }
-  if (!v.scalar() || v.kind == Value::Kind::Table) {
-    s.diags.error(Code::E0505, "the index is a whole array")
-        .primary(span, "this is " + show_value(s, v))
-        .help("use one of its cells as the index, as in `x[idx[k]]`");
-    return {};
-  }
-  return v.type == DType::I64 ? v.body : index_form(s, v.body);
-}
-
-CoreId as_extent(Sema& s, CoreId e) {
+CoreId with_params(Sema& s, CoreId e, Inputs which) {
   const core::Expr x = s.m[e];
   if (x.type != DType::I64) return e;
   // What is i64 itself needs no cast to be an index.
@@ -103,6 +86,7 @@ CoreId as_extent(Sema& s, CoreId e) {
         bool same = known.source == a->family && known.position == core::Param::kItself;
         if (same) return core::param(s.m, ParamId(p));
       }
+      if (which == Inputs::Known) return e;
       return core::param(s.m, s.m.params.add({d.name.symbol, a->family, core::Param::kItself}));
     }
     // `let m = n + 1;` is replaced by `n + 1`. A reduction is not: it is computed once.
@@ -110,7 +94,9 @@ CoreId as_extent(Sema& s, CoreId e) {
     const Value& v = d.outs[0]->body;
     if (v.kind != Value::Kind::Data || !d.outs[0]->box.empty()) return e;
     CoreId index = as_index(s, d.scope->env, v, {});
-    return index && !core::has_reduce(s.m, index) ? as_extent(s, index) : e;
+    if (!index || core::has_reduce(s.m, index)) return e;
+    CoreId known = with_params(s, index, which);
+    return which == Inputs::All || closed(s.m, known) ? known : e;
   }
   bool arithmetic = std::holds_alternative<core::Affine>(x.node);
   if (applied) {
@@ -118,7 +104,30 @@ CoreId as_extent(Sema& s, CoreId e) {
     arithmetic = cls == core::OpClass::Arith || cls == core::OpClass::Whole;
   }
   if (!arithmetic) return e;
-  return core::map_children(s.m, e, [&](CoreId child) { return as_extent(s, child); });
+  return core::map_children(s.m, e, [&](CoreId child) { return with_params(s, child, which); });
 }
+
+}  // namespace
+
+CoreId as_index(Sema& s, const Env&, const Value& v, TreeId tree) {
+  if (reject_non_data(s, v)) return {};
+  Span span = tree ? s[tree].span : v.span;
+  bool integer = v.typing == Typing::Int || (v.typing == Typing::Fixed && is_int(v.type));
+  if (!integer) {
+    s.diags.error(Code::E0505, "the index is not an integer")
+        .primary(span, "this is " + show_value(s, v));
+    return {};
+  }
+  if (!v.scalar() || v.kind == Value::Kind::Table) {
+    s.diags.error(Code::E0505, "the index is a whole array")
+        .primary(span, "this is " + show_value(s, v))
+        .help("use one of its cells as the index, as in `x[idx[k]]`");
+    return {};
+  }
+  // An input that bounds a range is the same number here as there: `y[n - 1 - i]` stays within `0..n`.
+  return with_params(s, v.type == DType::I64 ? v.body : index_form(s, v.body), Inputs::Known);
+}
+
+CoreId as_extent(Sema& s, CoreId e) { return with_params(s, e, Inputs::All); }
 
 }  // namespace ein::sema
