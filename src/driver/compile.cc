@@ -50,6 +50,7 @@ constexpr Pass kPasses[] = {
     {"widen-sums", "sums that are accumulated one term at a time use f64"},
     {"sum-along-steps", "sums over the steps of small recurrences are taken along with them"},
     {"isolate-factors", "functions of whole matrices are clauses of their own"},
+    {"split-residues", "sums of products that divide a coordinate are one for each remainder"},
     {"form-contractions", "sums of products of two operands are clauses of their own"},
     {"solve-for-products", "products with an inverse are solutions of linear systems"},
     {"isolate-invariants", "what loops would compute again and again is an array of its own"},
@@ -255,6 +256,8 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
       [&](Program in) { return optimise::sum_along_steps(std::move(in), choices.overflow); });
   p = run.pass("isolate-factors", std::move(p),
                [](Program in) { return optimise::isolate_factors(std::move(in)); });
+  p = run.pass_if(free_order && choices.contractions, "split-residues", std::move(p),
+                  [](Program in) { return optimise::split_residues(std::move(in)); });
   p = run.pass_if(free_order && choices.contractions, "form-contractions", std::move(p),
                   optimise::form_contractions);
   p = run.pass_if(free_order, "solve-for-products", std::move(p),

@@ -17,7 +17,7 @@ namespace {
 
 using namespace core;
 
-struct Isolation {
+struct Invariants {
   Module& m;
   const Tuning& tuning;
 
@@ -85,7 +85,7 @@ struct Isolation {
 }  // namespace
 
 bool isolate_invariants(Module& m, const std::vector<FamilyId>& wanted, const Tuning& tuning) {
-  Isolation work{m, tuning};
+  Invariants work{m, tuning};
   bool changed = false;
   for (FamilyId id : families_of(schedule(m, wanted).steps)) {
     if (m[id].kind != Family::Kind::Defined) continue;

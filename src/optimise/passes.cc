@@ -12,6 +12,7 @@
 #include "optimise/factors.h"
 #include "optimise/invariants.h"
 #include "optimise/precision.h"
+#include "optimise/residues.h"
 #include "optimise/scan.h"
 #include "optimise/small_sums.h"
 #include "optimise/unused.h"
@@ -94,6 +95,12 @@ Program solve_for_products(Program p) {
   optimise::solve_for_products(solved);
   merge_equal(solved);
   if (has_order(solved, p.wanted)) p.module = std::move(solved);
+  return p;
+}
+
+Program split_residues(Program p) {
+  Module split = p.module;
+  if (split_residues(split) && has_order(split, p.wanted)) p.module = std::move(split);
   return p;
 }
 

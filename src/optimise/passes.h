@@ -46,6 +46,8 @@ Program sum_along_steps(Program p, core::Overflow overflow);
 // (factors.h).
 Program isolate_factors(Program p);
 Program solve_for_products(Program p);
+// Sums of products that divide a coordinate become one for each remainder (residues.h).
+Program split_residues(Program p);
 // Brings sums of products into the form that contractions are found in
 // (contractions.h, small_sums.h).
 Program form_contractions(Program p);
