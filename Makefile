@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
   torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words vscode site-tools site site-check \
-  ide-renames grammars-check protocol-check playground playground-check reference \
+  ide-renames grammars-check protocol-check vscode-check playground playground-check reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -84,6 +84,15 @@ protocol-check: build
 	cd $(BUILD)/protocol && npm install --silent --no-audit --no-fund \
 	  vscode-languageserver-protocol@3.18.5 vscode-languageserver-textdocument@1.0.16
 	node tests/ide/protocol_types.js $(BUILD)/ein $(BUILD)/protocol --edits $(IDE_EDITS)
+
+# The language server with Visual Studio Code's own editor and client library, in Chromium. Needs Node 20 and npm's registry.
+# Screenshots: build/vscode-check/screenshots.
+vscode-check: build
+	tools/setup.sh chromium fonts-dejavu-core
+	mkdir -p $(BUILD)/vscode-check
+	cp tests/ide/vscode/package.json $(BUILD)/vscode-check
+	cd $(BUILD)/vscode-check && npm install --silent --no-audit --no-fund
+	node tests/ide/vscode/check.mjs $(BUILD)/ein $(BUILD)/vscode-check
 
 # The grammars of the editors see in every program what the lexer sees. Needs Node and npm's registry.
 grammars-check: build
