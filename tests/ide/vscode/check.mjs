@@ -1,7 +1,8 @@
 // The language server with Visual Studio Code's own editor and client library, in Chromium. Usage: node check.mjs EIN FOLDER [FILTER]
 //
 // FOLDER has the node_modules of package.json beside this file. Screenshots go to FOLDER/screenshots. Visual Studio Code's extension
-// starts the server as a process; a page cannot, so each message goes over a socket to a process of its own.
+// starts the server as a process; a page cannot, so each message goes over a socket to a process of its own. With EIN_RECORDINGS,
+// a folder, what three of the cases show is kept there.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -10,6 +11,7 @@ import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { record } from "../../web/recording.mjs";
 
 const [ein, folder, filter = ""] = process.argv.slice(2).map((a, k) => (k < 2 ? path.resolve(a) : a));
 if (!folder) {
@@ -137,6 +139,10 @@ async function closed(page) {
   assert.deepEqual(page.wrong, [], "errors in the page");
   await page.close();
 }
+const recordings = process.env.EIN_RECORDINGS;
+const recorded = (page, name) => (recordings ? record(page, path.join(recordings, name)) : async () => {});
+const pause = (page) => page.waitForTimeout(recordings ? 900 : 0); // for those who watch
+const delay = recordings ? 70 : 0;
 const text = (page) => page.evaluate(() => window.editor.getModel().getValue());
 // What Visual Studio Code's own command answers about a place, a line and a column that count from 0.
 const ask = (page, command, line, character, ...more) => page.evaluate(async ([name, l, c, rest]) => {
@@ -167,17 +173,22 @@ const cases = {
   async "a mistake is underlined while it is typed, and its fix mends it"() {
     const page = await opened();
     await until(page, (found) => found.length === 0);
+    const done = await recorded(page, "mistake_and_fix.png");
     await cursor(page, 6, 0);
-    await page.keyboard.type("let twice = los * 2.0;");
+    await page.keyboard.type("let twice = los * 2.0;", { delay });
     const [mistake] = await until(page, (found) => found.some((d) => d.code === "E0201"));
     assert.equal(mistake.line, 6);
     await page.locator(".squiggly-error").first().waitFor();
+    await pause(page);
     await cursor(page, 6, 13);
     await page.keyboard.press("Control+.");
     await page.locator(".action-widget").getByText("loss").first().waitFor();
     await shot(page, "mistake");
+    await pause(page);
     await page.keyboard.press("Enter");
     await until(page, (found) => !found.some((d) => d.code.startsWith("E")));
+    await pause(page);
+    await done();
     assert.match(await text(page), /let twice = loss \* 2.0;/);
     await closed(page);
   },
@@ -189,10 +200,14 @@ const cases = {
       window.editor.getModel().uri, new window.vscode.Position(4, 11))).flatMap((h) => h.contents).map((c) => c.value).join("\n"));
     assert.match(said, /sum\[j/);
     assert.match(said, /summed/);
+    const done = await recorded(page, "hover_on_a_request.png");
     await cursor(page, 4, 11);
+    await pause(page);
     await page.evaluate(() => window.editor.trigger("test", "editor.action.showHover", {}));
     await page.locator(".monaco-hover").getByText("summed").first().waitFor();
     await shot(page, "derivative");
+    await pause(page);
+    await done();
     await closed(page);
   },
 
@@ -213,13 +228,18 @@ const cases = {
   async "a coordinate is renamed through the file"() {
     const page = await opened();
     await until(page, (found) => found.length === 0);
+    const done = await recorded(page, "rename_of_a_coordinate.png");
     await cursor(page, 2, 18);
+    await pause(page);
     await page.keyboard.press("F2");
     await page.locator(".rename-box input").waitFor();
     await page.locator(".rename-box input").fill("depth");
     await shot(page, "rename");
+    await pause(page);
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => window.editor.getModel().getValue().includes("depth"));
+    await pause(page);
+    await done();
     assert.match(await text(page), /^let A: \[f32; i, depth\];\nlet B: \[f32; depth, j\];\nlet C\[i, j\] = sum\[depth\]\(A\[i, depth\] \* B\[depth, j\]\);/);
     await until(page, (found) => found.length === 0);
     await closed(page);
