@@ -5,8 +5,8 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
-  torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words vscode site-tools site site-check \
-  ide-renames grammars-check protocol-check playground playground-check reference \
+  torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words tree-sitter vscode site-tools site site-check \
+  ide-renames grammars-check protocol-check vscode-check recordings playground playground-check reference \
   coverage format clean
 
 # The compiler and its libraries.
@@ -85,16 +85,44 @@ protocol-check: build
 	  vscode-languageserver-protocol@3.18.5 vscode-languageserver-textdocument@1.0.16
 	node tests/ide/protocol_types.js $(BUILD)/ein $(BUILD)/protocol --edits $(IDE_EDITS)
 
-# The grammars of the editors see in every program what the lexer sees. Needs Node and npm's registry.
-grammars-check: build
-	tools/setup.sh python3 git neovim emacs-nox
+# The language server with Visual Studio Code's own editor and client library, in Chromium. Needs Node 20 and npm's registry.
+# Screenshots: build/vscode-check/screenshots.
+vscode-check: build
+	tools/setup.sh chromium fonts-dejavu-core
+	mkdir -p $(BUILD)/vscode-check
+	cp tests/ide/vscode/package.json $(BUILD)/vscode-check
+	cd $(BUILD)/vscode-check && npm install --silent --no-audit --no-fund
+	node tests/ide/vscode/check.mjs $(BUILD)/ein $(BUILD)/vscode-check
+
+# What people see, as animated PNGs in build/recordings: a mistake and its fix, a derivative on hover, a coordinate renamed, a number
+# dragged; and a session in Neovim, for `asciinema play`.
+RECORDINGS = $(abspath $(BUILD))/recordings
+recordings: vscode-check playground
+	tools/setup.sh python3 neovim
+	mkdir -p $(RECORDINGS)
+	for name in fix derivative renamed; do \
+	  EIN_RECORDINGS=$(RECORDINGS) node tests/ide/vscode/check.mjs $(BUILD)/ein $(BUILD)/vscode-check $$name || exit 1; done
+	for name in fixed dragged; do \
+	  EIN_RECORDINGS=$(RECORDINGS) node tests/web/page.mjs $(BUILD)/ein $(BUILD)/web $(BUILD)/playground/node_modules $$name || exit 1; done
+	python3 -B tests/ide/record_neovim.py $(BUILD)/ein $(RECORDINGS)/neovim.cast
+
+# The grammars of the editors see in every program what the lexer sees, and in 1,000 random ones. Needs Node and npm's registry.
+grammars-check: configure-tests build
+	tools/setup.sh python3 git neovim emacs-nox libtree-sitter-dev
 	mkdir -p $(BUILD)/grammars
 	cd $(BUILD)/grammars && npm install --silent --no-audit --no-fund vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
-	python3 -B tests/ide/grammars.py $(BUILD)/ein --textmate $(BUILD)/grammars --vim --emacs
+	cc -O1 -Ieditors/tree-sitter/src tests/ide/tree_sitter.c editors/tree-sitter/src/parser.c editors/tree-sitter/src/scanner.c -ltree-sitter -o $(BUILD)/grammars/see
+	cmake --build $(BUILD) -j $(JOBS) --target fuzz_programs
+	python3 -B tests/ide/grammars.py $(BUILD)/ein --textmate $(BUILD)/grammars --vim --emacs --tree-sitter $(BUILD)/grammars/see \
+	  --random $(BUILD)/tests/fuzz_programs
 
 # The lists of words in editors/, from those of the compiler.
 editor-words:
 	python3 -B tools/editor_words.py .
+
+# The parser of editors/tree-sitter from its grammar. Compiles tree-sitter's generator from Debian's sources the first time. Needs Node.
+tree-sitter:
+	tools/tree_sitter.sh . $(BUILD)/tree-sitter
 
 # The extension for Visual Studio Code: build/vscode/einlang.vsix. Needs Node 20 and npm's registry.
 vscode:

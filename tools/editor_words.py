@@ -2,6 +2,7 @@
 """Writes the lists of words in editors/ from the compiler's own: keywords (syntax/tokens.def), types (sema/types/types.cc),
 built-in functions (sema/builtins.def, core/ops.def). Usage: editor_words.py ROOT [--check]   (--check: say what is stale)"""
 
+import hashlib
 import pathlib
 import re
 import sys
@@ -55,10 +56,22 @@ def emacs(text, lists):
     return text
 
 
+def tree_sitter(text, lists):
+    def quoted(kind):
+        return " ".join(f'"{w}"' for w in lists[kind])
+    plain = {**lists, "keywords": [w for w in lists["keywords"] if w not in ("true", "false")]}
+    for kind in ("keywords", "soft"):
+        first = {"keywords": "let", "soft": "in"}[kind]
+        text = replaced(text, rf'^(\["{first}")[^\]]*(\] @keyword)$', "".join(f' "{w}"' for w in plain[kind] if w != first))
+    text = replaced(text, r"(#any-of\? @type\.builtin )[^)]*(\))", quoted("types"))
+    return replaced(text, r"(#any-of\? @function\.builtin )[^)]*(\))", quoted("builtins"))
+
+
 FILES = {
     "editors/vscode/syntaxes/ein.tmLanguage.json": vscode,
     "editors/vim/syntax/ein.vim": vim,
     "editors/emacs/ein-lang-mode.el": emacs,
+    "editors/tree-sitter/queries/highlights.scm": tree_sitter,
 }
 
 
@@ -76,6 +89,13 @@ def main():
         stale.append(name)
         if "--check" not in sys.argv:
             path.write_text(new)
+    grammar = (root / "editors/tree-sitter/grammar.js").read_text()
+    unknown = [w for w in lists["keywords"] + lists["soft"] if f'"{w}"' not in grammar]
+    if unknown:
+        sys.exit(f"editors/tree-sitter/grammar.js does not know {', '.join(unknown)}: add it, and run `make tree-sitter`")
+    made = (root / "editors/tree-sitter/src/generated_from").read_text().strip()
+    if made != hashlib.sha256(grammar.encode()).hexdigest():
+        sys.exit("editors/tree-sitter/src is not made from grammar.js as it is: run `make tree-sitter`")
     if "--check" in sys.argv:
         print("\n".join(f"{name} is stale: run tools/editor_words.py ." for name in stale) or "fine")
         sys.exit(1 if stale else 0)

@@ -34,8 +34,10 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
     if (a.compiled.cancelled) return nullptr;
   }
   if (cancelled && cancelled()) return nullptr;
-  a.bindings = bind(a.compiled.program, a.sources);
-  add_argument_names(a.bindings, a.ast(), a.meanings);
+  if (documents.binds) {
+    a.bindings = bind(a.compiled.program, a.sources);
+    add_argument_names(a.bindings, a.ast(), a.meanings);
+  }
   return out;
 }
 

@@ -35,6 +35,7 @@ struct Documents {
   };
   std::vector<Earlier> earlier = {};
   std::set<uint32_t> printed = {};  // where statements begin whose values are printed
+  bool binds = true;                // false: nobody asks what names mean by their scopes
 };
 
 struct Analysis {

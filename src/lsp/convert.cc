@@ -43,11 +43,15 @@ Json diagnostic_json(Server& s, const ide::Analysis& a, const ide::Lines& lines,
   for (const Label& l : d.labels) {
     if (!l.span.valid() || (l.span == at && l.primary)) continue;
     const std::string& path = a.sources.name(l.span.file);
-    ide::Lines there(a.sources.text(l.span.file));
-    related.push_back({{"location",
-                        {{"uri", uri_for(s, path)},
-                         {"range", range_json(there, l.span.begin, l.span.end, s.units)}}},
-                       {"message", l.text.empty() ? d.message : l.text}});
+    auto range = [&](const ide::Lines& there) {
+      return range_json(there, l.span.begin, l.span.end, s.units);
+    };
+    bool here = l.span.file == a.root;
+    related.push_back(
+        {{"location",
+          {{"uri", uri_for(s, path)},
+           {"range", here ? range(lines) : range(ide::Lines(a.sources.text(l.span.file)))}}},
+         {"message", l.text.empty() ? d.message : l.text}});
   }
   Json out{{"range", range_json(lines, at.begin, at.end, s.units)},
            {"severity", code.severity == Severity::Error ? 1 : 2},

@@ -139,6 +139,7 @@ struct Entering {
 void Entering::analyse(const std::set<uint32_t>& printed) {
   ide::Documents documents = documents_of(attempt.state, s.options, true);
   documents.printed = printed;
+  documents.binds = false;
   attempt.made = ide::analyse(name, written, ide::Depth::Full, documents, watching.stop);
 }
 

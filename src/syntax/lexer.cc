@@ -59,6 +59,10 @@ size_t first_operator(char c) {
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// Letters, digits and `_` of ASCII; other characters of names are looked up (characters.h).
+bool continues_plainly(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+}
 bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
@@ -69,6 +73,7 @@ class Lexer {
       : file_(file), text_(sources.text(file)), at_(begin), end_(end), diags_(diags) {}
 
   Lexed run() {
+    out_.tokens.reserve((end_ - at_) / 3 + 2);
     if (at_ == 0) skip_prologue();
     while (skip_blank(), at_ < end_) next();
     push(Tok::End, at_);
@@ -133,7 +138,9 @@ class Lexer {
     if (size_t size = name_start(rest())) {
       while (size > 0) {
         at_ += static_cast<uint32_t>(size);
-        size = at_ < end_ ? name_continue(rest()) : 0;
+        while (continues_plainly(peek())) ++at_;
+        size = at_ < end_ && static_cast<unsigned char>(text_[at_]) >= 0x80 ? name_continue(rest())
+                                                                            : 0;
       }
       auto it = keyword_table().find(std::string_view(text_).substr(begin, at_ - begin));
       return push(it == keyword_table().end() ? Tok::Name : it->second, begin);

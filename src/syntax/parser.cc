@@ -31,10 +31,6 @@ Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags) {
   return ast;
 }
 
-const Token& Parser::peek(size_t ahead) const {
-  return tokens[std::min(at + ahead, tokens.size() - 1)];
-}
-
 bool Parser::is_word(std::string_view word, size_t ahead) const {
   return is(Tok::Name, ahead) && text(peek(ahead)) == word;
 }

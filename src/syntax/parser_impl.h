@@ -6,6 +6,7 @@
 // reported once and independent mistakes are all found.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,7 +64,9 @@ struct Parser {
   Diagnostic scratch{Code::E0101, {}, {}, {}, {}, {}};  // takes what is not reported
 
   // -- tokens (parser.cc)
-  const Token& peek(size_t ahead = 0) const;
+  const Token& peek(size_t ahead = 0) const {
+    return tokens[std::min(at + ahead, tokens.size() - 1)];
+  }
   bool is(Tok kind, size_t ahead = 0) const { return peek(ahead).kind == kind; }
   bool is_word(std::string_view word, size_t ahead = 0) const;  // a soft keyword
   bool same_line(size_t ahead = 0) const { return !peek(ahead).newline_before; }

@@ -1,10 +1,11 @@
 """The grammars of editors see in a program what the lexer sees: comments, strings, numbers, and the rest. Usage:
-grammars.py EIN [--textmate FOLDER] [--vim] [--emacs] [FILE…]
+grammars.py EIN [--textmate FOLDER] [--vim] [--emacs] [--tree-sitter SEE] [--random FUZZ_PROGRAMS] [FILE…]
 
 What the lexer sees comes from the language server's semantic tokens. `FOLDER` has `node_modules` with vscode-textmate and
-vscode-oniguruma, which read the grammar of the VS Code package. Without FILE: every program of the repository whose text has no
-mistake for the lexer. Emacs has no numbers. The placeholders of strings, `{x:.3f}`, are a matter of taste: there only
-comments are compared."""
+vscode-oniguruma, which read the grammar of the VS Code package. `SEE` is tree_sitter.c, compiled with editors/tree-sitter/src: its
+trees have no mistake in a program without one, and after a broken statement they go on with the next. Without FILE: every program
+of the repository whose text has no mistake for the lexer, and 1,000 that `FUZZ_PROGRAMS` makes. Emacs has no numbers. The
+placeholders of strings, `{x:.3f}`, are a matter of taste: there only comments are compared."""
 
 import argparse
 import json
@@ -128,7 +129,7 @@ def wanted_of(client, path):
     mistakes = client.mistakes(where, 1)
     client.tell("textDocument/didClose", {"textDocument": {"uri": where}})
     if any(d["code"].startswith("E01") for d in mistakes) or "\r" in text:
-        return None
+        return None, False
     legend = client.server["capabilities"]["semanticTokensProvider"]["legend"]["tokenTypes"]
     lines = [["."] * units(line) for line in text.split("\n")]
     row = column = 0
@@ -151,7 +152,35 @@ def wanted_of(client, path):
                 begin, stop = wide.index('"'), wide.rindex('"')
                 end = begin + 1
             lines[row][end - 1:stop + 1] = "?" * (stop + 2 - end)
-    return ["".join(line) for line in lines]
+    return ["".join(line) for line in lines], True
+
+
+# A statement that is broken off. Where an operand is missing, the statement behind it may be taken for that operand; those after
+# that one are what they were.
+BROKEN = ["let broken = 3 + ;", "let broken = sum[i](x[i];", "let broken[i = 3;", "fn broken(x { x }", "let = 3;", "print(;"]
+
+
+def tree_sitter(see, paths, wanted, folder):
+    def said(files, *options):
+        done = subprocess.run([see, *options], input="".join(f"{f}\n" for f in files), capture_output=True, text=True, timeout=1800, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    for query in sorted((ROOT / "editors/tree-sitter/queries").glob("*.scm")):
+        subprocess.run([see, "--query", str(query)], check=True)
+    seen = said(paths)
+    complaints = differences("tree-sitter", paths, wanted, [s["lines"] for s in seen])
+    complaints += [f"tree-sitter: {path}:{s['mistakes'][0] + 1}: a mistake in a good program" for path, s in zip(paths, seen) if s["mistakes"]]
+    broken = []
+    for k, path in enumerate(paths):
+        broken.append(folder / f"{k}.ein")
+        broken[-1].write_text(BROKEN[k % len(BROKEN)] + "\n" + path.read_text())
+    pairs = list(zip(paths, said(paths, "--statements"), said(broken, "--statements")))
+    for k, (path, whole, after) in enumerate(pairs):
+        want = [s for s in whole["statements"] if s not in ("hash_bang", "comment")][1:]
+        has = [s for s in after["statements"] if s != "comment"]
+        if want != has[len(has) - len(want):]:
+            complaints.append(f"tree-sitter: {path} after `{BROKEN[k % len(BROKEN)]}`\n  {' '.join(want)[:300]}\n  {' '.join(has)[:300]}")
+    return complaints
 
 
 def differences(name, paths, wanted, got):
@@ -163,7 +192,7 @@ def differences(name, paths, wanted, got):
                                             name == "Emacs" and (a == "n" and b == "." or a in "?n" and b == "s")
                                             for a, b in zip(w, h))
             if not same:
-                complaints.append(f"{name}: {path.relative_to(ROOT)}:{number}\n  {lines[number - 1]}\n  {w}\n  {h}")
+                complaints.append(f"{name}: {path}:{number}\n  {lines[number - 1]}\n  {w}\n  {h}")
         if len(want) != len(has):
             complaints.append(f"{name}: {path}: {len(has)} lines, not {len(want)}")
     return complaints
@@ -190,19 +219,28 @@ def main():
     parser.add_argument("--vim", action="store_true")
     parser.add_argument("--every", type=int, default=5, help="for Vim, which is slow: one program of so many (default: 5)")
     parser.add_argument("--emacs", action="store_true")
+    parser.add_argument("--tree-sitter")
+    parser.add_argument("--random")
     parser.add_argument("files", nargs="*")
     options = parser.parse_intermixed_args()
-    if not (options.textmate or options.vim or options.emacs):
-        sys.exit("nothing to compare: give --textmate FOLDER, --vim or --emacs")
+    if not (options.textmate or options.vim or options.emacs or options.tree_sitter):
+        sys.exit("nothing to compare: give --textmate FOLDER, --vim, --emacs or --tree-sitter SEE")
     listed = subprocess.run(["git", "ls-files", "*.ein"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     paths = [pathlib.Path(f).resolve() for f in options.files] or [ROOT / f for f in listed]
-    client = Client(str(pathlib.Path(options.ein).resolve()))
-    pairs = [(p, wanted_of(client, p)) for p in paths if valid(p)]
-    client.close()
-    paths, wanted = [p for p, w in pairs if w is not None], [w for _, w in pairs if w is not None]
     complaints, every = [], 1 if options.files else options.every
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        if options.random:
+            made = subprocess.run([options.random, "--count", "1000", "--seed", "1", "--native", "0", "--show"], capture_output=True, text=True, check=True).stdout
+            for k, text in enumerate(made.split("// seed ")[1:]):
+                paths.append(folder / f"random{k}.ein")
+                paths[-1].write_text("// seed " + text.partition(" directions across")[0].rstrip(" 0123456789"))
+        client = Client(str(pathlib.Path(options.ein).resolve()))
+        pairs = [(p, wanted_of(client, p)) for p in paths if valid(p)]
+        client.close()
+        paths, wanted = [p for p, (w, good) in pairs if good], [w for _, (w, good) in pairs if good]
+        if options.tree_sitter:
+            complaints += tree_sitter(options.tree_sitter, paths, wanted, folder)
         if options.textmate:
             script = folder / "textmate.js"
             script.write_text(TEXTMATE)

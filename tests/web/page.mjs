@@ -1,6 +1,7 @@
 // The playground as somebody uses it, in Chromium. Usage: node page.mjs EIN FOLDER NODE_MODULES [FILTER]
 //
-// FOLDER is what `make playground` makes. Screenshots go to FOLDER/../screenshots. Each case has a page of its own.
+// FOLDER is what `make playground` makes. Screenshots go to FOLDER/../screenshots. Each case has a page of its own. With
+// EIN_RECORDINGS, a folder, what two of the cases show is kept there.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -9,6 +10,7 @@ import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { instantiate } from "../../web/src/module.js";
+import { record } from "./recording.mjs";
 
 const [ein, folder, node_modules, filter = ""] = process.argv.slice(2).map((a, k) => (k < 3 ? path.resolve(a) : a));
 if (!node_modules) {
@@ -36,6 +38,9 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 // ---- what cases use ------------------------------------------------------------------------------------------------
 
 const measured = {};
+const recordings = process.env.EIN_RECORDINGS;
+const recorded = (page, name) => (recordings ? record(page, path.join(recordings, name)) : async () => {});
+const pause = (page) => page.waitForTimeout(recordings ? 900 : 0); // for those who watch
 async function opened({ url = address, wait = true, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1366, height: 820 }, ...options });
   const page = await context.newPage();
@@ -80,14 +85,19 @@ const cases = {
 
   async "a mistake is underlined, explained and fixed"() {
     const page = await opened();
+    const done = await recorded(page, "playground_mistake_and_fix.png");
     await paste(page, "let A[i] = [1.0, 2.0, 3.0];\nlet total = sum[i](A[i]);\nprint(totl)\n");
     await page.locator(".cm-lintRange-error").first().waitFor();
     await shows(page.locator("#output .wrong"), "E0201");
+    await pause(page);
     await page.locator(".cm-lintRange-error").first().hover();
     await page.locator(".cm-diagnosticAction").first().waitFor();
     await page.screenshot({ path: path.join(shots, "mistake.png") });
+    await pause(page);
     await page.locator(".cm-diagnosticAction").first().click();
     await shows(output(page).locator(".printed"), "6.0");
+    await pause(page);
+    await done();
     assert.equal(await page.locator(".cm-lintRange-error").count(), 0);
     await closed(page);
   },
@@ -129,6 +139,7 @@ const cases = {
     await shows(output(page), "at 20: 0.1233");
     const number = page.locator("#editor .dragged-number", { hasText: "0.20" });
     const box = await number.boundingBox();
+    const done = await recorded(page, "playground_dragged_number.png");
     await page.mouse.move(box.x + 10, box.y + 8);
     await page.mouse.down();
     const spent = [];
@@ -150,6 +161,8 @@ const cases = {
     await shows(page.locator("#editor"), "0.26");
     await shows(page.locator("#derivative"), "0.26");
     await page.waitForTimeout(300);
+    await pause(page);
+    await done();
     await page.screenshot({ path: path.join(shots, "dragged.png") });
     // The keyboard does the same.
     await page.locator("#editor .dragged-number", { hasText: "0.26" }).click();

@@ -31,8 +31,10 @@ function findBinary() {
   return name;
 }
 
-// What a lens prints: derivatives beside the program, everything else in the output panel.
+// What a lens prints: derivatives beside the program, everything else in the output panel. It runs what is saved.
 async function execute(command, args, next) {
+  const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === args[0]);
+  if (document?.isDirty) await document.save();
   const result = await next(command, args);
   if (!result || typeof result.output !== "string") return result;
   if (command === "ein.grad" && result.status === 0) {

@@ -185,7 +185,7 @@ void lift(Sema& s, Definition& d, std::vector<core::Clause> clauses, CoreId cond
     }
     core::Clause inside = c;  // as seen from the enclosing clause, for its range inference
     inside.box.insert(inside.box.begin(), enclosing.begin(), enclosing.end());
-    outer.lifted.push_back({d.family, std::move(inside)});
+    outer.lifted.push_back(std::move(inside));
     c.body = core::substitute(s.m, c.body, with, carried + own);
     c.box.insert(c.box.begin(), ranges.begin(), ranges.end());
   }

@@ -223,7 +223,7 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
   if (clause.box.size() != v.depth) return;
   for (const core::Coord& c : v.coords) clause.box.push_back({core::int_lit(s.m, 0), c.extent});
   clause.body = v.body;
-  env.site->lifted.push_back({FamilyId{}, std::move(clause)});
+  env.site->lifted.push_back(std::move(clause));
 }
 
 // The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate of

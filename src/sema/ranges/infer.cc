@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "sema/ranges/problem.h"
 #include "sema/ranges/ranges.h"
@@ -29,6 +30,13 @@ Variable* Problem::variable(const core::Facts& facts, uint32_t slot) {
   if (!p) return nullptr;
   auto it = variables.find(p->param);
   return it == variables.end() ? nullptr : &it->second;
+}
+
+bool Problem::seeks(const core::Facts& facts) {
+  for (uint32_t slot = prefix; slot < facts.slots.size(); ++slot) {
+    if (variable(facts, slot)) return true;
+  }
+  return false;
 }
 
 core::Range Problem::range(const core::Facts& facts, uint32_t slot) {
@@ -183,6 +191,7 @@ bool guaranteed(Problem& p, const Need& need, const Variable* v) {
 void collect_slot(Problem& p, FamilyId family, size_t position, CoreId e, CoreId access,
                   const core::Facts& facts) {
   Sema& s = p.s;
+  if (!p.seeks(facts)) return;
   CoreId extent = resolve(s, s.m[family].coords[position].extent);
   if (!extent) return;  // an error in its definition was reported
   core::AffineForm form = core::affine_form(s.m, e);
@@ -228,6 +237,22 @@ void add_variables(Problem& p) {
     v.left = u.left;
     p.variables.emplace(u.lo, std::move(v));
   }
+}
+
+// Whether a range in the clause is sought. If none is, it never will be again.
+bool seeks(Problem& p, const core::Clause& local) {
+  std::unordered_set<CoreId> seen;
+  std::function<bool(CoreId)> visit = [&](CoreId e) {
+    if (!has_unsolved(p.s, e) || !seen.insert(e).second) return false;
+    if (const auto* placeholder = core::get_if<core::ParamRef>(p.s.m, e)) {
+      return p.variables.contains(placeholder->param);
+    }
+    bool found = false;
+    core::for_each_child(p.s.m, e, [&](CoreId child) { found = found || visit(child); });
+    return found;
+  };
+  return visit(local.body) || std::any_of(local.box.begin(), local.box.end(),
+                                          [&](const auto& r) { return visit(r.lo); });
 }
 
 void solve(Problem& p) {
@@ -312,7 +337,7 @@ void infer_ranges(Sema& s, ClauseOut& clause,
   add_variables(p);
   core::Clause whole;
   whole.box.resize(p.prefix);
-  const Site& site = *clause.site;
+  Site& site = *clause.site;
   for (size_t i = 0; i < p.prefix && i < site.slots.size(); ++i) whole.box[i] = site.slots[i].range;
   whole.box.insert(whole.box.end(), clause.box.begin(), clause.box.end());
   whole.body = clause.body.body;
@@ -339,7 +364,8 @@ void infer_ranges(Sema& s, ClauseOut& clause,
     sibling.box.insert(sibling.box.begin(), whole.box.begin(), whole.box.begin() + p.prefix);
     collect(p, sibling);
   }
-  for (const auto& [family, local] : site.lifted) collect(p, local);
+  std::erase_if(site.lifted, [&](const core::Clause& local) { return !seeks(p, local); });
+  for (const core::Clause& local : site.lifted) collect(p, local);
   for (const Hint& h : clause.hints) {
     const Left& l = clause.left[h.left];
     CoreId extent = resolve(s, h.extent);

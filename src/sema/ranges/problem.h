@@ -52,6 +52,7 @@ struct Problem {
 
   Variable* variable(const core::Facts& facts, uint32_t slot);  // null when it is not unknown
   core::Range range(const core::Facts& facts, uint32_t slot);   // invalid ends when not known
+  bool seeks(const core::Facts& facts);  // whether an index there has an unknown range
   // Null when the range is written, or solved with another name of the same tuple clause.
   Variable* left_variable(const Index& index) {
     if (!index.inferred) return nullptr;

@@ -159,9 +159,9 @@ struct Site {
   uint64_t steps = 0;           // those that run the steps of a recurrence, a bit for each slot
   std::vector<Use> uses;
   std::vector<AxisRead> axes;
-  std::vector<std::pair<FamilyId, core::Clause>> lifted;  // locals made into families
-  std::set<Symbol> reported;                              // names already complained about
-  Span span;                                              // the left side
+  std::vector<core::Clause> lifted;  // locals made into families, while a range in them is sought
+  std::set<Symbol> reported;         // names already complained about
+  Span span;                         // the left side
   Span statement;
   Span value;   // the right side, without its `where`
   TreeId tree;  // the same

@@ -77,7 +77,7 @@ FamilyId carried_family(Sema& s, Env& env, const Value& v, const std::string& na
   FamilyId id = s.m.families.add(std::move(f));
   if (env.site) {
     s.definitions.made_at[id].push_back(env.site);
-    env.site->lifted.push_back({id, std::move(seen)});
+    env.site->lifted.push_back(std::move(seen));
   }
   if (carried > 0) {
     clause.box.resize(carried);
