@@ -1,13 +1,26 @@
 """The workloads in PyTorch, eager and compiled; for products of matrices also the libraries below it, called directly."""
 
+import os
+
 import torch
 import torch.nn.functional as F
 
 KINDS = ["torch", "torch.compile", "onednn"]
 
 
+SHORT = {"bf16-mixed": torch.bfloat16, "f16-mixed": torch.float16}.get(os.environ.get("EIN_BENCH_PRECISION"))
+
+
 def prepare(threads):
     torch.set_num_threads(threads)
+    if SHORT:
+        torch.set_autocast_dtype("cpu", SHORT)
+        torch.set_autocast_enabled("cpu", True)
+
+
+def to_numpy(value):
+    """NumPy has no bf16."""
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
 def load(array):
@@ -237,10 +250,12 @@ def linalg(variant):
 def case(kind, name):
     row, variant = name.split(".")
     if kind == "onednn":
-        return onednn if row == "gemm" else None
+        return onednn if row == "gemm" and not SHORT else None
     if row == "gemm":
         if kind != "torch":
             return None
+        if SHORT:
+            return lambda A, B: [torch.mm(A, B)]
         out = {}
         return lambda A, B: [torch.mm(A, B, out=out.setdefault(0, torch.empty(A.shape[0], B.shape[1])))]
     if row == "linalg":

@@ -10,6 +10,7 @@ separately. A peer that is not installed (`make bench-peers`) is left out; our c
 small sizes and the peers that need nothing but NumPy and a C compiler, and compares gradients with differences.
 `--before EIN` takes an earlier build of ours along as a peer: what a change costs or gains is then seen in one run.
 The column `memory` is what a run of ours holds at most; with `--memory` the next one is the least that a peer holds.
+`--precision bf16-mixed` rounds our operands of products, and PyTorch, the only peer then, runs under its autocast.
 The status is 1 when results disagree, or a workload of ours does not run.
 """
 
@@ -40,6 +41,10 @@ VENV = HERE / ".venv" / "bin" / "python"
 MODULES = ("numpy", "c", "torch", "jax", "numba", "warp")
 DIFFERENCES = 2e-5  # how far a gradient may be from differences, f32 or not
 LEAST, ROUND_SECONDS = 1, 0.5  # runs of one implementation in one round
+
+
+PRECISION = "EIN_BENCH_PRECISION"  # what peers_torch.py goes by
+LOOSER = 100  # how much larger tolerances are with it
 
 
 def environment(threads):
@@ -121,6 +126,8 @@ class Ours:
         self.env, self.cpus = environment(threads)
         help_text = subprocess.run([ein, "bench", "--help"], capture_output=True, text=True, check=True).stdout
         self.options = ["--threads", str(threads)] if "--threads" in help_text else []
+        if os.environ.get(PRECISION):
+            self.options += ["--precision", os.environ[PRECISION]]
         self.note = "" if threads == 1 or self.options else "this build of ours has one thread"
 
     def bench(self, program, *options):
@@ -327,6 +334,7 @@ def main():
     parser.add_argument("--limit", type=float, default=120, help="seconds that one answer may take")
     parser.add_argument("--peers", default=None, help="modules of peers: " + ",".join(MODULES))
     parser.add_argument("--before", help="an earlier build of ours, to compare with")
+    parser.add_argument("--precision", choices=("f32", "bf16-mixed", "f16-mixed"), default="f32")
     parser.add_argument("--python", default=str(VENV if VENV.exists() else sys.executable), help="the peers' Python")
     parser.add_argument("--memory", action="store_true", help="also how much memory the peers hold, in processes of their own")
     parser.add_argument("--profile", action="store_true", help="our five slowest families below each case")
@@ -335,6 +343,9 @@ def main():
     options = parser.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 3)
     modules = options.peers.split(",") if options.peers is not None else (["numpy", "c"] if options.quick else MODULES)
+    if options.precision != "f32":
+        os.environ[PRECISION] = options.precision
+        modules = [m for m in modules if m == "torch"]
     counts = [int(t) for t in (options.threads or ("1" if options.quick else "1,2")).split(",")]
     known = {c.row for c in cases.CASES} | {c.name for c in cases.CASES} | {"start"}
     wanted = options.rows.split(",") if options.rows else sorted(known)
@@ -365,6 +376,8 @@ def main():
         for case in cases.CASES:
             if case.row not in wanted and case.name not in wanted:
                 continue
+            if options.precision != "f32":
+                case = dataclasses.replace(case, tolerance=LOOSER * case.tolerance)
             with tempfile.TemporaryDirectory() as folder:
                 entries, trouble = run_case(case, ours, before, peers, options, pathlib.Path(folder))
             table.add(case, entries, trouble)

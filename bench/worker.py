@@ -37,7 +37,7 @@ def main():
         values = made(**inputs)
         first = time.perf_counter() - begin
         for file, value in zip(ask["outputs"], values, strict=True):
-            numpy.save(file, numpy.asarray(value))
+            numpy.save(file, getattr(peer, "to_numpy", numpy.asarray)(value))
         calls[ask["kind"]] = lambda: made(**inputs)
         given[ask["kind"]] = sum(numpy.load(file, mmap_mode="r").nbytes for file in ask["inputs"].values())
         return {"first": first}

@@ -103,6 +103,7 @@ struct BenchCommand {
   std::string format = "text";
   std::string direction = "auto";
   std::string grad_memory;
+  std::string precision = "f32";
   int opt_level = 2;
   int threads = 0;
   int repeat = 0;  // 0: a second's worth
@@ -279,6 +280,7 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
 // The targets of --out; the exit status when one cannot be written.
 std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets);
 // The value of --grad-memory; the exit status when it is wrong.
+DType operands_named(const std::string& precision);
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 // `--tune NAME=NUMBER`
 std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& out);

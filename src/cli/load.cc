@@ -92,6 +92,12 @@ std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& 
   return std::nullopt;
 }
 
+DType operands_named(const std::string& precision) {
+  return precision == "bf16-mixed"  ? DType::BF16
+         : precision == "f16-mixed" ? DType::F16
+                                    : DType::F32;
+}
+
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes) {
   if (text.empty()) return std::nullopt;
   bytes = parse_size(text);

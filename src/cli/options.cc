@@ -73,6 +73,12 @@ void add_direction(CLI::App& app, const char* option, std::string& direction) {
       ->check(CLI::IsMember({"auto", "forward", "reverse"}));
 }
 
+void add_precision(CLI::App& app, std::string& precision) {
+  app.add_option("--precision", precision,
+                 "number format to round the operands of sums of products to")
+      ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
+}
+
 void add_no_cache(CLI::App& app, bool& no_cache) {
   app.add_flag("--no-cache", no_cache, "neither use nor store compiled programs on disk");
 }
@@ -114,16 +120,14 @@ void run_options(CLI::App& app, RunCommand& o) {
       ->check(CLI::IsMember({"nan"}));
   app.add_flag("--check-bounds", o.check_bounds,
                "check every memory access of the machine code (for testing the compiler)");
-  app.add_option("--precision", o.precision,
-                 "number format to round the operands of sums of products to")
-      ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
+  add_precision(app, o.precision);
   add_grad_memory(app, o.grad_memory);
   app.add_option("-O", o.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
       ->check(CLI::Range(0, 3));
   app.add_option("--threads", o.threads, "how many threads to use (default: one per processor)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--cpu", o.cpu, "instruction set that the machine code may use")
-      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
+      ->check(CLI::IsMember({"native", "avx512-bf16", "avx512", "avx2", "sse2", "portable"}));
   add_direction(app, "--grad-mode", o.direction);
   app.add_option("--emit", o.emit,
                  "print a stage of the compilation instead of running the program")
@@ -148,7 +152,7 @@ void build_options(CLI::App& app, BuildCommand& o) {
   app.add_option("-O", o.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
       ->check(CLI::Range(0, 3));
   app.add_option("--cpu", o.cpu, "instruction set that the machine code may use")
-      ->check(CLI::IsMember({"native", "avx512", "avx2", "sse2", "portable"}));
+      ->check(CLI::IsMember({"native", "avx512-bf16", "avx512", "avx2", "sse2", "portable"}));
   add_direction(app, "--grad-mode", o.direction);
 }
 
@@ -170,6 +174,7 @@ void bench_options(CLI::App& app, BenchCommand& o) {
   add_tune(app, o.tune);
   app.add_option("--format", o.format, "format of the report")
       ->check(CLI::IsMember({"text", "json"}));
+  add_precision(app, o.precision);
   app.add_option("-O", o.opt_level, "0: compile faster, run slower; 1 to 3: optimise")
       ->check(CLI::Range(0, 3));
   app.add_option("--threads", o.threads, "how many threads to use (default: one per processor)")

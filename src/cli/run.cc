@@ -162,9 +162,7 @@ RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
   out.check_overflow = command.check_overflow;
   out.trap = command.trap == "nan";
   out.check_bounds = command.check_bounds;
-  out.operands = command.precision == "bf16-mixed"  ? DType::BF16
-                 : command.precision == "f16-mixed" ? DType::F16
-                                                    : DType::F32;
+  out.operands = operands_named(command.precision);
   out.time = command.time;
   if (!refused) refused = read_grad_memory(command.grad_memory, out.grad_memory);
   if (!refused) refused = read_tuning(command.tune, out.tuning);

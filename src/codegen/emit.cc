@@ -351,21 +351,25 @@ void Emitter::contract(const loops::Contract& s) {
   for (size_t i = 0; i < shape.size(); ++i) {
     b.CreateStore(shape[i], b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), array, i));
   }
-  auto address = [&](const loops::Contract::Operand& o, uint32_t operand) {
+  auto address = [&](const loops::Contract::Operand& o, DType type, uint32_t operand) {
     Value* at = offset(o.buffer, o.at).v;
     guard_contraction(array, operand, o.buffer, at);
-    return b.CreateGEP(memory_type_of(s.type), memory_of(o.buffer).base, at);
+    return b.CreateGEP(memory_type_of(type), memory_of(o.buffer).base, at);
   };
-  Value* a = address(s.a, 1);
-  Value* x = address(s.b, 2);
-  Value* out = address(s.out, 3);
+  Value* a = address(s.a, s.operands, 1);
+  Value* x = address(s.b, s.operands, 2);
+  Value* out = address(s.out, s.type, 3);
   if (s.factor >= 0) {
     call(s.type == DType::F64 ? NativeFn::Factor64 : NativeFn::Factor32,
          {array, a, x, out, i64(s.factor)}, b.getVoidTy());
     return;
   }
-  call(s.type == DType::F64 ? NativeFn::Contract64 : NativeFn::Contract32, {array, a, x, out},
-       b.getVoidTy());
+  NativeFn kernel = s.operands == DType::F64   ? NativeFn::Contract64
+                    : s.operands == DType::F16 ? NativeFn::ContractF16
+                    : s.operands == DType::F32 ? NativeFn::Contract32
+                    : s.drops_subnormals       ? NativeFn::DotBf16
+                                               : NativeFn::ContractBf16;
+  call(kernel, {array, a, x, out}, b.getVoidTy());
 }
 
 }  // namespace ein::codegen

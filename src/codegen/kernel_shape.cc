@@ -126,6 +126,8 @@ struct Writer {
 
   void contract(const loops::Contract& n) {
     put(n.type);
+    put(n.operands);
+    put(n.drops_subnormals);
     put(static_cast<uint64_t>(n.factor));
     for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {
       put(set->size());

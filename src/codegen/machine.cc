@@ -55,6 +55,7 @@ const Host& host() {
 Machine machine_for(Processor p, const Host& on) {
   switch (p) {
     case Processor::Native: return {richest(on), on.name};
+    case Processor::Avx512Bf16:
     case Processor::Avx512: return {"x86-64-v4", ""};
     case Processor::Avx2: return {"x86-64-v3", ""};
     case Processor::Sse2:

@@ -170,8 +170,11 @@ struct Contract {
   struct Operand {
     BufferId buffer;
     std::vector<ExprId> at;
-  };  // where all indices are 0
-  DType type;
+  };               // where all indices are 0
+  DType type;      // of the result
+  DType operands;  // the same, or a shorter float
+  // Operands and sums that are subnormal may count as zero (runtime/contract.h).
+  bool drops_subnormals = false;
   std::vector<Index> batch, m, n, k;
   Operand a, b, out;
   int64_t factor = -1;  // a matrix function instead, of this number (runtime/factor.h)

@@ -70,6 +70,7 @@ struct Printer {
       return fmt::format("{}[{}]", p.buffers[o.buffer].name, list(o.at));
     };
     std::string what = c.factor < 0 ? "contract" : ein::name_of(static_cast<Factor>(c.factor));
+    if (c.operands != c.type) what += fmt::format(" {}", name_of(c.operands));
     line(fmt::format("{} = {}({}, {}; {} {} {} {})", operand(c.out), what, operand(c.a),
                      operand(c.b), set("batch", c.batch), set("m", c.m), set("n", c.n),
                      set("k", c.k)));

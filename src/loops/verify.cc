@@ -231,6 +231,14 @@ struct Verifier {
       }
     }
     if (vector) error("a contraction inside a vector loop");
+    auto holds = [&](const Contract::Operand& o, DType type) {
+      if (p.buffers[o.buffer].dtype != type) error("a contraction of cells of another type");
+    };
+    if (n.factor < 0) {
+      holds(n.a, n.operands);
+      holds(n.b, n.operands);
+      holds(n.out, n.type);
+    }
   }
 
   // `result` is used after the last statement.

@@ -42,6 +42,8 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
 
   loops::Contract out;
   out.type = m[id].dtype;
+  out.operands = m[a.family].dtype;
+  out.drops_subnormals = plan.operands == DType::BF16 && out.operands == DType::BF16;
   out.factor = x.factor;
   auto add_set = [&](const std::vector<uint32_t>& from, std::vector<loops::Contract::Index>& into) {
     for (uint32_t s : from) {

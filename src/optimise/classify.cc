@@ -7,6 +7,7 @@
 #include "core/prove.h"
 #include "core/rewrite.h"
 #include "core/total.h"
+#include "optimise/operands.h"
 #include "optimise/small_sums.h"
 
 namespace ein::optimise {
@@ -43,7 +44,9 @@ std::optional<TwoFactors> two_factors(Module& m, const Clause& clause, const Tun
   if (type != DType::F32 && type != DType::F64) return {};
   const auto* product = get_if<Apply>(m, r.body);
   if (!product || product->op != Op::Mul) return {};
-  TwoFactors out{clause.body, product->args[0], product->args[1], 0, 0, 0};
+  TwoFactors out{
+      clause.body, operand_read(m, product->args[0]), operand_read(m, product->args[1]), 0, 0, 0};
+  if (!out.a || !out.b || m[out.a].type != m[out.b].type) return {};
   for (size_t i = 0; i < r.over.size(); ++i) {
     if (m[r.over[i].lo].free != 0 || m[r.over[i].hi].free != 0) return {};
     out.binders |= uint64_t{1} << (r.first + i);
@@ -51,9 +54,7 @@ std::optional<TwoFactors> two_factors(Module& m, const Clause& clause, const Tun
   Facts facts = clause_facts(m, clause);
   enter(m, r, facts);
   for (ExprId operand : {out.a, out.b}) {
-    const auto* access = get_if<Access>(m, operand);
-    if (!access) return {};
-    const Access copy = *access;  // proofs add nodes
+    const auto copy = std::get<Access>(m[operand].node);  // proofs add nodes
     for (ExprId e : copy.at) {
       if (!linear(m, e)) return {};
     }

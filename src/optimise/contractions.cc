@@ -182,7 +182,7 @@ struct Isolation : Operands {
         }
       }
       uint64_t over = exclusive(a, b);
-      if (!make_plain(terms[a]) || !make_plain(terms[b])) return false;
+      if (!make_plain(terms[a], terms[b])) return false;
       ExprId body = apply(m, Op::Mul, {terms[a].product.num[0], terms[b].product.num[0]});
       ExprId read = sum_over(over, body);
       if (!read) return false;
@@ -199,8 +199,9 @@ struct Isolation : Operands {
     if (terms.size() > 2) return true;
     uint64_t a = terms[0].slots & ~sequential, b = terms[1].slots & ~sequential;
     bool contraction = (a & b & binders) && (a & ~b & ~binders) && (b & ~a & ~binders);
-    bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0]) &&
-                    plain(terms[1]) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0 &&
+    DType stored = common(terms[0], terms[1]);
+    bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0], stored) &&
+                    plain(terms[1], stored) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0 &&
                     !wants_order(terms[0]) && !wants_order(terms[1]);
     // What only one of them has is summed first: a sum of products becomes a product of sums.
     bool factors = exclusive(0, 0) != 0 || exclusive(1, 1) != 0;
@@ -216,11 +217,20 @@ struct Isolation : Operands {
     // whatever they are.
     bool moves = !outside.empty() || terms.size() > 2 || exclusive(0, 0) || exclusive(1, 1);
     if (!reduce_terms()) return {};
+    if (!make_plain(terms[0], terms[1])) return {};
     for (Term& t : terms) {
-      if (!make_plain(t)) return {};
       if (wants_order(t)) give_order(t);
     }
     ExprId body = apply(m, Op::Mul, {terms[0].product.num[0], terms[1].product.num[0]});
+    // Nothing but the operands is another: a clause that was this sum still is one.
+    uint64_t everything = (bit(static_cast<uint32_t>(facts_around.slots.size())) - 1) | binders;
+    bool same_cells = (terms[0].slots | terms[1].slots) == everything;
+    if (whole && same_cells && !was_masked && !moves && !p.negative && outer_conds.empty()) {
+      Reduce again = r;
+      again.gate = {};
+      again.body = body;
+      return reduce(m, again, m[e].span);
+    }
     ExprId out = sum_over(binders, body);
     if (!out) return {};
     if (p.negative) out = apply(m, Op::Neg, {out});

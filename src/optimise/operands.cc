@@ -14,15 +14,56 @@ namespace ein::optimise {
 
 using namespace core;
 
+namespace {
+
+// The read that a factor is, if it is one but for conversions.
+const Access* converted_read(const Module& m, ExprId e) {
+  for (const auto* cast = get_if<Apply>(m, e); cast && cast->op == Op::Cast;
+       cast = get_if<Apply>(m, e)) {
+    e = cast->args[0];
+  }
+  return get_if<Access>(m, e);
+}
+
+}  // namespace
+
+ExprId operand_read(const Module& m, ExprId e) {
+  if (get_if<Access>(m, e)) return e;
+  const auto* cast = get_if<Apply>(m, e);
+  if (!cast || cast->op != Op::Cast || m[e].type != DType::F32) return {};
+  ExprId from = cast->args[0];
+  bool is_short = m[from].type == DType::F16 || m[from].type == DType::BF16;
+  return is_short && get_if<Access>(m, from) ? from : ExprId{};
+}
+
+DType Operands::stored_as(const Term& t) const {
+  if (type != DType::F32 || t.product.num.size() != 1 || !t.product.den.empty()) return type;
+  const auto* cast = get_if<Apply>(m, t.product.num[0]);
+  if (!cast || cast->op != Op::Cast) return type;
+  DType from = m[cast->args[0]].type;
+  return from == DType::F16 || from == DType::BF16 ? from : type;
+}
+
+DType Operands::common(const Term& a, const Term& b) const {
+  DType stored = stored_as(a);
+  return stored == stored_as(b) ? stored : type;
+}
+
+ExprId Operands::value_as(const Term& t, DType stored) {
+  if (stored == type) return value(t);
+  return gated(m, all_of(m, t.conds), std::get<Apply>(m[t.product.num[0]].node).args[0]);
+}
+
 ExprId Operands::value(const Term& t) {
   ExprId product = from_product(m, t.product, type);
   return gated(m, all_of(m, t.conds), product);
 }
 
-bool Operands::plain(const Term& t) const {
+bool Operands::plain(const Term& t, DType stored) const {
   if (!t.conds.empty() || t.product.num.size() != 1 || !t.product.den.empty()) return false;
-  const auto* a = get_if<Access>(m, t.product.num[0]);
-  if (!a) return false;
+  ExprId read = operand_read(m, t.product.num[0]);
+  if (!read || m[read].type != stored) return false;
+  const auto* a = get_if<Access>(m, read);
   for (ExprId e : a->at) {
     for (const auto& term : affine_form(m, e).terms) {
       if (m[term.atom].free != 0 && slot_of(m, term.atom) == ~0u) return false;
@@ -38,10 +79,10 @@ ExprId Operands::hoisted(ExprId e, const char* suffix) {
 // An operand that depends on fewer index expressions than slots becomes a family over those
 // expressions. `x[n, c, p + kh - 1]` under conditions on p + kh - 1 is one: what a convolution
 // reads, with a rim. Invalid when the operand is not like that.
-ExprId Operands::over_expressions(const Term& t) {
+ExprId Operands::over_expressions(const Term& t, DType stored) {
   std::vector<ExprId> axes;
   for (ExprId f : t.product.num) {
-    const auto* a = get_if<Access>(m, f);
+    const auto* a = converted_read(m, f);
     if (!a || a->at.size() < axes.size()) continue;
     axes.clear();
     for (ExprId e : a->at) {
@@ -51,7 +92,7 @@ ExprId Operands::over_expressions(const Term& t) {
   if (axes.empty() || axes.size() >= static_cast<size_t>(std::popcount(t.slots))) return {};
   Family f;
   f.name = fresh_name(m, name + "_operand");
-  f.dtype = type;
+  f.dtype = stored;
   f.generated = true;
   f.span = span;
   std::vector<ExprId> at, low, starts;
@@ -73,7 +114,7 @@ ExprId Operands::over_expressions(const Term& t) {
     if (const_int(m, starts[k]) == 0) continue;
     std::vector<Range> below = clause.box;
     below[k].hi = starts[k];
-    f.clauses.push_back({below, number(m, 0, type), span});
+    f.clauses.push_back({below, number(m, 0, stored), span});
     clause.box[k].lo = starts[k];
   }
   bool ok = true;
@@ -97,7 +138,7 @@ ExprId Operands::over_expressions(const Term& t) {
     memo[e] = out;
     return out;
   };
-  clause.body = put(value(t));
+  clause.body = put(value_as(t, stored));
   clause.span = span;
   if (!ok) return {};
   f.clauses.push_back(clause);
@@ -110,7 +151,7 @@ ExprId Operands::over_expressions(const Term& t) {
 ExprId Operands::in_order_of_reads(ExprId read, const Term& t) {
   std::vector<uint32_t> order;  // slots
   for (ExprId f : t.product.num) {
-    const auto* a = get_if<Access>(m, f);
+    const auto* a = converted_read(m, f);
     if (!a || a->at.size() < order.size()) continue;
     order.clear();
     for (ExprId e : a->at) {
@@ -149,8 +190,8 @@ ExprId Operands::in_order(ExprId read, const std::vector<uint32_t>& order) {
 }
 
 bool Operands::wants_order(const Term& t) const {
-  if (sequential == 0 || (t.slots & sequential) || !plain(t)) return false;
-  const auto& a = std::get<Access>(m[t.product.num[0]].node);
+  if (sequential == 0 || (t.slots & sequential) || !plain(t, stored_as(t))) return false;
+  const auto& a = std::get<Access>(m[operand_read(m, t.product.num[0])].node);
   if (steps->contains(a.family) || a.at.empty()) return false;
   for (ExprId e : a.at) {
     if (slot_of(m, e) == ~0u) return false;
@@ -161,34 +202,40 @@ bool Operands::wants_order(const Term& t) const {
 void Operands::give_order(Term& t) {
   std::vector<uint32_t> order;
   for (bool summed : {true, false}) {
-    for (ExprId e : std::get<Access>(m[t.product.num[0]].node).at) {
+    for (ExprId e : std::get<Access>(m[operand_read(m, t.product.num[0])].node).at) {
       bool is = (m[e].free & binders) != 0;
       if (is == summed) order.push_back(slot_of(m, e));
     }
   }
-  ExprId read = hoisted(value(t), "_operand");
+  ExprId read = hoisted(value_as(t, stored_as(t)), "_operand");
   if (!read) return;
-  t = read_of(in_order(read, order));
-  ordered.insert(std::get<Access>(m[t.product.num[0]].node).family);
+  read = in_order(read, order);
+  ordered.insert(std::get<Access>(m[read].node).family);
+  t = read_of(read);
 }
 
-Term Operands::read_of(ExprId access) const {
+Term Operands::read_of(ExprId access) {
   Term t;
-  t.product.num = {access};
+  t.product.num = {m[access].type == type ? access : cast(m, access, type)};
   t.slots = m[access].free;
   return t;
 }
 
-bool Operands::make_plain(Term& t) {
-  if (plain(t)) return true;
-  if (ExprId fewer = over_expressions(t)) {
+bool Operands::make_plain(Term& t, DType stored) {
+  if (plain(t, stored)) return true;
+  if (ExprId fewer = over_expressions(t, stored)) {
     t = read_of(fewer);
     return true;
   }
-  ExprId read = hoisted(value(t), "_operand");
+  ExprId read = hoisted(value_as(t, stored), "_operand");
   if (!read) return false;
   t = read_of(in_order_of_reads(read, t));
   return true;
+}
+
+bool Operands::make_plain(Term& a, Term& b) {
+  DType stored = common(a, b);
+  return make_plain(a, stored) && make_plain(b, stored);
 }
 
 }  // namespace ein::optimise

@@ -32,7 +32,10 @@ ExprId rounded(Module& m, ExprId e, DType to) {
   }
   if (factors.size() < 2) return e;
   for (ExprId& f : p.num) {
-    if (factors.count(f)) f = cast(m, cast(m, f, to), DType::F32);
+    if (!factors.count(f)) continue;
+    const auto* wide = get_if<Apply>(m, f);
+    bool is_short = wide && wide->op == Op::Cast && m[wide->args[0]].type == to;
+    if (!is_short) f = cast(m, cast(m, f, to), DType::F32);
   }
   r.body = from_product(m, p, DType::F32);
   if (p.negative) r.body = apply(m, Op::Neg, {r.body});

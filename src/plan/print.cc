@@ -90,8 +90,10 @@ struct Printer {
         const Contraction& x = *cp.contraction;
         if (x.factor >= 0)
           out += fmt::format("{}    {}\n", indent, ein::name_of(static_cast<Factor>(x.factor)));
-        out += fmt::format("{}    contract batch {} m {} n {} k {}\n", indent, set(f, x.batch),
-                           set(f, x.m), set(f, x.n), set(f, x.k));
+        DType operands = plan.module[x.a].type;
+        std::string of = operands == f.dtype ? "" : fmt::format(" {}", name_of(operands));
+        out += fmt::format("{}    contract{} batch {} m {} n {} k {}\n", indent, of,
+                           set(f, x.batch), set(f, x.m), set(f, x.n), set(f, x.k));
         if (cp.small_contraction) {
           out += fmt::format("{}    as loops up to {} products\n", indent, *cp.small_contraction);
         }

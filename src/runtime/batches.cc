@@ -244,11 +244,10 @@ int64_t copied_cells(const Batches& all) {
 }
 
 template <class T>
-BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* out,
-                          T* copies) {
+BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* copies) {
   BatchPart part = part_of(all, number);
   BatchBlock<T> block{std::move(part.shape), a + part.offset[1], b + part.offset[2],
-                      out + part.offset[3]};
+                      part.offset[3]};
   block.a = by_product(block.shape, Operand::A, block.a, copies);
   block.b = by_product(block.shape, Operand::B, block.b, copies);
   return block;
@@ -256,11 +255,14 @@ BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const 
 
 template std::optional<Batches> batches_to_copy<float>(const int64_t*);
 template int64_t copied_cells<float>(const Batches&);
-template BatchBlock<float> batch_block(const Batches&, int64_t, const float*, const float*, float*,
-                                       float*);
+template BatchBlock<float> batch_block(const Batches&, int64_t, const float*, const float*, float*);
 template std::optional<Batches> batches_to_copy<double>(const int64_t*);
 template int64_t copied_cells<double>(const Batches&);
 template BatchBlock<double> batch_block(const Batches&, int64_t, const double*, const double*,
-                                        double*, double*);
+                                        double*);
+template std::optional<Batches> batches_to_copy<uint16_t>(const int64_t*);
+template int64_t copied_cells<uint16_t>(const Batches&);
+template BatchBlock<uint16_t> batch_block(const Batches&, int64_t, const uint16_t*, const uint16_t*,
+                                          uint16_t*);
 
 }  // namespace ein

@@ -30,11 +30,10 @@ template <class T>
 struct BatchBlock {
   std::vector<int64_t> shape;
   const T *a, *b;
-  T* out;
+  int64_t out;  // where its result begins
 };
 template <class T>
-BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* out,
-                          T* copies);
+BatchBlock<T> batch_block(const Batches& all, int64_t number, const T* a, const T* b, T* copies);
 // How many cells `copies` has to have room for.
 template <class T>
 int64_t copied_cells(const Batches& all);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -14,30 +15,39 @@
 namespace ein {
 namespace {
 
-constexpr size_t kLarge = size_t{1} << 20;      // from here on: pages of their own, kept when freed
-constexpr size_t kHugePage = size_t{2} << 20;   // the unit of large blocks
-constexpr size_t kTouched = size_t{64} << 20;   // from here on: first touched by all threads
-constexpr size_t kKeptBytes = size_t{1} << 30;  // at most this much is kept
-constexpr size_t kKeptBlocks = 16;
+constexpr size_t kMedium = size_t{1} << 16;    // from here on: kept when freed
+constexpr size_t kLarge = size_t{1} << 20;     // from here on: pages of their own
+constexpr size_t kHugePage = size_t{2} << 20;  // the unit of large blocks
+constexpr size_t kTouched = size_t{64} << 20;  // from here on: first touched by all threads
 
 struct Freed {
   void* at;
   size_t bytes;
 };
 
+// Blocks that were freed: at most so many, and so many bytes, are kept.
 struct Kept {
+  size_t most_blocks, most_bytes;
+  void (*release)(const Freed&);
   ForkMutex mutex;
   std::vector<Freed> blocks;  // the last freed at the end
   size_t bytes = 0;
 };
 
-Kept& kept() {
-  static Kept* all = new Kept;  // never destroyed: blocks may be freed while the process ends
-  return *all;
+bool is_large(size_t bytes) { return bytes >= kLarge; }
+
+// Those of medium size are kept, too, because malloc gives them back to the system.
+Kept& kept(size_t bytes) {
+  // Never destroyed: blocks may be freed while the process ends.
+  static Kept* large =
+      new Kept{16, size_t{1} << 30, [](const Freed& b) { munmap(b.at, b.bytes); }, {}, {}};
+  static Kept* medium =
+      new Kept{64, size_t{32} << 20, [](const Freed& b) { std::free(b.at); }, {}, {}};
+  return is_large(bytes) ? *large : *medium;
 }
 
 void* take_kept(size_t bytes, size_t& found) {
-  Kept& k = kept();
+  Kept& k = kept(bytes);
   std::lock_guard lock(k.mutex);
   for (size_t i = k.blocks.size(); i-- > 0;) {
     Freed b = k.blocks[i];
@@ -52,12 +62,15 @@ void* take_kept(size_t bytes, size_t& found) {
 }
 
 void give_back_all() {
-  Kept& k = kept();
-  std::lock_guard lock(k.mutex);
-  for (const Freed& b : k.blocks) munmap(b.at, b.bytes);
-  k.blocks.clear();
-  k.bytes = 0;
+  for (Kept* k : {&kept(kMedium), &kept(kLarge)}) {
+    std::lock_guard lock(k->mutex);
+    for (const Freed& b : k->blocks) k->release(b);
+    k->blocks.clear();
+    k->bytes = 0;
+  }
 }
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 void* map(size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,13 +92,18 @@ void touch(void* at, size_t bytes) {
 
 Block::Block(size_t bytes) {
   if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
-  if (bytes < kLarge) {
-    bytes_ = (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0);
-    at_ = static_cast<std::byte*>(std::aligned_alloc(64, bytes_));
-    if (!at_) throw std::bad_alloc();
+  if (!is_large(bytes)) {
+    size_t wanted = std::max<size_t>(64, rounded_up(bytes, 64));
+    void* found = bytes < kMedium ? nullptr : take_kept(wanted, bytes_);
+    if (!found) {
+      found = std::aligned_alloc(64, wanted);
+      bytes_ = wanted;
+    }
+    if (!found) throw std::bad_alloc();
+    at_ = static_cast<std::byte*>(found);
     return;
   }
-  size_t pages = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  size_t pages = rounded_up(bytes, kHugePage);
   void* found = take_kept(pages, bytes_);
   if (!found) {
     found = map(pages);
@@ -103,20 +121,20 @@ Block::Block(size_t bytes) {
 
 Block::~Block() {
   if (!at_) return;
-  if (bytes_ < kLarge) {
+  if (bytes_ < kMedium) {
     std::free(at_);
     return;
   }
-  Kept& k = kept();
+  Kept& k = kept(bytes_);
   std::lock_guard lock(k.mutex);
-  if (bytes_ > kKeptBytes) {
-    munmap(at_, bytes_);
+  if (bytes_ > k.most_bytes) {
+    k.release({at_, bytes_});
     return;
   }
   k.blocks.push_back({at_, bytes_});
   k.bytes += bytes_;
-  while (k.bytes > kKeptBytes || k.blocks.size() > kKeptBlocks) {
-    munmap(k.blocks.front().at, k.blocks.front().bytes);
+  while (k.bytes > k.most_bytes || k.blocks.size() > k.most_blocks) {
+    k.release(k.blocks.front());
     k.bytes -= k.blocks.front().bytes;
     k.blocks.erase(k.blocks.begin());
   }

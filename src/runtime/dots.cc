@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/packing.h"
 #include "runtime/panels.h"
 #include "runtime/pool.h"
 #include "runtime/team.h"
@@ -70,10 +71,11 @@ T value_of(const Total<T>& total) {
 }
 
 // One call: the product, and how its ks are cut. A unit is a piece of a line, a part some units.
-template <class T>
+template <class How>
 struct Cut {
+  using T = typename How::Sum;
   const Dots& dots;
-  const T *a, *b;
+  const typename How::Cell *a, *b;
   int64_t most = kSteps * kLanes<T>;  // of a unit
   int64_t per_line = (dots.length + most - 1) / most;
   int64_t units = per_line * static_cast<int64_t>(dots.a_lines.size());
@@ -87,15 +89,16 @@ struct Cut {
 };
 
 // The totals of Rows × Columns cells over the units lo..hi.
-template <class T>
-using Square = void (*)(const Cut<T>& cut, size_t row, size_t column, int64_t lo, int64_t hi,
-                        Total<T>* out);
+template <class How>
+using Square = void (*)(const Cut<How>& cut, size_t row, size_t column, int64_t lo, int64_t hi,
+                        Total<typename How::Sum>* out);
 
-template <class T, size_t Rows, size_t Columns>
-[[gnu::always_inline]] inline void square(const Cut<T>& cut, size_t row, size_t column, int64_t lo,
-                                          int64_t hi, Total<T>* out) {
+template <class How, size_t Rows, size_t Columns>
+[[gnu::always_inline]] inline void square(const Cut<How>& cut, size_t row, size_t column,
+                                          int64_t lo, int64_t hi, Total<typename How::Sum>* out) {
+  using Cell = typename How::Cell;
+  using T = typename How::Sum;
   using V [[gnu::vector_size(kVector)]] = T;
-  using U [[gnu::vector_size(kVector), gnu::aligned(alignof(T))]] = T;
   constexpr int64_t lanes = kLanes<T>;
   const Dots& d = cut.dots;
   V sum[Rows][Columns] = {}, total[Rows][Columns] = {}, lost[Rows][Columns] = {};
@@ -103,7 +106,7 @@ template <class T, size_t Rows, size_t Columns>
   for (int64_t unit = lo; unit < hi; ++unit) {
     auto line = static_cast<size_t>(unit / cut.per_line);
     int64_t begin = unit % cut.per_line * cut.most, end = std::min(d.length, begin + cut.most);
-    const T *a[Rows], *b[Columns];
+    const Cell *a[Rows], *b[Columns];
     for (size_t r = 0; r < Rows; ++r) a[r] = cut.a + d.a_rows[row + r] + d.a_lines[line];
     for (size_t c = 0; c < Columns; ++c) b[c] = cut.b + d.b_columns[column + c] + d.b_lines[line];
     auto add = [&](auto&& load, int64_t k) __attribute__((always_inline)) {
@@ -121,17 +124,15 @@ template <class T, size_t Rows, size_t Columns>
     int64_t k = begin;
     for (; k + lanes <= end; k += lanes) {
       add(
-          [](V & to, const T* at) __attribute__((always_inline)) {
-            to = static_cast<V>(*reinterpret_cast<const U*>(at));
-          },
-          k);
+          [](V & to, const Cell* at) __attribute__((always_inline)) { How::load_wide(to, at); }, k);
     }
     if (k < end) {
-      size_t rest = static_cast<size_t>(end - k) * sizeof(T);
+      size_t rest = static_cast<size_t>(end - k) * sizeof(Cell);
       add(
-          [&](V & to, const T* at) __attribute__((always_inline)) {
-            to = V{};
-            std::memcpy(&to, at, rest);
+          [&](V & to, const Cell* at) __attribute__((always_inline)) {
+            Cell cells[lanes] = {};
+            std::memcpy(cells, at, rest);
+            How::load_wide(to, cells);
           },
           k);
     }
@@ -159,11 +160,11 @@ template <class T, size_t Rows, size_t Columns>
   }
 }
 
-#define EIN_SQUARE(name, ...)                                                                 \
-  template <class T, size_t Rows, size_t Columns>                                             \
-  __VA_ARGS__ void name(const Cut<T>& cut, size_t row, size_t column, int64_t lo, int64_t hi, \
-                        Total<T>* out) {                                                      \
-    square<T, Rows, Columns>(cut, row, column, lo, hi, out);                                  \
+#define EIN_SQUARE(name, ...)                                                                   \
+  template <class How, size_t Rows, size_t Columns>                                             \
+  __VA_ARGS__ void name(const Cut<How>& cut, size_t row, size_t column, int64_t lo, int64_t hi, \
+                        Total<typename How::Sum>* out) {                                        \
+    square<How, Rows, Columns>(cut, row, column, lo, hi, out);                                  \
   }
 EIN_SQUARE(square_avx512, [[gnu::target("avx512f,fma"), gnu::optimize("O3")]])
 EIN_SQUARE(square_avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
@@ -174,27 +175,29 @@ EIN_SQUARE(square_plain, [[gnu::optimize("O3")]])
 template <Level level>
 constexpr size_t kSide = level == Level::Avx512 ? 4 : 2;
 
-template <class T, Level level, size_t Rows, size_t Columns>
-constexpr Square<T> square_for() {
+template <class How, Level level, size_t Rows, size_t Columns>
+constexpr Square<How> square_for() {
   if constexpr (level == Level::Avx512) {
-    return square_avx512<T, Rows, Columns>;
+    return square_avx512<How, Rows, Columns>;
   } else if constexpr (level == Level::Avx2) {
-    return square_avx2<T, Rows, Columns>;
+    return square_avx2<How, Rows, Columns>;
   } else {
-    return square_plain<T, Rows, Columns>;
+    return square_plain<How, Rows, Columns>;
   }
 }
 
-template <class T, Level level, size_t... Number>
-constexpr std::array<Square<T>, sizeof...(Number)> squares(std::index_sequence<Number...>) {
-  return {square_for<T, level, Number / kSide<level> + 1, Number % kSide<level> + 1>()...};
+template <class How, Level level, size_t... Number>
+constexpr std::array<Square<How>, sizeof...(Number)> squares(std::index_sequence<Number...>) {
+  return {square_for<How, level, Number / kSide<level> + 1, Number % kSide<level> + 1>()...};
 }
 
-template <class T, Level level>
-void run(const Dots& dots, const T* a, const T* b, T* out) {
+template <class How, Level level>
+void run(const Dots& dots, const typename How::Cell* a, const typename How::Cell* b,
+         typename How::Sum* out) {
+  using T = typename How::Sum;
   constexpr size_t side = kSide<level>;
-  static constexpr auto table = squares<T, level>(std::make_index_sequence<side * side>());
-  const Cut<T> cut{dots, a, b};
+  static constexpr auto table = squares<How, level>(std::make_index_sequence<side * side>());
+  const Cut<How> cut{dots, a, b};
   size_t rows = cut.rows(), columns = cut.columns(), cells = rows * columns;
   int64_t together = cut.units_of_part(), parts = (cut.units + together - 1) / together;
   auto* sums = memory_for_all<Total<T>>(kSpanSums,
@@ -224,13 +227,6 @@ void run(const Dots& dots, const T* a, const T* b, T* out) {
     }
   });
   all_done();  // the next product takes the same memory
-}
-
-template <class T>
-DotsRun<T> run_for(Level level) {
-  return level == Level::Avx512 ? run<T, Level::Avx512>
-         : level == Level::Avx2 ? run<T, Level::Avx2>
-                                : run<T, Level::Plain>;
 }
 
 }  // namespace
@@ -267,7 +263,15 @@ std::optional<Dots> dots_of(const int64_t* shape) {
   return out;
 }
 
-DotsRun<float> dots_f32(Level level) { return run_for<float>(level); }
-DotsRun<double> dots_f64(Level level) { return run_for<double>(level); }
+template <class How>
+DotsRun<How> dots_for(Level level) {
+  return level >= Level::Avx512 ? run<How, Level::Avx512>
+         : level == Level::Avx2 ? run<How, Level::Avx2>
+                                : run<How, Level::Plain>;
+}
+template DotsRun<Same<float>> dots_for<Same<float>>(Level level);
+template DotsRun<Same<double>> dots_for<Same<double>>(Level level);
+template DotsRun<Widened<DType::F16>> dots_for<Widened<DType::F16>>(Level level);
+template DotsRun<Widened<DType::BF16>> dots_for<Widened<DType::BF16>>(Level level);
 
 }  // namespace ein

@@ -24,9 +24,11 @@ struct Dots {
 std::optional<Dots> dots_of(const int64_t* shape);
 
 // The sum has one order whatever the number of threads: it is cut by extents alone.
-template <class T>
-using DotsRun = void (*)(const Dots& dots, const T* a, const T* b, T* out);
-DotsRun<float> dots_f32(Level level);
-DotsRun<double> dots_f64(Level level);
+// How cells are read is one of packing.h.
+template <class How>
+using DotsRun = void (*)(const Dots& dots, const typename How::Cell* a, const typename How::Cell* b,
+                         typename How::Sum* out);
+template <class How>
+DotsRun<How> dots_for(Level level);
 
 }  // namespace ein

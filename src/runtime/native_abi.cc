@@ -48,6 +48,7 @@ const void* const* table() {
 
 const void* const* native_functions(Level level) {
   switch (level) {
+    case Level::Avx512Bf16: return table<Level::Avx512Bf16>();
     case Level::Avx512: return table<Level::Avx512>();
     case Level::Avx2: return table<Level::Avx2>();
     case Level::Plain: break;

@@ -9,18 +9,19 @@
 namespace ein {
 
 enum class Processor : uint8_t {
-  Native,    // the richest of those below that this machine has, tuned for it
-  Avx512,    // x86-64-v4
-  Avx2,      // x86-64-v3
-  Sse2,      // every x86-64
-  Portable,  // every machine of this architecture: today the same
+  Native,      // the richest of those below that this machine has, tuned for it
+  Avx512Bf16,  // x86-64-v4, and products of pairs of bf16 in kernels written by hand
+  Avx512,      // x86-64-v4
+  Avx2,        // x86-64-v3
+  Sse2,        // every x86-64
+  Portable,    // every machine of this architecture: today the same
 };
 const char* name_of(Processor p);
 std::optional<Processor> processor_named(const std::string& name);
 bool runs_here(Processor p);
 Processor best_here();  // the richest of those with a level of their own
 
-enum class Level : uint8_t { Plain, Avx2, Avx512 };  // of kernels written by hand
+enum class Level : uint8_t { Plain, Avx2, Avx512, Avx512Bf16 };  // of kernels written by hand
 Level level_of(Processor p);
 
 }  // namespace ein

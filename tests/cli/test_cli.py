@@ -348,6 +348,7 @@ class Backends(Cli):
         flags = pathlib.Path("/proc/cpuinfo").read_text().split()
         needs = {"native": [], "portable": [], "sse2": [], "avx2": ["avx2", "fma", "f16c"],
                  "avx512": ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd"]}
+        needs["avx512-bf16"] = [*needs["avx512"], "avx512_bf16"]
         for cpu, features in needs.items():
             with self.subTest(cpu):
                 if all(f in flags for f in features):

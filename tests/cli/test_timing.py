@@ -147,6 +147,12 @@ class Bench(Timing):
                             "--set", "n=4000000", "--show", "y,s")
         self.assertAlmostEqual(report["memory"] / 32e6, 1, delta=0.2)
 
+    def test_precision(self):
+        code = "let a = [1.001, 2.0]; let b = [1.0, 2.0]; let s = sum[k](a[k] * b[k]);"
+        for precision, want in (("f32", 5.001), ("bf16-mixed", 5)):
+            self.bench(code, "--precision", precision, "--out", f"s={self.path('s.npy')}", repeat=1)
+            self.assertAlmostEqual(numpy.load(self.path("s.npy")).item(), want, places=5)
+
     def test_effects_do_not_happen(self):
         done = self.check(["bench", "-c", "let x = 1.0; print(x); assert(x > 2.0);", "--repeat", "2", "--no-peaks"], 0)
         self.assertTrue(done.stdout.startswith("compiled in "))

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "runtime/batches.h"
 #include "runtime/dots.h"
 #include "runtime/pool.h"
+#include "runtime/tensor.h"
 
 namespace ein {
 namespace {
@@ -76,10 +78,10 @@ DrawnProduct draw_product(std::mt19937& random) {
 }
 
 // Adds the products of all values of the indices from `i` on.
-template <class T>
-void add_all(const DrawnProduct& d, size_t i, const T* a, const T* b, double* out, double* size) {
+void add_all(const DrawnProduct& d, size_t i, const double* a, const double* b, double* out,
+             double* size) {
   if (i == d.indices.size()) {
-    double product = static_cast<double>(*a) * static_cast<double>(*b);
+    double product = *a * *b;
     *out += product;
     *size += std::fabs(product);
     return;
@@ -91,33 +93,93 @@ void add_all(const DrawnProduct& d, size_t i, const T* a, const T* b, double* ou
   }
 }
 
+// Operands as the kernel reads them, and the numbers that they stand for.
+template <class Cell>
+struct DrawnOperand {
+  std::vector<Cell> cells;
+  std::vector<double> values;
+};
+
 template <class T>
-void check_product(const DrawnProduct& d, Contraction<T> (*kernel)(Level), std::mt19937& random) {
+DrawnOperand<T> draw_cells(int64_t count, std::mt19937& random) {
   std::normal_distribution<T> normal;
-  std::vector<T> a(static_cast<size_t>(d.cells[0])), b(static_cast<size_t>(d.cells[1]));
-  for (T& x : a) x = normal(random);
-  for (T& x : b) x = normal(random);
-  auto cells = static_cast<size_t>(d.cells[2]);
-  std::vector<double> want(cells), size(cells);
-  add_all(d, 0, a.data(), b.data(), want.data(), size.data());
+  DrawnOperand<T> out;
+  for (int64_t i = 0; i < count; ++i) {
+    out.cells.push_back(normal(random));
+    out.values.push_back(static_cast<double>(out.cells.back()));
+  }
+  return out;
+}
+
+DrawnOperand<uint16_t> draw_short_cells(DType type, int64_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  Tensor t(type, {count});
+  DrawnOperand<uint16_t> out;
+  for (int64_t i = 0; i < count; ++i) {
+    t.set_float(i, static_cast<double>(normal(random)));
+    out.cells.push_back(t.as<uint16_t>()[i]);
+    out.values.push_back(t.get_float(i));
+  }
+  return out;
+}
+
+// What a product has to give, and the sums of the sizes of the terms.
+struct WantedCells {
+  std::vector<double> value, size;
+
+  template <class Cell>
+  WantedCells(const DrawnProduct& d, const DrawnOperand<Cell>& a, const DrawnOperand<Cell>& b)
+      : value(static_cast<size_t>(d.cells[2])), size(value) {
+    add_all(d, 0, a.values.data(), b.values.data(), value.data(), size.data());
+  }
+};
+
+template <class Cell, class T>
+void check_product(const DrawnProduct& d, void (*run)(const int64_t*, const Cell*, const Cell*, T*),
+                   const DrawnOperand<Cell>& a, const DrawnOperand<Cell>& b,
+                   const WantedCells& want) {
+  const size_t cells = want.value.size();
   const std::vector<int64_t> shape = d.shape();
-  Contraction<T> run = kernel(level_of(best_here()));
   std::vector<T> first;
   const int before = threads();
   for (int count : {1, 2, 3}) {
     set_threads(count);
     std::vector<T> out(cells, T(7));  // what was there before does not count
-    run(shape.data(), a.data(), b.data(), out.data());
+    run(shape.data(), a.cells.data(), b.cells.data(), out.data());
     if (count == 1) {
       first = out;
       for (size_t i = 0; i < cells; ++i) {
-        EXPECT_NEAR(static_cast<double>(out[i]), want[i],
-                    64 * std::numeric_limits<T>::epsilon() * size[i]);
+        EXPECT_NEAR(static_cast<double>(out[i]), want.value[i],
+                    64 * std::numeric_limits<T>::epsilon() * want.size[i]);
       }
     }
     EXPECT_EQ(out, first) << count << " threads";
   }
   set_threads(before);
+}
+
+template <class T>
+void check_product(const DrawnProduct& d, Contraction<T> (*kernel)(Level), std::mt19937& random) {
+  auto a = draw_cells<T>(d.cells[0], random), b = draw_cells<T>(d.cells[1], random);
+  check_product(d, kernel(level_of(best_here())), a, b, WantedCells(d, a, b));
+}
+
+// Every kernel for 16 bits that this machine can run.
+void check_short_products(const DrawnProduct& d, std::mt19937& random) {
+  for (DType type : {DType::F16, DType::BF16}) {
+    SCOPED_TRACE(name_of(type));
+    auto a = draw_short_cells(type, d.cells[0], random);
+    auto b = draw_short_cells(type, d.cells[1], random);
+    const WantedCells want(d, a, b);
+    for (Processor p :
+         {Processor::Avx512Bf16, Processor::Avx512, Processor::Avx2, Processor::Sse2}) {
+      if (!runs_here(p)) continue;
+      SCOPED_TRACE(name_of(p));
+      check_product(d, (type == DType::F16 ? contract_f16 : contract_bf16)(level_of(p)), a, b,
+                    want);
+      if (type == DType::BF16) check_product(d, dot_bf16(level_of(p)), a, b, want);
+    }
+  }
 }
 
 TEST(Contract, AnyIndicesInAnyOrder) {
@@ -129,9 +191,79 @@ TEST(Contract, AnyIndicesInAnyOrder) {
     copied += batches_to_copy<float>(d.shape().data()).has_value();
     check_product<float>(d, contract_f32, random);
     check_product<double>(d, contract_f64, random);
+    if (i % 4 == 0) check_short_products(d, random);
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GE(copied, 5);  // batches that are copied first are among them
+}
+
+// Sums of more than one block, and of more than one span; an odd number of terms; whole tiles of
+// columns, and others.
+TEST(Contract, LongSumsInEveryLayout) {
+  std::mt19937 random(8);
+  for (auto [m, n, k] : {std::array<int64_t, 3>{33, 70, 1023},
+                         {50, 64, 1023},
+                         {45, 128, 700},
+                         {7, 130, 2051},
+                         {3, 65, 20001}}) {
+    for (int layout = 0; layout < 4; ++layout) {
+      SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", layout " << layout);
+      int64_t a_row = layout & 1 ? 1 : k, a_k = layout & 1 ? m : 1;
+      int64_t b_column = layout & 2 ? k : 1, b_k = layout & 2 ? 1 : n;
+      DrawnProduct d;
+      d.indices = {{1, m, {true, false, true}, {a_row, 0, n}},
+                   {2, n, {false, true, true}, {0, b_column, 1}},
+                   {3, k, {true, true, false}, {a_k, b_k, 0}}};
+      d.cells[0] = m * k;
+      d.cells[1] = k * n;
+      d.cells[2] = m * n;
+      check_product<float>(d, contract_f32, random);
+      check_product<double>(d, contract_f64, random);
+      check_short_products(d, random);
+    }
+  }
+}
+
+// Every number in 16 bits, times one: exactly itself, but that pairs take subnormal ones for zero.
+TEST(Contract, EveryShortNumber) {
+  constexpr int64_t count = 1 << 16;
+  for (DType type : {DType::F16, DType::BF16}) {
+    Tensor all(type, {count}), one(type, {80});
+    for (int64_t i = 0; i < count; ++i) all.as<uint16_t>()[i] = static_cast<uint16_t>(i);
+    for (int64_t i = 0; i < 80; ++i) one.set_float(i, 1);
+    for (Processor p :
+         {Processor::Avx512Bf16, Processor::Avx512, Processor::Avx2, Processor::Sse2}) {
+      if (!runs_here(p)) continue;
+      for (bool by_pairs : {false, true}) {
+        if (by_pairs && type == DType::F16) continue;
+        for (bool rows : {false, true}) {  // the numbers are rows or columns
+          SCOPED_TRACE(testing::Message()
+                       << name_of(type) << " " << name_of(p) << by_pairs << rows);
+          const std::vector<int64_t> by_rows = {0,  1, 1, 1, count, 1, 0, 80,
+                                                80, 0, 1, 1, 1,     0, 0, 0};
+          const std::vector<int64_t> by_columns = {0,     1, 1, 1, 80, 1, 0, count,
+                                                   count, 0, 1, 1, 1,  0, 0, 0};
+          ShortContraction run = by_pairs             ? dot_bf16(level_of(p))
+                                 : type == DType::F16 ? contract_f16(level_of(p))
+                                                      : contract_bf16(level_of(p));
+          std::vector<float> out(static_cast<size_t>(count) * 80);
+          const uint16_t *a = all.as<uint16_t>(), *b = one.as<uint16_t>();
+          if (rows) {
+            run(by_rows.data(), a, b, out.data());
+          } else {
+            run(by_columns.data(), b, a, out.data());
+          }
+          for (int64_t i = 0; i < count; ++i) {
+            double want = all.get_float(i);
+            float got = out[static_cast<size_t>(rows ? i * 80 + 7 : i + 7 * count)];
+            bool zero = by_pairs && got == 0 && std::fabs(want) < 0x1p-126;
+            ASSERT_TRUE(got == want || zero || (std::isnan(got) && std::isnan(want)))
+                << i << ": " << got << ", not " << want;
+          }
+        }
+      }
+    }
+  }
 }
 
 // Neighbours in memory belong to other products, in both operands: cut into blocks and copied.
@@ -153,6 +285,7 @@ TEST(Contract, BatchesThatLieAcross) {
     EXPECT_EQ(batches_to_copy<float>(d.shape().data()).has_value(), true);
     check_product<float>(d, contract_f32, random);
     check_product<double>(d, contract_f64, random);
+    check_short_products(d, random);
   }
 }
 
@@ -176,6 +309,7 @@ TEST(Contract, FewCellsOverLongLines) {
         EXPECT_TRUE(dots_of(d.shape().data()).has_value());
         check_product<float>(d, contract_f32, random);
         check_product<double>(d, contract_f64, random);
+        check_short_products(d, random);
       }
     }
   }
