@@ -141,6 +141,7 @@ Partial partial(Module& m, Op op, const std::vector<ExprId>& args, ExprId r, siz
     case Op::Uniform:
     case Op::Normal:
     case Op::Mark: return zero;
+    case Op::Moved: EIN_UNREACHABLE("values move after autodiff");
     case Op::Factor: EIN_UNREACHABLE("a matrix function has no derivative of its own");
     case Op::Rule: return left ? zero : Partial{};
     case Op::Tangent: return {};

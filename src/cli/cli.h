@@ -19,6 +19,7 @@
 #include "runtime/row_file.h"
 #include "runtime/streams.h"
 #include "runtime/tensor.h"
+#include "shard/mesh.h"
 
 namespace ein {
 struct RunOptions;
@@ -72,6 +73,7 @@ struct RunCommand {
   int opt_level = 2;
   int threads = 0;
   std::string cpu = "native";
+  std::string mesh, shard;  // several ranks; empty: one
   bool check_overflow = false;
   std::string trap;  // `nan`: stop at a cell that is not finite
   bool check_bounds = false;
@@ -83,6 +85,17 @@ struct RunCommand {
   bool no_cache = false;
   bool cache_stats = false;
   bool time = false;  // where the time went, on standard error
+};
+
+struct PlanCommand {
+  CommonOptions common;
+  std::vector<std::string> in, set;  // as for `run`; --set also gives extents
+  std::vector<std::string> show;
+  std::string mesh, shard;
+  std::string network = "5us,12GB/s";
+  std::string sweep;  // data=1..4096
+  std::string format = "text";
+  std::string direction = "auto";
 };
 
 struct BuildCommand {
@@ -208,6 +221,7 @@ struct ExploreCommand {
 };
 
 int run_verb(const RunCommand& command);
+int plan_verb(const PlanCommand& command);
 int build_verb(const BuildCommand& command);
 int bench_verb(const BenchCommand& command);
 int check_verb(const CheckCommand& command);
@@ -279,8 +293,11 @@ std::optional<int> read_inputs(const std::vector<std::string>& in,
                                std::map<std::string, RowFile>* later = nullptr);
 // The targets of --out; the exit status when one cannot be written.
 std::optional<int> read_outputs(const std::vector<std::string>& out, std::vector<Pair>& targets);
-// The value of --grad-memory; the exit status when it is wrong.
 DType operands_named(const std::string& precision);
+// `--mesh` and `--shard`; a status if they make no sense.
+std::optional<int> read_mesh(const std::string& mesh, const std::string& rules,
+                             const CommonOptions& common, shard::Spec& spec);
+// The value of --grad-memory; the exit status when it is wrong.
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes);
 // `--tune NAME=NUMBER`
 std::optional<int> read_tuning(const std::vector<std::string>& written, Tuning& out);

@@ -98,6 +98,21 @@ DType operands_named(const std::string& precision) {
                                     : DType::F32;
 }
 
+std::optional<int> read_mesh(const std::string& mesh, const std::string& rules,
+                             const CommonOptions& common, shard::Spec& spec) {
+  if (mesh.empty()) {
+    return rules.empty() ? std::nullopt
+                         : std::optional(usage_error("--shard needs a mesh: --mesh data=4"));
+  }
+  auto made = shard::parse_mesh(mesh);
+  if (auto* e = std::get_if<RuntimeError>(&made)) return runtime_error(*e, common);
+  spec.mesh = std::get<Mesh>(made);
+  auto read = shard::parse_rules(spec.mesh, rules);
+  if (auto* e = std::get_if<RuntimeError>(&read)) return runtime_error(*e, common);
+  spec.rules = std::get<std::vector<shard::Rule>>(read);
+  return std::nullopt;
+}
+
 std::optional<int> read_grad_memory(const std::string& text, std::optional<uint64_t>& bytes) {
   if (text.empty()) return std::nullopt;
   bytes = parse_size(text);

@@ -85,6 +85,9 @@ void add_verbs(Verbs& verbs) {
   verbs.add("run", "compile and run a program", run_options, run_verb);
   verbs.add("build", "compile ahead of time: a shared library with a C header, or a program",
             build_options, build_verb);
+  verbs.add("plan",
+            "what a program would move between ranks, and what that takes, without running it",
+            plan_options, plan_verb);
   verbs.add("bench",
             "run a program many times and compare the time of each array with the machine's peak",
             bench_options, bench_verb);

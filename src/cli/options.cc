@@ -79,6 +79,13 @@ void add_precision(CLI::App& app, std::string& precision) {
       ->check(CLI::IsMember({"f32", "bf16-mixed", "f16-mixed"}));
 }
 
+void add_mesh(CLI::App& app, std::string& mesh, std::string& shard) {
+  app.add_option("--mesh", mesh,
+                 "run on several ranks: named axes and their sizes (data=4,model=2)");
+  app.add_option("--shard", shard,
+                 "which coordinates are split along which axes (\"batch: data, W.k: model\")");
+}
+
 void add_no_cache(CLI::App& app, bool& no_cache) {
   app.add_flag("--no-cache", no_cache, "neither use nor store compiled programs on disk");
 }
@@ -133,9 +140,27 @@ void run_options(CLI::App& app, RunCommand& o) {
                  "print a stage of the compilation instead of running the program")
       ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
   app.add_flag("--time", o.time, "report on standard error where the time went");
+  add_mesh(app, o.mesh, o.shard);
   add_tune(app, o.tune);
   add_no_cache(app, o.no_cache);
   app.add_flag("--cache-stats", o.cache_stats)->group("");  // hidden: for the tests
+}
+
+void plan_options(CLI::App& app, PlanCommand& o) {
+  add_common(app, o.common);
+  app.add_option("--in", o.in, "NAME=FILE: an input; only its extents matter")
+      ->allow_extra_args(false);
+  app.add_option("--set", o.set, "NAME=NUMBER: an extent, or a scalar input")
+      ->allow_extra_args(false);
+  app.add_option("--show", o.show, "values to compute in addition to those the program prints")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_mesh(app, o.mesh, o.shard);
+  app.add_option("--network", o.network, "what a message takes, and bytes a second: 5us,12GB/s");
+  app.add_option("--sweep", o.sweep, "a line for each size of an axis, doubled: data=1..4096");
+  app.add_option("--format", o.format, "format of the plan")
+      ->check(CLI::IsMember({"text", "json"}));
+  add_direction(app, "--grad-mode", o.direction);
 }
 
 void build_options(CLI::App& app, BuildCommand& o) {

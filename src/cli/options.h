@@ -8,6 +8,7 @@
 namespace ein::cli {
 
 void run_options(CLI::App& app, RunCommand& o);
+void plan_options(CLI::App& app, PlanCommand& o);
 void build_options(CLI::App& app, BuildCommand& o);
 void bench_options(CLI::App& app, BenchCommand& o);
 void check_options(CLI::App& app, CheckCommand& o);

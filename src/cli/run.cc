@@ -1,12 +1,15 @@
 #include "driver/run.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "cli/cli.h"
 #include "cli/monitor.h"
@@ -14,6 +17,8 @@
 #include "driver/cache.h"
 #include "driver/observe.h"
 #include "runtime/files.h"
+#include "runtime/mpi.h"
+#include "runtime/pool.h"
 #include "runtime/show.h"
 
 namespace ein::cli {
@@ -238,10 +243,65 @@ void show_values(const RunCommand& command, const core::Module& m,
 
 }  // namespace
 
+namespace {
+
+// Ranks other than 0 say nothing: what they would say, rank 0 says.
+void be_silent() {
+  int nowhere = open("/dev/null", O_WRONLY);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  dup2(nowhere, STDERR_FILENO);
+  close(nowhere);
+}
+
+int run_program(const RunCommand& command, RunOptions options);
+
+// One of the processes that mpirun has started. How rank 0 ends, all end.
+int run_over_mpi(const RunCommand& command, RunOptions options, const MpiPlace& place) {
+  if (place.rank != 0) be_silent();
+  const int64_t ranks = options.ranks->mesh.ranks();
+  if (ranks != place.ranks) {
+    return runtime_error({Code::E0901, fmt::format("the mesh has {} ranks, but mpirun started {}: "
+                                                   "`mpirun -n {}`, or another `--mesh`",
+                                                   ranks, place.ranks, ranks)},
+                         command.common);
+  }
+  auto opened = open_mpi(place);
+  if (auto* why = std::get_if<std::string>(&opened))
+    return runtime_error({Code::E0901, *why}, command.common);
+  auto& mpi = *std::get<std::unique_ptr<MpiTransport>>(opened);
+  options.mpi = &mpi;
+  if (options.threads == 0) {
+    set_threads(0);
+    options.threads = static_cast<int>(std::max<int64_t>(1, threads() / place.beside));
+  }
+  int status = run_program(command, options);
+  if (place.rank == 0) {
+    for (int64_t r = 1; r < place.ranks; ++r) mpi.tell(r, std::to_string(status));
+    return status;
+  }
+  if (status != kFine) return status;
+  auto told = mpi.hear(0);
+  return told ? std::atoi(told->c_str()) : kRuntimeFailure;
+}
+
+}  // namespace
+
 int run_verb(const RunCommand& command) {
   std::optional<int> refused;
   RunOptions options = options_of(command, refused);
   if (refused) return *refused;
+  shard::Spec spec;
+  if (auto status = read_mesh(command.mesh, command.shard, command.common, spec)) return *status;
+  if (command.mesh.empty()) return run_program(command, options);
+  options.ranks = &spec;
+  auto place = mpi_place();
+  return place ? run_over_mpi(command, options, *place) : run_program(command, options);
+}
+
+namespace {
+
+int run_program(const RunCommand& command, RunOptions options) {
   Program p =
       load(command.common,
            {.in = command.in, .direction = command.direction, .keep_asked = true, .runs = true});
@@ -296,10 +356,13 @@ int run_verb(const RunCommand& command) {
       print_error("its state is in `{0}`; go on with --resume {0}\n", command.save_state);
     }
   }
+  if (result.elsewhere) return kFine;
   if (auto status = write_outputs(command, m, outputs, result)) return *status;
   if (result.stopped) return kInterrupted;
   show_values(command, m, shown_parts(m, command.show), result);
   return kFine;
 }
+
+}  // namespace
 
 }  // namespace ein::cli

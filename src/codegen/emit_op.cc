@@ -375,6 +375,7 @@ Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType 
       return call(op == Op::Uniform ? NativeFn::Uniform : NativeFn::Normal, args, b.getFloatTy());
     case core::OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
     case core::OpClass::Mark: EIN_UNREACHABLE("a mark is left after sema");
+    case core::OpClass::Move: EIN_UNREACHABLE("a move is a statement of its own");
     case core::OpClass::Matrix: EIN_UNREACHABLE("a matrix function is a statement of its own");
     case core::OpClass::Cast: return cast(args[0], from, to);
   }

@@ -241,6 +241,12 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
         to.kind = Image::Site::Kind::Fetch;
         to.members.push_back({buffer_of.at(families.at(s.name).v), 0});
         break;
+      case loops::Site::Kind::Move:
+        to.kind = Image::Site::Kind::Move;
+        to.move = s.move.number;
+        to.members.push_back({buffer_of.at(s.move.from.v), s.move.from_step});
+        to.members.push_back({buffer_of.at(families.at(s.name).v), s.move.to_step});
+        break;
       case loops::Site::Kind::Step: {
         to.kind = Image::Site::Kind::Step;
         const auto& q = std::get<core::Sequence>(plan.schedule.steps[s.step]);

@@ -119,6 +119,8 @@ struct Writer {
         },
         [&](const loops::Fetch& n) {
           buffer(n.buffer);
+          put(n.from.valid());
+          if (n.from.valid()) buffer(n.from);
           site(n.site);
         });
     loops::for_each_block(s, [&](const loops::Block& b) { block(b); });

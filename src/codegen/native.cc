@@ -105,7 +105,7 @@ void execute(Native& n, const core::Inputs& inputs, const core::Watch& watch,
   out.error = prepare(n.image, views, frame);
   if (out.error) return;
   out.params = frame.params;
-  CallOptions options{watch.monitor, watch.observe, kernel_times, watch.resume};
+  CallOptions options{watch.monitor, watch.observe, kernel_times, watch.resume, watch.exchange};
   for (uint32_t i = 0; i < n.image.buffers.size(); ++i) {
     const Image::Buffer& b = n.image.buffers[i];
     core::FamilyId family(b.family);

@@ -252,6 +252,9 @@ void check_types(const Module& m, Op op, const std::vector<ExprId>& args) {
       EIN_CHECK(is_float(m[args[3]].type) && m[args[3]].type == m[args[4]].type,
                 "a matrix of floats");
       return;
+    case OpClass::Move:
+      for (size_t k = 0; k < 2; ++k) EIN_CHECK(m[args[k]].type == DType::I64, "a cell of a move");
+      return;
     case OpClass::Cast: EIN_UNREACHABLE("casts are built by cast()");
   }
 }
@@ -318,6 +321,7 @@ ExprId apply(Module& m, Op op, std::vector<ExprId> args, Span span) {
       break;
     case OpClass::Draw: type = DType::F32; break;
     case OpClass::Matrix: type = m[args[3]].type; break;
+    case OpClass::Move: type = m[args[2]].type; break;
     case OpClass::Rule:
     case OpClass::Mark:
     case OpClass::Real:
@@ -426,9 +430,7 @@ ExprId reduce(Module& m, Reduce r, Span span) {
       EIN_CHECK(is_float(body_type) || is_int(body_type), "argmax of a non-number");
       type = DType::I32;
       break;
-    case ReduceOp::Collect:
-      EIN_CHECK(is_float(body_type) && !r.gate && r.routes.empty(), "the cells of a matrix");
-      break;
+    case ReduceOp::Collect: EIN_CHECK(!r.gate && r.routes.empty(), "the cells of a matrix"); break;
   }
   EIN_CHECK(!r.gate || m[r.gate].type == DType::Bool, "gate is not bool");
   if (const auto* g = r.gate ? get_if<BoolLit>(m, r.gate) : nullptr; g && g->value) r.gate = {};

@@ -73,7 +73,8 @@ enum class OpClass : uint8_t {
   Draw,
   Rule,
   Mark,
-  Matrix
+  Matrix,
+  Move
 };
 struct OpInfo {
   const char* name;
@@ -83,7 +84,7 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 
-// Collect: no number but all cells; only as an operand of Op::Factor.
+// Collect: no number but all cells; only as an operand of Op::Factor and Op::Moved.
 enum class ReduceOp : uint8_t { Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin, Collect };
 const char* name_of(ReduceOp op);
 

@@ -461,6 +461,7 @@ class Evaluator {
 
   Scalar apply_node(const Apply& n, const Expr& x) {
     if (n.op == Op::Factor) return factor_node(n, x);
+    EIN_CHECK(n.op != Op::Moved, "the ranks of a module are evaluated as one (shard/joint.h)");
     Scalar a = eval(n.args[0]);
     switch (n.op) {
       case Op::Select: return eval(n.args[a.i ? 1 : 2]);

@@ -19,8 +19,9 @@
 #include "runtime/tensor.h"
 
 namespace ein {
+class Exchange;
 struct KeptState;
-}
+}  // namespace ein
 
 namespace ein::core {
 
@@ -39,6 +40,7 @@ struct Watch {
   Monitor* monitor = nullptr;
   std::function<void(Moment&)> observe = {};  // adds the watched values, before it is shown
   const KeptState* resume = nullptr;          // native code only: where to go on
+  Exchange* exchange = nullptr;               // native code only: how cells go between ranks
 };
 
 struct EvalOptions {

@@ -74,6 +74,7 @@ double apply_real(Op op, double a, double b) {
     case Op::Tangent:
     case Op::Mark:
     case Op::Factor:
+    case Op::Moved:
     case Op::Philox:
     case Op::Uniform:
     case Op::Normal: break;
@@ -215,6 +216,7 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
     case OpClass::Draw: return real(op == Op::Uniform ? uniform_of(a.i) : normal_of(a.i));
     case OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
     case OpClass::Mark: EIN_UNREACHABLE("a mark is left after sema");
+    case OpClass::Move:
     case OpClass::Matrix: EIN_UNREACHABLE("no scalar operation");
     case OpClass::Select: EIN_UNREACHABLE("lazy operator");
   }

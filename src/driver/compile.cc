@@ -40,6 +40,7 @@ constexpr Pass kPasses[] = {
     {"solve-gates", "equalities in `where` conditions have become indices or routes where possible",
      false},
     {"autodiff", "every requested derivative has become arrays of its own", false},
+    {"shard", "one rank's part of every value, and the moves of cells between ranks"},
     {"checkpoint", "recurrences that must save memory run in segments, whose steps are repeated"},
     {"expand-calls", "only functions that call themselves are called"},
     {"isolate-routes", "every routed sum is a clause of its own"},

@@ -18,6 +18,8 @@
 #include "driver/compile.h"
 #include "driver/files.h"
 #include "driver/observe.h"
+#include "driver/pipeline.h"
+#include "driver/ranks.h"
 #include "driver/state.h"
 #include "driver/streams.h"
 #include "optimise/precision.h"
@@ -392,6 +394,14 @@ void run_reference(Task& t) {
 
 // Leaves in `out` what went wrong, where it was stopped, and what it took.
 void Task::compute() {
+  if (options.ranks) {
+    RankRun run = run_on_ranks(m, wanted, inputs, options);
+    values = std::move(run.values);
+    out.error = std::move(run.error);
+    out.fallback = std::move(run.fallback);
+    out.elsewhere = run.elsewhere;
+    return;
+  }
   if (options.trap) out.error = not_finite_input(m, wanted, inputs);
   if (out.error) return;
   if (wanted.empty()) {
@@ -450,6 +460,11 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     out.error = refuse_effect(options.access, e);
     if (out.error) return out;
   }
+  if (options.ranks) {
+    out.error = refuse_on_ranks(original, options);
+    if (out.error) return out;
+    options.streams = false;
+  }
   bool native = kMakesMachineCode && options.backend == Backend::Native;
   std::vector<const core::Effect*> reports = active_reports(original, options);
   std::vector<FamilyId> asked = wanted_families(original, options);
@@ -467,7 +482,7 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
   Task task{m, wanted, inputs, streamed, options, values, out};
   task.compute();
   out.unwatched = kMakesMachineCode && task.observer && task.observer->failed();
-  if (!out.refused.empty()) return out;
+  if (!out.refused.empty() || out.elsewhere) return out;
   auto keep_shown = [&] {
     for (const std::string& name : options.show) {
       auto it = values.find(m.find(intern(name)));
@@ -502,8 +517,18 @@ struct ToCompile {
   std::optional<core::Module> cut;
 };
 
-ToCompile source_of(core::Module& m, const core::Inputs& inputs, const RunOptions& options) {
+std::variant<ToCompile, RuntimeError> source_of(core::Module& m, const core::Inputs& inputs,
+                                                const RunOptions& options) {
   ToCompile out{wanted_families(m, options, Else::Unread), {}};
+  if (options.ranks) {
+    auto made = for_ranks(m, out.wanted, *options.ranks, options.trace);
+    if (auto* e = std::get_if<RuntimeError>(&made)) return *e;
+    out.cut = std::move(std::get<shard::Sharded>(made).module);
+    return out;
+  }
+  if (options.trace) {
+    Pipeline(*options.trace).pass_if(false, "shard", &m, [](core::Module* in) { return in; });
+  }
   if (optimise::wants_segments(m, options.grad_memory)) {
     auto ready = prepare(m, out.wanted, inputs, options);
     if (auto* prepared = std::get_if<Prepared>(&ready)) {
@@ -521,7 +546,9 @@ std::variant<std::string, RuntimeError> native_dump(core::Module& m, const core:
                                                     const std::string& pass, RunOptions options) {
   Trace before{pass};  // of `checkpoint`, which comes before the passes to native code
   options.trace = &before;
-  auto [wanted, cut] = source_of(m, inputs, options);
+  auto source_or = source_of(m, inputs, options);
+  if (auto* e = std::get_if<RuntimeError>(&source_or)) return *e;
+  auto& [wanted, cut] = std::get<ToCompile>(source_or);
   if (!before.dump.empty()) return before.dump;
   core::Module& source = cut ? *cut : m;
   std::string why;
@@ -536,7 +563,9 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs
                                              RunOptions options, const std::string& stage) {
   if (stage == "plan") return native_dump(m, inputs, "plan", options);
   if (stage == "loops") return native_dump(m, inputs, "cut-kernels", options);
-  auto [wanted, cut] = source_of(m, inputs, options);
+  auto source_or = source_of(m, inputs, options);
+  if (auto* e = std::get_if<RuntimeError>(&source_or)) return *e;
+  auto& [wanted, cut] = std::get<ToCompile>(source_or);
   core::Module& source = cut ? *cut : m;
   NativeOptions how = native_options(options);
   how.choices.streams = families_of(source, streamable(source, wanted, options));

@@ -19,8 +19,11 @@
 #include "runtime/processor.h"
 #include "runtime/row_file.h"
 #include "runtime/tensor.h"
+#include "shard/mesh.h"
 
 namespace ein {
+
+class MpiTransport;
 
 enum class Backend { Native, Reference };
 
@@ -55,6 +58,8 @@ struct RunOptions {
   bool keeps_state = false;                 // Moment::state gives the content of a file (state.h)
   std::optional<std::string> resume;        // what such a file holds: where to go on
   bool time = false;                        // leave a Timing, when it runs natively
+  const shard::Spec* ranks = nullptr;       // on several ranks (ranks.h), those of this mesh
+  MpiTransport* mpi = nullptr;              // they are processes, and this is one of them
   Trace* trace = nullptr;                   // of the native passes
 };
 
@@ -77,6 +82,7 @@ struct RunResult {
   std::optional<Stopped> stopped;        // by the monitor; then no effect has happened
   std::optional<RuntimeError> error;
   std::string refused;     // why something cannot be watched, or not go on; nothing has happened
+  bool elsewhere = false;  // another rank has the values, and effects happen there
   bool unwatched = false;  // some watched values could not be computed beside the run
   std::string fallback;    // why the reference evaluator ran although native was asked for
   std::vector<optimise::SegmentPlan> checkpoints;  // what was decided under `grad_memory`

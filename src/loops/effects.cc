@@ -39,6 +39,7 @@ Effects effects(const Program& p, const Stmt& stmt) {
         },
         [&](const Fetch& n) {
           out.stores.insert(n.buffer);
+          if (n.from.valid()) out.loads.insert(n.from);
           out.checks = true;
         });
   };

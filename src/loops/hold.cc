@@ -89,7 +89,10 @@ struct Holder {
     auto look = [&](const auto& self, const Block& block, bool in_loop, bool always) -> void {
       for (const Stmt& x : block) {
         if (const auto* u = std::get_if<Update>(&x.node)) others.insert(u->buffer);
-        if (const auto* f = std::get_if<Fetch>(&x.node)) others.insert(f->buffer);
+        if (const auto* f = std::get_if<Fetch>(&x.node)) {
+          others.insert(f->buffer);
+          if (f->from.valid()) others.insert(f->from);
+        }
         if (const auto* c = std::get_if<Contract>(&x.node)) {
           others.insert({c->a.buffer, c->b.buffer, c->out.buffer});
         }

@@ -195,6 +195,9 @@ struct Fetch {
   BufferId buffer;
   ExprId first;
   SiteId site;
+  // Valid: `buffer` gets what a move between ranks (Site::Kind::Move) makes of this one instead, at the
+  // step `first` of both; −1: at every step.
+  BufferId from = {};
 };
 
 struct Stmt {
@@ -242,6 +245,7 @@ struct Site {
                 // many pieces are done
     NotFinite,  // values: the address of the cell of `name`; its value is NaN or infinite
     Fetch,      // a file that is read while the program runs; `name`: the input
+    Move,       // cells that go between ranks; `move`: which
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t position = 0;
@@ -252,6 +256,12 @@ struct Site {
   bool by_diagonals = false;        // Step: of a table, one diagonal after the other
   core::Op op = core::Op::Add;
   DType type = DType::I64;
+  struct Moving {
+    static constexpr uint32_t kNone = ~uint32_t{0};
+    int64_t number = -1;
+    core::FamilyId from;                          // `name` gets what it makes of this one
+    uint32_t from_step = kNone, to_step = kNone;  // the coordinate that `first` is an address of
+  } move = {};
 };
 
 struct Kernel {

@@ -131,7 +131,12 @@ struct Printer {
                            list(n.args)));
         },
         [&](const Fetch& n) {
-          line(fmt::format("fetch {} from {}", p.buffers[n.buffer].name, expr(n.first)));
+          if (n.from.valid()) {
+            line(fmt::format("move {} to {} at {}", p.buffers[n.from].name,
+                             p.buffers[n.buffer].name, expr(n.first)));
+          } else {
+            line(fmt::format("fetch {} from {}", p.buffers[n.buffer].name, expr(n.first)));
+          }
         });
   }
 

@@ -80,6 +80,7 @@ struct Verifier {
         break;
       case core::OpClass::Rule:
       case core::OpClass::Mark:
+      case core::OpClass::Move:
       case core::OpClass::Matrix: ok = false; break;
       case core::OpClass::Cast: break;
     }
@@ -164,8 +165,8 @@ struct Verifier {
         },
         [&](const Fetch& n) {
           use(n.first, DType::I64);
-          if (p.buffers[n.buffer].space != Buffer::Space::Input)
-            error("what is fetched is no input");
+          bool moves = n.from.valid(), input = p.buffers[n.buffer].space == Buffer::Space::Input;
+          if (moves == input) error("what is fetched is no input, or what is moved is one");
           if (!ordered || vector || shared) error("rows are fetched in a loop that is not seq");
         });
   }

@@ -8,7 +8,32 @@ namespace ein::lower {
 
 using core::ExprId;
 
+// The step is where a loop around stands: a coordinate of both values, or an address of the one that
+// cells come from.
+void Lowering::move(core::FamilyId id, const plan::Contraction& x) {
+  const core::Access read = std::get<core::Access>(m[x.a].node);
+  const auto* cells = core::get_if<core::Reduce>(m, x.reduce);
+  const uint32_t first = cells ? cells->first : core::kMaxSlots;
+  loops::Site site{loops::Site::Kind::Move, text(m[id].name)};
+  site.move.number = x.moved;
+  site.move.from = read.family;
+  Value step = integer(0);
+  for (uint32_t k = 0; k < read.at.size(); ++k) {
+    uint32_t slot = core::slot_of(m, read.at[k]);
+    if (slot != ~0u && slot >= first) continue;  // all addresses
+    EIN_CHECK(site.move.from_step == loops::Site::Moving::kNone,
+              "a move within two loops of steps");
+    site.move.from_step = k;
+    if (slot != ~0u) site.move.to_step = slot;
+    bool all = slot != ~0u && !slots[slot].expr;  // no loop around: one step after the other
+    step = all ? integer(-1) : bind(lower(read.at[k]), "step");
+  }
+  loops::BufferId from = buffers.at(read.family);
+  emit(top(), {loops::Fetch{buffers.at(id), step.expr, p.sites.add(std::move(site)), from}});
+}
+
 void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x) {
+  if (x.moved >= 0) return move(id, x);
   const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
   // The elements from one cell to the next along each coordinate of a family.
   auto strides = [&](core::FamilyId family) {

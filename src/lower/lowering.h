@@ -193,6 +193,7 @@ struct Lowering {
 
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
+  void move(core::FamilyId id, const plan::Contraction& x);
   // Whether a contraction takes at most this many products.
   Value is_small(core::FamilyId id, const core::Clause& c, const plan::Contraction& x,
                  int64_t most);

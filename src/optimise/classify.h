@@ -15,6 +15,9 @@ struct Contraction {
   core::ExprId a, b;                     // its two accesses
   std::vector<uint32_t> batch, m, n, k;  // slots
   int64_t factor = -1;                   // a matrix function instead (factors.h): runtime::Factor
+  int64_t moved = -1;                    // a move between ranks instead (shard/shard.h): which
+
+  bool is_product() const { return factor < 0 && moved < 0; }
 };
 
 // The class of each index of a clause, if it is a contraction over the coordinates in `free`.

@@ -198,6 +198,17 @@ bool has_factor(const Module& m, ExprId e) {
   return found;
 }
 
+std::optional<Contraction> classify_moved(const Module& m, const Clause& clause) {
+  const auto* a = get_if<Apply>(m, clause.body);
+  if (!a || a->op != Op::Moved) return std::nullopt;
+  const auto* cells = get_if<Reduce>(m, a->args[2]);
+  ExprId read = cells ? cells->body : a->args[2];
+  EIN_CHECK(get_if<Access>(m, read), "the cells of a move are those of one value");
+  Contraction c{a->args[2], read, read, {}, {}, {}, {}, -1};
+  c.moved = get_if<IntLit>(m, a->args[0])->value;
+  return c;
+}
+
 std::optional<Contraction> classify_factor(Module& m, const Clause& clause, uint64_t free) {
   const auto* found = as_factor(m, clause.body);
   if (!found || !native(m[clause.body].type)) return std::nullopt;

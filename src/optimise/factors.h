@@ -16,6 +16,8 @@ namespace ein::optimise {
 std::optional<Contraction> classify_factor(core::Module& m, const core::Clause& clause,
                                            uint64_t free);
 bool has_factor(const core::Module& m, core::ExprId e);
+// A clause that is a move between ranks, whose cells are those of one value.
+std::optional<Contraction> classify_moved(const core::Module& m, const core::Clause& clause);
 
 // Gives every matrix function a family of its own, in the form above, and so its operands where they
 // need one.

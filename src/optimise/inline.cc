@@ -122,7 +122,8 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
     }
     for (size_t c = 0; c < family.clauses.size(); ++c) {
       uint64_t coords = family.rank() >= 64 ? ~0ull : (1ull << family.rank()) - 1;
-      bool factor = has_factor(m, family.clauses[c].body);  // its operands stay plain
+      bool factor = has_factor(m, family.clauses[c].body) ||  // its operands stay plain
+                    classify_moved(m, family.clauses[c]);
       auto contraction = classify(m, family.clauses[c], coords, tuning);
       for_each_with_facts(m, family.clauses[c], is_access, [&](ExprId e, const Facts& facts) {
         const Access access = std::get<Access>(m[e].node);
@@ -149,7 +150,9 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
 
 bool legal_bodies(Module& m, const Family& f, Overflow overflow) {
   for (const Clause& c : f.clauses) {
-    if (has_reduce(m, c.body) || !total(m, c.body, clause_facts(m, c), overflow)) return false;
+    if (has_reduce(m, c.body) || classify_moved(m, c) ||
+        !total(m, c.body, clause_facts(m, c), overflow))
+      return false;
   }
   return true;
 }

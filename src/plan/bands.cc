@@ -78,7 +78,7 @@ struct BandFinder {
     const Family& f = m[c->family];
     if (f.kind != Family::Kind::Defined || !f.with.empty()) return std::nullopt;
     for (const ClausePlan& how : plan.families.at(c->family).clauses) {
-      if (how.scatters || (how.contraction && how.contraction->factor >= 0)) return std::nullopt;
+      if (how.scatters || (how.contraction && !how.contraction->is_product())) return std::nullopt;
     }
     return c->family;
   }
@@ -398,7 +398,7 @@ struct BandFinder {
     Redirect r{plan, to};
     rewrite_family(m, id, [&](ExprId e) { return r(e); });
     for (ClausePlan& how : plan.families.at(id).clauses) {
-      if (!how.contraction || how.contraction->factor >= 0) continue;
+      if (!how.contraction || !how.contraction->is_product()) continue;
       for (ExprId* e : {&how.contraction->reduce, &how.contraction->a, &how.contraction->b}) {
         *e = r(*e);
       }

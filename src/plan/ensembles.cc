@@ -37,7 +37,7 @@ struct EnsembleFinder {
       how.contraction.reset();
       how.small_contraction.reset();
     }
-    if (p.wanted || along + 1 == m[id].rank()) return;
+    if (p.wanted || p.moved || along + 1 == m[id].rank()) return;
     // Lanes are neighbours in memory.
     for (uint32_t k = 0; k < m[id].rank(); ++k) {
       if (k != along) p.order.push_back(k);
@@ -48,7 +48,7 @@ struct EnsembleFinder {
   void run() {
     const FamilyId first = q.members[0].family;
     if (plan.by_rows.contains(first) || plan.by_diagonals.contains(first)) return;
-    if (plan.ends.contains(key(q))) return;
+    if (plan.ends.contains(key(q)) || moves_between_ranks(plan, q)) return;
     for (const auto& [id, stream] : plan.streams) {
       if (stream.first.contains(key(q))) return;
     }

@@ -174,7 +174,7 @@ struct Planner {
     for (size_t c = 0; c < f.clauses.size(); ++c) {
       out.clauses.push_back(clause(id, c, f, coords & ~fixed));
       ClausePlan& made = out.clauses.back();
-      bool product = made.contraction && made.contraction->factor < 0;
+      bool product = made.contraction && made.contraction->is_product();
       if (repeated && product) made.small_contraction = plan.tuning.small_contraction;
       reductions(f.clauses[c]);
     }
@@ -194,6 +194,8 @@ struct Planner {
       EIN_CHECK(out.contraction, "a matrix function that is no statement of its own");
       return out;
     }
+    out.contraction = optimise::classify_moved(m, c);
+    if (out.contraction) return out;
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = choices.scatters && may_scatter(m, c, free);
     if (out.scatters) {
@@ -247,11 +249,22 @@ bool fetches(const Plan& plan, const Sequence& q) {
                      [&](const auto& s) { return s.second.first.contains(key(q)); });
 }
 
+void note_moves(Plan& plan) {
+  for (auto& [id, made] : plan.families) {
+    for (const ClausePlan& c : made.clauses) {
+      if (!c.contraction || c.contraction->moved < 0) continue;
+      made.moved = true;
+      plan.families.at(get_if<Access>(plan.module, c.contraction->a)->family).moved = true;
+    }
+  }
+}
+
 void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& outer) {
   for (const core::Step& s : steps) {
     const auto* q = std::get_if<Sequence>(&s);
     if (!q) continue;
     std::set<FamilyId> later = read_later(plan.module, plan.schedule, plan.wanted, *q);
+    if (moves_between_ranks(plan, *q)) continue;  // they all take the same steps
     if (auto end = find_end(plan.module, *q, outer, later)) plan.ends[key(*q)] = std::move(*end);
     Outer inner = outer;
     for (const auto& member : q->members) inner[member.family].push_back(member.position);
@@ -287,7 +300,8 @@ void find_stops(Plan& plan) {
 void find_rows(Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     const auto* q = std::get_if<Sequence>(&s);
-    if (!q || ends(plan, *q) || fetches(plan, *q) || !runs_by_rows(plan.module, *q)) continue;
+    if (!q || ends(plan, *q) || fetches(plan, *q) || moves_between_ranks(plan, *q)) continue;
+    if (!runs_by_rows(plan.module, *q)) continue;
     bool plain = std::none_of(q->members.begin(), q->members.end(), [&](const auto& member) {
       return plan.rings.contains(member.family) || plan.group_of.contains(member.family) ||
              plan.by_diagonals.contains(member.family);
@@ -301,6 +315,15 @@ void find_rows(Plan& plan) {
 }
 
 }  // namespace
+
+bool moves_between_ranks(const Plan& plan, const Sequence& q) {
+  return std::any_of(q.members.begin(), q.members.end(), [&](const auto& member) {
+    auto it = plan.families.find(member.family);
+    if (it == plan.families.end()) return false;
+    return std::any_of(it->second.clauses.begin(), it->second.clauses.end(),
+                       [](const auto& c) { return c.contraction && c.contraction->moved >= 0; });
+  });
+}
 
 uint32_t lanes_for(DType type) { return size_of(type) >= 8 ? 8 : 16; }
 
@@ -338,6 +361,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   }
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
+  note_moves(plan);
   if (free_order && choices.bands && !choices.trap) form_bands(plan);
   if (free_order) form_groups(plan, choices);
   finish_bands(plan);
@@ -346,7 +370,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   if (free_order && choices.diagonals && choices.rows) {
     for (const core::Step& s : plan.schedule.steps) {
       const auto* q = std::get_if<Sequence>(&s);
-      if (!q || ends(plan, *q) || fetches(plan, *q) ||
+      if (!q || ends(plan, *q) || fetches(plan, *q) || moves_between_ranks(plan, *q) ||
           !runs_by_diagonals(plan.module, *q, plan.tuning.diagonal_cells)) {
         continue;
       }

@@ -86,6 +86,7 @@ enum class Storage : uint8_t {
 
 struct FamilyPlan {
   bool wanted = false;
+  bool moved = false;  // cells go between ranks into it or out of it: it lies as it is written
   Storage storage = Storage::Full;
   // The order in which its coordinates lie in memory, the last one fastest; empty: their own.
   std::vector<uint32_t> order;
@@ -213,6 +214,9 @@ struct Choices {
 // Lanes of loops over this type. They depend on the element size alone, never on the machine, and
 // are not in tuning.def, so that sums have one shape and the same bits everywhere.
 uint32_t lanes_for(DType type);
+// Moves take place at the same step on every rank, so all ranks run such a recurrence step by step, to
+// its end.
+bool moves_between_ranks(const Plan& plan, const core::Sequence& q);
 
 Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);

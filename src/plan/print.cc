@@ -88,6 +88,10 @@ struct Printer {
       }
       if (cp.contraction) {
         const Contraction& x = *cp.contraction;
+        if (x.moved >= 0) {
+          out += fmt::format("{}    move {}\n", indent, x.moved);
+          continue;
+        }
         if (x.factor >= 0)
           out += fmt::format("{}    {}\n", indent, ein::name_of(static_cast<Factor>(x.factor)));
         DType operands = plan.module[x.a].type;

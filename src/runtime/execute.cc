@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/exchange.h"
 #include "runtime/layout.h"
 #include "runtime/pool.h"
 #include "runtime/state.h"
@@ -135,6 +136,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
     case Image::Site::Kind::Call:
     case Image::Site::Kind::Rows:
     case Image::Site::Kind::Fetch:
+    case Image::Site::Kind::Move:
     case Image::Site::Kind::Step: EIN_UNREACHABLE("a stop is no failure");
     case Image::Site::Kind::NotFinite: return {Code::E0812, site.name, site.span, {}};
     case Image::Site::Kind::Bounds: break;
@@ -186,10 +188,68 @@ int32_t fetch(Polled& run, const Image::Site& site, int64_t first) {
   return 1;
 }
 
+// A step of a buffer, or the whole of it, as dense memory of its own.
+struct Dense {
+  void* at;
+  std::vector<int64_t> shape;
+  DType dtype;
+  int64_t outer = 1, inner = 1;  // of a step: how many pieces there are, of how many bytes each
+  int64_t kept = 1, step = 0;
+  Tensor copy = {};
+
+  Dense(const Polled& run, const Image::Site::Member& m, int64_t step_at)
+      : at(run.frame.pointers[m.buffer]), dtype(run.image.buffers[m.buffer].dtype) {
+    auto extents = run.frame.shape(run.image, m.buffer);
+    shape.assign(extents.begin(), extents.end());
+    if (m.position == Image::Site::kWhole) return;
+    kept = shape[m.position];
+    step = kept > 0 ? step_at % kept : 0;
+    for (size_t k = 0; k < shape.size(); ++k)
+      (k < m.position ? outer : inner) *= k == m.position ? 1 : shape[k];
+    inner *= static_cast<int64_t>(size_of(dtype));
+    shape.erase(shape.begin() + m.position);
+    if (outer == 1) {
+      at = static_cast<std::byte*>(at) + step * inner;
+    } else {
+      copy = Tensor::uncleared(dtype, shape);
+    }
+  }
+  void* memory() { return outer == 1 ? at : copy.data(); }
+  std::byte* piece(int64_t k) const {
+    return static_cast<std::byte*>(at) + (k * kept + step) * inner;
+  }
+  void read() {
+    for (int64_t k = 0; k < outer && outer != 1; ++k)
+      std::memcpy(copy.as<std::byte>() + k * inner, piece(k), static_cast<size_t>(inner));
+  }
+  void write() {
+    for (int64_t k = 0; k < outer && outer != 1; ++k)
+      std::memcpy(piece(k), copy.as<std::byte>() + k * inner, static_cast<size_t>(inner));
+  }
+};
+
+int32_t move(Polled& run, const Image::Site& site, int64_t step) {
+  EIN_CHECK(run.options.exchange, "a program of several ranks runs alone");
+  const Image::Site::Member& target = site.members[1];
+  if (step < 0) {
+    const int64_t steps = run.frame.shape(run.image, target.buffer)[target.position];
+    int32_t stops = 0;
+    for (int64_t t = 0; t < steps && !stops; ++t) stops = move(run, site, t);
+    return stops;
+  }
+  Dense from(run, site.members[0], step), to(run, site.members[1], step);
+  from.read();
+  run.error = run.options.exchange->move(site.move, {from.dtype, from.shape, from.memory()},
+                                         {to.dtype, to.shape, to.memory()});
+  if (!run.error) to.write();
+  return run.error ? 1 : 0;
+}
+
 int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   ApartFromTeam apart;
   auto& run = *static_cast<Polled*>(state);
   const Image::Site& site = run.image.sites[static_cast<size_t>(number)];
+  if (site.kind == Image::Site::Kind::Move) return move(run, site, next);
   if (site.kind == Image::Site::Kind::Fetch) return fetch(run, site, next);
   int64_t done = site.downward ? steps - 1 - next : next;
   Moment now{site.name, site.coordinate, done, steps, next, {}};

@@ -60,12 +60,14 @@ struct Frame {
 };
 
 struct KeptState;
+class Exchange;
 
 struct CallOptions {
   Monitor* monitor = nullptr;
   std::function<void(Moment&)> observe = {};     // adds the watched values, before it is shown
   std::vector<int64_t>* kernel_times = nullptr;  // become nanoseconds, by kernel
   const KeptState* resume = nullptr;             // where to go on (state.h)
+  Exchange* exchange = nullptr;                  // of a program with moves (exchange.h)
 };
 
 struct CallResult {

@@ -92,7 +92,8 @@ struct Image {
       Step,
       Rows,
       NotFinite,
-      Fetch
+      Fetch,
+      Move
     };
     Kind kind = Kind::Bounds;
     std::string name;              // the family accessed, what to say, the recurrence; an operator
@@ -100,7 +101,10 @@ struct Image {
     Span span, statement;
     uint32_t arity = 0;       // Overflow: of the operator; NotFinite: how many coordinates
     DType type = DType::I64;  // Overflow, Shift
-    // Step; of Fetch, the one member is the buffer:
+    // Step; of Fetch, the one member is the buffer; of Move, the members are where cells come from and
+    // where they go, by steps at `position` unless that is kWhole:
+    static constexpr uint32_t kWhole = ~uint32_t{0};
+    int64_t move = -1;  // Move: which
     struct Member {
       uint32_t buffer = 0, position = 0;
       Formula extent;  // its steps, of which the buffer may keep the last few

@@ -1,6 +1,7 @@
 """Every diagnostic that the compiler can give has a page, and the page's examples do what it says: a block
 ```ein fails gives exactly that code, a block ```ein fixed none. Words after `fails` are options of `ein check`, or of
 `ein run` where the code is that of a run-time failure.
+Words after `fixed` are options in place of those.
 A line `// file: NAME` in a block begins another file; the program is what stands before the first of them.
 docs/errors.md lists them all; `--write` makes it anew.
 Usage: error_pages.py ROOT EIN [--write]"""
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+SEVERAL_PROCESSES = {"E0907", "E0908"}  # tested in tests/cli/test_ranks.py
 BLOCK = re.compile(r"^```ein (fails|fixed)([^\n]*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -43,11 +45,13 @@ def check_page(ein, code, title, text):
     if not text.startswith(f"# {code}: {title}\n"):
         complaints.append(f"{code}: the page does not begin with `# {code}: {title}`")
     blocks = BLOCK.findall(text)
+    if code in SEVERAL_PROCESSES:
+        return complaints + [f"{code}: needs several processes, so no example can show it"] * bool(blocks)
     if [kind for kind, _, _ in blocks] != ["fails", "fixed"]:
         return complaints + [f"{code}: the page needs one failing and one fixed example, in this order"]
-    options = blocks[0][1].split()
-    for kind, _, program in blocks:
-        verb = "run" if code.startswith("E08") else "check"  # a failure shows when the program runs
+    for kind, words, program in blocks:
+        options = (words or blocks[0][1]).split()
+        verb = "run" if code.startswith(("E08", "E09")) else "check"  # a failure shows when the program runs
         found, expected = codes_of(ein, verb, options, program), {code} if kind == "fails" else set()
         if found != expected:
             complaints.append(f"{code}: the {kind} example gives {sorted(found) or 'nothing'}")
@@ -58,7 +62,8 @@ def index(known, pages):
     lines = ["# Errors and warnings", "",
              "Every message has a code. `ein explain CODE` prints its page, with a program that fails and one that works.",
              "The first two digits tell what an error is about: E01 syntax, E02 names, E03 coordinates and ranges, E04 clauses and",
-             "extents, E05 types, E06 derivatives, E07 limitations of the compiler, E08 errors at run time.", "", "| code | meaning |", "|---|---|"]
+             "extents, E05 types, E06 derivatives, E07 limitations of the compiler, E08 errors at run time,",
+             "E09 several ranks.", "", "| code | meaning |", "|---|---|"]
     lines += [f"| [{code}](errors/{code}.md) | {known[code]} |" for code in sorted(pages) if code in known]
     return "\n".join(lines) + "\n"
 

@@ -15,6 +15,7 @@ BELOW = {
     "sema": {"core", "syntax", "runtime", "base"},
     "autodiff": {"core", "runtime", "base"},
     "optimise": {"core", "runtime", "base"},
+    "shard": {"core", "runtime", "base"},
     "plan": {"optimise", "core", "runtime", "base"},
     "loops": {"core", "runtime", "base"},
     "lower": {"loops", "plan", "core", "runtime", "base"},

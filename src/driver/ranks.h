@@ -1,0 +1,46 @@
+// Running a program on several ranks (shard/shard.h): ranks are threads of this process, or processes that
+// mpirun has started, or the reference evaluator computes all of them.
+//
+// Over MPI every rank compiles the program and computes its part. Before that rank 0 hears from each what
+// it is about to run, and refuses if they differ (E0908). Afterwards every rank tells rank 0 how it went; rank 0
+// tells all what came of it, gets the parts of what is wanted, and has the effects.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/core.h"
+#include "core/eval.h"
+#include "driver/run.h"
+#include "runtime/moves.h"
+#include "shard/shard.h"
+
+namespace ein {
+
+struct RankRun {
+  std::unordered_map<core::FamilyId, Tensor> values;  // whole
+  std::optional<RuntimeError> error;
+  bool elsewhere = false;      // over MPI, on ranks other than 0: rank 0 has the values
+  std::string fallback;        // why the reference evaluator ran although native was asked for
+  std::vector<uint64_t> sent;  // bytes, by rank; native only
+};
+
+// `inputs`: whole values of all that `wanted` reach.
+RankRun run_on_ranks(core::Module& m, const std::vector<core::FamilyId>& wanted,
+                     const core::Inputs& inputs, const RunOptions& options);
+
+// The pass `shard` (driver/compile.h).
+std::variant<shard::Sharded, RuntimeError> for_ranks(core::Module& m,
+                                                     const std::vector<core::FamilyId>& wanted,
+                                                     const shard::Spec& spec, Trace* trace);
+
+// What of `options` several ranks cannot do, E0904.
+std::optional<RuntimeError> refuse_on_ranks(const core::Module& m, const RunOptions& options);
+
+// The moves in numbers, for these extents of the whole program.
+std::vector<MoveOfCells> moves_in_numbers(const shard::Sharded& s,
+                                          const std::vector<int64_t>& params);
+
+}  // namespace ein
