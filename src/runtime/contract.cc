@@ -129,6 +129,7 @@ struct Product {
   const Shape<How>& shape;
   const Cell *a, *b;
   Sum* out;
+  bool symmetric = false;  // tiles below the diagonal are left out
   const Tiles<How>& tiles = shape.tiles;
   const Offsets &m = shape.m, &n = shape.n, &k = shape.k;
 
@@ -205,6 +206,7 @@ struct Product {
                                          : tiles.packed[static_cast<size_t>(wide / tiles.lanes)];
       for (int64_t t = 0; t < count; ++t) {
         int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
+        if (symmetric && rows.lo + lo >= j + have) break;
         Tile<How> fill = table[static_cast<size_t>(hi - lo)];
         const int64_t* to = &m.y[static_cast<size_t>(rows.lo + lo)];
         const void* tile_a = pa + lo * nk;
@@ -373,10 +375,42 @@ struct Spans {
     }
   }
 
+  // Whether the product is that of an array with itself: then cell (i, j) is cell (j, i).
+  bool symmetric(const Cell* a, const Cell* b) const {
+    const Shape<How>& first = all[0];
+    return a == b && first.m.size() > 2 * first.tiles.cols() && first.m.x == first.n.x &&
+           std::all_of(all.begin(), all.end(), [](const auto& s) { return s.k.x == s.k.y; });
+  }
+
+  // The cells below the diagonal, from those above it, square by square.
+  void mirror(Sum* out) const {
+    constexpr int64_t side = 32;
+    const std::vector<int64_t>&r = all[0].m.y, &c = all[0].n.y;
+    const auto size = static_cast<int64_t>(r.size()), squares = ceil_div(size, side);
+    for_each_chunk(squares, [&](int64_t row, int) {
+      for (int64_t column = 0; column <= row; ++column) {
+        for (int64_t i = row * side; i < std::min(size, (row + 1) * side); ++i) {
+          for (int64_t j = column * side; j < std::min(i, (column + 1) * side); ++j) {
+            out[r[static_cast<size_t>(i)] + c[static_cast<size_t>(j)]] =
+                out[r[static_cast<size_t>(j)] + c[static_cast<size_t>(i)]];
+          }
+        }
+      }
+    });
+    all_done();
+  }
+
   void run(const Cell* a, const Cell* b, Sum* out) const {
+    if (!symmetric(a, b)) return run(a, b, out, false);
+    run(a, b, out, true);
+    all_done();
+    mirror(out);
+  }
+
+  void run(const Cell* a, const Cell* b, Sum* out, bool half) const {
     const Offsets &m = all[0].m, &n = all[0].n;
     int64_t rows = m.size(), columns = n.size();
-    Product<How>{all[0], a, b, out}.run();
+    Product<How>{all[0], a, b, out, half}.run();
     if (all.size() == 1) return;
     Sum* now = memory_for_all<Sum>(kSpanSums, 2 * rows * columns);
     Sum* lost = now + rows * columns;
@@ -392,7 +426,7 @@ struct Spans {
       });
     };
     for (size_t i = 1; i < all.size(); ++i) {
-      Product<How>{all[i], a, b, now}.run();
+      Product<How>{all[i], a, b, now, half}.run();
       all_done();
       // total + part, exactly; what is lost of a total that is not finite is NaN.
       each_cell([&](Sum& total, int64_t at) {

@@ -225,6 +225,36 @@ TEST(Contract, LongSumsInEveryLayout) {
 }
 
 // Every number in 16 bits, times one: exactly itself, but that pairs take subnormal ones for zero.
+// An array times itself: half of the cells are copies of the others.
+TEST(Contract, ProductsOfAnArrayWithItself) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  const int before = threads();
+  for (auto [cells, terms, gap] :
+       {std::array<int64_t, 3>{200, 70, 0}, {321, 33, 5}, {130, 20000, 0}, {64, 40, 0}}) {
+    const int64_t row = cells + gap;
+    std::vector<double> x(static_cast<size_t>(row * terms));
+    for (double& v : x) v = normal(random);
+    const std::vector<double> same = x;
+    // out[i, j] = sum over k of x[k, i] * x[k, j]
+    const std::array<int64_t, 16> shape{0,     1, 1, 1, cells, 1,   0,   cells,
+                                        cells, 0, 1, 1, terms, row, row, 0};
+    std::vector<double> whole(static_cast<size_t>(cells * cells)), first;
+    contract_f64(Level::Avx2)(shape.data(), x.data(), same.data(), whole.data());
+    for (int count : {1, 3}) {
+      set_threads(count);
+      std::vector<double> half(whole.size());
+      contract_f64(Level::Avx2)(shape.data(), x.data(), x.data(), half.data());
+      for (size_t i = 0; i < whole.size(); ++i) {
+        ASSERT_NEAR(half[i], whole[i], 1e-13 * static_cast<double>(terms)) << i;
+      }
+      if (first.empty()) first = half;
+      EXPECT_EQ(half, first);
+    }
+    set_threads(before);
+  }
+}
+
 TEST(Contract, EveryShortNumber) {
   constexpr int64_t count = 1 << 16;
   for (DType type : {DType::F16, DType::BF16}) {
