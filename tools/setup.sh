@@ -11,7 +11,7 @@ packages="
 "
 # clang builds the fuzzers (libFuzzer); OpenBLAS has the LAPACK that matrices are factored with where it is installed.
 tests="
-  libgtest-dev clang-19 libclang-rt-19-dev clang-format clang-tidy-19
+  openmpi-bin libgtest-dev clang-19 libclang-rt-19-dev clang-format clang-tidy-19
   python3 python3-numpy python3-venv python3-dev pkgconf git ca-certificates libopenblas0-pthread
 "
 if [ "${1:-}" = tests ]; then

@@ -62,7 +62,8 @@ struct Invariants {
 
   bool clause(FamilyId id, size_t number) {
     const Family f = m[id];
-    if (has_factor(m, f.clauses[number].body)) return false;  // its operands stay plain
+    // Operands of statements of their own stay plain.
+    if (has_factor(m, f.clauses[number].body) || classify_moved(m, f.clauses[number])) return false;
     bool changed = false;
     const std::map<ExprId, Facts> found = find(f.clauses[number]);
     // Operands are older than what is made of them: the largest expressions come first.

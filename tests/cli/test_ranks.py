@@ -1,8 +1,11 @@
-"""`--mesh` and `--shard`: values on several ranks, what is refused, and failures. Usage: test_ranks.py EIN"""
+"""`--mesh` and `--shard`: values on several ranks, as threads and over MPI, `ein plan`, what is refused, and failures. Usage: test_ranks.py EIN"""
 
 import json
+import os
 import pathlib
+import subprocess
 import sys
+import time
 import unittest
 
 import numpy
@@ -133,6 +136,101 @@ class Ranks(Files):
                 for route in ROUTES:
                     many = self.check(["-c", code, "--mesh", mesh, "--shard", "i: a", *route], 3).stderr
                     self.assertEqual(many, one)
+
+    def test_plan(self):
+        code = ("let X: [f32; batch, d]; let w: [f32; d]; let y[batch] = sum[d](X[batch, d] * w[d]);"
+                "let loss = sum[batch](y[batch] ** 2.0); let g = @loss / @w; print(loss, g);")
+        extents = ["--set", "batch=1000", "--set", "d=3000"]
+        done = self.check(["plan", "-c", code, "--mesh", "a=4", "--shard", "batch: a", "--format", "json", *extents], 0)
+        plan = json.loads(done.stdout)
+        moves = {(m["value"], m["move"]): m for m in plan["moves"]}
+        self.assertEqual(set(moves), {("loss", "all-reduce"), ("g", "all-reduce")})
+        self.assertEqual(moves["loss", "all-reduce"]["bytes"], 3 * 4)  # to everyone
+        self.assertEqual(moves["g", "all-reduce"]["bytes"], 2 * 3 * 750 * 4)  # slices there, results back
+        self.assertEqual(plan["bytes"], 12 + 18000)
+        table = self.check(["plan", "-c", code, "--mesh", "a=4", "--shard", "batch: a", *extents], 0).stdout
+        self.assertRegex(table, r"(?m)^g .* all-reduce +a +1 +18 kB ")
+        self.assertRegex(table, r"(?m)^total: compute .*, moved 18 kB, exposed .*; efficiency \d")
+        sweep = self.check(["plan", "-c", code, "--mesh", "a=4", "--shard", "batch: a", "--sweep", "a=1..8", *extents], 0).stdout
+        self.assertEqual([line.split(":")[0] for line in sweep.splitlines()], ["a = 1", "a = 2", "a = 4", "a = 8"])
+        for args, words in ((extents, "--mesh"), (["--mesh", "a=4", "--set", "d=3"], "`batch`"),
+                            (["--mesh", "a=4", *extents, "--network", "5"], "5us,12GB/s"),
+                            (["--mesh", "a=4", *extents, "--sweep", "b=1..2"], "--sweep")):
+            self.assertIn(words, self.check(["plan", "-c", code, *args], 2).stderr)
+
+
+class Processes(Files):
+    """The same over MPI: mpirun starts the ranks."""
+
+    def mpirun(self, *parts, cwd=None):
+        words = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
+        for k, (ranks, args) in enumerate(parts):
+            words += [":"] * (k > 0) + ["-n", str(ranks), os.path.abspath(test_cli.EIN), *args]
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=self.folder.name)
+
+    TRAINING = ("let X[batch in 0..13, d in 0..4] = uniform(1, batch, d) - 0.5; let y[batch in 0..13] = X[batch, 1];"
+                "let w[0, d in 0..4]: f32 = 0.1;"
+                "let loss[s in 0..20] = sum[batch]((sum[d](X[batch, d] * w[s, d]) - y[batch]) ** 2.0);"
+                "let w[s in 1..21, d] = w[s - 1, d] - 0.1 * @loss[s - 1] / @w[s - 1, d];"
+                "print(loss); print(argmax[batch](y[batch])); save(\"w.npy\", w);")
+
+    def test_like_threads(self):
+        for mesh, rules in (("a=3", "batch: a"), ("a=2,b=2", "batch: a, d: b")):
+            ranks = 3 if mesh == "a=3" else 4
+            args = ["run", "-c", self.TRAINING, "--mesh", mesh, "--shard", rules, "--threads", "1"]
+            threads = self.check(args, 0).stdout
+            weights = numpy.load(self.path("w.npy"))
+            os.remove(self.path("w.npy"))
+            done = self.mpirun((ranks, args))
+            self.assertEqual((done.returncode, done.stdout), (0, threads), done.stderr)
+            numpy.testing.assert_array_equal(numpy.load(self.path("w.npy")), weights)
+
+    def test_a_mesh_of_another_size(self):
+        done = self.mpirun((2, ["run", "-c", self.TRAINING, "--mesh", "a=3", "--shard", "batch: a"]))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("E0901", done.stderr)
+        self.assertIn("the mesh has 3 ranks, but mpirun started 2", done.stderr)
+
+    def test_ranks_that_differ(self):
+        one = ["run", "-c", "let x[i in 0..4] = 1.0; print(sum[i](x[i]));", "--mesh", "a=2", "--shard", "i: a"]
+        other = ["run", "-c", "let x[i in 0..5] = 1.0; print(sum[i](x[i]));", "--mesh", "a=2", "--shard", "i: a"]
+        done = self.mpirun((1, one), (1, other))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("E0908", done.stderr)
+        self.assertIn("rank 1", done.stderr)
+
+    def test_one_rank_fails(self):
+        code = "let x[i in 0..9] = 7 / (i - 7); let s = sum[i](x[i]); print(s);"
+        args = ["run", "-c", code, "--mesh", "a=3", "--shard", "i: a"]
+        done = self.mpirun((3, args))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("E0806"), 1, done.stderr)
+
+    def test_a_rank_is_killed(self):
+        code = ("let x[0, i in 0..64] = 1.0; let x[t in 1..100000000, i] = 0.5 * x[t - 1, i] + 0.001 * "
+                "sum[k in 0..64](x[t - 1, k]); let last[i] = x[99999999, i]; print(last);")
+        words = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-n", "2",
+                 os.path.abspath(test_cli.EIN), "run", "-c", code, "--mesh", "a=2", "--shard", "i: a", "--threads", "1"]
+        run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder.name)
+        try:
+            deadline, ranks = time.monotonic() + 40, []
+            while len(ranks) < 2 and time.monotonic() < deadline:
+                time.sleep(0.2)
+                ranks = [int(p) for p in subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True,
+                                                        text=True).stdout.split()]
+            self.assertEqual(len(ranks), 2)
+            time.sleep(2)
+            os.kill(max(ranks), 9)
+            begin = time.monotonic()
+            _, said = run.communicate(timeout=30)
+            self.assertLess(time.monotonic() - begin, 5)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertRegex(said, "rank 1")
+        finally:
+            run.kill()
+            run.wait()
 
 
 if __name__ == "__main__":
