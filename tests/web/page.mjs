@@ -124,10 +124,14 @@ const cases = {
     await page.locator("#of").selectOption("f");
     await page.locator("#by").selectOption("a");
     await shows(page.locator("#derivative"), "cos(a[");
+    await shows(page.locator("#derivative"), "1.3818");  // sin(1) + cos(1)
+    await page.screenshot({ path: path.join(shots, "chosen.png") });
     // The same by Alt-click.
     await page.locator("#of").selectOption("");
     await page.locator("#by").selectOption("");
     await page.locator("#editor .cm-line").nth(1).getByText("f", { exact: true }).click({ modifiers: ["Alt"] });
+    await page.mouse.move(2, 2);  // what the page says about `f` goes away
+    await page.locator(".cm-tooltip").first().waitFor({ state: "detached" });
     await page.locator("#editor .cm-line").nth(0).getByText("a", { exact: true }).click({ modifiers: ["Alt"] });
     await shows(page.locator("#derivative"), "d_f_d_a");
     await closed(page);

@@ -4,7 +4,7 @@ import { setCoordinates, setFacts, watchPointer } from "./colours.js";
 import { createEditor } from "./editor.js";
 import { element as el } from "./dom.js";
 import { createTabs } from "./tabs.js";
-import { drawCoordinates, drawDerivative, drawOutput, drawReports, drawWalk } from "./panels.js";
+import { drawCoordinates, drawDerivative, drawDerivativeValue, drawOutput, drawReports, drawWalk } from "./panels.js";
 import { createRunner } from "./runner.js";
 import { follow } from "./served.js";
 
@@ -94,6 +94,12 @@ const refreshPanels = latest(async () => {
   if (tab === "derivative") {
     const answer = await thinking.request({ verb: "grad", source, effects: false, ...pair() });
     if (!stale()) drawDerivative(at("derivative"), answer, show);
+    const name = answer.lines?.at(-1)?.name;
+    if (!stale() && pair().of && name && !slow) {
+      const ran = await running.request({ verb: "run", source: answer.stdout, values: true, make_up_inputs: true });
+      slow ||= Boolean(ran.stopped);
+      if (!stale()) drawDerivativeValue(at("derivative"), ran, name);
+    }
   } else if (tab === "reports") {
     const audit = await thinking.request({ verb: "audit", source });
     const facts = audit.status ? audit : await thinking.request({ verb: "facts", source });

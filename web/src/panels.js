@@ -73,6 +73,14 @@ export function drawDerivative(place, answer, show) {
   lightAgain();
 }
 
+// What a derivative that was chosen is for the values of the program; `name` is what its last line defines.
+export function drawDerivativeValue(place, ran, name) {
+  const value = ran.status === 0 && ran.values?.find((v) => v.name === name && v.cells);
+  if (!value) return;
+  place.append(el("h3", {}, "Its value"), el("div", { className: value.shape.length ? "values" : "scalars" }, valueElement(value)));
+  lightAgain();
+}
+
 // ---- walk --------------------------------------------------------------------------------------------------------
 
 const WHAT = { "1 hold": "Hold", "2 it is read by": "It is read by", "3 incoming": "Incoming",
