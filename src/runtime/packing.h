@@ -33,6 +33,24 @@ struct Same {
     for (; i + lanes <= count; i += lanes) std::memcpy(to + i, from + i, 16);
     for (; i < count; ++i) to[i] = from[i];
   }
+  // Every second cell: what a convolution with a stride of two reads.
+  static void copy_every_second(T* to, const T* from, const int64_t* ks, int64_t count) {
+    constexpr int64_t lanes = 16 / static_cast<int64_t>(sizeof(T));
+    from += ks[0];
+    int64_t i = 0;
+    for (V a, b; i + lanes < count; i += lanes) {  // what is read ends at a cell that is copied, or before
+      std::memcpy(&a, from + 2 * i, sizeof a);
+      std::memcpy(&b, from + 2 * i + lanes, sizeof b);
+      V even;
+      if constexpr (lanes == 4) {
+        even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+      } else {
+        even = __builtin_shufflevector(a, b, 0, 2);
+      }
+      std::memcpy(to + i, &even, sizeof even);
+    }
+    for (; i < count; ++i) to[i] = from[2 * i];
+  }
   template <class W>
   [[gnu::always_inline]] static void load_wide(W& to, const T* from) {
     std::memcpy(&to, from, sizeof to);
@@ -109,15 +127,15 @@ inline bool consecutive(const int64_t* offsets, int64_t count) {
   return true;
 }
 
-// The stretches of a row of offsets in which every one is one more than the one before:
+// The stretches of a row of offsets in which every one is `step` more than the one before:
 // begin and length.
 struct Runs {
   std::array<std::pair<int64_t, int64_t>, 16> at;
   int64_t count = 0;  // more than there is room for: too many to be of use
 
-  Runs(const int64_t* offsets, int64_t size) {
+  Runs(const int64_t* offsets, int64_t size, int64_t step = 1) {
     for (int64_t i = 0, end = 0; i < size && count <= room(); i = end, ++count) {
-      for (end = i + 1; end < size && offsets[end] == offsets[end - 1] + 1;) ++end;
+      for (end = i + 1; end < size && offsets[end] == offsets[end - 1] + step;) ++end;
       if (count < room()) at[static_cast<size_t>(count)] = {i, end - i};
     }
   }
@@ -135,15 +153,19 @@ void pack(typename How::Unit* panel, const typename How::Cell* from, const int64
   using Unit = typename How::Unit;
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(Unit)), lanes = line / 4;
   constexpr int64_t per = How::ks_per_unit;
-  if (Runs runs(rows, have); runs.long_enough(have, 2 * lanes)) {
+  auto by_runs = [&](const Runs& runs, auto copy) {
     for (int64_t k = 0; k < count; ++k, panel += wide) {
       for (int64_t i = 0; i < runs.count; ++i) {
         auto [r, length] = runs.at[static_cast<size_t>(i)];
-        How::copy(panel + r, from + rows[r], ks + k * per, length);
+        copy(panel + r, from + rows[r], ks + k * per, length);
       }
       for (int64_t r = have; r < wide; ++r) panel[r] = Unit(0);
     }
-    return;
+  };
+  if (Runs runs(rows, have); runs.long_enough(have, 2 * lanes)) return by_runs(runs, How::copy);
+  if constexpr (requires { How::copy_every_second; }) {
+    Runs runs(rows, have, 2);
+    if (runs.long_enough(have, 2 * lanes)) return by_runs(runs, How::copy_every_second);
   }
   // A line of the operand at a time: rows that are a power of two apart share few lines of the
   // cache.

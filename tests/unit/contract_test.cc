@@ -41,7 +41,8 @@ struct DrawnProduct {
   }
 };
 
-// Operands without gaps, their indices in an order that is drawn.
+// Operands without gaps, or of which every second cell is left out; their indices in an order that
+// is drawn.
 void lay_out(DrawnProduct& d, std::mt19937& random) {
   for (int operand = 0; operand < 3; ++operand) {
     std::vector<DrawnIndex*> order;
@@ -49,6 +50,7 @@ void lay_out(DrawnProduct& d, std::mt19937& random) {
       if (x.in[operand]) order.push_back(&x);
     }
     std::shuffle(order.begin(), order.end(), random);
+    if (operand < 2 && random() % 4 == 0) d.cells[operand] = 2;
     for (DrawnIndex* x : order) {
       x->step[operand] = d.cells[operand];
       d.cells[operand] *= x->extent;
