@@ -81,18 +81,25 @@ struct OperandLayout {
     return matrix() <= span;
   }
 
+  // What the copy has side by side: tiles read the sums of a row of a, and the columns of b.
+  const std::vector<BatchIndex>& neighbours() const { return operand == Operand::A ? sums : lines; }
+  const std::vector<BatchIndex>& others() const { return operand == Operand::A ? lines : sums; }
+
   // The batch index whose neighbours lie side by side, if none of one product do.
   const BatchIndex* across(int64_t least) const {
-    if (together(lines) || together(sums) || !distinct() || values(lines) < least) return nullptr;
+    if (together(lines) || together(sums) || !distinct() || values(neighbours()) < least) {
+      return nullptr;
+    }
     auto it = std::find_if(batch.begin(), batch.end(),
                            [&](const BatchIndex& x) { return x.step == 1 && x.extent >= least; });
     return it == batch.end() ? nullptr : &*it;
   }
 
-  // In the copy: batch, then sums, then lines, without gaps.
+  // In the copy: batch, then the others, then neighbours, without gaps.
   int64_t arrange() {
     int64_t step = 1;
-    for (std::vector<BatchIndex>* set : {&lines, &sums, &batch}) {
+    auto *first = operand == Operand::A ? &sums : &lines, *second = first == &sums ? &lines : &sums;
+    for (std::vector<BatchIndex>* set : {first, second, &batch}) {
       for (size_t i = set->size(); i-- > 0;) {
         (*set)[i].copied = step;
         step *= (*set)[i].extent;
@@ -159,11 +166,11 @@ const T* by_product(std::vector<int64_t>& shape, Operand operand, const T* from,
   if (!across) return from;
   const T* copy = to;
   to += layout.arrange();
-  std::vector<BatchIndex> others = layout.sums;
+  std::vector<BatchIndex> others = layout.others();
   for (const BatchIndex& x : layout.batch) {
     if (&x != across) others.push_back(x);
   }
-  const CopiedPlaces rows(layout.lines), rest(others);
+  const CopiedPlaces rows(layout.neighbours()), rest(others);
   for (size_t i = 0; i < rest.from.size(); ++i) {
     copy_across(const_cast<T*>(copy) + rest.to[i], from + rest.from[i], *across, rows);
   }

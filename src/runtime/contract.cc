@@ -79,6 +79,13 @@ void add_row(T* to, const T* from, int64_t count, bool add) {
   for (int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
+bool equal_steps(const std::vector<int64_t>& offsets, int64_t step) {
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] != offsets[i - 1] + step) return false;
+  }
+  return true;
+}
+
 // How the columns of a tile lie in the result.
 enum class Columns : uint8_t {
   Apart,
@@ -201,9 +208,10 @@ struct Product {
       } else if (!pb) {
         pack<How>(late, b, &n.x[static_cast<size_t>(j)], have, wide, kb, nk);
       }
-      const auto& table = shape.direct_a ? tiles.direct_a
+      const auto vectors = static_cast<size_t>(wide / tiles.lanes);
+      const auto& table = shape.direct_a ? tiles.direct_a[vectors]
                           : here         ? tiles.direct_b
-                                         : tiles.packed[static_cast<size_t>(wide / tiles.lanes)];
+                                         : tiles.packed[vectors];
       for (int64_t t = 0; t < count; ++t) {
         int64_t lo = part_begin(rows.size(), count, t), hi = part_begin(rows.size(), count, t + 1);
         if (symmetric && rows.lo + lo >= j + have) break;
@@ -330,11 +338,13 @@ Shape<How> shape_of(const Tiles<How>& tiles, Offsets m, Offsets n, Offsets k) {
   int64_t rows = m.size(), columns = n.size(), units = k.size() / How::ks_per_unit;
   bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
   bool small = columns * units * bytes <= in_place_bytes;
-  bool in_place = tiles.direct_b[1] && (rows <= in_place_rows || small || panel);
-  // Tiles of all columns, packed or as good as packed, and rows that are read few times.
-  bool whole = columns % tiles.cols() == 0 && columns <= direct_uses * tiles.cols();
-  bool direct_a = tiles.direct_a[1] && whole && (!in_place || (panel && columns == tiles.cols())) &&
+  // Rows of a that are read few times are read where they are if b is packed, or as good as packed.
+  bool direct_a = tiles.direct_a[1][1] && columns <= direct_uses * tiles.cols() &&
                   consecutive(k.x.data(), k.size());
+  bool packed = columns == tiles.cols() && equal_steps(k.y, tiles.cols());
+  bool in_place = tiles.direct_b[1] && (rows <= in_place_rows || small || panel);
+  if (direct_a && rows >= columns && !packed) in_place = false;  // packing a would take longer
+  direct_a = direct_a && (!in_place || packed);
   // As equal as possible, and rather one block that is longer than one that is short.
   int64_t blocks = std::max<int64_t>(1, (units + kBlockK<How> / 2) / kBlockK<How>);
   Shape<How> out{tiles, std::move(m), std::move(n), std::move(k), direct_a, blocks, {}};

@@ -21,15 +21,15 @@ constexpr int64_t kSteps = 128;  // vectors added before a sum joins the total o
 template <class T>
 constexpr int64_t kLanes = kVector / static_cast<int64_t>(sizeof(T));
 
-struct Index {
+struct DotIndex {
   int64_t extent, a, b, out;
 };
 using Steps = std::pair<std::vector<int64_t>, std::vector<int64_t>>;
 
 // The steps in two operands for all values of the indices, the last one fastest.
-Steps steps_of(const std::vector<Index>& indices, int64_t Index::*x, int64_t Index::*y) {
+Steps steps_of(const std::vector<DotIndex>& indices, int64_t DotIndex::*x, int64_t DotIndex::*y) {
   Steps out{{0}, {0}};
-  for (const Index& index : indices) {
+  for (const DotIndex& index : indices) {
     Steps next;
     for (size_t i = 0; i < out.first.size(); ++i) {
       for (int64_t e = 0; e < index.extent; ++e) {
@@ -42,9 +42,9 @@ Steps steps_of(const std::vector<Index>& indices, int64_t Index::*x, int64_t Ind
   return out;
 }
 
-int64_t cells_of(const std::vector<Index>& indices) {
+int64_t cells_of(const std::vector<DotIndex>& indices) {
   int64_t out = 1;
-  for (const Index& index : indices) out *= index.extent;
+  for (const DotIndex& index : indices) out *= index.extent;
   return out;
 }
 
@@ -232,7 +232,7 @@ void run(const Dots& dots, const typename How::Cell* a, const typename How::Cell
 }  // namespace
 
 std::optional<Dots> dots_of(const int64_t* shape) {
-  std::array<std::vector<Index>, 4> sets;
+  std::array<std::vector<DotIndex>, 4> sets;
   const int64_t* at = shape + 4;
   for (size_t set = 0; set < 4; ++set) {
     for (int64_t i = 0; i < shape[set]; ++i, at += 4) {
@@ -243,23 +243,23 @@ std::optional<Dots> dots_of(const int64_t* shape) {
   int64_t rows = cells_of(m), columns = cells_of(n);
   if (rows == 0 || columns == 0 || rows * columns > tuned::dots_cells) return {};
   // The longest line of neighbours; lines that follow each other are one.
-  auto neighbours = [](const Index& x) { return x.a == 1 && x.b == 1; };
-  auto line = std::max_element(k.begin(), k.end(), [&](const Index& x, const Index& y) {
+  auto neighbours = [](const DotIndex& x) { return x.a == 1 && x.b == 1; };
+  auto line = std::max_element(k.begin(), k.end(), [&](const DotIndex& x, const DotIndex& y) {
     return (neighbours(x) ? x.extent : 0) < (neighbours(y) ? y.extent : 0);
   });
   if (line == k.end() || !neighbours(*line)) return {};
   Dots out;
   out.length = line->extent;
   k.erase(line);
-  auto follows = [&](const Index& x) { return x.a == out.length && x.b == out.length; };
+  auto follows = [&](const DotIndex& x) { return x.a == out.length && x.b == out.length; };
   for (auto next = k.begin(); (next = std::find_if(k.begin(), k.end(), follows)) != k.end();) {
     out.length *= next->extent;
     k.erase(next);
   }
   if (out.length < tuned::dots_length) return {};
-  std::tie(out.a_rows, out.out_rows) = steps_of(m, &Index::a, &Index::out);
-  std::tie(out.b_columns, out.out_columns) = steps_of(n, &Index::b, &Index::out);
-  std::tie(out.a_lines, out.b_lines) = steps_of(k, &Index::a, &Index::b);
+  std::tie(out.a_rows, out.out_rows) = steps_of(m, &DotIndex::a, &DotIndex::out);
+  std::tie(out.b_columns, out.out_columns) = steps_of(n, &DotIndex::b, &DotIndex::out);
+  std::tie(out.a_lines, out.b_lines) = steps_of(k, &DotIndex::a, &DotIndex::b);
   return out;
 }
 

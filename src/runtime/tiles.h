@@ -149,8 +149,9 @@ template <class How>
 struct Tiles {
   using ByRows = std::array<Tile<How>, kMostRows + 1>;
   int64_t rows, vectors, lanes;
-  std::array<ByRows, kMostVectors + 1> packed;  // by the number of vectors
-  ByRows direct_a, direct_b;                    // of all vectors; empty: there are none
+  // By the number of vectors; those that read b are of all vectors. Empty: there are none.
+  std::array<ByRows, kMostVectors + 1> packed, direct_a;
+  ByRows direct_b;
 
   int64_t cols() const { return vectors * lanes; }
 };
@@ -189,7 +190,8 @@ constexpr Tiles<How> tiles_of(std::index_sequence<Below...>) {
           kBytes<level> / static_cast<int64_t>(sizeof(typename How::Unit)),
           {typename Tiles<How>::ByRows{},
            tiles_by_rows<How, level, static_cast<int64_t>(Below) + 1, Direct::None>(Numbers())...},
-          tiles_by_rows<How, level, Vectors, Direct::A>(Numbers()),
+          {typename Tiles<How>::ByRows{},
+           tiles_by_rows<How, level, static_cast<int64_t>(Below) + 1, Direct::A>(Numbers())...},
           tiles_by_rows<How, level, Vectors, Direct::B>(Numbers())};
 }
 

@@ -226,6 +226,27 @@ TEST(Contract, LongSumsInEveryLayout) {
   }
 }
 
+// Rows whose cells are neighbours, and columns that look like a packed panel but for a gap.
+TEST(Contract, RowsThatAreReadWhereTheyAre) {
+  std::mt19937 random(9);
+  for (int64_t n : {10, 16, 24, 32, 36, 64, 100}) {
+    for (int64_t gap : {0, 3}) {
+      SCOPED_TRACE(testing::Message() << n << " columns, gap " << gap);
+      int64_t m = 47, k1 = 5, k2 = 7, rows = k2 + gap;
+      DrawnProduct d;
+      d.indices = {{1, m, {true, false, true}, {k1 * k2, 0, n}},
+                   {2, n, {false, true, true}, {0, 1, 1}},
+                   {3, k1, {true, true, false}, {k2, rows * n, 0}},
+                   {3, k2, {true, true, false}, {1, n, 0}}};
+      d.cells[0] = m * k1 * k2;
+      d.cells[1] = k1 * rows * n;
+      d.cells[2] = m * n;
+      check_product<float>(d, contract_f32, random);
+      check_product<double>(d, contract_f64, random);
+    }
+  }
+}
+
 // Every number in 16 bits, times one: exactly itself, but that pairs take subnormal ones for zero.
 // An array times itself: half of the cells are copies of the others.
 TEST(Contract, ProductsOfAnArrayWithItself) {
