@@ -5,8 +5,8 @@ answer.
     bench/tools.py build/ein [--lines 2000] [--repeat 100] [--json FILE]
 
 Programs are every kind of bench/check.py of that length, and every example. An edit changes one character of a comment at the
-end of the program; full diagnostics include the 150 ms of quiet that they wait for, which are taken off. Entries
-of the prompt are timed on a terminal, without the cache of compiled programs."""
+end of the program; full diagnostics count from the end of the 150 ms of quiet after quick ones. Entries
+of the prompt are timed on a terminal, without the cache of compiled programs. What they should take at most stands in brackets."""
 
 import argparse
 import json
@@ -67,13 +67,10 @@ def measure(ein, name, text, repeat):
         out.setdefault("quick", []).append(elapsed(edit))
     for _ in range(max(3, repeat // 10)):
         version += 1
-
-        def whole():
-            client.change(where, version, [{"range": {"start": last, "end": last}, "text": "x"}])
-            client.mistakes(where, version)
-            client.diagnostics.pop(where)
-            client.mistakes(where, version)
-        out.setdefault("full", []).append(elapsed(whole) - QUIET)
+        client.change(where, version, [{"range": {"start": last, "end": last}, "text": "x"}])
+        client.mistakes(where, version)
+        client.diagnostics.pop(where)
+        out.setdefault("full", []).append(elapsed(lambda: client.mistakes(where, version)) - QUIET)
     for k in range(repeat):
         line = (k * 7919) % len(lines)
         place = {"textDocument": {"uri": where}, "position": at(line, min(6, len(lines[line]))), "options": {}}
@@ -123,6 +120,8 @@ def prompt(ein, repeat):
 
 PROMPT = {"prompt": "prompt: start", "entry": "prompt: a small entry", "20": "prompt: the 20th definition (15th to 25th)",
           "200": "prompt: the 200th definition (195th to 205th)"}
+BARS = {"start": "60", "quick": "50 100", "full": "150 300", "answers": "2 10", "whole": "10 20", "memory": "120",
+        "prompt": "30", "entry": "60", "20": "", "200": "twice the 20th"}
 ROWS = {"start": "start to first diagnostics", "quick": "edit to quick diagnostics", "full": "full diagnostics, after quiet",
         "answers": "hover, definition, signature, completion", "whole": "tokens, symbols, folding, formatting", "memory": "memory, MB"}
 
@@ -145,10 +144,10 @@ def main():
     print("\nmedian and worst, milliseconds:")
     for key, title in ROWS.items():
         everything = [v for f in figures.values() for v in f[key]]
-        print(f"  {title:44} {statistics.median(everything):8.1f} {max(everything):8.1f}")
+        print(f"  {title:44} {statistics.median(everything):8.1f} {max(everything):8.1f}  [{BARS[key]}]")
     figures["prompt"] = prompt(options.ein, options.repeat)
     for key, title in PROMPT.items():
-        print(f"  {title:44} {statistics.median(figures['prompt'][key]):8.1f} {max(figures['prompt'][key]):8.1f}")
+        print(f"  {title:44} {statistics.median(figures['prompt'][key]):8.1f} {max(figures['prompt'][key]):8.1f}  [{BARS[key]}]")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures))
 
