@@ -378,8 +378,7 @@ void Emitter::leave_if_failed() {
 // Nobody has failed, as a rule: then one word says so.
 void Emitter::leave_if_failed_before(Value* block_number, Value* phase) {
   auto& c = mod.getContext();
-  Value* set =
-      b.CreateLoad(b.getInt64Ty(), word_at(b, thread->record, DeviceFailure::Set), true);
+  Value* set = b.CreateLoad(b.getInt64Ty(), word_at(b, thread->record, DeviceFailure::Set), true);
   BasicBlock* look = BasicBlock::Create(c, "look", fn);
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
   b.CreateCondBr(b.CreateICmpNE(set, i64(0)), look, go_on,

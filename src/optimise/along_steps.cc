@@ -240,6 +240,13 @@ bool sum_along_steps(Module& m, const std::vector<FamilyId>& wanted, const Tunin
                      Overflow overflow) {
   const Schedule order = schedule(m, wanted);
   bool changed = false;
+  // Every recurrence looks at all that comes after it. Very long programs stay as they are.
+  constexpr size_t kMost = 1'000'000;
+  const auto recurrences =
+      static_cast<size_t>(std::count_if(order.steps.begin(), order.steps.end(), [](const Step& s) {
+        return std::holds_alternative<Sequence>(s);
+      }));
+  if (recurrences * order.steps.size() > kMost) return false;
   Facts entry;
   entry.entry = entry_facts(m);
   // The last recurrence that a sum reads is the one it runs along with.

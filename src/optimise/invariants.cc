@@ -1,7 +1,9 @@
 #include "optimise/invariants.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "core/build.h"
 #include "core/cost.h"
@@ -16,6 +18,8 @@ namespace ein::optimise {
 namespace {
 
 using namespace core;
+
+constexpr int64_t kMostLookedAt = 100'000;  // nodes, of a clause
 
 struct Invariants {
   Module& m;
@@ -37,49 +41,68 @@ struct Invariants {
     return false;
   }
 
-  // What is worth an array, with what is known of its slots; conditions around it left out.
-  std::map<ExprId, Facts> find(const Clause& clause) {
-    std::map<ExprId, Facts> out;
+  // What is repeated, with what is known of its slots; conditions around it left out.
+  std::unordered_map<ExprId, Facts> find(const Clause& clause) {
+    std::unordered_map<ExprId, Facts> out;
     auto computed = [](const Node& n) {
       return std::holds_alternative<Apply>(n) || std::holds_alternative<Reduce>(n);
     };
     for_each_with_facts(m, clause, computed, [&](ExprId e, const Facts& facts) {
       if (e == clause.body || !is_float(m[e].type) || !repeated(e, facts)) return;
-      if (cost(m, e) < static_cast<uint64_t>(tuning.invariant_cost)) return;
       Facts plain;
       plain.entry = facts.entry;
       plain.slots = facts.slots;
-      if (total(m, e, plain, Overflow::Wraps)) out.try_emplace(e, std::move(plain));
+      out.try_emplace(e, std::move(plain));
     });
     return out;
   }
 
-  bool contains(ExprId body, ExprId e) const {
-    bool found = false;
-    for_each_node(m, body, [&](ExprId x) { found |= x == e; });
-    return found;
+  // Those of them that are worth an array and stand in no other. Looking at an expression takes as
+  // long as it is, so in very long ones some are missed.
+  std::vector<ExprId> outermost(ExprId body, const std::unordered_map<ExprId, Facts>& repeated) {
+    std::vector<ExprId> out, open{body};
+    std::unordered_set<ExprId> seen{body};
+    int64_t budget = kMostLookedAt;
+    while (!open.empty()) {
+      const ExprId e = open.back();
+      open.pop_back();
+      auto found = repeated.find(e);
+      if (found != repeated.end() && budget > 0) {
+        for_each_node(m, e, [&](ExprId) { --budget; });
+        if (cost(m, e) >= static_cast<uint64_t>(tuning.invariant_cost) &&
+            total(m, e, found->second, Overflow::Wraps)) {
+          out.push_back(e);
+          continue;
+        }
+      }
+      for_each_child(m, e, [&](ExprId child) {
+        if (seen.insert(child).second) open.push_back(child);
+      });
+    }
+    return out;
   }
 
   bool clause(FamilyId id, size_t number) {
     const Family f = m[id];
+    const Clause& clause = f.clauses[number];
     // Operands of statements of their own stay plain.
-    if (has_factor(m, f.clauses[number].body) || classify_moved(m, f.clauses[number])) return false;
-    bool changed = false;
-    const std::map<ExprId, Facts> found = find(f.clauses[number]);
-    // Operands are older than what is made of them: the largest expressions come first.
-    for (auto it = found.rbegin(); it != found.rend(); ++it) {
-      const auto& [e, facts] = *it;
-      const ExprId body = m[id].clauses[number].body;
-      if (!contains(body, e)) continue;
+    if (has_factor(m, clause.body) || classify_moved(m, clause)) return false;
+    const std::unordered_map<ExprId, Facts> found = find(clause);
+    if (found.empty()) return false;
+    std::unordered_map<ExprId, ExprId> by;
+    for (ExprId e : outermost(clause.body, found)) {
+      const Facts& facts = found.at(e);
       std::vector<Symbol> names = coordinate_names(f);
       names.resize(facts.slots.size());
-      ExprId read = hoist(m, text(f.name) + "_part", e, {}, facts, names, m[e].span);
-      if (!read) continue;
-      m.families[id].clauses[number].body =
-          rewrite(m, body, [&, e = e](ExprId x) { return x == e ? read : x; });
-      changed = true;
+      if (ExprId read = hoist(m, text(f.name) + "_part", e, {}, facts, names, m[e].span))
+        by[e] = read;
     }
-    return changed;
+    if (by.empty()) return false;
+    m.families[id].clauses[number].body = rewrite(m, clause.body, [&](ExprId x) {
+      auto it = by.find(x);
+      return it == by.end() ? x : it->second;
+    });
+    return true;
   }
 };
 

@@ -14,6 +14,7 @@ namespace {
 using namespace core;
 
 constexpr int64_t kMostResidues = 4;
+constexpr int kMostFamilies = 64;
 
 // `coordinate + shift`, divided by `by`: its quotient, or the remainder.
 struct Division {
@@ -115,9 +116,11 @@ struct Residues {
 bool split_residues(Module& m) {
   bool changed = false;
   const auto families = static_cast<uint32_t>(m.families.size());
-  for (uint32_t i = 0; i < families; ++i) {
+  int left = kMostFamilies;  // each takes a copy of the program
+  for (uint32_t i = 0; i < families && left > 0; ++i) {
     const Family& f = m[FamilyId(i)];
     if (f.clauses.size() != 1 || !divided(m, f.clauses[0])) continue;
+    --left;
     Module split = m;
     if (!Residues{split}.family(FamilyId(i))) continue;
     m = std::move(split);

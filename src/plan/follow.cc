@@ -43,8 +43,9 @@ struct FollowerSearch {
   const size_t at;  // of the recurrence in the schedule
   const Sequence& q;
   const Tuning& tuning;
-  StepPositions steps = {};      // of members and followers
-  std::set<FamilyId> late = {};  // known only after the recurrence
+  std::map<FamilyId, bool>& small;  // recurrences of a few numbers with members, by first family
+  StepPositions steps = {};         // of members and followers
+  std::set<FamilyId> late = {};     // known only after the recurrence
 
   // Whether a read at `index` is of the step that slot `position` says, or of one before it.
   bool is_there(ExprId index, uint32_t position) {
@@ -86,15 +87,18 @@ struct FollowerSearch {
     return found;
   }
 
+  bool is_small(const Sequence& s) {
+    auto [it, fresh] = small.try_emplace(s.members[0].family, false);
+    if (fresh) { it->second = optimise::members_of(m, s, 1, tuning, Overflow::Wraps).has_value(); }
+    return it->second;
+  }
+
   // A recurrence of one value follows where both are small and have members that do not read each
   // other: then the steps of both are computed in registers. Elsewhere a product of all steps that
   // it reads would become one in each step.
   std::optional<Follower> recurrent(const Sequence& other) {
     if (other.members.size() != 1 || other.downward != q.downward) return std::nullopt;
-    auto small = [&](const Sequence& s) {
-      return optimise::members_of(m, s, 1, tuning, Overflow::Wraps).has_value();
-    };
-    if (!small(q) || !small(other)) return std::nullopt;
+    if (!is_small(q) || !is_small(other)) return std::nullopt;
     return along(other.members[0].family, other.members[0].position);
   }
 
@@ -140,7 +144,8 @@ struct LeaderSearch {
   const Sequence& q;
   const std::vector<FamilyId>& wanted;
   const Tuning& tuning;
-  FollowerSearch steps = {m, order, at, q, tuning};
+  std::map<FamilyId, bool>& small;
+  FollowerSearch steps = {m, order, at, q, tuning, small};
   struct Read {
     FamilyId reader;
     std::vector<ExprId> index;
@@ -239,6 +244,7 @@ struct Following {
   const std::vector<FamilyId>& wanted;
   const Tuning& tuning;
   Schedule order;
+  std::map<FamilyId, bool> small = {};
   std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
 
   // Members of the recurrence that keep all steps, though nobody wants them.
@@ -283,7 +289,7 @@ struct Following {
     const Sequence q = *sequence_at(order, at);
     const std::set<FamilyId> whole = kept_whole(q);
     if (whole.empty()) return;
-    const std::vector<Follower> all = FollowerSearch{m, order, at, q, tuning}.run();
+    const std::vector<Follower> all = FollowerSearch{m, order, at, q, tuning, small}.run();
     std::vector<Follower> some = useful(all, whole);
     if (some.empty()) return;
     const Schedule before = order;
@@ -300,7 +306,7 @@ struct Following {
 
   void lead(size_t at) {
     const Sequence q = *sequence_at(order, at);
-    std::vector<Follower> leaders = LeaderSearch{m, order, at, q, wanted, tuning}.run();
+    std::vector<Follower> leaders = LeaderSearch{m, order, at, q, wanted, tuning, small}.run();
     if (leaders.empty()) return;
     std::set<FamilyId> families;
     for (const Follower& f : leaders) families.insert(f.family);

@@ -49,10 +49,10 @@ bool find(void* handle, char letter, const char* routine, F& into) {
 template <class T>
 bool find_all(void* handle, char letter, Routines<T>& r) {
   return find(handle, letter, "potrf", r.potrf) && find(handle, letter, "getrf", r.getrf) &&
-         find(handle, letter, "geqrf", r.geqrf) &&
-         find(handle, letter, "orgqr", r.orgqr) && find(handle, letter, "syevd", r.syevd) &&
-         find(handle, letter, "gesdd", r.gesdd) && find(handle, letter, "trtri", r.trtri) &&
-         find(handle, letter, "trsm", r.trsm) && find(handle, letter, "trsv", r.trsv);
+         find(handle, letter, "geqrf", r.geqrf) && find(handle, letter, "orgqr", r.orgqr) &&
+         find(handle, letter, "syevd", r.syevd) && find(handle, letter, "gesdd", r.gesdd) &&
+         find(handle, letter, "trtri", r.trtri) && find(handle, letter, "trsm", r.trsm) &&
+         find(handle, letter, "trsv", r.trsv);
 }
 
 bool open(const std::string& name, Library& out) {

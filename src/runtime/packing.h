@@ -38,7 +38,8 @@ struct Same {
     constexpr int64_t lanes = 16 / static_cast<int64_t>(sizeof(T));
     from += ks[0];
     int64_t i = 0;
-    for (V a, b; i + lanes < count; i += lanes) {  // what is read ends at a cell that is copied, or before
+    for (V a, b; i + lanes < count;
+         i += lanes) {  // what is read ends at a cell that is copied, or before
       std::memcpy(&a, from + 2 * i, sizeof a);
       std::memcpy(&b, from + 2 * i + lanes, sizeof b);
       V even;
