@@ -17,8 +17,8 @@ import cases  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 
-ROWS = ("ew softmax layernorm gemm contract chain mlp conv attention block lstm ode heat kalman embed gmm hvp dp "
-        "colscan ensemble filters newton polyfit hdiff vadv linalg").split()
+ROWS = ("ew softmax layernorm gemm contract chain mlp conv conv2 attention block lstm ode heat kalman embed gmm hvp dp "
+        "colscan ensemble filters newton polyfit hdiff vadv spmv fft linalg").split()
 
 
 class Script(unittest.TestCase):
