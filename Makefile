@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
+.PHONY: build setup emulated configure configure-tests demo test bench-check bench-tools bench bench-peers bench-pool wheel fuzz oracle \
   torch-check check-asan check-tsan ide-edits editors-check pages-check editor-words tree-sitter vscode site-tools site site-check \
   ide-renames grammars-check protocol-check vscode-check recordings playground playground-check reference \
   coverage format clean
@@ -201,6 +201,10 @@ ORACLE_COUNT ?= 100000
 oracle: configure-tests
 	cmake --build $(BUILD) -j $(JOBS) --target fuzz_oracle
 	$(BUILD)/tests/fuzz_oracle --count $(ORACLE_COUNT) --seed 100001 --jobs $(JOBS) --classes
+
+# Every file test as a GPU would compute it; on a machine with one, tools/gpu.sh does more.
+emulated: build
+	python3 -B tests/run.py $(BUILD)/ein --only emulated -j $(JOBS)
 
 # The library beside PyTorch, which must be installed.
 torch-check: build

@@ -204,6 +204,10 @@ plan::Choices random_choices(uint64_t seed) {
   out.expands = [draw](core::FunctionId f) -> std::optional<bool> {
     return draw(f.v + 5000, 3) != 0;
   };
+  if (draw(4012, 4) == 0) {
+    out.device = Device::Emulated;
+    out.mapping = 1 + draw(4013, 1 << 20);
+  }
   // Half of the numbers stay; the others are at or near one of their ends.
   uint64_t about = 6000;
   for (const Tunable& t : tunables()) {

@@ -18,7 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Text and names have suites of their own, tables for a caller and machine code cannot be read in a minute.
-WITHOUT = {"parse", "sema", "image", "machine-code"}
+WITHOUT = {"parse", "sema", "image", "ptx", "machine-code"}
 MOST_LINES = {".ein": 15, ".txt": 40}
 
 

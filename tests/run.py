@@ -1,5 +1,5 @@
 """Runs the file tests: every .ein below tests/{run,errors,grad,cli,stdlib}, by every route, against what
-the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--cpu NAME] [--update] [PATH...]
+the file itself expects. Usage: run.py EIN [-k FILTER] [-j JOBS] [--cpu NAME] [--update] [--only ROUTE] [--sample N] [PATH...]
 
 What a file may say (a file that says nothing of this fails):
   //= out: TEXT        what the program prints; following lines that begin with //= continue it
@@ -19,12 +19,14 @@ and how it is run:
   //! falls back: TEXT                    native code is not available, for that reason
 A file in a folder `lib` is a module that tests import, not a test.
 The route `printed` runs what `ein grad --all FILE` prints; `forward` takes every derivative in forward
-mode and is a default below tests/grad. All routes have one expectation."""
+mode and is a default below tests/grad. All routes have one expectation. `--only emulated` runs every
+program as a GPU would compute it, `--only gpu` on one."""
 
 import argparse
 import concurrent.futures
 import dataclasses
 import difflib
+import hashlib
 import json
 import os
 import pathlib
@@ -45,10 +47,14 @@ ROUTES = {
     "native": ["-O3"],
     "printed": ["--backend", "ref"],
     "forward": ["--backend", "ref", "--grad-mode", "forward"],
+    "emulated": ["--device", "emulated"],
+    "gpu": ["--device", "gpu"],
 }
 DEFAULT_ROUTES = ["ref", "O0", "O3", "printed"]
-# Derivatives from the other side are the same numbers, added up in another order.
-FORWARD_TOLERANCE = 1e-5
+# Derivatives from the other side, and sums of a device, are the same numbers, added up in another order.
+OTHER_ORDER = {"forward": 1e-5, "emulated": 1e-5, "gpu": 1e-5}
+# What only the processor does: a device refuses it.
+HOST_ONLY = {"--check-overflow", "--trap", "--backend", "--device"}
 DTYPES = {"bool": ("|b1", "?"), "i8": ("|i1", "b"), "u8": ("|u1", "B"), "i16": ("<i2", "h"),
           "i32": ("<i4", "i"), "i64": ("<i8", "q"), "f16": ("<f2", "e"), "f32": ("<f4", "f"),
           "f64": ("<f8", "d")}
@@ -229,8 +235,8 @@ def same_numbers(want, got, tolerance):
 
 def check_out(test, route, got):
     want, tolerance = test.out or [], test.tolerance
-    if route == "forward":
-        tolerance = max(tolerance or 0, FORWARD_TOLERANCE)
+    if route in OTHER_ORDER:
+        tolerance = max(tolerance or 0, OTHER_ORDER[route])
     equal = want == got
     if not equal and tolerance is not None and len(want) == len(got):
         equal = all(same_numbers(w, g, tolerance) for w, g in zip(want, got))
@@ -241,7 +247,7 @@ def check_out(test, route, got):
 
 def check_native(test, route, result):
     fell = result.other.startswith("warning: ran on the slow reference evaluator")
-    if route not in ("O0", "O3", "native"):
+    if route not in ("O0", "O3", "native", "emulated", "gpu"):
         return [], result.other
     first, _, rest = result.other.partition("\n")
     if not fell:
@@ -303,10 +309,15 @@ def check_gradients(ein, test, inputs):
     return problems
 
 
-def run_test(ein, path):
+def run_test(ein, path, only=None):
     """[(route, problem)] and the lines of the first route (for --update)."""
     try:
         test = read_test(path)
+        if only:
+            test.routes, derived = [only], [g for g, _, _ in test.grads if g]
+            test.grads = []
+            if derived and test.out is None:  # what `gradcheck` would look at
+                return compare_devices(ein, test, derived, only), None
         if not test.expects_something():
             return [("", "the file expects nothing")], None
         with tempfile.TemporaryDirectory() as scratch:
@@ -315,11 +326,29 @@ def run_test(ein, path):
         return [("", str(e))], None
 
 
-def run_routes(ein, test, scratch):
+def compare_devices(ein, test, names, device):
+    """What differs between the derivatives that the processor computes and those of the device."""
+    with tempfile.TemporaryDirectory() as scratch:
+        inputs = write_inputs(test, pathlib.Path(scratch))
+        show = ["--show", ",".join(names), "--error-format", "json", *inputs, *test.args]
+        here = execute([ein, "run", str(test.path), *show])
+        there = execute([ein, "run", str(test.path), *ROUTES[device], *show])
+    if here.status != there.status or here.status != test.status():
+        return [(device, f"exit status {there.status}, on the processor {here.status}\n{there.other}")]
+    test.out = here.out
+    return [(device, p) for p in check_out(test, device, there.out)]
+
+
+def write_inputs(test, scratch):
     inputs = []
     for name, given in test.inputs.items():
         write_npy(scratch / f"{name}.npy", *given)
         inputs += ["--in", f"{name}={scratch / name}.npy"]
+    return inputs
+
+
+def run_routes(ein, test, scratch):
+    inputs = write_inputs(test, scratch)
     if test.has_errors():
         result = execute([ein, "check", str(test.path), "--error-format", "json", *inputs])
         problems = check_diagnostics(test, result.diagnostics)
@@ -359,6 +388,24 @@ def update(path, lines):
     return changed
 
 
+def runs_natively(path):
+    """Whether a test says what native code prints, so that a device must print it too."""
+    try:
+        test = read_test(path)
+    except (BadTest, ValueError):
+        return True  # to be reported
+    native = {"O0", "O3", "native"} & set(test.routes)
+    if test.out is None and test.fails is None and not any(g for g, _, _ in test.grads):
+        return False
+    return native and not test.has_errors() and not HOST_ONLY & set(test.args)
+
+
+def in_sample(path, sample):
+    """Every n-th program, the same ones each time, whatever programs there are besides."""
+    name = str(path.resolve().relative_to(HERE)).encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") % sample == 0
+
+
 def find_tests(paths, pattern):
     roots = [pathlib.Path(p) for p in paths] or [HERE / f for f in FOLDERS]
     files = [f for r in roots for f in ([r] if r.is_file() else sorted(r.rglob("*.ein")))
@@ -373,14 +420,20 @@ def main(argv):
     parser.add_argument("-k", default="", help="only files whose path contains this")
     parser.add_argument("-j", type=int, default=4, help="programs at a time")
     parser.add_argument("--update", action="store_true", help="rewrite `//= out:` blocks")
+    parser.add_argument("--only", choices=["emulated", "gpu"], help="run this route of every test that has native ones")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th program")
     parser.add_argument("--cpu", help="the processor of the route O3, `ein run --cpu`")
     options = parser.parse_args(argv)
     if options.cpu:
         ROUTES["O3"] = ROUTES["native"] = ["-O3", "--cpu", options.cpu]
-    files = find_tests(options.paths, options.k)
+    if options.only != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # what machines without a GPU say
+    files = [f for f in find_tests(options.paths, options.k) if in_sample(f, options.sample)]
+    if options.only:
+        files = [f for f in files if runs_natively(f)]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
-        results = pool.map(lambda f: run_test(options.ein, f), files)
+        results = pool.map(lambda f: run_test(options.ein, f, options.only), files)
         for path, (problems, lines) in zip(files, results):
             if options.update and lines is not None:
                 if update(path, lines):

@@ -20,6 +20,7 @@ int bench_verb(const BenchCommand& command) {
   options.run.opt_level = command.opt_level;
   options.run.threads = command.threads;
   options.run.operands = operands_named(command.precision);
+  options.run.device = device_named(command.device);
   options.run.show = shown_parts(m, command.show);
   if (auto status = read_tuning(command.tune, options.run.tuning)) return *status;
   if (auto status = read_grad_memory(command.grad_memory, options.run.grad_memory)) return *status;

@@ -15,6 +15,7 @@
 #include "base/source.h"
 #include "core/eval.h"
 #include "driver/compile.h"
+#include "runtime/device.h"
 #include "runtime/paths.h"
 #include "runtime/row_file.h"
 #include "runtime/streams.h"
@@ -69,7 +70,7 @@ struct RunCommand {
   std::string log, plot;                  // files that watched values are written to
   std::string save_state, every, resume;  // folders, and how often
   std::string format = "text";
-  std::string backend = "native";
+  std::string backend = "native", device = "cpu";
   int opt_level = 2;
   int threads = 0;
   std::string cpu = "native";
@@ -113,7 +114,7 @@ struct BenchCommand {
   CommonOptions common;
   std::vector<std::string> in, set, out;  // as for `run`; inputs that are not given are made up
   std::vector<std::string> show;
-  std::string format = "text";
+  std::string format = "text", device = "cpu";
   std::string direction = "auto";
   std::string grad_memory;
   std::string precision = "f32";
@@ -123,6 +124,8 @@ struct BenchCommand {
   bool no_peaks = false;
   std::vector<std::string> tune;  // NAME=NUMBER, of base/tuning.def
 };
+
+Device device_named(const std::string& name);  // one that --device accepts
 
 struct CheckCommand {
   CommonOptions common;

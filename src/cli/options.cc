@@ -56,6 +56,12 @@ void add_grad_memory(CLI::App& app, std::string& size) {
       "recurrences instead of keeping them");
 }
 
+void add_device(CLI::App& app, std::string& device) {
+  app.add_option("--device", device,
+                 "where the program runs; emulated: on the processor, as a GPU would compute it")
+      ->check(CLI::IsMember({"cpu", "gpu", "emulated"}));
+}
+
 void add_tune(CLI::App& app, std::vector<std::string>& tune) {
   app.add_option("--tune", tune, "NAME=NUMBER: change one of the planner's tuned numbers")
       ->allow_extra_args(false);
@@ -121,6 +127,7 @@ void run_options(CLI::App& app, RunCommand& o) {
   app.add_option("--format", o.format, "format of --show")->check(CLI::IsMember({"text", "json"}));
   app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
+  add_device(app, o.device);
   app.add_flag("--check-overflow", o.check_overflow,
                "stop the program on integer overflow instead of wrapping around");
   app.add_option("--trap", o.trap, "stop the program at the first cell that is NaN or infinite")
@@ -138,7 +145,7 @@ void run_options(CLI::App& app, RunCommand& o) {
   add_direction(app, "--grad-mode", o.direction);
   app.add_option("--emit", o.emit,
                  "print a stage of the compilation instead of running the program")
-      ->check(CLI::IsMember({"plan", "loops", "llvm", "asm"}));
+      ->check(CLI::IsMember({"plan", "loops", "llvm", "asm", "ptx"}));
   app.add_flag("--time", o.time, "report on standard error where the time went");
   add_mesh(app, o.mesh, o.shard);
   add_tune(app, o.tune);
@@ -195,6 +202,7 @@ void bench_options(CLI::App& app, BenchCommand& o) {
   app.add_option("--repeat", o.repeat,
                  "number of runs to measure (default: as many as fit into a second)")
       ->check(CLI::Range(1, 1'000'000));
+  add_device(app, o.device);
   app.add_flag("--no-peaks", o.no_peaks, "do not measure the machine's peak speed");
   add_tune(app, o.tune);
   app.add_option("--format", o.format, "format of the report")

@@ -22,6 +22,10 @@
 #include "runtime/show.h"
 
 namespace ein::cli {
+Device device_named(const std::string& name) {
+  return name == "gpu" ? Device::Gpu : name == "emulated" ? Device::Emulated : Device::Cpu;
+}
+
 namespace {
 
 // What is watched: the names of --watch, or `loss` where nothing is asked for and somebody may look.
@@ -152,6 +156,19 @@ std::string nested_json(const std::vector<ShownPart>& parts) {
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
+// What only the processor can do.
+std::optional<int> refuse_device(const RunCommand& command, Device device) {
+  if (device == Device::Cpu) return std::nullopt;
+  const char* what = command.backend == "ref" ? "--backend ref"
+                     : command.check_overflow ? "--check-overflow"
+                     : !command.trap.empty()  ? "--trap"
+                     : !command.mesh.empty()  ? "--mesh"
+                                              : nullptr;
+  if (!what) return std::nullopt;
+  return usage_error(fmt::format("--device {}: {} is for the processor; leave one of them out",
+                                 command.device, what));
+}
+
 // What the command line says of how to run; `refused` is the status if that is not possible here.
 RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
   RunOptions out;
@@ -164,6 +181,8 @@ RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
         "--cpu {}: this machine does not support these instructions; the best it supports is `{}`",
         command.cpu, name_of(best_here())));
   }
+  out.device = device_named(command.device);
+  if (!refused) refused = refuse_device(command, out.device);
   out.check_overflow = command.check_overflow;
   out.trap = command.trap == "nan";
   out.check_bounds = command.check_bounds;

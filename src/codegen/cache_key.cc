@@ -214,6 +214,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.number(static_cast<uint64_t>(own.operands));
   d.number(options.opt_level > 0);  // the levels above 0 are one
   d.number(options.check_bounds);
+  d.number(static_cast<uint64_t>(own.device));
   d.number(own.rows);
   d.number(own.resumable);
   d.number(own.streams.size());

@@ -174,7 +174,7 @@ llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name)
   entry.SetInsertPoint(first);
   b.SetInsertPoint(start);
   llvm::FastMathFlags flags;
-  flags.setAllowContract(true);  // a·b + c may be one instruction; nothing else is relaxed
+  flags.setAllowContract(!p.exact);  // a·b + c may be one instruction; nothing else is relaxed
   b.setFastMathFlags(flags);
   block(k.body);
   b.CreateRet(b.getInt32(0));
@@ -195,7 +195,9 @@ void Emitter::stmt(const loops::Stmt& s) {
       [&](const loops::Fold& n) { fold(n); }, [&](const loops::If& n) { branch(n); },
       [&](const loops::Loop& n) { loop(n); }, [&](const loops::Check& n) { check(n); },
       [&](const loops::Contract& n) { contract(n); }, [&](const loops::Invoke& n) { invoke(n); },
-      [&](const loops::Fetch& n) { fetch(n); });
+      [&](const loops::Fetch& n) { fetch(n); }, [&](const loops::Launch& n) { launch(n); },
+      [&](const loops::Barrier& n) { barrier(n.scope); },
+      [&](const loops::Combine& n) { combine(n); }, [&](const loops::Touch& n) { touch_host(n); });
 }
 
 void Emitter::declare(const loops::Declare& s) {
@@ -280,6 +282,12 @@ void Emitter::check(const loops::Check& s) {
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
   b.CreateCondBr(fails, stop, go_on, llvm::MDBuilder(c).createBranchWeights(1, 1 << 20));
   b.SetInsertPoint(stop);
+  if (thread) {
+    fail(s.site, recorded);
+    leave();
+    b.SetInsertPoint(go_on);
+    return;
+  }
   Value* record = failure();
   b.CreateStore(site_number(s.site), record);
   EIN_CHECK(recorded.size() <= NativeFailure::kMaxValues, "too many values in a check");

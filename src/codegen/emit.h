@@ -132,6 +132,19 @@ struct Emitter {
   void branch_on(const loops::If& s, Val cond);
   void fold(const loops::Fold& s);
   void contract(const loops::Contract& s);
+  // emit_host.cc: what the host does in a program for a device
+  void launch(const loops::Launch& s);
+  void touch_host(const loops::Touch& s);
+  // emit_device.cc: what one thread of a device does
+  struct Thread;
+  Thread* thread = nullptr;  // null: this is code for the processor
+  llvm::Function* kernel_of(const loops::Launch& s);
+  void thread_loop(const loops::Loop& s);
+  void barrier(loops::Scope scope);
+  void combine(const loops::Combine& s);
+  void fail(loops::SiteId site, const std::vector<Val>& recorded);
+  void leave_if_failed();
+  void leave_if_failed_before(llvm::Value* block_number, llvm::Value* phase);
   llvm::Value* combine(core::ReduceOp op, llvm::Value* acc, llvm::Value* v, DType type);
 
   // emit_parts.cc
@@ -209,6 +222,7 @@ struct Emitter {
 
   // emit_expr.cc
   Val expr(loops::ExprId id);
+  llvm::Value* param(uint32_t index);
   llvm::Value* scalar(loops::ExprId id);  // of a uniform value
   llvm::Value* lanes(Val v, DType type);  // as a vector (as it is when there is one lane)
   llvm::Value* lanes(loops::ExprId id);

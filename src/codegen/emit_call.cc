@@ -31,7 +31,7 @@ void Emitter::function(const loops::Function& f, llvm::Function* to) {
   entry.SetInsertPoint(first);
   b.SetInsertPoint(start);
   llvm::FastMathFlags flags;
-  flags.setAllowContract(true);
+  flags.setAllowContract(!p.exact);
   b.setFastMathFlags(flags);
   b.CreateCondBr(b.CreateICmpSGE(calls, i64(core::kMaxRecursion)), deep, body);
   b.SetInsertPoint(deep);
@@ -56,6 +56,10 @@ Value* Emitter::failure() {
 
 void Emitter::leave() {
   llvm::Type* type = fn->getReturnType();
+  if (type->isVoidTy()) {  // of a thread
+    b.CreateRetVoid();
+    return;
+  }
   if (!type->isStructTy()) {
     b.CreateRet(b.getInt32(1));
     return;
@@ -68,7 +72,7 @@ void Emitter::leave_unless_zero(Value* status) {
   llvm::LLVMContext& c = fn->getContext();
   BasicBlock* stop = BasicBlock::Create(c, "stop", fn);
   BasicBlock* go_on = BasicBlock::Create(c, "go", fn);
-  b.CreateCondBr(b.CreateICmpNE(status, b.getInt32(0)), stop, go_on);
+  b.CreateCondBr(b.CreateIsNotNull(status), stop, go_on);
   b.SetInsertPoint(stop);
   leave();
   b.SetInsertPoint(go_on);

@@ -18,18 +18,7 @@ Val Emitter::expr(loops::ExprId id) {
       [&](const loops::IntConst& n) {
         return uniform(llvm::ConstantInt::getSigned(type_of(e.type), n.value));
       },
-      [&](const loops::Param& n) {
-        Value*& v = params[n.index];
-        if (!v) {
-          Value* all = entry.CreateLoad(
-              b.getPtrTy(),
-              entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), context,
-                                               offsetof(NativeContext, params) / sizeof(void*)));
-          v = entry.CreateLoad(b.getInt64Ty(),
-                               entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), all, n.index));
-        }
-        return uniform(v);
-      },
+      [&](const loops::Param& n) { return uniform(param(n.index)); },
       [&](const loops::Get& n) {
         if (auto it = cells.find(n.var); it != cells.end()) {
           Value* v = b.CreateLoad(it->second.at->getAllocatedType(), it->second.at);
@@ -75,6 +64,16 @@ Val Emitter::expr(loops::ExprId id) {
         return same ? uniform(out) : varying(out);
       },
       [&](const loops::Load& n) { return load(n, e.type); });
+}
+
+Value* Emitter::param(uint32_t index) {
+  Value*& v = params[index];
+  if (!v) {
+    Value* all = context_field(offsetof(NativeContext, params));
+    v = entry.CreateLoad(b.getInt64Ty(),
+                         entry.CreateConstInBoundsGEP1_64(b.getInt64Ty(), all, index));
+  }
+  return v;
 }
 
 Val Emitter::index_op(Op op, Val a, Val b_) {

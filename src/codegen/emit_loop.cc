@@ -34,6 +34,9 @@ llvm::Constant* Emitter::start_of(core::ReduceOp op, DType type) {
 
 void Emitter::loop(const loops::Loop& s) {
   if (s.team) return team_loop(s);
+  bool by_threads =
+      s.axis.kind == loops::Axis::Kind::Thread || s.axis.kind == loops::Axis::Kind::Lane;
+  if (by_threads) return thread_loop(s);
   Val lo = expr(s.lo), hi = expr(s.hi);
   if (!lo.uniform() || !hi.uniform()) return ragged_loop(s, lo, hi);
   if (s.grain) return shared_loop(s, lo.v, hi.v);

@@ -37,7 +37,8 @@ Real Math::constant(double v) { return real(llvm::ConstantFP::get(type_, v)); }
 llvm::Constant* Math::integer(uint64_t v) { return llvm::ConstantInt::get(int_type_, v); }
 
 Real Math::mad(Real a, Real b, Real c) {
-  return real(b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {a.v, b.v, c.v}));
+  auto id = fma_ ? llvm::Intrinsic::fma : llvm::Intrinsic::fmuladd;
+  return real(b_.CreateIntrinsic(id, {type_}, {a.v, b.v, c.v}));
 }
 
 Real Math::polynomial(Real x, std::span<const double> c) {
@@ -187,7 +188,7 @@ Value* Emitter::math(Op op, const std::vector<Value*>& args, DType type, NativeF
   const Known* k = known(op, type);
   if (!k) return call(library, args, type_of(type));
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
-  if (vector && k->inlined) return compute(b, *k, args, target.fma);
+  if ((vector || thread) && k->inlined) return compute(b, *k, args, target.fma);
   std::vector<Value*> all{context};
   all.insert(all.end(), args.begin(), args.end());
   llvm::CallInst* c = b.CreateCall(math_function(op, args, type, library), all);

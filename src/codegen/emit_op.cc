@@ -52,6 +52,26 @@ const C* constant(Value* v) {
   return nullptr;
 }
 
+// What runtime/random.cc computes, for threads of a device, which cannot call it.
+Value* philox_code(llvm::IRBuilder<>& b, Value* key, Value* address) {
+  llvm::Type* wide = b.getInt128Ty();
+  auto* multiplier = llvm::ConstantInt::get(wide, 0xD2B74407B1CE6E93ull);
+  Value *k = key, *x = address, *y = b.getInt64(0);
+  for (int round = 0; round < 10; ++round) {
+    Value* product = b.CreateMul(multiplier, b.CreateZExt(x, wide));
+    Value* high = b.CreateTrunc(b.CreateLShr(product, 64), b.getInt64Ty());
+    x = b.CreateXor(b.CreateXor(high, k), y);
+    y = b.CreateTrunc(product, b.getInt64Ty());
+    k = b.CreateAdd(k, b.getInt64(0x9E3779B97F4A7C15ull));
+  }
+  return x;
+}
+
+Value* uniform_code(llvm::IRBuilder<>& b, Value* bits) {
+  Value* whole = b.CreateUIToFP(b.CreateLShr(bits, 40), b.getFloatTy());
+  return b.CreateFMul(whole, llvm::ConstantFP::get(b.getFloatTy(), 0x1p-24));
+}
+
 }  // namespace
 
 llvm::Type* Emitter::type_of(DType t) {
@@ -370,8 +390,11 @@ Value* Emitter::apply(Op op, const std::vector<Value*>& args, DType from, DType 
       if (op == Op::Not) return b.CreateNot(args[0]);
       return op == Op::And ? b.CreateAnd(args[0], args[1]) : b.CreateOr(args[0], args[1]);
     case core::OpClass::Select: return b.CreateSelect(args[0], args[1], args[2]);
-    case core::OpClass::Bits: return call(NativeFn::Philox, args, b.getInt64Ty());
+    case core::OpClass::Bits:
+      if (thread) return philox_code(b, args[0], args[1]);
+      return call(NativeFn::Philox, args, b.getInt64Ty());
     case core::OpClass::Draw:
+      if (thread && op == Op::Uniform) return uniform_code(b, args[0]);
       return call(op == Op::Uniform ? NativeFn::Uniform : NativeFn::Normal, args, b.getFloatTy());
     case core::OpClass::Rule: EIN_UNREACHABLE("a rule is left after autodiff");
     case core::OpClass::Mark: EIN_UNREACHABLE("a mark is left after sema");

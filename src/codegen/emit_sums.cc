@@ -36,8 +36,11 @@ std::vector<loops::VarId> Emitter::float_sums(const loops::Loop& s) const {
   loops::for_each_stmt(s.body, [&](const loops::Stmt& stmt) {
     if (const auto* d = std::get_if<loops::Declare>(&stmt.node)) own.insert(d->var);
     const auto* f = std::get_if<loops::Fold>(&stmt.node);
-    bool sums = f && f->op == core::ReduceOp::Sum && is_float(p.vars[f->acc].type);
-    if (sums && own.insert(f->acc).second) out.push_back(f->acc);
+    const auto* c = std::get_if<loops::Combine>(&stmt.node);
+    if (!f && !c) return;
+    loops::VarId acc = f ? f->acc : c->acc;
+    bool sums = (f ? f->op : c->op) == core::ReduceOp::Sum && is_float(p.vars[acc].type);
+    if (sums && own.insert(acc).second) out.push_back(acc);
   });
   return out;
 }

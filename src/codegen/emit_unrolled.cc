@@ -47,9 +47,8 @@ struct Size {
           [&](const loops::If& n) { return 1 + block(n.then) + block(n.otherwise); },
           [&](const loops::Loop& n) { return loop(n); },
           [](const loops::Check&) -> int64_t { return 8; },
-          [&](const loops::Contract&) -> int64_t { return p.tuning.unrolled_nodes + 1; },
           [](const loops::Invoke&) -> int64_t { return 8; },
-          [&](const loops::Fetch&) -> int64_t { return p.tuning.unrolled_nodes + 1; });
+          [&](const auto&) -> int64_t { return p.tuning.unrolled_nodes + 1; });
     }
     return sum;
   }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "codegen/launches.h"
 #include "codegen/memory.h"
 #include "core/eval.h"
 #include "core/eval_call.h"
@@ -137,6 +139,7 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
   for (uint32_t i = 0; i < plan.schedule.steps.size(); ++i) {
     for (core::FamilyId f : core::families_of({plan.schedule.steps[i]})) step[f] = i;
   }
+  std::set<core::FamilyId> found;
   for (const loops::Buffer& b : program.buffers) {
     const core::Family& f = m[b.family];
     Image::Buffer to;
@@ -144,7 +147,9 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
       case loops::Buffer::Space::Input: to.space = Image::Buffer::Space::Input; break;
       case loops::Buffer::Space::Constant: to.space = Image::Buffer::Space::Constant; break;
       case loops::Buffer::Space::Output: to.space = Image::Buffer::Space::Output; break;
-      case loops::Buffer::Space::Row: to.space = Image::Buffer::Space::Row; break;
+      case loops::Buffer::Space::Row:
+      case loops::Buffer::Space::Shared:
+      case loops::Buffer::Space::Local: to.space = Image::Buffer::Space::Row; break;
       case loops::Buffer::Space::Temp: to.space = Image::Buffer::Space::Temp; break;
     }
     to.name = b.name;
@@ -156,7 +161,8 @@ void add_buffers(const plan::Plan& plan, const loops::Program& program, Image& o
     for (const core::Coord& c : f.coords) to.coords.push_back(text(c.name));
     to.family = b.family.v;
     to.step = step.contains(b.family) ? step[b.family] : 0;
-    to.wanted = plan.families.at(b.family).wanted;
+    // Scratch of a Launch bears the name of a family that has a buffer of its own.
+    to.wanted = plan.families.at(b.family).wanted && found.insert(b.family).second;
     to.span = f.span;
     if (b.space == loops::Buffer::Space::Constant) to.constant = constant_table(m, f);
     if (b.space == loops::Buffer::Space::Input) {
@@ -201,8 +207,8 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     families.emplace(text(m[core::FamilyId(i)].name), core::FamilyId(i));
   }
-  std::unordered_map<uint32_t, uint32_t> buffer_of;  // a family has one
-  for (uint32_t i = 0; i < out.buffers.size(); ++i) buffer_of[out.buffers[i].family] = i;
+  std::unordered_map<uint32_t, uint32_t> buffer_of;  // a family has one, the first
+  for (uint32_t i = 0; i < out.buffers.size(); ++i) buffer_of.emplace(out.buffers[i].family, i);
   for (const loops::Site& s : program.sites) {
     Image::Site to;
     to.name = s.name;
@@ -274,6 +280,25 @@ void add_sites(const plan::Plan& plan, const loops::Program& program, Image& out
   }
 }
 
+void add_launches(const loops::Program& program, Image& out) {
+  std::vector<uint32_t> first;  // by buffer: where its extents begin
+  uint32_t dims = 0;
+  for (const loops::Buffer& b : program.buffers) {
+    first.push_back(dims);
+    dims += static_cast<uint32_t>(b.dims.size());
+  }
+  for (const loops::Launch* n : launches_of(program)) {
+    LaunchArguments args = arguments_of(program, *n);
+    Image::Launch to{launch_name(*n), n->threads};
+    for (loops::BufferId b : args.buffers) to.buffers.push_back(b.v);
+    for (loops::BufferId b : args.written) to.written.push_back(b.v);
+    for (const auto& [b, axis] : args.extents) to.extents.push_back(first[b.v] + axis);
+    to.words = static_cast<uint32_t>(args.params.size() + args.vars.size());
+    EIN_CHECK(n->number == out.launches.size(), "launches are numbered in order");
+    out.launches.push_back(std::move(to));
+  }
+}
+
 }  // namespace
 
 std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops::Program& program,
@@ -293,6 +318,7 @@ std::variant<Image, std::string> make_image(const plan::Plan& plan, const loops:
     out.kernels =
         static_cast<uint32_t>(std::count_if(program.kernels.begin(), program.kernels.end(),
                                             [](const loops::Kernel& k) { return !k.continues; }));
+    add_launches(program, out);
     std::vector<Lifetime> lives = lifetimes(program);
     for (size_t i = 0; i < lives.size(); ++i) out.buffers[i].lives = lives[i];
   } catch (const Unsupported& u) { return u.why; }

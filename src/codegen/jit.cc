@@ -94,7 +94,7 @@ Built build(const loops::Program& p, const JitOptions& options, JitTimes& times)
   out.mod->setDataLayout(out.machine->createDataLayout());
   const llvm::MCSubtargetInfo& has = *out.machine->getMCSubtargetInfo();
   emit_program(p, *out.mod,
-               {.fma = has.checkFeatures("+fma"),
+               {.fma = p.exact || has.checkFeatures("+fma"),
                 .rounds = has.checkFeatures("+sse4.1"),
                 .halves = has.checkFeatures("+f16c"),
                 .guards = options.check_bounds});
@@ -142,6 +142,8 @@ class Symbols : public llvm::JITSymbolResolver {
     static const Entry table[] = {
         EIN_SYMBOL(memset, void* (*)(void*, int, size_t)),
         EIN_SYMBOL(memcpy, void* (*)(void*, const void*, size_t)),
+        EIN_SYMBOL(fma, double (*)(double, double, double)),  // of exact programs
+        EIN_SYMBOL(fmaf, float (*)(float, float, float)),
     };
 #undef EIN_SYMBOL
     for (const Entry& e : table) {

@@ -122,6 +122,17 @@ struct Writer {
           put(n.from.valid());
           if (n.from.valid()) buffer(n.from);
           site(n.site);
+        },
+        [&](const loops::Launch& n) {  // no two are one: each has a number of its own
+          var(n.index);
+          put(n.number);
+        },
+        [](const loops::Barrier&) {}, [](const loops::Combine&) {},
+        [&](const loops::Touch& n) {
+          for (const auto* set : {&n.loads, &n.stores}) {
+            put(set->size());
+            for (loops::BufferId b : *set) put(b.v);  // by its own number: the code has it too
+          }
         });
     loops::for_each_block(s, [&](const loops::Block& b) { block(b); });
   }

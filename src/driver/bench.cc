@@ -5,6 +5,7 @@
 #include "codegen/native.h"
 #include "core/groups.h"
 #include "driver/synthetic.h"
+#include "runtime/device_run.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
 #include "runtime/resident.h"
@@ -45,6 +46,11 @@ std::variant<BenchReport, RuntimeError> bench(core::Module& original, const core
   BenchReport out;
   std::vector<core::FamilyId> wanted = wanted_families(original, options.run, Else::Unread);
   if (wanted.empty()) return out;
+  if (options.run.device == Device::Gpu) {
+    if (std::string why = gpu_missing(); !why.empty()) {
+      return RuntimeError{Code::E0813, "no GPU can be used: " + why};
+    }
+  }
   Trace trace;
   RunOptions how = options.run;
   if (!how.trace) how.trace = &trace;

@@ -7,9 +7,11 @@
 #include "autodiff/differentiate.h"
 #include "base/check.h"
 #include "codegen/image.h"
+#include "codegen/ptx.h"
 #include "core/diagonal.h"
 #include "core/groups.h"
 #include "core/solve_gates.h"
+#include "device/device.h"
 #include "driver/findings.h"
 #include "driver/pipeline.h"
 #include "driver/requests.h"
@@ -63,9 +65,14 @@ constexpr Pass kPasses[] = {
     {"split-steps", "first and last steps, and cells at the rim, are apart from the others"},
     {"write-out-cells", "loops over a few cells with different formulas are unrolled"},
     {"hold-state", "what the steps of a small recurrence leave to each other stays in variables"},
+    {"map-device",
+     "what a device computes stands in launches, block by block and thread by thread"},
+    {"note-touches", "the host says which buffers it needs between launches"},
+    {"emulate", "launches have become loops of the processor"},
     {"share-loops", "loops that threads share are marked"},
     {"cut-kernels", "long kernels are cut into several"},
     {"image", "what a caller needs to know about the program"},
+    {"ptx", "what the device runs"},
     {"machine-code", "object code"},
 };
 
@@ -285,6 +292,12 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
   // What a cell that is not finite was computed from is read from buffers.
   p = run.pass_if(whole_steps && !plan.trap, "hold-state", std::move(p), loops::hold_state);
+  p = run.pass_if(plan.device != Device::Cpu, "map-device", std::move(p),
+                  [&](loops::Program in) { return device::map_device(plan, std::move(in)); });
+  p = run.pass_if(plan.device == Device::Gpu, "note-touches", std::move(p), device::note_touches);
+  p = run.pass_if(plan.device == Device::Emulated, "emulate", std::move(p), [&](loops::Program in) {
+    return device::emulate(plan, std::move(in), {plan.mapping % 2 != 0});
+  });
   p = run.pass("share-loops", std::move(p), loops::share_loops);
   return run.pass("cut-kernels", std::move(p), loops::cut_kernels);
 }
@@ -304,6 +317,10 @@ std::variant<Lowered, std::string> lower_native(const core::Module& m,
     return why.empty() ? std::move(std::get<Image>(made)) : Image{};
   });
   if (!why.empty()) return why;
+  if (out.plan.device == Device::Gpu && !out.image.launches.empty()) {
+    out.image.ptx = Pipeline(*trace).pass(
+        "ptx", &out.program, [](const loops::Program* in) { return codegen::ptx_of(*in); });
+  }
   return out;
 }
 

@@ -23,6 +23,7 @@
 #include "driver/state.h"
 #include "driver/streams.h"
 #include "optimise/precision.h"
+#include "runtime/device_run.h"
 #include "runtime/native_abi.h"
 #include "runtime/pool.h"
 #include "runtime/streams.h"
@@ -258,6 +259,7 @@ NativeOptions native_options(const RunOptions& options) {
   if (options.check_overflow) out.choices.overflow = core::Overflow::Stops;
   out.choices.operands = options.operands;
   out.choices.tuning = options.tuning;
+  out.choices.device = options.device;
   // Steps are watched, not rows. What nobody asked for does not change how the program runs.
   out.choices.rows = !options.trap && std::none_of(options.watch.begin(), options.watch.end(),
                                                    [](const Watched& w) { return w.asked; });
@@ -465,6 +467,13 @@ RunResult run(core::Module& original, const core::Inputs& supplied, const RunOpt
     if (out.error) return out;
     options.streams = false;
   }
+  bool idle = original.effects.empty() && options.show.empty();
+  if (options.device == Device::Gpu && !idle) {
+    if (std::string why = gpu_missing(); !why.empty()) {
+      out.error = RuntimeError{Code::E0813, "no GPU can be used: " + why};
+      return out;
+    }
+  }
   bool native = kMakesMachineCode && options.backend == Backend::Native;
   std::vector<const core::Effect*> reports = active_reports(original, options);
   std::vector<FamilyId> asked = wanted_families(original, options);
@@ -563,6 +572,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs
                                              RunOptions options, const std::string& stage) {
   if (stage == "plan") return native_dump(m, inputs, "plan", options);
   if (stage == "loops") return native_dump(m, inputs, "cut-kernels", options);
+  if (stage == "ptx") options.device = Device::Gpu;
   auto source_or = source_of(m, inputs, options);
   if (auto* e = std::get_if<RuntimeError>(&source_or)) return *e;
   auto& [wanted, cut] = std::get<ToCompile>(source_or);
@@ -572,6 +582,7 @@ std::variant<std::string, RuntimeError> emit(core::Module& m, const core::Inputs
   auto made = lower_native(source, wanted, how);
   if (auto* why = std::get_if<std::string>(&made)) return RuntimeError{Code::E0701, *why};
   const loops::Program& program = std::get<Lowered>(made).program;
+  if (stage == "ptx") return std::get<Lowered>(made).image.ptx;
   return stage == "llvm" ? codegen::llvm_text(program, jit_options(how))
                          : codegen::assembly_text(program, jit_options(how));
 }

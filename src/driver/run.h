@@ -14,6 +14,7 @@
 #include "core/eval.h"
 #include "driver/work.h"
 #include "optimise/checkpoint.h"
+#include "runtime/device.h"
 #include "runtime/effect.h"
 #include "runtime/paths.h"
 #include "runtime/processor.h"
@@ -37,6 +38,7 @@ struct Watched {
 
 struct RunOptions {
   Backend backend = Backend::Native;
+  Device device = Device::Cpu;  // of native code
   int opt_level = 2;
   int threads = 0;                          // how many threads to use; 0: one per processor
   Processor processor = Processor::Native;  // one that runs here

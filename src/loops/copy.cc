@@ -52,6 +52,8 @@ Block Copier::block(const Block& from, Renaming by) {
       for (VarId& v : n->folds) v = now_called(v, by);
       n->var = fresh(n->var, by);
     }
+    if (auto* n = std::get_if<Launch>(&s.node)) n->index = fresh(n->index, by);
+    if (auto* n = std::get_if<Combine>(&s.node)) n->acc = now_called(n->acc, by);
     for_each_block(s, [&](Block& b) { b = block(b, by); });
   }
   return out;

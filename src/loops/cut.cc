@@ -25,6 +25,7 @@ std::unordered_map<VarId, size_t> last_uses(const Program& p, const Block& body)
       if (const auto* n = std::get_if<Loop>(&s.node)) {
         for (VarId v : n->folds) out[v] = i;
       }
+      if (const auto* n = std::get_if<Combine>(&s.node)) out[n->acc] = i;
     };
     note(body[i]);
     for_each_block(body[i], [&](const Block& inner) { for_each_stmt(inner, note); });

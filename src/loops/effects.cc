@@ -41,11 +41,21 @@ Effects effects(const Program& p, const Stmt& stmt) {
           out.stores.insert(n.buffer);
           if (n.from.valid()) out.loads.insert(n.from);
           out.checks = true;
+        },
+        [&](const Launch& n) { out.binds.insert(n.index); }, [](const Barrier&) {},
+        [&](const Combine& n) {
+          out.changes.insert(n.acc);
+          out.loads.insert(n.parts);
+        },
+        [&](const Touch& n) {
+          out.loads.insert(n.loads.begin(), n.loads.end());
+          out.stores.insert(n.stores.begin(), n.stores.end());
         });
   };
   look(stmt);
   for_each_block(stmt, [&](const Block& b) { for_each_stmt(b, look); });
-  if (std::holds_alternative<Loop>(stmt.node) || std::holds_alternative<If>(stmt.node)) {
+  if (std::holds_alternative<Loop>(stmt.node) || std::holds_alternative<If>(stmt.node) ||
+      std::holds_alternative<Launch>(stmt.node)) {
     for (VarId v : out.binds) out.reads.erase(v), out.changes.erase(v);
     out.binds.clear();
   }

@@ -25,6 +25,12 @@
 // - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
 //   each active one. Functions have no loops and touch no buffers.
 // - Check stops the program when its condition is false, and records `values` for the message.
+// - A Launch is one kernel of the device: `blocks` blocks of `threads` threads. What stands directly
+//   in it is done once for a block, and is the same for all of its threads; a loop with the axis
+//   `block` hands its iterations to them, one each, and `lane` to the 32 threads of a warp (inside a
+//   loop over `block`, whose iterations are warps then). An iteration of such a loop does not see
+//   what others store, before a Barrier of their scope. Stores, and Checks of what differs from
+//   thread to thread, stand in such loops. Blocks do not see each other.
 // - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
 //   and % truncate. min and max propagate the first NaN.
 #pragma once
@@ -125,7 +131,8 @@ struct If {
 };
 
 struct Axis {
-  enum class Kind : uint8_t { Seq, Parallel, Vector, Reduce } kind = Kind::Seq;
+  // Thread (of a block; printed as `block`) and Lane (of a warp): in a Launch only.
+  enum class Kind : uint8_t { Seq, Parallel, Vector, Reduce, Thread, Lane } kind = Kind::Seq;
   uint32_t width = 1;
 };
 const char* name_of(Axis::Kind kind);
@@ -200,8 +207,46 @@ struct Fetch {
   BufferId from = {};
 };
 
+// ---- on a device -------------------------------------------------------------------------------
+
+enum class Scope : uint8_t { Lane, Threads };  // the threads of a warp; all threads of a block
+const char* name_of(Scope scope);
+
+inline constexpr uint32_t kLanes = 32;  // of a warp
+
+// A kernel of the device: its body runs for every block, `index` being its number.
+struct Launch {
+  std::string name;
+  uint32_t number = 0;  // among those of the program
+  VarId index;
+  ExprId blocks;
+  uint32_t threads = 0;  // of a block
+  bool warps = false;    // loops over `block` run over warps, whose threads are lanes
+  Block body;
+};
+
+// All threads of the scope have come so far, and see what the others have stored.
+struct Barrier {
+  Scope scope;
+};
+
+// acc = op(acc, parts), where `parts` has one cell for every thread: those of a warp in a tree of
+// halves, then those of the warps in another. `parts` is local and has no coordinates.
+struct Combine {
+  core::ReduceOp op;
+  VarId acc;
+  BufferId parts;
+  Scope scope;
+};
+
+// The host reads `loads` and writes `stores` in what follows, up to the next Launch.
+struct Touch {
+  std::vector<BufferId> loads, stores;
+};
+
 struct Stmt {
-  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke, Fetch>
+  std::variant<Let, Declare, Assign, Store, Update, Fold, If, Loop, Check, Contract, Invoke, Fetch,
+               Launch, Barrier, Combine, Touch>
       node;
 };
 
@@ -219,6 +264,8 @@ struct Buffer {
     Output,    // asked for
     Row,       // scratch of one iteration of a loop: every thread has its own
     Temp,      // everything else that is stored
+    Shared,    // in a Launch: every block has its own
+    Local,     // in a Launch: every thread has its own
   };
   std::string name;
   core::FamilyId family;
@@ -288,6 +335,9 @@ struct Program {
   std::vector<Kernel> kernels;
   Tuning tuning = {};
   bool resumable = false;  // a run may go on at a step where another was stopped (native_abi.h)
+  // Products are never fused into sums but where a formula says so, so that the code for a device
+  // and the code that stands for it give the same bits.
+  bool exact = false;
 };
 
 // The passes over Loops, in the order in which driver/compile.cc runs them.
@@ -303,6 +353,7 @@ Program split_steps(Program p);
 Program write_out_cells(Program p);
 // Keeps what the steps of a recurrence of a few numbers leave to each other in variables (hold.cc).
 Program hold_state(Program p);
+// Between these two, programs for a device get their Launches (device/device.h).
 // Lets threads share the outermost loops that may be, in chunks of about `chunk_work` operations
 // (share.cc).
 Program share_loops(Program p);

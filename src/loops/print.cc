@@ -48,6 +48,12 @@ struct Printer {
         [&](const Load& n) { return fmt::format("{}[{}]", p.buffers[n.buffer].name, list(n.at)); });
   }
 
+  std::string names(const std::vector<BufferId>& ids) {
+    std::string s;
+    for (BufferId b : ids) s += (s.empty() ? "" : ", ") + p.buffers[b].name;
+    return s;
+  }
+
   std::string var(VarId v) { return fmt::format("{}.{}", p.vars[v].name, v.v); }
 
   void line(const std::string& s) {
@@ -137,6 +143,20 @@ struct Printer {
           } else {
             line(fmt::format("fetch {} from {}", p.buffers[n.buffer].name, expr(n.first)));
           }
+        },
+        [&](const Launch& n) {
+          line(fmt::format("launch {}, {} in 0..{}, {} threads{} {{", n.name, var(n.index),
+                           expr(n.blocks), n.threads, n.warps ? " in warps" : ""));
+          block(n.body);
+          line("}");
+        },
+        [&](const Barrier& n) { line(fmt::format("barrier {}", name_of(n.scope))); },
+        [&](const Combine& n) {
+          line(fmt::format("combine {} {} {} over {}", core::name_of(n.op), var(n.acc),
+                           p.buffers[n.parts].name, name_of(n.scope)));
+        },
+        [&](const Touch& n) {
+          line(fmt::format("touch ({}) ({})", names(n.loads), names(n.stores)));
         });
   }
 
@@ -155,6 +175,8 @@ const char* name_of(Axis::Kind kind) {
     case Axis::Kind::Parallel: return "parallel";
     case Axis::Kind::Vector: return "vector";
     case Axis::Kind::Reduce: return "reduce";
+    case Axis::Kind::Thread: return "block";
+    case Axis::Kind::Lane: return "lane";
   }
   EIN_UNREACHABLE("axis kind");
 }
@@ -166,8 +188,18 @@ const char* name_of(Buffer::Space space) {
     case Buffer::Space::Output: return "output";
     case Buffer::Space::Row: return "row";
     case Buffer::Space::Temp: return "temp";
+    case Buffer::Space::Shared: return "shared";
+    case Buffer::Space::Local: return "local";
   }
   EIN_UNREACHABLE("memory space");
+}
+
+const char* name_of(Scope scope) {
+  switch (scope) {
+    case Scope::Lane: return "lane";
+    case Scope::Threads: return "block";
+  }
+  EIN_UNREACHABLE("scope");
 }
 
 std::string print(const Program& p) {

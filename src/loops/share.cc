@@ -73,7 +73,9 @@ struct Sharing {
           [&](const Loop& n) { add(repeated(n)); }, [&](const Check&) { out.constant += 1; },
           [&](const Contract&) { out.constant += kMany; },
           [&](const Invoke&) { out.constant += tuning.call_work; },
-          [&](const Fetch&) { out.constant += kMany; });
+          [&](const Fetch&) { out.constant += kMany; },
+          [&](const Launch&) { out.constant += kMany; }, [](const Barrier&) {},
+          [](const Combine&) {}, [](const Touch&) {});
     }
     return out;
   }

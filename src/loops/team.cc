@@ -31,7 +31,10 @@ bool touches_rows(const Program& p, const Effects& e) {
 bool fits(const Program& p, const Block& body);
 
 bool fits(const Program& p, const Stmt& s) {
-  if (std::holds_alternative<Fetch>(s.node)) return false;
+  if (std::holds_alternative<Fetch>(s.node) || std::holds_alternative<Launch>(s.node) ||
+      std::holds_alternative<Touch>(s.node)) {
+    return false;
+  }
   Effects e = effects(p, s);
   const auto* loop = std::get_if<Loop>(&s.node);
   switch (role_of(p, s)) {

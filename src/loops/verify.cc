@@ -23,6 +23,9 @@ struct Verifier {
   // Variables declared outside the innermost vector loop may not be assigned inside it.
   std::set<VarId> frozen;
   bool vector = false, ordered = true, shared = false, team = false;
+  const Launch* launch = nullptr;          // around
+  bool in_block = false, in_lane = false;  // loops that hand iterations to threads
+  bool threads() const { return in_lane || (in_block && !launch->warps); }
 
   void error(const std::string& what) { errors.push_back(where + ": " + what); }
 
@@ -88,11 +91,22 @@ struct Verifier {
   }
 
   void address(BufferId b, const std::vector<ExprId>& at) {
+    own(b);
     if (at.size() != p.buffers[b].dims.size()) error("rank of an access to " + p.buffers[b].name);
     for (ExprId a : at) use(a, DType::I64);
   }
 
+  // What every block or thread has its own of.
+  void own(BufferId b) {
+    auto space = p.buffers[b].space;
+    if (space == Buffer::Space::Row && launch) error("a row in a launch");
+    if (space == Buffer::Space::Shared && !launch) error("shared memory outside of a launch");
+    if (space == Buffer::Space::Local && (!launch || !threads()))
+      error("a thread's memory outside of a thread");
+  }
+
   void writable(BufferId b) {
+    if (launch && !threads()) error("a store to " + p.buffers[b].name + " by no thread");
     auto space = p.buffers[b].space;
     if (space == Buffer::Space::Input || space == Buffer::Space::Constant) {
       error("a store to " + p.buffers[b].name + ", which is read only");
@@ -155,6 +169,7 @@ struct Verifier {
         },
         [&](const Contract& n) { contract(n); },
         [&](const Invoke& n) {
+          if (launch) error("a call in a launch");
           const Function& f = p.functions.at(n.function);
           if (n.args.size() != f.params.size()) error("arguments of " + f.name);
           for (size_t k = 0; k < n.args.size() && k < f.params.size(); ++k) {
@@ -163,7 +178,35 @@ struct Verifier {
           if (p.vars[n.var].type != p.exprs[f.result].type) error("result of " + f.name);
           bind(n.var);
         },
+        [&](const Launch& n) { launches(n); },
+        [&](const Barrier& n) {
+          // What stands around is the same for all threads of the scope, but for the loops over them.
+          bool meets = launch && !in_lane && (n.scope == Scope::Lane) == in_block;
+          if (!meets || (in_block && !launch->warps))
+            error("a barrier that some threads never meet");
+        },
+        [&](const Combine& n) {
+          changes(n.acc);
+          const Buffer& parts = p.buffers[n.parts];
+          if (parts.space != Buffer::Space::Local || !parts.dims.empty())
+            error("parts that threads do not have");
+          if (parts.dtype != p.vars[n.acc].type) error("parts of another type");
+          bool arg = n.op == core::ReduceOp::ArgMax || n.op == core::ReduceOp::ArgMin;
+          if (arg || n.op == core::ReduceOp::Collect) error("a combination without an order");
+          bool meets = launch && !in_lane && (n.scope == Scope::Lane) == in_block;
+          if (!meets || (in_block && !launch->warps))
+            error("a combination that some threads never meet");
+        },
+        [&](const Touch& n) {
+          if (launch) error("the host in a launch");
+          for (const auto* set : {&n.loads, &n.stores}) {
+            for (BufferId b : *set) {
+              if (b.v >= p.buffers.size()) error("a buffer that is not there");
+            }
+          }
+        },
         [&](const Fetch& n) {
+          if (launch) error("rows are fetched in a launch");
           use(n.first, DType::I64);
           bool moves = n.from.valid(), input = p.buffers[n.buffer].space == Buffer::Space::Input;
           if (moves == input) error("what is fetched is no input, or what is moved is one");
@@ -192,14 +235,35 @@ struct Verifier {
       if (team || shared || vector) error("a team inside a shared loop or another team");
       if (!fits_a_team(p, n)) error("a loop that no team can run");
     }
+    bool by_block = n.axis.kind == Axis::Kind::Thread, by_lane = n.axis.kind == Axis::Kind::Lane;
+    if (by_block || by_lane) {
+      if (!launch) error("a loop over threads outside of a launch");
+      if (launch && by_block && (in_block || in_lane))
+        error("loops over a block inside each other");
+      if (launch && by_lane && (in_lane || !in_block || !launch->warps))
+        error("a loop over lanes that are not those of a warp");
+      auto lo = std::get_if<IntConst>(&p.exprs[n.lo].node);
+      auto hi = std::get_if<IntConst>(&p.exprs[n.hi].node);
+      int64_t most = !launch         ? 0
+                     : by_lane       ? kLanes
+                     : launch->warps ? launch->threads / kLanes
+                                     : launch->threads;
+      if (!lo || lo->value != 0 || !hi || hi->value > most)
+        error("a loop over threads that are not there");
+    }
+    if (launch && (n.poll || n.grain || n.team || n.axis.width > 1))
+      error("a loop of the host in a launch");
+    const bool was_block = in_block, was_lane = in_lane;
+    in_block |= by_block;
+    in_lane |= by_lane;
     bool was_vector = vector, was_ordered = ordered, was_shared = shared, was_team = team;
     shared |= n.grain.valid();
     team |= n.team.valid();
     auto was_frozen = frozen;
     if (!std::has_single_bit(n.axis.width)) error("a number of lanes that is not a power of two");
     bool lanes = n.axis.width > 1 && !vector;
-    if (lanes) {
-      vector = true;
+    if (lanes) vector = true;
+    if (lanes || by_block || by_lane) {
       frozen = mutable_vars;
       for (VarId v : n.folds) frozen.erase(v);
     }
@@ -213,6 +277,8 @@ struct Verifier {
     block(n.state);
     bound.erase(n.var);
     visible.pop_back();
+    in_block = was_block;
+    in_lane = was_lane;
     vector = was_vector;
     ordered = was_ordered;
     shared = was_shared;
@@ -220,7 +286,24 @@ struct Verifier {
     frozen = std::move(was_frozen);
   }
 
+  void launches(const Launch& n) {
+    if (launch || vector || shared || team) error("a launch inside another loop that is shared");
+    use(n.blocks, DType::I64);
+    if (n.threads == 0 || n.threads > 1024 || n.threads < kLanes || !std::has_single_bit(n.threads))
+      error("a number of threads that no block has");
+    launch = &n;
+    auto was_frozen = frozen;
+    frozen = mutable_vars;
+    bind(n.index);
+    block(n.body);
+    bound.erase(n.index);
+    visible.pop_back();
+    frozen = std::move(was_frozen);
+    launch = nullptr;
+  }
+
   void contract(const Contract& n) {
+    if (launch) error("a contraction in a launch");
     writable(n.out.buffer);
     for (const auto* o : {&n.a, &n.b, &n.out}) address(o->buffer, o->at);
     for (const auto* set : {&n.batch, &n.m, &n.n, &n.k}) {

@@ -59,6 +59,7 @@ void for_each_expr(S& s, F&& f) {
         }
         if constexpr (std::is_same_v<N, Invoke>) all(n.args);
         if constexpr (std::is_same_v<N, Fetch>) some(n.first);
+        if constexpr (std::is_same_v<N, Launch>) some(n.blocks);
       },
       s.node);
 }
@@ -74,6 +75,7 @@ void for_each_block(S& s, F&& f) {
     f(n->body);
     if (!n->state.empty()) f(n->state);
   }
+  if (auto* n = std::get_if<Launch>(&s.node)) f(n->body);
 }
 
 // Statements, outer ones first.
@@ -129,6 +131,7 @@ inline std::vector<VarId> free_variables(const Program& p, const Block& block,
     if (const auto* n = std::get_if<Declare>(&s.node)) bound.insert(n->var);
     if (const auto* n = std::get_if<Invoke>(&s.node)) bound.insert(n->var);
     if (const auto* n = std::get_if<Loop>(&s.node)) bound.insert(n->var);
+    if (const auto* n = std::get_if<Launch>(&s.node)) bound.insert(n->index);
   });
   return out;
 }

@@ -344,6 +344,8 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
   plan.trap = choices.trap;
+  plan.device = choices.device;
+  plan.mapping = choices.mapping;
   plan.tuning = choices.tuning;
   plan.resumable = choices.resumable;
   plan.schedule = schedule(plan.module, plan.wanted);
@@ -362,7 +364,9 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   note_moves(plan);
-  if (free_order && choices.bands && !choices.trap) form_bands(plan);
+  // Bands are for the caches of a processor.
+  bool bands = choices.bands && !choices.trap && choices.device == Device::Cpu;
+  if (free_order && bands) form_bands(plan);
   if (free_order) form_groups(plan, choices);
   finish_bands(plan);
   if (choices.rings) plan.rings = find_rings(plan.module, plan.schedule, plan.wanted);

@@ -57,6 +57,7 @@
 #include "optimise/passes.h"
 #include "plan/ends.h"
 #include "plan/streams.h"
+#include "runtime/device.h"
 
 namespace ein::plan {
 
@@ -164,6 +165,8 @@ struct Plan {
   DType operands = DType::F32;                           // of contractions (precision.h)
   bool resumable = false;                                // see Choices
   bool trap = false;  // a stored cell that is not finite stops the program
+  Device device = Device::Cpu;
+  uint64_t mapping = 0;  // see Choices
 };
 
 // Overrides; an empty function or answer leaves the decision to the planner. There is none for
@@ -200,14 +203,18 @@ struct Choices {
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
   bool trap = false;  // every family is stored, and a cell that is not finite stops the run
+  Device device = Device::Cpu;
+  // How kernels are laid out on a device is drawn with this seed (0 and 1: it is chosen); where it is
+  // odd and the device emulated, threads run in the opposite order.
+  uint64_t mapping = 0;
 
   // Whether something is not as in ordinary runs, as when a test draws plans at random. (An ordinary
-  // run sets only `tuning`, `rows`, `resumable`, `streams`, `overflow` and `operands`, which are part
-  // of the cache key.)
+  // run sets only `tuning`, `rows`, `resumable`, `streams`, `overflow`, `operands` and `device`, which
+  // are part of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
            !scatters || !unused || !scans || !invariants || !bands || !ensembles || !rings ||
-           !diagonals || !ends || trap;
+           !diagonals || !ends || trap || mapping != 0;
   }
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/device_run.h"
 #include "runtime/exchange.h"
 #include "runtime/layout.h"
 #include "runtime/pool.h"
@@ -158,6 +159,7 @@ struct Polled {
   const Frame& frame;
   const CallOptions& options;
   std::span<const View> inputs;
+  DeviceRun* device = nullptr;
   std::optional<Stopped> stopped = {};
   std::optional<RuntimeError> error = {};  // of a file that is read while the program runs
 };
@@ -256,6 +258,7 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   now.by_rows = site.kind == Image::Site::Kind::Rows;
   now.downward = site.downward;
   if (!run.options.monitor->cares(now)) return 0;
+  if (run.device && run.device->fetch_all(site.kernel) != 0) return 1;
   now.step_of = [&](const std::string& family, int64_t at) {
     return kept_step(run, site, now, family, at);
   };
@@ -466,6 +469,15 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
                         wake,
                         poll,
                         &polled};
+  std::optional<DeviceRun> device;
+  if (!image.ptx.empty()) {
+    device.emplace(image, frame, &failure);
+    if (device->wrong()) {
+      out.error = device->wrong();
+      return out;
+    }
+    context.device = polled.device = &*device;
+  }
   if (options.resume) {
     if (auto why = put_back(*options.resume, image, frame, context)) {
       out.refused = *why;
@@ -489,8 +501,14 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
     times[0] = clock_nanoseconds();
   }
   bool finished = entry(&context) == 0;
+  // What a launch did wrong came before what the host did afterwards.
+  if (device && !polled.stopped && !polled.error) finished &= device->finish();
   if (options.kernel_times) options.kernel_times->assign(times.begin() + 1, times.end());
   if (finished) return out;
+  if (device && device->wrong()) {
+    out.error = device->wrong();
+    return out;
+  }
   if (polled.error) {
     out.error = std::move(polled.error);
     return out;

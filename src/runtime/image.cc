@@ -126,6 +126,10 @@ void field(A& a, Image::Site& x) {
          x.downward, x.step, x.kernel, x.members);
 }
 template <class A>
+void field(A& a, Image::Launch& x) {
+  fields(a, x.name, x.threads, x.buffers, x.written, x.extents, x.words);
+}
+template <class A>
 void field(A& a, Image::Place& x) {
   fields(a, x.span, x.text);
 }
@@ -140,7 +144,7 @@ void field(A& a, Effect& x) {
 template <class A>
 void field(A& a, Image& x) {
   fields(a, x.inputs, x.params, x.constraints, x.buffers, x.sites, x.processor, x.kernels, x.object,
-         x.outputs, x.effects, x.unused, x.places);
+         x.ptx, x.launches, x.outputs, x.effects, x.unused, x.places);
 }
 
 template <class A, class T>

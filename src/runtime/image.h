@@ -115,6 +115,14 @@ struct Image {
     uint32_t kernel = 0;  // whose loop it is
     std::vector<Member> members;
   };
+  struct Launch {                   // a kernel of the device, and its arguments:
+    std::string name;               // in `ptx`
+    uint32_t threads = 0;           // of a block
+    std::vector<uint32_t> buffers;  // addresses, of a Row that of a piece for every block
+    std::vector<uint32_t> written;  // (those of them that it writes)
+    std::vector<uint32_t> extents;  // those of Frame::dims with these numbers
+    uint32_t words = 0;             // what the host says, then the record of failures and a number
+  };
   struct Place {  // what a message says instead of showing the source
     Span span;
     std::string text;
@@ -128,6 +136,8 @@ struct Image {
   Processor processor = Processor::Native;
   uint32_t kernels = 0;
   std::string object;  // an ELF object file, where it is kept
+  std::string ptx;     // for a device
+  std::vector<Launch> launches;
   // Of a program that runs without the compiler:
   std::vector<uint32_t> outputs;  // buffers, in the order in which they were asked for
   std::vector<Effect> effects;    // values are buffers

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/contract.h"
+#include "runtime/device_run.h"
 #include "runtime/factor.h"
 #include "runtime/guard.h"
 #include "runtime/pool.h"

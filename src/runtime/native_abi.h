@@ -41,6 +41,7 @@ struct NativeContext {
   int64_t first_kernel = 0, resumed_site = -1, resumed_step = 0;
   // Of threads that run a loop of steps together (team.h): which one this is, of how many.
   int64_t rank = 0, members = 1;
+  void* device = nullptr;  // of programs for one (device_run.h)
 };
 
 using NativeEntry = int32_t (*)(const NativeContext*);  // 0, or 1 when `failure` is filled

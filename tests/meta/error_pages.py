@@ -8,6 +8,7 @@ Usage: error_pages.py ROOT EIN [--write]"""
 
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -36,7 +37,8 @@ def codes_of(ein, verb, options, program):
         for name, text in zip(["main.ein", *texts[1::2]], texts[::2]):
             pathlib.Path(folder, name).write_text(text)
         result = subprocess.run([ein, verb, "--error-format", "json", *options, "main.ein"], cwd=folder,
-                                capture_output=True, text=True, timeout=60)
+                                capture_output=True, text=True, timeout=60,
+                                env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # as without a GPU
     return {json.loads(line)["code"] for line in result.stderr.splitlines() if line.startswith("{")}
 
 
