@@ -162,6 +162,7 @@ std::optional<int> refuse_device(const RunCommand& command, Device device) {
   const char* what = command.backend == "ref" ? "--backend ref"
                      : command.check_overflow ? "--check-overflow"
                      : !command.trap.empty()  ? "--trap"
+                     : !command.mesh.empty()  ? "--mesh"
                                               : nullptr;
   if (!what) return std::nullopt;
   return usage_error(fmt::format("--device {}: {} is for the processor; leave one of them out",
