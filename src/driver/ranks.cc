@@ -363,6 +363,7 @@ RankRun run_on_ranks(core::Module& m, const std::vector<FamilyId>& wanted,
   auto values = shard::evaluate_ranks(m, s, inputs, wanted);
   if (auto* e = std::get_if<RuntimeError>(&values)) {
     out.error = *e;
+    put_names_back(s, *out.error);
     return out;
   }
   for (auto& [id, value] : std::get<std::map<FamilyId, Tensor>>(values)) out.values[id] = value;

@@ -170,6 +170,15 @@ class Joiner {
   std::map<ExprId, ExprId> memo_;
 };
 
+// `x@3` is `x` to whoever reads the message.
+void drop_ranks(std::string& message) {
+  for (size_t at = message.find('@'); at != std::string::npos; at = message.find('@', at + 1)) {
+    size_t end = at + 1;
+    while (end < message.size() && message[end] >= '0' && message[end] <= '9') ++end;
+    if (end > at + 1 && end < message.size() && message[end] == '`') message.erase(at, end - at);
+  }
+}
+
 }  // namespace
 
 Joint joint(const Sharded& s) { return Joiner(s).run(); }
@@ -194,7 +203,10 @@ std::variant<std::map<FamilyId, Tensor>, RuntimeError> evaluate_ranks(
     for (FamilyId id : wanted) asked.push_back(all.of_rank(id, r));
   }
   EvalResult result = evaluate(all.module, parts, asked);
-  if (result.error) return *result.error;
+  if (result.error) {
+    drop_ranks(result.error->message);
+    return *result.error;
+  }
   std::map<FamilyId, Tensor> out;
   for (FamilyId id : wanted) {
     std::vector<Tensor> own;
