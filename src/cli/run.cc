@@ -270,7 +270,7 @@ void be_silent() {
   if (nowhere < 0) return;
   dup2(nowhere, STDOUT_FILENO);
   dup2(nowhere, STDERR_FILENO);
-  close(nowhere);
+  ::close(nowhere);
 }
 
 int run_program(const RunCommand& command, RunOptions options);

@@ -11,19 +11,19 @@
 
 namespace ein::core {
 
-struct Read {
+struct CellRead {
   FamilyId family;
   std::vector<ExprId> at;
 };
 
-inline void note_reads(const Module& m, ExprId body, std::vector<Read>& out) {
+inline void note_reads(const Module& m, ExprId body, std::vector<CellRead>& out) {
   for_each_node(m, body, [&](ExprId e) {
     if (const auto* a = get_if<Access>(m, e)) out.push_back({a->family, a->at});
   });
 }
 
-inline std::vector<Read> reads_of(const Module& m, FamilyId id) {
-  std::vector<Read> out;
+inline std::vector<CellRead> reads_of(const Module& m, FamilyId id) {
+  std::vector<CellRead> out;
   for_each_body(m, id, [&](ExprId body) { note_reads(m, body, out); });
   return out;
 }

@@ -17,9 +17,10 @@ namespace {
 bool needs_library(Op op, DType from) {
   bool wide = from == DType::F64;
   switch (op) {
-    case Op::Sin:
-    case Op::Cos: return true;  // of large numbers
-    case Op::Tan: return true;
+    case Op::Sin:  // of large numbers
+    case Op::Cos:
+    case Op::Tan:
+    case Op::Normal: return true;
     case Op::Sinh:
     case Op::Cosh:
     case Op::Asin:
@@ -28,7 +29,6 @@ bool needs_library(Op op, DType from) {
     case Op::Atan2: return wide;
     case Op::Mod: return is_float(from);
     case Op::Pow: return !is_float(from);
-    case Op::Normal: return true;
     default: return false;
   }
 }

@@ -40,9 +40,10 @@ uint32_t shifted_slot(const Module& m, ExprId e) {
 
 // Where these reads stand in the recurrence: all of them name the step, shifted or not, by one slot
 // and the member by another. Nothing when they do not, or none is of the recurrence.
-std::optional<Place> place_of(const Module& m, const Stepwise& s, const std::vector<Read>& reads) {
+std::optional<Place> place_of(const Module& m, const Stepwise& s,
+                              const std::vector<CellRead>& reads) {
   std::optional<Place> out;
-  for (const Read& r : reads) {
+  for (const CellRead& r : reads) {
     if (s.later.contains(r.family)) return std::nullopt;
     auto known = s.places.find(r.family);
     if (known == s.places.end()) continue;
@@ -54,8 +55,8 @@ std::optional<Place> place_of(const Module& m, const Stepwise& s, const std::vec
   return out;
 }
 
-bool reads_any(const Stepwise& s, const std::vector<Read>& reads) {
-  return std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
+bool reads_any(const Stepwise& s, const std::vector<CellRead>& reads) {
+  return std::any_of(reads.begin(), reads.end(), [&](const CellRead& r) {
     return s.places.contains(r.family) || s.later.contains(r.family);
   });
 }
@@ -76,7 +77,7 @@ std::optional<Stepwise> stepwise(Module& m, const Schedule& order, size_t at, co
   for (size_t i = at + 1; i < order.steps.size(); ++i) {
     const auto* c = std::get_if<Compute>(&order.steps[i]);
     for (FamilyId id : families_of({order.steps[i]})) {
-      std::vector<Read> reads = reads_of(m, id);
+      std::vector<CellRead> reads = reads_of(m, id);
       auto place = c ? place_of(m, out, reads) : std::nullopt;
       const Family& f = m[id];
       if (place && place->step < f.rank() && place->member < f.rank() &&
@@ -113,7 +114,7 @@ struct Accumulating {
   // Which binders of the sum run over the steps and the members; all others are short.
   std::optional<Place> binders(const Reduce& r) const {
     if (r.op != ReduceOp::Sum || !r.routes.empty() || m[r.body].type != DType::F64) return {};
-    std::vector<Read> reads;
+    std::vector<CellRead> reads;
     note_reads(m, r.body, reads);
     if (r.gate) note_reads(m, r.gate, reads);
     auto place = place_of(m, s, reads);

@@ -32,7 +32,7 @@ struct MemberSearch {
     for (bool more = true; more;) {
       more = false;
       for (const auto& reader : q.members) {
-        for (const Read& r : reads_of(m, reader.family)) {
+        for (const CellRead& r : reads_of(m, reader.family)) {
           if (!step_of(r.family)) continue;
           auto mine = out.find(reader.family);
           auto theirs = out.find(r.family);
@@ -70,11 +70,14 @@ struct MemberSearch {
   // Adds the nodes that are evaluated in `often` evaluations of `e`; false where loops inside are not
   // short, or there are too many.
   bool count(ExprId e, int64_t often, int64_t& all) const {
-    if (get_if<Call>(m, e) || (all += often) > tuning.member_nodes) return false;
+    all += often;
+    if (get_if<Call>(m, e) || all > tuning.member_nodes) return false;
     if (const auto* r = get_if<Reduce>(m, e)) {
       for (const Range& range : r->over) {
         auto n = times(range);
-        if (!n || (often *= *n) > tuning.member_nodes) return false;
+        if (!n) return false;
+        often *= *n;
+        if (often > tuning.member_nodes) return false;
       }
     }
     bool ok = true;
@@ -92,7 +95,9 @@ struct MemberSearch {
         for (uint32_t k = 0; k < f.rank(); ++k) {
           if (k == at || k == *step_of(id)) continue;
           auto n = times(c.box[k]);
-          if (!n || (cells *= *n) > tuning.member_nodes) return std::nullopt;
+          if (!n) return std::nullopt;
+          cells *= *n;
+          if (cells > tuning.member_nodes) return std::nullopt;
         }
         if (!count(c.body, cells, all) || !total(m, c.body, clause_facts(m, c), overflow)) {
           return std::nullopt;

@@ -66,7 +66,7 @@ struct BandFinder {
           if (it != step_of.end() && it->second < s) before[s].insert(it->second);
         };
         for (FamilyId with : m[reader].with) note(with);
-        for (const Read& r : reads_of(m, reader)) note(r.family);
+        for (const CellRead& r : reads_of(m, reader)) note(r.family);
       }
     }
   }
@@ -116,17 +116,17 @@ struct BandFinder {
   }
 
   // Does a read of a member stand at the reader's own coordinates in front, and at this row?
-  bool at_row(const Draft& d, const Read& r, uint32_t row) const {
+  bool at_row(const Draft& d, const CellRead& r, uint32_t row) const {
     for (uint32_t k = 0; k < d.band.outer; ++k) {
       if (slot_of(m, r.at[k]) != k) return false;
     }
     return slot_of(m, r.at[d.band.outer]) == row;
   }
 
-  bool is_row(const Draft& d, FamilyId id, const std::vector<Read>& reads) const {
+  bool is_row(const Draft& d, FamilyId id, const std::vector<CellRead>& reads) const {
     if (!same_front(d, id, d.band.outer + 1)) return false;
     bool any = false;
-    for (const Read& r : reads) {
+    for (const CellRead& r : reads) {
       if (!d.has(r.family)) continue;
       if (!d.band.is_row(r.family) || !at_row(d, r, d.band.outer)) return false;
       any = true;
@@ -136,9 +136,9 @@ struct BandFinder {
 
   // The binder that runs over the rows in every read of a member.
   std::optional<uint32_t> row_binder(const Draft& d, const Reduce& r,
-                                     const std::vector<Read>& reads) const {
+                                     const std::vector<CellRead>& reads) const {
     std::optional<uint32_t> out;
-    for (const Read& read : reads) {
+    for (const CellRead& read : reads) {
       if (!d.has(read.family)) continue;
       if (!d.band.is_row(read.family)) return std::nullopt;
       uint32_t row = slot_of(m, read.at[d.band.outer]);
@@ -153,7 +153,7 @@ struct BandFinder {
   }
 
   std::optional<uint32_t> part_binder(const Draft& d, FamilyId id,
-                                      const std::vector<Read>& reads) const {
+                                      const std::vector<CellRead>& reads) const {
     const Contraction* x = product_of(plan, id);
     if (!x || !same_front(d, id, d.band.outer)) return std::nullopt;
     return row_binder(d, std::get<Reduce>(m[x->reduce].node), reads);
@@ -167,7 +167,7 @@ struct BandFinder {
     if (wanted || readers.at(part).size() != 1 || !same_front(d, id, d.band.outer))
       return std::nullopt;
     if (!form->sum->routes.empty()) return std::nullopt;
-    std::vector<Read> reads;
+    std::vector<CellRead> reads;
     note_reads(m, form->sum->body, reads);
     if (form->sum->gate) note_reads(m, form->sum->gate, reads);
     return row_binder(d, *form->sum, reads);
@@ -196,7 +196,7 @@ struct BandFinder {
   }
 
   bool joins(Draft& d, FamilyId id) const {
-    std::vector<Read> reads = reads_of(m, id);
+    std::vector<CellRead> reads = reads_of(m, id);
     if (auto binder = total_binder(d, id)) {
       d.band.totals[id] = *binder;
     } else if (auto part = part_binder(d, id, reads)) {
@@ -221,9 +221,9 @@ struct BandFinder {
     for (bool again = true; again;) {
       again = false;
       for (FamilyId id : std::set<FamilyId>(d.members)) {
-        std::vector<Read> reads = reads_of(m, id);
-        bool needs =
-            std::any_of(reads.begin(), reads.end(), [&](const Read& r) { return d.has(r.family); });
+        std::vector<CellRead> reads = reads_of(m, id);
+        bool needs = std::any_of(reads.begin(), reads.end(),
+                                 [&](const CellRead& r) { return d.has(r.family); });
         if (needs || (starts(id) == d.band.outer && stays(d, id))) continue;
         d.members.erase(id);
         d.band.parts.erase(id);
@@ -238,9 +238,9 @@ struct BandFinder {
     bool made = false, used = false;
     for (FamilyId id : d.members) {
       if (!product_of(plan, id)) continue;
-      std::vector<Read> reads = reads_of(m, id);
-      bool needs =
-          std::any_of(reads.begin(), reads.end(), [&](const Read& r) { return d.has(r.family); });
+      std::vector<CellRead> reads = reads_of(m, id);
+      bool needs = std::any_of(reads.begin(), reads.end(),
+                               [&](const CellRead& r) { return d.has(r.family); });
       (needs ? used : made) = true;
     }
     return made && used;
@@ -340,8 +340,8 @@ struct BandFinder {
       if (!d.has(id) || !d.band.is_row(id)) continue;
       bool wide = starts(id) == d.band.outer && stays(d, id);
       if (!wide && !product_of(plan, id)) {
-        std::vector<Read> reads = reads_of(m, id);
-        wide = std::any_of(reads.begin(), reads.end(), [&](const Read& r) {
+        std::vector<CellRead> reads = reads_of(m, id);
+        wide = std::any_of(reads.begin(), reads.end(), [&](const CellRead& r) {
           return out.contains(r.family) && same_columns(d, id, r.family);
         });
       }
@@ -364,7 +364,7 @@ struct BandFinder {
       FamilyId id = open.back();
       open.pop_back();
       if (!out.insert(id).second) continue;
-      for (const Read& r : reads_of(m, id)) {
+      for (const CellRead& r : reads_of(m, id)) {
         if (wide.contains(r.family)) open.push_back(r.family);
       }
     }
@@ -434,9 +434,9 @@ struct BandFinder {
     for (auto at = steps.begin(); at != steps.end(); ++at) {
       for (FamilyId reader : families_of({*at})) {
         if (d.has(reader)) continue;
-        std::vector<Read> reads = reads_of(m, reader);
+        std::vector<CellRead> reads = reads_of(m, reader);
         bool reads_it = std::any_of(reads.begin(), reads.end(),
-                                    [&](const Read& r) { return again.contains(r.family); });
+                                    [&](const CellRead& r) { return again.contains(r.family); });
         if (!reads_it) continue;
         redirect(reader, again);
         if (first == steps.end()) first = at;
@@ -534,7 +534,7 @@ struct BandEnds {
   bool checked(FamilyId id) const {
     bool any = false, all = true;
     for (FamilyId reader : families_of(plan.schedule.steps)) {
-      for (const Read& r : reads_of(m, reader)) {
+      for (const CellRead& r : reads_of(m, reader)) {
         if (r.family != id) continue;
         auto form = repaired(m, reader);
         all &= form && form->product->family == id;
@@ -610,7 +610,7 @@ struct BandEnds {
     }
     // Totals add only what the parts have.
     for (const auto& [id, binder] : band.totals) {
-      for (const Read& r : reads_of(m, id)) {
+      for (const CellRead& r : reads_of(m, id)) {
         if (!band.parts.contains(r.family)) continue;
         for (uint32_t k = band.outer; k < m[id].rank(); ++k) {
           if (is_cut(r.family, k)) band.cut.insert({id, k});
@@ -635,7 +635,7 @@ void finish_bands(Plan& plan) {
   for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
   for (FamilyId reader : families_of(plan.schedule.steps)) {
     auto own = plan.band_of.find(reader);
-    for (const Read& r : reads_of(plan.module, reader)) {
+    for (const CellRead& r : reads_of(plan.module, reader)) {
       read_by[r.family].insert(own == plan.band_of.end() ? ~0u : own->second);
     }
   }

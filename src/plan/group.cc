@@ -35,7 +35,7 @@ struct Candidate {
   uint32_t width = 1;
   bool columns = false;  // it is wider than a vector, for the sake of a sum
   uint32_t fixed = 0;    // leading coordinates that its group must share: those of a band
-  std::vector<Read> reads;
+  std::vector<CellRead> reads;
   size_t nodes = 0;  // in its bodies
 };
 
@@ -126,7 +126,7 @@ struct Level {
 
   // How many leading coordinates a read uses unchanged. A read of another step of a recurrence is
   // not inside the group, so it allows all of them.
-  uint32_t aligned(FamilyId reader, const Read& read) const {
+  uint32_t aligned(FamilyId reader, const CellRead& read) const {
     const Module& m = plan.module;
     const auto &mine = positions(reader), &theirs = positions(read.family);
     for (size_t d = 0; d < std::min(mine.size(), theirs.size()); ++d) {
@@ -161,7 +161,7 @@ struct Level {
         ExprId extent = m[id].coords[c.free[k]].extent;
         if (extent != m[out.members[0]].coords[first.free[k]].extent) n = k;
       }
-      for (const Read& r : c.reads) {
+      for (const CellRead& r : c.reads) {
         if (inside.contains(r.family)) n = std::min(n, aligned(id, r));
       }
       auto rank = static_cast<uint32_t>(c.free.size());
@@ -234,13 +234,13 @@ struct Level {
     };
     for (auto b = before[step].rbegin(); b != before[step].rend(); ++b) add(*b);
     std::set<FamilyId> read;
-    for (const Read& r : candidates[step].reads) {
+    for (const CellRead& r : candidates[step].reads) {
       if (plan.module[r.family].rank() > 0) read.insert(r.family);
     }
     for (uint32_t s = step; s-- > 0 && step - s <= plan.tuning.group_siblings;) {
       const auto& theirs = candidates[s].reads;
       if (std::any_of(theirs.begin(), theirs.end(),
-                      [&](const Read& r) { return read.contains(r.family); })) {
+                      [&](const CellRead& r) { return read.contains(r.family); })) {
         add(s);
       }
     }

@@ -8,7 +8,7 @@
 namespace ein {
 namespace {
 
-constexpr const char* kLibrary = "libcuda.so.1";
+constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kOldestDriver = 11000;     // CUDA 11.0, the first that knows the instructions we use
 constexpr int kOldestDevice = 80;        // compute capability 8.0
 constexpr int kMajor = 75, kMinor = 76;  // attributes: the compute capability
@@ -45,9 +45,9 @@ bool find_all(void* library, Cuda& c, std::string& missing) {
 }
 
 std::string start(Cuda& c) {
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    return fmt::format("`{}`, which is part of NVIDIA's driver, cannot be opened", kLibrary);
+    return fmt::format("`{}`, which is part of NVIDIA's driver, cannot be opened", kDriver);
   }
   std::string missing;
   if (!find_all(library, c, missing)) {

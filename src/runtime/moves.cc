@@ -11,7 +11,7 @@ namespace ein {
 namespace {
 
 // An interval of every coordinate, in addresses of the whole value.
-struct Cells {
+struct MovedCells {
   std::vector<int64_t> lo, hi;
   int64_t size() const {
     int64_t out = 1;
@@ -20,21 +20,21 @@ struct Cells {
   }
 };
 
-void interval(const Mesh& mesh, int64_t n, Axes along, int64_t rank, Cells& out) {
+void interval(const Mesh& mesh, int64_t n, Axes along, int64_t rank, MovedCells& out) {
   int64_t parts = mesh.parts(along), part = mesh.part(along, rank);
   out.lo.push_back(first_of(n, part, parts));
   out.hi.push_back(first_of(n, part + 1, parts));
 }
 
-Cells cells_had(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
-  Cells out;
+MovedCells cells_had(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
+  MovedCells out;
   for (const auto& c : move.coords) interval(mesh, c.extent, c.have, rank, out);
   return out;
 }
 
 // As the memory of the result has them: beyond the ends of a coordinate, too.
-Cells cells_wanted(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
-  Cells out;
+MovedCells cells_wanted(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
+  MovedCells out;
   for (const auto& c : move.coords) {
     interval(mesh, c.extent, c.want, rank, out);
     out.lo.back() -= c.below;
@@ -43,8 +43,8 @@ Cells cells_wanted(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
   return out;
 }
 
-Cells common(const Cells& a, const Cells& b) {
-  Cells out;
+MovedCells common(const MovedCells& a, const MovedCells& b) {
+  MovedCells out;
   for (size_t k = 0; k < a.lo.size(); ++k) {
     out.lo.push_back(std::max(a.lo[k], b.lo[k]));
     out.hi.push_back(std::max(out.lo.back(), std::min(a.hi[k], b.hi[k])));
@@ -72,8 +72,8 @@ Axes split_source(const MoveOfCells& move) {
 }
 
 // Copies `cells` between memory that holds `held` and dense memory of their own.
-void copy(std::byte* held_at, const Cells& held, std::byte* dense, const Cells& cells, size_t size,
-          bool out_of_held) {
+void copy(std::byte* held_at, const MovedCells& held, std::byte* dense, const MovedCells& cells,
+          size_t size, bool out_of_held) {
   if (cells.size() == 0) return;
   const size_t rank = cells.lo.size();
   const auto element = static_cast<int64_t>(size);
@@ -184,7 +184,7 @@ bool wants_alike(const MoveOfCells& move) {
 
 int64_t bytes_sent(const Mesh& mesh, const MoveOfCells& move, DType dtype, int64_t rank) {
   const auto size = static_cast<int64_t>(size_of(dtype));
-  Cells own = cells_had(mesh, move, rank);
+  MovedCells own = cells_had(mesh, move, rank);
   int64_t cells = 0;
   if (move.op == Combine::Nothing) {
     for (int64_t r : ranks_along(mesh, split_source(move), rank)) {
@@ -224,24 +224,24 @@ bool RankExchange::receive(int64_t from, void* bytes, size_t count) {
 bool RankExchange::fetch(const MoveOfCells& move, const RankCells& from, const RankCells& to) {
   const int64_t rank = transport_.rank();
   const size_t size = size_of(from.dtype);
-  Cells had = cells_had(mesh_, move, rank), wanted = cells_wanted(mesh_, move, rank);
+  MovedCells had = cells_had(mesh_, move, rank), wanted = cells_wanted(mesh_, move, rank);
   auto* source = static_cast<std::byte*>(from.data);
   auto* target = static_cast<std::byte*>(to.data);
   std::vector<int64_t> others = ranks_along(mesh_, split_source(move), rank);
   std::vector<std::byte> dense;
-  auto room = [&](const Cells& cells) {
+  auto room = [&](const MovedCells& cells) {
     dense.resize(static_cast<size_t>(cells.size()) * size);
     return dense.data();
   };
   for (int64_t r : others) {
-    Cells cells = common(had, cells_wanted(mesh_, move, r));
+    MovedCells cells = common(had, cells_wanted(mesh_, move, r));
     if (r == rank || cells.size() == 0) continue;
     copy(source, had, room(cells), cells, size, true);
     transport_.send(r, dense.data(), dense.size());
   }
   if (wanted.size() > 0) std::memset(target, 0, static_cast<size_t>(wanted.size()) * size);
   for (int64_t r : others) {
-    Cells cells = common(cells_had(mesh_, move, r), wanted);
+    MovedCells cells = common(cells_had(mesh_, move, r), wanted);
     if (cells.size() == 0) continue;
     room(cells);
     if (r == rank) {
@@ -258,7 +258,7 @@ bool RankExchange::combine(const MoveOfCells& move, const RankCells& from, const
   const int64_t rank = transport_.rank();
   const DType dtype = from.dtype;
   const size_t size = size_of(dtype);
-  Cells had = cells_had(mesh_, move, rank), wanted = cells_wanted(mesh_, move, rank);
+  MovedCells had = cells_had(mesh_, move, rank), wanted = cells_wanted(mesh_, move, rank);
   auto* source = static_cast<std::byte*>(from.data);
   auto* target = static_cast<std::byte*>(to.data);
   const std::vector<int64_t> group = ranks_along(mesh_, move.over, rank);
@@ -290,7 +290,7 @@ bool RankExchange::combine(const MoveOfCells& move, const RankCells& from, const
   if (!wants_alike(move)) {
     for (int64_t o = 0; o < p; ++o) {
       int64_t r = group[static_cast<size_t>(o)];
-      Cells cells = cells_wanted(mesh_, move, r);
+      MovedCells cells = cells_wanted(mesh_, move, r);
       if (r == rank || cells.size() == 0) continue;
       mine.resize(bytes(cells.size()));
       copy(source, had, mine.data(), cells, size, true);

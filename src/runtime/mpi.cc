@@ -24,7 +24,7 @@ std::optional<int64_t> number_in(const char* name) {
 }
 
 // Tags. End: no more cells; Gone: no more of anything.
-constexpr int kCells = 7, kWords = 8, kEnd = 9, kGone = 10;
+constexpr int kCellsTag = 7, kWordsTag = 8, kEndTag = 9, kGoneTag = 10;
 constexpr int kAnyTag = -1;
 
 // What the two agree on is left out: the order of arguments, and tags and ranks as int.
@@ -93,7 +93,7 @@ class Mpi : public MpiTransport {
   }
   ~Mpi() override {
     if (ranks_ == 0) return;
-    post_all(kGone);
+    post_all(kGoneTag);
     constexpr int kPatience = 10'000;  // 2 s
     for (int k = 0; !sending_.empty(); ++k) {
       progress();
@@ -109,20 +109,20 @@ class Mpi : public MpiTransport {
   int64_t ranks() const override { return ranks_; }
 
   void send(int64_t to, const void* bytes, size_t count) override {
-    post(to, kCells, bytes, count);
+    post(to, kCellsTag, bytes, count);
     sent += count;
   }
-  void end() override { post_all(kEnd); }
+  void end() override { post_all(kEndTag); }
   void tell(int64_t to, const std::string& words) override {
-    post(to, kWords, words.data(), words.size());
+    post(to, kWordsTag, words.data(), words.size());
   }
 
   bool receive(int64_t from, void* bytes, size_t count) override {
     auto* at = static_cast<char*>(bytes);
     for (size_t done = 0; done < count || count == 0;) {
       Status status = {};
-      if (!wait(from, kCells, status)) return false;
-      done += take(from, kCells, status, at + done, count - done);
+      if (!wait(from, kCellsTag, status)) return false;
+      done += take(from, kCellsTag, status, at + done, count - done);
       if (count == 0) break;
     }
     return true;
@@ -130,7 +130,7 @@ class Mpi : public MpiTransport {
   std::optional<std::string> hear(int64_t from) override {
     auto& known = words_[static_cast<size_t>(from)];
     Status status = {};
-    if (known.empty() && !wait(from, kWords, status)) return std::nullopt;
+    if (known.empty() && !wait(from, kWordsTag, status)) return std::nullopt;
     std::string out = std::move(known.front());
     known.pop_front();
     return out;
@@ -178,9 +178,10 @@ class Mpi : public MpiTransport {
 
   // The next message of a rank, in the order in which it sent them. Ends are noted, and words kept, on the way.
   bool wait(int64_t from, int tag, Status& status) {
-    if (tag == kWords && !words_[static_cast<size_t>(from)].empty()) return true;
+    if (tag == kWordsTag && !words_[static_cast<size_t>(from)].empty()) return true;
     for (int idle = 0;; ++idle) {
-      if (silent_[static_cast<size_t>(from)] >= (tag == kCells ? kEnd : kGone)) return false;
+      if (silent_[static_cast<size_t>(from)] >= (tag == kCellsTag ? kEndTag : kGoneTag))
+        return false;
       int there = 0;
       probe_(static_cast<int>(from), kAnyTag, world_, &there, &status);
       if (!there) {
@@ -189,8 +190,8 @@ class Mpi : public MpiTransport {
         continue;
       }
       idle = 0;
-      if (status.tag == kCells && tag == kCells) return true;
-      if (status.tag == kEnd || status.tag == kGone) {
+      if (status.tag == kCellsTag && tag == kCellsTag) return true;
+      if (status.tag == kEndTag || status.tag == kGoneTag) {
         take(from, status.tag, status, nullptr, 0);
         silent_[static_cast<size_t>(from)] = status.tag;
         continue;
@@ -200,9 +201,9 @@ class Mpi : public MpiTransport {
       std::string message(static_cast<size_t>(count), 0);
       take(from, status.tag, status, message.data(), message.size());
       // Cells that nobody waits for any more: this rank has failed before it needed them.
-      if (status.tag != kWords) continue;
+      if (status.tag != kWordsTag) continue;
       words_[static_cast<size_t>(from)].push_back(std::move(message));
-      if (tag == kWords) return true;
+      if (tag == kWordsTag) return true;
     }
   }
   size_t take(int64_t from, int tag, const Status& status, char* bytes, size_t room) {
@@ -218,7 +219,7 @@ class Mpi : public MpiTransport {
   Handle world_ = {}, bytes_ = {};
   int64_t rank_ = 0, ranks_ = 0;
   std::list<Sending> sending_;
-  std::vector<int> silent_;  // by rank: kEnd or kGone, once it is
+  std::vector<int> silent_;  // by rank: kEndTag or kGoneTag, once it is
   std::vector<std::deque<std::string>> words_;
   int (*init_)(int*, char***, int, int*) = nullptr;
   int (*comm_rank_)(Handle, int*) = nullptr;

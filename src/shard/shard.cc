@@ -287,10 +287,9 @@ class Sharder {
 
     Needs needs_of(const Access& a, const Facts& facts) {
       Needs out(a.at.size());
-      const Access read = a;  // proofs make nodes
-      for (uint32_t k = 0; k < read.at.size(); ++k) {
-        SlotPart want = s_.part_of(read.family, k);
-        if (want.along) out[k] = need_of(read.at[k], want, facts);
+      for (uint32_t k = 0; k < a.at.size(); ++k) {
+        SlotPart want = s_.part_of(a.family, k);
+        if (want.along) out[k] = need_of(a.at[k], want, facts);
       }
       return out;
     }
