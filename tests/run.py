@@ -402,7 +402,7 @@ def runs_natively(path):
 
 def in_sample(path, sample):
     """Every n-th program, the same ones each time, whatever programs there are besides."""
-    name = str(path.resolve().relative_to(HERE)).encode()
+    name = os.path.relpath(path.resolve(), HERE).encode()  # of programs elsewhere, too
     return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") % sample == 0
 
 
