@@ -93,6 +93,7 @@ TEST(Pipeline, EveryNativePassIsPrintedAndTimed) {
   size_t timed = 0;
   for (const std::string& pass : pass_names()) {
     if (!is_native_pass(pass)) continue;
+    if (pass == "ptx") continue;  // has assembly, and only with a device
     auto text = native_dump(m, {}, pass);
     ASSERT_TRUE(std::holds_alternative<std::string>(text)) << pass;
     EXPECT_NE(std::get<std::string>(text), "") << pass;
