@@ -25,7 +25,6 @@ struct Place {
 
 // A recurrence, and the values that can be computed in its steps.
 struct Stepwise {
-  size_t at = 0;  // in the schedule
   bool downward = false;
   ExprId steps, members;             // extents
   std::map<FamilyId, Place> places;  // of families: coordinates
@@ -67,7 +66,7 @@ std::optional<Stepwise> stepwise(Module& m, const Schedule& order, size_t at, co
   constexpr int64_t kLanes = 8;  // of f64
   auto members = q ? members_of(m, *q, kLanes, tuning, overflow) : std::nullopt;
   if (!members) return std::nullopt;
-  Stepwise out{at, q->downward, {}, {}, {}, {}};
+  Stepwise out{q->downward, {}, {}, {}, {}};
   for (const auto& member : q->members) {
     out.places[member.family] = {member.position, members->along.at(member.family)};
   }
