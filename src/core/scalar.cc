@@ -223,4 +223,19 @@ std::optional<Scalar> apply_scalar(Op op, DType type, DType to, Scalar a, Scalar
   EIN_UNREACHABLE("op class");
 }
 
+std::optional<Op> combination(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum: return Op::Add;
+    case ReduceOp::Prod: return Op::Mul;
+    case ReduceOp::Max: return Op::Max;
+    case ReduceOp::Min: return Op::Min;
+    case ReduceOp::All: return Op::And;
+    case ReduceOp::Any: return Op::Or;
+    case ReduceOp::ArgMax:
+    case ReduceOp::ArgMin:
+    case ReduceOp::Collect: break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace ein::core

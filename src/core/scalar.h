@@ -30,4 +30,7 @@ std::string overflow_text(Op op, DType type, int64_t a, int64_t b);
 
 double round_to(DType type, double value);  // to the nearest value of a float type
 
+// The operation that adds one cell to a reduction; none where one cell is not enough.
+std::optional<Op> combination(ReduceOp op);
+
 }  // namespace ein::core

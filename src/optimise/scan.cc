@@ -8,6 +8,7 @@
 #include "core/normal.h"
 #include "core/prove.h"
 #include "core/rewrite.h"
+#include "core/scalar.h"
 #include "core/total.h"
 #include "optimise/wide_sums.h"
 
@@ -30,21 +31,6 @@ std::optional<int64_t> offset(const Module& m, ExprId bound, uint32_t along) {
     return std::nullopt;
   }
   return f.constant;
-}
-
-std::optional<Op> combination(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum: return Op::Add;
-    case ReduceOp::Prod: return Op::Mul;
-    case ReduceOp::Max: return Op::Max;
-    case ReduceOp::Min: return Op::Min;
-    case ReduceOp::All: return Op::And;
-    case ReduceOp::Any: return Op::Or;
-    case ReduceOp::ArgMax:
-    case ReduceOp::ArgMin:
-    case ReduceOp::Collect: break;
-  }
-  return std::nullopt;
 }
 
 std::optional<Scan> scan_along(Module& m, const Reduce& r, uint32_t along) {

@@ -10,26 +10,12 @@
 #include "core/build.h"
 #include "core/groups.h"
 #include "core/rewrite.h"
+#include "core/scalar.h"
 
 namespace ein::shard {
 namespace {
 
 using namespace core;
-
-Op op_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum: return Op::Add;
-    case ReduceOp::Prod: return Op::Mul;
-    case ReduceOp::Max: return Op::Max;
-    case ReduceOp::Min: return Op::Min;
-    case ReduceOp::All: return Op::And;
-    case ReduceOp::Any: return Op::Or;
-    case ReduceOp::ArgMax:
-    case ReduceOp::ArgMin:
-    case ReduceOp::Collect: break;
-  }
-  EIN_UNREACHABLE("not combined by moves");
-}
 
 class Joiner {
  public:
@@ -158,7 +144,9 @@ class Joiner {
         ExprId cell = access(m_, out_.of_rank(move.from, r), there);
         value = has.empty() ? cell : apply(m_, Op::Select, {all_of(m_, has), cell, value});
       }
-      all = all ? apply(m_, op_of(move.op), {all, value}) : value;
+      auto both = combination(move.op);
+      EIN_CHECK(both, "not combined by moves");
+      all = all ? apply(m_, *both, {all, value}) : value;
     }
     return all;
   }
