@@ -47,7 +47,7 @@ void value_children(const Module& m, ModeNode node, const std::function<void(Mod
   } else if (const auto* n = core::get_if<core::Affine>(m, e)) {
     for (const auto& t : n->terms) f({t.atom, mode});
   } else if (const auto* c = core::get_if<core::Call>(m, e)) {
-    for (ExprId a : c->args) f({a, mode});
+    for (ExprId arg : c->args) f({arg, mode});
   }
 }
 

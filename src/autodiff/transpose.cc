@@ -266,9 +266,9 @@ class Transposer {
     note_parts(body, parts);
     if (in.term.gate) note_parts(in.term.gate, parts);
     for (size_t k = 0; k < parts.size(); ++k) {  // grows
-      const Family& part = m_[parts[k]];
-      if (!part.generated || part.tangent || record_->parts.contains(part.name)) continue;
-      record_->parts[part.name] = definition_text(m_, parts[k]);
+      const Family& read = m_[parts[k]];
+      if (!read.generated || read.tangent || record_->parts.contains(read.name)) continue;
+      record_->parts[read.name] = definition_text(m_, parts[k]);
       for_each_body(m_, parts[k], [&](ExprId e) { note_parts(e, parts); });
     }
   }

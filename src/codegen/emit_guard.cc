@@ -18,13 +18,13 @@ Value* Emitter::cells_of(loops::BufferId id) {
 
 void Emitter::guard(loops::BufferId id, const Val& at) {
   if (!target.guards) return;
-  Value* cells = cells_of(id);
+  Value* count = cells_of(id);
   Value *first = at.v, *outside = nullptr;
   if (at.uniform()) {
-    outside = b.CreateICmpUGE(at.v, cells);
+    outside = b.CreateICmpUGE(at.v, count);
   } else {
     Value* all = lanes(at, DType::I64);
-    outside = b.CreateICmpUGE(all, b.CreateVectorSplat(width, cells));
+    outside = b.CreateICmpUGE(all, b.CreateVectorSplat(width, count));
     if (mask) outside = b.CreateAnd(outside, mask);
     outside = any(outside);
     first = b.CreateExtractElement(all, uint64_t{0});
@@ -34,7 +34,7 @@ void Emitter::guard(loops::BufferId id, const Val& at) {
   BasicBlock* fine = BasicBlock::Create(c, "inside", fn);
   b.CreateCondBr(outside, bad, fine);
   b.SetInsertPoint(bad);
-  call(NativeFn::OutOfBounds, {buffer_number(id), first, cells}, b.getVoidTy());
+  call(NativeFn::OutOfBounds, {buffer_number(id), first, count}, b.getVoidTy());
   b.CreateUnreachable();
   b.SetInsertPoint(fine);
 }

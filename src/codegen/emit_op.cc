@@ -116,12 +116,12 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   std::vector<llvm::Type*> types;
   for (Value* a : args) types.push_back(a->getType()->getScalarType());
   auto* type = llvm::FunctionType::get(result, types, false);
-  Value* table = entry.CreateLoad(
+  Value* callees = entry.CreateLoad(
       b.getPtrTy(), entry.CreateConstInBoundsGEP1_64(
                         b.getPtrTy(), context, offsetof(NativeContext, functions) / sizeof(void*)));
   Value* address = entry.CreateLoad(
       b.getPtrTy(),
-      entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), table, static_cast<uint64_t>(f)));
+      entry.CreateConstInBoundsGEP1_64(b.getPtrTy(), callees, static_cast<uint64_t>(f)));
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();

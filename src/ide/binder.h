@@ -109,7 +109,7 @@ struct Binder {
   void match_arms(Frame& f, const ast::Match& n);
   void pattern(Frame& f, ast::ExprId id);
   void where(Frame& f, const ast::Where& n, Span span);
-  void place(Frame& f, const ast::Where& n, size_t first, Frame& out);
+  void place(Frame& f, const ast::Where& n, size_t first, Frame& gate);
   void operand(Frame& f, ast::ExprId id);
   void type(Frame& f, ast::TypeId id);
   void dim(Frame& f, ast::ExprId id);

@@ -117,7 +117,7 @@ bool Binder::shape_of_name(Frame& f, const ast::Call& c) {
 // The names of a gate that stands outside of the reduction or the call it belongs to: those in the
 // brackets of the first one in the body that has them all. An index of the left side comes before
 // (decisions.md, 17). `first`: where the brackets of the body begin.
-void Binder::place(Frame& f, const ast::Where& n, size_t first, Frame& out) {
+void Binder::place(Frame& f, const ast::Where& n, size_t first, Frame& gate) {
   std::set<Symbol> inside, bound, names;
   for (size_t k = first; k < brackets.size(); ++k) {
     for (const auto& [name, id] : brackets[k].names) inside.insert(name);
@@ -151,7 +151,7 @@ void Binder::place(Frame& f, const ast::Where& n, size_t first, Frame& out) {
     }
     // In no single one, which is an error; or not used yet, and offered to whoever writes the gate.
     for (size_t k = first; k < brackets.size() && !found; ++k) found = look(k, name);
-    define(out, out.indices, *found);
+    define(gate, gate.indices, *found);
   }
 }
 

@@ -84,7 +84,7 @@ Value Lowering::lower(ExprId e) {
       [&](const core::Reduce& n) { return reduce(e, n); },
       [](const core::Request&) -> Value { EIN_UNREACHABLE("a request reached lowering"); },
       [&](const core::Call& n) { return call(n, expr.type); },
-      [&](const core::Arg& n) { return args.at(n.n); });
+      [&](const core::Arg& n) { return params.at(n.n); });
   if (std::holds_alternative<core::Slot>(expr.node) || std::holds_alternative<core::Arg>(expr.node))
     return v;
   if (uses[e] > 1) v = bind(v);
@@ -317,7 +317,7 @@ Value Lowering::call(const core::Call& n, DType type) {
   loops::Site site{loops::Site::Kind::Call, text(m.functions[n.function].name), 0, {}};
   site.statement = statement;
   emit(top(), {loops::Invoke{result, static_cast<uint32_t>(number), exprs_of(with),
-                             args.empty() ? p.sites.add(std::move(site)) : loops::SiteId{}}});
+                             params.empty() ? p.sites.add(std::move(site)) : loops::SiteId{}}});
   return get(result, top());
 }
 
@@ -330,12 +330,12 @@ void Lowering::function(core::FunctionId id) {
   statement = {};
   for (const auto& param : f.params) {
     out.params.push_back(variable(text(param.name), param.type));
-    args.push_back(get(out.params.back(), 0));
+    params.push_back(get(out.params.back(), 0));
   }
   count_uses(f.body);
   out.result = lower(f.body).expr;
   out.body = std::move(pop()->block);
-  args.clear();
+  params.clear();
   out.too_deep = p.sites.add({loops::Site::Kind::TooDeep, out.name, 0, f.span});
   p.functions.push_back(std::move(out));
 }

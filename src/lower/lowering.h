@@ -1,7 +1,7 @@
 // Private to src/lower: the state of one lowering, and its functions across files. Scopes and
 // placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in lower_reduce.cc,
-// clauses and sequences in lower.cc, the end of sequences in lower_end.cc, bands in lower_band.cc,
-// contractions in lower_contract.cc.
+// families and clauses in lower.cc, sequences in lower_sequence.cc and their end in lower_end.cc,
+// bands in lower_band.cc, contractions in lower_contract.cc.
 #pragma once
 
 #include <functional>
@@ -71,7 +71,7 @@ struct Lowering {
   uint32_t clause_depth = 0;                     // the scope of the clause being lowered
   Span statement = {};                           // where that clause stands
   uint32_t step_number = 0;                      // of the schedule's step being lowered
-  std::vector<Value> args = {};                  // of the function being lowered
+  std::vector<Value> params = {};                // of the function being lowered
   std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
 
   // scope.cc
@@ -150,20 +150,6 @@ struct Lowering {
   };
   using Fixed = std::unordered_map<core::FamilyId, std::vector<Running>>;  // by coordinate
   void steps(const std::vector<core::Step>& list, const Fixed& fixed);
-  void sequence(const core::Sequence& q, const Fixed& fixed);
-  void fetch(const core::Sequence& q, loops::VarId t);
-  // Variables of a Sequence that ends (lower_end.cc): whether it has, its last step, and how many
-  // more steps run once the flag is set.
-  struct Ended {
-    loops::VarId stop, last, left;
-  };
-  void note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended);
-  void fill_end(const plan::End& end, const core::Sequence& q, const Fixed& fixed,
-                const Ended& ended);
-  core::ExprId count_of(const core::Sequence& q);
-  void diagonals(const core::Sequence& q);
-  void rows(const core::Sequence& q);
-  void ensemble(const core::Sequence& q, const plan::EnsemblePlan& how);
   void group(const plan::Group& g, const Fixed& fixed);
   void members(const std::vector<core::FamilyId>& list, const Fixed& fixed);
   void compute(core::FamilyId id, const Fixed& fixed);
@@ -183,6 +169,24 @@ struct Lowering {
   void to_stored(core::FamilyId id, std::vector<Value>& at);
   // The same for an access to an input that streams: rows count from the start of its window.
   void to_window(core::ExprId access, core::FamilyId id, std::vector<Value>& at);
+
+  // lower_sequence.cc
+  void sequence(const core::Sequence& q, const Fixed& fixed);
+  void fetch(const core::Sequence& q, loops::VarId t);
+  core::ExprId count_of(const core::Sequence& q);
+  void diagonals(const core::Sequence& q);
+  void rows(const core::Sequence& q);
+  void ensemble(const core::Sequence& q, const plan::EnsemblePlan& how);
+
+  // lower_end.cc
+  // Variables of a Sequence that ends: whether it has, its last step, and how many more steps run
+  // once the flag is set.
+  struct Ended {
+    loops::VarId stop, last, left;
+  };
+  void note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended);
+  void fill_end(const plan::End& end, const core::Sequence& q, const Fixed& fixed,
+                const Ended& ended);
 
   // lower_band.cc
   void band(const plan::Band& b);

@@ -7,41 +7,12 @@
 #include "core/reads.h"
 #include "core/rewrite.h"
 #include "plan/arrange.h"
+#include "plan/band_forms.h"
 
 namespace ein::plan {
 namespace {
 
 using namespace core;
-
-// The product that a family is, if it is one.
-const Contraction* product_of(const Plan& plan, FamilyId id) {
-  const FamilyPlan& p = plan.families.at(id);
-  return p.clauses.size() == 1 && p.clauses[0].contraction ? &*p.clauses[0].contraction : nullptr;
-}
-
-// `x` where it is finite, otherwise the sum that it stands for, computed as it is written.
-struct Repaired {
-  const Access* product;
-  const Reduce* sum;
-};
-std::optional<Repaired> repaired(const Module& m, FamilyId id) {
-  const Family& f = m[id];
-  if (f.kind != Family::Kind::Defined || f.clauses.size() != 1) return std::nullopt;
-  const auto* choice = get_if<core::Apply>(m, f.clauses[0].body);
-  if (!choice || choice->op != Op::Select) return std::nullopt;
-  Repaired out{get_if<Access>(m, choice->args[1]), get_if<Reduce>(m, choice->args[2])};
-  if (!out.product || !out.sum || out.sum->op != ReduceOp::Sum) return std::nullopt;
-  const auto* cond = get_if<core::Apply>(m, choice->args[0]);
-  if (!cond || cond->op != Op::Eq) return std::nullopt;
-  const auto* difference = get_if<core::Apply>(m, cond->args[0]);
-  bool finite = difference && difference->op == Op::Sub &&
-                difference->args == std::vector<ExprId>(2, choice->args[1]);
-  if (!finite) return std::nullopt;
-  for (uint32_t k = 0; k < out.product->at.size(); ++k) {
-    if (slot_of(m, out.product->at[k]) != k) return std::nullopt;
-  }
-  return out.product->at.size() == f.rank() ? std::optional(out) : std::nullopt;
-}
 
 struct BandFinder {
   Plan& plan;
@@ -497,158 +468,9 @@ struct BandFinder {
     }
   }
 };
-// Which loops may end where the band ends.
-struct BandEnds {
-  Plan& plan;
-  Band& band;
-  Module& m = plan.module;
-
-  bool member(FamilyId id) const {
-    return std::count(band.members.begin(), band.members.end(), id) > 0;
-  }
-  bool is_cut(FamilyId id, uint32_t slot) const { return band.cut.contains({id, slot}); }
-
-  // Where a member's clause has the row; ~0: nowhere.
-  uint32_t row_slot(FamilyId id) const {
-    if (auto part = band.parts.find(id); part != band.parts.end()) return part->second;
-    if (auto total = band.totals.find(id); total != band.totals.end()) return total->second;
-    return band.outer;
-  }
-
-  // Is the member 0, by a condition, wherever its coordinate j is larger than its row?
-  bool zero_behind(FamilyId id, uint32_t j) {
-    const Family& f = m[id];
-    if (!band.is_row(id) || f.clauses.size() != 1) return false;
-    const Clause c = f.clauses[0];
-    const auto* choice = get_if<core::Apply>(m, c.body);
-    if (!choice || choice->op != Op::Select) return false;
-    const auto* other = get_if<FloatLit>(m, choice->args[2]);
-    if (!other || other->value != 0) return false;
-    ExprId cond = choice->args[0];
-    Facts facts = clause_facts(m, c);
-    assume(m, cond, facts);
-    return proves_le(m, slot(m, j), slot(m, band.outer), facts);
-  }
-
-  // Every product of it is checked, and computed as written where it is not finite.
-  bool checked(FamilyId id) const {
-    bool any = false, all = true;
-    for (FamilyId reader : families_of(plan.schedule.steps)) {
-      for (const CellRead& r : reads_of(m, reader)) {
-        if (r.family != id) continue;
-        auto form = repaired(m, reader);
-        all &= form && form->product->family == id;
-        any = true;
-      }
-    }
-    return any && all;
-  }
-
-  // An index of a product along which one operand is 0 behind the row.
-  void cut_product(FamilyId id, const Contraction& x) {
-    const uint32_t row = row_slot(id);
-    for (auto [one, other] : {std::pair(x.a, x.b), std::pair(x.b, x.a)}) {
-      const Access z = std::get<Access>(m[one].node);
-      if (!member(z.family) || !band.is_row(z.family)) continue;
-      if (slot_of(m, z.at[band.outer]) != row) continue;
-      for (uint32_t j = band.outer + 1; j < z.at.size(); ++j) {
-        uint32_t v = slot_of(m, z.at[j]);
-        if (v == ~0u || v == row) continue;
-        bool summed = std::count(x.k.begin(), x.k.end(), v) > 0;
-        // A product by rows must have zeros behind the row, too; a part is added to what is there.
-        if (!summed && band.is_row(id)) continue;
-        if (!zero_behind(z.family, j)) continue;
-        if (!checked(id)) {
-          const auto& y = std::get<Access>(m[other].node);
-          bool plain =
-              std::all_of(y.at.begin(), y.at.end(), [&](ExprId e) { return slot_of(m, e) != ~0u; });
-          if (member(y.family) || !plain) continue;
-          band.finite.push_back({id, other});
-        }
-        band.cut.insert({id, v});
-      }
-    }
-  }
-
-  // Does every reader of a member stay in front of its own row along coordinate j, or run no
-  // further than the band?
-  bool read_in_front(FamilyId id, uint32_t j) {
-    bool ok = true;
-    for (FamilyId reader : band.members) {
-      const uint32_t row = row_slot(reader);
-      const Family f = m[reader];
-      for (const Clause& c : f.clauses) {
-        auto reads_it = [&](const Node& n) {
-          const auto* a = std::get_if<Access>(&n);
-          return a && a->family == id;
-        };
-        for_each_with_facts(m, c, reads_it, [&](ExprId e, const Facts& facts) {
-          ExprId at = std::get<Access>(m[e].node).at[j];
-          uint32_t v = slot_of(m, at);
-          if (v != ~0u && is_cut(reader, v) && (v < f.rank() || product_of(plan, reader))) return;
-          ok = ok && row != ~0u && proves_le(m, at, slot(m, row), facts);
-        });
-      }
-    }
-    return ok;
-  }
-
-  bool never_fails(FamilyId id) {
-    const Family f = m[id];
-    return std::all_of(f.clauses.begin(), f.clauses.end(), [&](const Clause& c) {
-      return total(m, c.body, clause_facts(m, c), plan.overflow);
-    });
-  }
-
-  void run(const std::set<FamilyId>& inside) {
-    for (auto it = band.members.rbegin(); it != band.members.rend(); ++it) {
-      if (const Contraction* x = product_of(plan, *it)) cut_product(*it, Contraction(*x));
-      if (!inside.contains(*it) || !band.is_row(*it) || !never_fails(*it)) continue;
-      for (uint32_t j = band.outer + 1; j < m[*it].rank(); ++j) {
-        if (read_in_front(*it, j)) band.cut.insert({*it, j});
-      }
-    }
-    // Totals add only what the parts have.
-    for (const auto& [id, binder] : band.totals) {
-      for (const CellRead& r : reads_of(m, id)) {
-        if (!band.parts.contains(r.family)) continue;
-        for (uint32_t k = band.outer; k < m[id].rank(); ++k) {
-          if (is_cut(r.family, k)) band.cut.insert({id, k});
-        }
-      }
-    }
-  }
-};
 
 }  // namespace
 
 void form_bands(Plan& plan) { BandFinder{plan}.run(); }
-
-void finish_bands(Plan& plan) {
-  for (const core::Step& s : plan.schedule.steps) {
-    const auto* c = std::get_if<Compute>(&s);
-    auto it = c ? plan.band_of.find(c->family) : plan.band_of.end();
-    if (it != plan.band_of.end()) plan.bands[it->second].members.push_back(c->family);
-  }
-  if (plan.bands.empty()) return;
-  std::map<FamilyId, std::set<uint32_t>> read_by;  // bands; ~0: something outside of them
-  for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
-  for (FamilyId reader : families_of(plan.schedule.steps)) {
-    auto own = plan.band_of.find(reader);
-    for (const CellRead& r : reads_of(plan.module, reader)) {
-      read_by[r.family].insert(own == plan.band_of.end() ? ~0u : own->second);
-    }
-  }
-  for (uint32_t i = 0; i < plan.bands.size(); ++i) {
-    std::set<FamilyId> inside;
-    for (FamilyId id : plan.bands[i].members) {
-      if (read_by[id] != std::set<uint32_t>{i} || plan.bands[i].totals.contains(id)) continue;
-      inside.insert(id);
-      Storage& storage = plan.families[id].storage;
-      if (storage == Storage::Full) storage = Storage::Band;
-    }
-    BandEnds{plan, plan.bands[i]}.run(inside);
-  }
-}
 
 }  // namespace ein::plan

@@ -1,0 +1,20 @@
+// Private: the shapes of families that bands are made of.
+#pragma once
+
+#include <optional>
+
+#include "plan/plan.h"
+
+namespace ein::plan {
+
+// The product that a family is, if it is one.
+const Contraction* product_of(const Plan& plan, core::FamilyId id);
+
+// `x` where it is finite, otherwise the sum that it stands for, computed as it is written.
+struct Repaired {
+  const core::Access* product;
+  const core::Reduce* sum;
+};
+std::optional<Repaired> repaired(const core::Module& m, core::FamilyId id);
+
+}  // namespace ein::plan
