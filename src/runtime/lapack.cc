@@ -10,28 +10,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "runtime/lapack_blocks.h"
+
 namespace ein {
 namespace {
 
-using Int = int32_t;    // Fortran's INTEGER in the libraries of Debian
-using Length = size_t;  // of a character argument, passed behind the others
-
-template <class T>
-struct Routines {
-  void (*potrf)(const char*, const Int*, T*, const Int*, Int*, Length);
-  void (*getrf)(const Int*, const Int*, T*, const Int*, Int*, Int*);
-  void (*geqrf)(const Int*, const Int*, T*, const Int*, T*, T*, const Int*, Int*);
-  void (*orgqr)(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*);
-  void (*syevd)(const char*, const char*, const Int*, T*, const Int*, T*, T*, const Int*, Int*,
-                const Int*, Int*, Length, Length);
-  void (*gesdd)(const char*, const Int*, const Int*, T*, const Int*, T*, T*, const Int*, T*,
-                const Int*, T*, const Int*, Int*, Int*, Length);
-  void (*trtri)(const char*, const char*, const Int*, T*, const Int*, Int*, Length, Length);
-  void (*trsm)(const char*, const char*, const char*, const char*, const Int*, const Int*, const T*,
-               const T*, const Int*, T*, const Int*, Length, Length, Length, Length);
-  void (*trsv)(const char*, const char*, const char*, const Int*, const T*, const Int*, T*,
-               const Int*, Length, Length, Length);
-};
+using namespace lapack;
 
 struct Library {
   std::string name;
@@ -52,7 +36,9 @@ bool find_all(void* handle, char letter, Routines<T>& r) {
          find(handle, letter, "geqrf", r.geqrf) && find(handle, letter, "orgqr", r.orgqr) &&
          find(handle, letter, "syevd", r.syevd) && find(handle, letter, "gesdd", r.gesdd) &&
          find(handle, letter, "trtri", r.trtri) && find(handle, letter, "trsm", r.trsm) &&
-         find(handle, letter, "trsv", r.trsv);
+         find(handle, letter, "trsv", r.trsv) && find(handle, letter, "gemm", r.gemm) &&
+         find(handle, letter, "laswp", r.laswp) && find(handle, letter, "larft", r.larft) &&
+         find(handle, letter, "larfb", r.larfb);
 }
 
 bool open(const std::string& name, Library& out) {
@@ -111,11 +97,6 @@ bool finite(const T* a, int64_t count) {
   return std::all_of(a, a + count, [](T x) { return std::isfinite(x); });
 }
 
-template <class T>
-std::vector<T> buffer(int64_t count) {
-  return std::vector<T>(static_cast<size_t>(std::max<int64_t>(1, count)));
-}
-
 // LAPACK's matrices are stored column by column: ours are their transposes.
 template <class T>
 struct Calls {
@@ -128,6 +109,7 @@ struct Calls {
       std::fill_n(out + i * rows + i + 1, rows - i - 1, T(0));
     }
     Int n = static_cast<Int>(rows);
+    if (in_blocks(rows)) return cholesky_in_blocks(r, n, out);
     r.potrf("U", &n, out, &n, &info, 1);
     return info == 0;
   }
@@ -137,8 +119,12 @@ struct Calls {
     std::vector<T> t = buffer<T>(rows * rows);
     transpose(rows, rows, a, rows, t.data(), rows);
     std::vector<Int> swapped = buffer<Int>(rows);
-    r.getrf(&n, &n, t.data(), &n, swapped.data(), &info);
-    if (info < 0) return false;
+    if (in_blocks(rows)) {
+      lu_in_blocks(r, n, t.data(), swapped.data());
+    } else {
+      r.getrf(&n, &n, t.data(), &n, swapped.data(), &info);
+      if (info < 0) return false;
+    }
     transpose(rows, rows, t.data(), rows, out, rows + 1);
     std::vector<int64_t> row(static_cast<size_t>(rows));
     std::iota(row.begin(), row.end(), 0);
@@ -154,9 +140,30 @@ struct Calls {
   bool qr(int64_t rows, int64_t cols, const T* a, T* out) {
     const int64_t turns = std::min(rows, cols);
     Int m = static_cast<Int>(rows), n = static_cast<Int>(cols), k = static_cast<Int>(turns);
-    Int ask = -1;
-    std::vector<T> t = buffer<T>(rows * cols), tau = buffer<T>(turns);
+    std::vector<T> t = buffer<T>(rows * cols), q;
     transpose(rows, cols, a, cols, t.data(), rows);
+    if (in_blocks(turns)) {
+      q = buffer<T>(rows * turns);
+      qr_in_blocks(r, m, n, t.data(), q.data());
+    } else if (!reflect(m, n, k, t, q)) {
+      return false;
+    }
+    T* upper = out + rows * cols;
+    for (int64_t i = 0; i < cols; ++i) {
+      for (int64_t j = 0; j < cols; ++j) {
+        upper[i * cols + j] = j < i || i >= rows ? T(0) : t[j * rows + i];
+      }
+    }
+    if (rows < cols) std::fill_n(out, rows * cols, T(0));
+    transpose(turns, rows, q.data(), rows, out, cols);
+    positive_diagonal(rows, cols, out, upper);
+    return true;
+  }
+
+  // `t` becomes R, with what is left of the reflections below; `q` their product's first k columns.
+  bool reflect(Int m, Int n, Int k, std::vector<T>& t, std::vector<T>& q) {
+    Int ask = -1;
+    std::vector<T> tau = buffer<T>(k);
     T need[2] = {};
     r.geqrf(&m, &n, t.data(), &m, tau.data(), &need[0], &ask, &info);
     r.orgqr(&m, &k, &k, t.data(), &m, tau.data(), &need[1], &ask, &info);
@@ -164,18 +171,9 @@ struct Calls {
     std::vector<T> work = buffer<T>(size);
     r.geqrf(&m, &n, t.data(), &m, tau.data(), work.data(), &size, &info);
     if (info != 0) return false;
-    T* upper = out + rows * cols;
-    for (int64_t i = 0; i < cols; ++i) {
-      for (int64_t j = 0; j < cols; ++j) {
-        upper[i * cols + j] = j < i || i >= rows ? T(0) : t[j * rows + i];
-      }
-    }
-    r.orgqr(&m, &k, &k, t.data(), &m, tau.data(), work.data(), &size, &info);
-    if (info != 0) return false;
-    if (rows < cols) std::fill_n(out, rows * cols, T(0));
-    transpose(turns, rows, t.data(), rows, out, cols);
-    positive_diagonal(rows, cols, out, upper);
-    return true;
+    q.assign(t.begin(), t.begin() + int64_t{m} * k);
+    r.orgqr(&m, &k, &k, q.data(), &m, tau.data(), work.data(), &size, &info);
+    return info == 0;
   }
 
   bool eigen(int64_t rows, const T* a, T* out) {
@@ -225,6 +223,7 @@ struct Calls {
       }
     }
     Int n = static_cast<Int>(rows);
+    if (in_blocks(rows)) return invert_triangle_in_blocks(r, lower, n, a, out);
     r.trtri(lower ? "U" : "L", "N", &n, out, &n, &info, 1, 1);
     return info == 0;
   }
@@ -279,13 +278,18 @@ struct Calls {
     const T scale = 1;
     if (columns == 1) {
       r.trsv(which, transposed ? "N" : "T", diagonal, &n, a, &ld, x, &one, 1, 1, 1);
-    } else if (upright) {
-      r.trsm("L", which, transposed ? "N" : "T", diagonal, &n, &c, &scale, a, &ld, x, &n, 1, 1, 1,
-             1);
-    } else {
-      r.trsm("R", which, transposed ? "T" : "N", diagonal, &c, &n, &scale, a, &ld, x, &c, 1, 1, 1,
-             1);
+      return;
     }
+    for_each_block(rows, columns, [&](int64_t from, int64_t count) {
+      Int some = static_cast<Int>(count);
+      if (upright) {
+        r.trsm("L", which, transposed ? "N" : "T", diagonal, &n, &some, &scale, a, &ld,
+               x + from * rows, &n, 1, 1, 1, 1);
+      } else {
+        r.trsm("R", which, transposed ? "T" : "N", diagonal, &some, &n, &scale, a, &ld, x + from,
+               &c, 1, 1, 1, 1);
+      }
+    });
   }
 
   bool solve_lu(bool transposed, int64_t rows, const T* a, int64_t columns, bool upright, T* x) {

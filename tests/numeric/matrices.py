@@ -228,7 +228,7 @@ let f_svd = sum[z, k, m](w[z, k, m] * u[z, k, m] ** 2) + sum[z, n, m](c[z, n, m]
 let g_svd = @f_svd / @a;
 """
         r = np.random.default_rng(5)
-        for rows, cols in ((1, 2), (3, 7), (34, 50)):
+        for rows, cols in ((1, 2), (3, 7), (34, 50), (200, 230)):
             given = {n: r.standard_normal((2, cols if n == "c" else rows, cols)) for n in "awc"}
 
             def wanted(a):
@@ -291,6 +291,31 @@ let g_svd = @f_svd / @a;
                     self.assertEqual(got["d"][0], 0.0)
                     self.assertEqual(got["e"][0], -np.inf)
                     self.assertTrue((got["g_det"] == 0).all())
+
+    def test_large(self):
+        """Matrices that threads share block by block: values, gradients, and the same bits for any number of threads."""
+        for n, dtype in ((192, np.float64), (250, np.float64), (199, np.float32)):
+            self.check_values(n, 1, dtype, off=False)
+        self.check_gradients(200, 1, off=False)
+        given, results = inputs_of(333, 1, np.float64), []
+        names = ["l", "below", "above", "x", "g", "d", "q", "r", "lower", "upper", "g_cholesky", "g_qr", "g_det", "gb_solve"]
+        for threads in (1, 2, 3, 7):
+            results.append(run(self.folder(), PROGRAM.replace("T;", "f64;"), given, names, "--threads", str(threads)))
+        for other in results[1:]:
+            for name in names:
+                self.assertTrue(np.array_equal(results[0][name], other[name]), name)
+
+    def test_large_and_singular(self):
+        given = inputs_of(260, 1, np.float64)
+        given["a"][0, :, 100] = given["a"][0, :, 70] = 0.0
+        given["s"][0, 210, 210] = -5.0
+        got = run(self.folder(), PROGRAM.replace("T;", "f64;"), given, ["l", "d", "x", "pivot", "below", "above", "g_det"])
+        self.assertTrue(np.isfinite(got["l"][0, :, :210]).all())
+        self.assertFalse(np.isfinite(got["l"][0, 210:, 210:]).all())
+        self.assertEqual(got["d"][0], 0.0)
+        self.assertFalse(np.isfinite(got["x"]).all())
+        self.assertTrue((got["g_det"] == 0).all())
+        self.close(got["below"][0] @ got["above"][0], given["a"][0][got["pivot"][0].astype(int)], 1e-12, "product")
 
     def test_threads_and_places(self):
         """The same bits for any number of threads; inside a recurrence; under a checkpoint; of a transpose."""
