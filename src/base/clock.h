@@ -2,8 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace ein {
+
+inline int64_t now_nanoseconds() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 inline double now_ms() {
   using namespace std::chrono;

@@ -48,7 +48,7 @@ std::vector<T> buffer(int64_t count) {
   return std::vector<T>(static_cast<size_t>(std::max<int64_t>(1, count)));
 }
 
-constexpr int64_t kBlockColumns = 64;
+constexpr int64_t kBlockColumns = 48;
 constexpr int64_t kFewestInBlocks = 192;  // smaller matrices are done by LAPACK alone
 
 inline bool in_blocks(int64_t n) { return n >= kFewestInBlocks; }
@@ -56,11 +56,10 @@ inline bool in_blocks(int64_t n) { return n >= kFewestInBlocks; }
 // `block(from, count)` for the columns of each block; blocks are as wide as is worth a thread.
 template <class F>
 void for_each_block(int64_t rows, int64_t columns, F&& block) {
-  constexpr int64_t kCells = 1 << 14;
-  int64_t wide = std::max(kBlockColumns, kCells / std::max<int64_t>(1, rows));
-  for_each_chunk((columns + wide - 1) / wide, [&](int64_t i, int) {
-    block(i * wide, std::min(wide, columns - i * wide));
-  });
+  constexpr int64_t kCells = 1 << 14, kFewest = 96;
+  int64_t wide = std::max(kFewest, kCells / std::max<int64_t>(1, rows));
+  for_each_chunk((columns + wide - 1) / wide,
+                 [&](int64_t i, int) { block(i * wide, std::min(wide, columns - i * wide)); });
 }
 
 // A square or rectangular matrix in blocks of columns, each of which is factored in turn.
@@ -90,7 +89,8 @@ struct Blocks {
     }
   }
 
-  void subtract(const char* transposed, Int m, Int n, Int k, const T* x, const T* y, T* from) const {
+  void subtract(const char* transposed, Int m, Int n, Int k, const T* x, const T* y,
+                T* from) const {
     const T minus = -1, one = 1;
     if (m > 0) {
       r.gemm(transposed, "N", &m, &n, &k, &minus, x, &rows, y, &rows, &one, from, &rows, 1, 1);
@@ -140,8 +140,8 @@ bool cholesky_in_blocks(const Routines<T>& r, Int n, T* a) {
     Int from = b.begin(k), wide = b.width(k), next = from + wide;
     for_each_chunk(b.count() - k - 1, [&](int64_t i, int) {
       Int col = b.begin(k + 1 + i), some = b.width(k + 1 + i);
-      r.trsm("L", "U", "T", "N", &wide, &some, &one, b.at(from, from), &n, b.at(from, col), &n, 1, 1,
-             1, 1);
+      r.trsm("L", "U", "T", "N", &wide, &some, &one, b.at(from, from), &n, b.at(from, col), &n, 1,
+             1, 1, 1);
     });
     for_each_chunk(b.count() - k - 1, [&](int64_t i, int) {
       Int col = b.begin(k + 1 + i), some = b.width(k + 1 + i);

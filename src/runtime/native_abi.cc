@@ -1,8 +1,8 @@
 #include "runtime/native_abi.h"
 
-#include <chrono>
 #include <cmath>
 
+#include "base/clock.h"
 #include "runtime/contract.h"
 #include "runtime/device_run.h"
 #include "runtime/factor.h"
@@ -22,10 +22,7 @@ int64_t power_overflows(int64_t base, int64_t exponent, int64_t lowest, int64_t 
   return exact < lowest || exact > most;
 }
 
-int64_t clock_nanoseconds() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
+int64_t clock_nanoseconds() { return now_nanoseconds(); }
 
 void kernel_ended(int64_t* times, int64_t kernel) {
   int64_t now = clock_nanoseconds();

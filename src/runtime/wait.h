@@ -11,7 +11,7 @@
 #include <climits>
 #include <cstdint>
 
-#include "runtime/native_abi.h"
+#include "base/clock.h"
 
 namespace ein {
 
@@ -33,12 +33,12 @@ template <class Done>
 bool spin_until(Done&& done, int64_t nanoseconds) {
   if (done()) return true;
   if (nanoseconds == 0) return false;
-  for (int64_t end = clock_nanoseconds() + nanoseconds;;) {
+  for (int64_t end = now_nanoseconds() + nanoseconds;;) {
     for (int i = 0; i < 16; ++i) {
       __builtin_ia32_pause();
       if (done()) return true;
     }
-    if (clock_nanoseconds() > end) return false;
+    if (now_nanoseconds() > end) return false;
   }
 }
 
