@@ -20,8 +20,8 @@ using Role = Region::Member::Role;
 struct Piece {
   int64_t s0, s1, r0, r1;
 };
-std::vector<Piece> pieces(int64_t lo, int64_t hi, int64_t segment, int64_t segments,
-                          int64_t width, bool beyond = false) {
+std::vector<Piece> pieces(int64_t lo, int64_t hi, int64_t segment, int64_t segments, int64_t width,
+                          bool beyond = false) {
   std::vector<Piece> out;
   for (int64_t s = 0; s < segments; ++s) {
     int64_t r0 = lo - s * segment, r1 = hi - s * segment;
