@@ -34,6 +34,7 @@ const std::vector<std::string>& class_names() {
                                                  "recurrence",
                                                  "one step",
                                                  "lookback 2",
+                                                 "shifted sum",
                                                  "downward",
                                                  "history",
                                                  "parent pointers",

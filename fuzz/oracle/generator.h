@@ -147,6 +147,7 @@ class Generator {
   void empty();
   void huge();
   void recurrence();
+  void sum_of_steps(int steps, int extent, const std::vector<Index>& rest);
   void history();
   void tree();
   void grid();

@@ -87,6 +87,28 @@ void Generator::recurrence() {
   if (back == 2) drew("lookback 2");
   if (size(extent) == back + 1) drew("one step");
   add_value(id, extents);
+  if (chance(30) && allowed("shifted sum")) sum_of_steps(id, extent, rest);
+}
+
+// Over an index that is a step by a shift, so its range may begin before the first step and end behind
+// the last one.
+void Generator::sum_of_steps(int steps, int extent, const std::vector<Index>& rest) {
+  const int shift = pick(-2, 2), lag = chance(40) ? 1 : 0;
+  Index k = new_index("k", extent);
+  std::vector<Binder> binders{{k.var, integer(shift + lag), plus(extent_node(extent), shift)}};
+  std::vector<Node> now{plus(variable(k.var), -shift)}, before{plus(variable(k.var), -shift - lag)};
+  for (const Index& i : rest) {
+    Index r = new_index("r", i.extent);
+    binders.push_back({r.var, integer(0), extent_node(r.extent)});
+    now.push_back(variable(r.var));
+    before.push_back(variable(r.var));
+  }
+  Node body = oracle::read(steps, now);
+  if (chance(60)) body = multiply(body, oracle::read(steps, before));
+  int id = define(fresh("v"), Type::Float, {});
+  clause(id, {}, multiply(literal(0.25), reduce(Reduction::Sum, binders, body)));
+  drew("shifted sum");
+  add_value(id, {});
 }
 
 // Reads of all earlier steps.

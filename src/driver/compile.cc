@@ -248,6 +248,7 @@ plan::Plan plan_of(const core::Module& m, const std::vector<core::FamilyId>& wan
   bool free_order = choices.overflow == core::Overflow::Wraps;
   Program p{m, wanted};
   p.tuning = choices.tuning;
+  p.first_made = static_cast<uint32_t>(m.families.size());
   p = run.pass("expand-calls", std::move(p),
                [&](Program in) { return optimise::expand_calls(std::move(in), choices.expands); });
   p = run.pass("isolate-routes", std::move(p), optimise::isolate_routes);

@@ -221,7 +221,7 @@ void Lowering::table(FamilyId id) {
     emit(top(), {loops::Store{buffer, at, v.expr}});
     std::vector<Value> place;
     for (loops::ExprId k : at) place.push_back({k, top()});
-    if (plan.trap && is_float(f.dtype)) trap_cell(id, bind(v), place);
+    if (traps(id)) trap_cell(id, bind(v), place);
   }
 }
 
@@ -314,7 +314,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     out.otherwise = std::move(pop()->block);
     emit(top(), {std::move(out)});
   }
-  if (plan.trap && is_float(m[id].dtype)) trap(id, c, free);
+  if (traps(id)) trap(id, c, free);
   loops::Block body = std::move(pop()->block);
   if (cond.expr) {
     emit(top(), {loops::If{cond.expr, std::move(body), {}}});
@@ -369,6 +369,10 @@ void Lowering::to_window(ExprId access, FamilyId id, std::vector<Value>& at) {
   EIN_CHECK(row != plan.window_rows.end(), "a row of a stream that is not in its window");
   Value in_window = lower(row->second);
   at[0] = {in_window.expr, std::max(in_window.depth, at[0].depth)};
+}
+
+bool Lowering::traps(FamilyId id) const {
+  return plan.trap && id.v < plan.first_made && is_float(m[id].dtype);
 }
 
 void Lowering::trap(FamilyId id, const core::Clause& c, const std::vector<uint32_t>& free) {

@@ -162,6 +162,7 @@ struct Lowering {
   void scatter(core::FamilyId id, size_t number, const core::Reduce& r,
                const std::vector<uint32_t>& free);
   void store(core::FamilyId id, Value value);
+  bool traps(core::FamilyId id) const;
   // Stops at the first cell of a clause that is not finite, once all are stored.
   void trap(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& free);
   void trap_cell(core::FamilyId id, Value value, const std::vector<Value>& at);

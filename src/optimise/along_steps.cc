@@ -96,6 +96,7 @@ struct Accumulating {
   const Tuning& tuning;
   const Overflow overflow;
   const Stepwise& s;
+  const Facts& entry;
   int64_t cells_left;
 
   // The cells of the result, if these are few.
@@ -122,7 +123,8 @@ struct Accumulating {
       const uint32_t n = r.first + static_cast<uint32_t>(k);
       auto lo = const_int(m, r.over[k].lo), hi = const_int(m, r.over[k].hi);
       if (n == place->step) {
-        if (!lo || *lo < 0 || m[r.over[k].hi].free != 0) return {};
+        // `sum[t in 1..=n](x[t - 1])` has a cell more than there are steps to add it in.
+        if (!lo || *lo < 0 || !proves_le(m, r.over[k].hi, s.steps, entry)) return {};
       } else if (n == place->member) {
         if (lo != 0 || r.over[k].hi != s.members) return {};
       } else if (!lo || !hi || *hi - *lo > tuning.unrolled_iterations) {
@@ -253,7 +255,7 @@ bool sum_along_steps(Module& m, const std::vector<FamilyId>& wanted, const Tunin
   for (size_t i = order.steps.size(); i-- > 0;) {
     auto found = stepwise(m, order, i, tuning, overflow);
     if (!found || !proves_le(m, int_lit(m, 1), found->steps, entry)) continue;
-    Accumulating accumulating{m, tuning, overflow, *found, tuning.accumulated_cells};
+    Accumulating accumulating{m, tuning, overflow, *found, entry, tuning.accumulated_cells};
     for (size_t k = i + 1; k < order.steps.size(); ++k) {
       const auto* c = std::get_if<Compute>(&order.steps[k]);
       if (!c || found->places.contains(c->family)) continue;

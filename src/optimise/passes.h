@@ -21,6 +21,7 @@ struct Program {
   std::set<core::FamilyId> ordered = {};     // copies made only for the order of their cells
   std::vector<core::FamilyId> inlined = {};  // need no buffer any more, in the order of inlining
   Tuning tuning = {};
+  uint32_t first_made = ~0u;  // families from here on are made by passes
 };
 
 // Calls of scalar functions become what the functions compute, but for those that call themselves

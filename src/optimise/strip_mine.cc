@@ -15,15 +15,18 @@ namespace {
 using namespace core;
 using Role = Region::Member::Role;
 
-// Cells (s, r) whose step s·K + r lies in an interval, as boxes.
+// Cells (s, r) whose step s·K + r lies in an interval, as boxes. `beyond`: the first and the last
+// segment have what lies outside of all of them.
 struct Piece {
   int64_t s0, s1, r0, r1;
 };
-std::vector<Piece> pieces(int64_t lo, int64_t hi, int64_t segment, int64_t segments,
-                          int64_t width) {
+std::vector<Piece> pieces(int64_t lo, int64_t hi, int64_t segment, int64_t segments, int64_t width,
+                          bool beyond = false) {
   std::vector<Piece> out;
   for (int64_t s = 0; s < segments; ++s) {
-    int64_t r0 = std::max<int64_t>(0, lo - s * segment), r1 = std::min(width, hi - s * segment);
+    int64_t r0 = lo - s * segment, r1 = hi - s * segment;
+    if (!beyond || s > 0) r0 = std::max<int64_t>(0, r0);
+    if (!beyond || s + 1 < segments) r1 = std::min(width, r1);
     if (r0 >= r1) continue;
     if (!out.empty() && out.back().s1 == s && out.back().r0 == r0 && out.back().r1 == r1) {
       out.back().s1 = s + 1;
@@ -375,7 +378,8 @@ class StripMiner {
       if (s0 < s1) clauses.push_back({segment_box(f, s0, s1), zero, f.span});
     };
     int64_t lo = constant(r.over[binder.number].lo), hi = constant(r.over[binder.number].hi);
-    for (const Piece& x : pieces(lo, hi, k_)) {
+    // `sum[t in 1..=n](x[t - 1])` goes on where there are no more steps.
+    for (const Piece& x : optimise::pieces(lo, hi, k_, segments_, k_, true)) {
       Reduce cut = r;
       cut.over[binder.number] = range(x.r0, x.r1);
       cut.gate = at_step(r.gate);

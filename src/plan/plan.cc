@@ -344,6 +344,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.operands = choices.operands;
   plan.overflow = choices.overflow;
   plan.trap = choices.trap;
+  plan.first_made = p.first_made;
   plan.device = choices.device;
   plan.mapping = choices.mapping;
   plan.tuning = choices.tuning;

@@ -164,7 +164,8 @@ struct Plan {
   core::Overflow overflow = core::Overflow::Wraps;       // of integers
   DType operands = DType::F32;                           // of contractions (precision.h)
   bool resumable = false;                                // see Choices
-  bool trap = false;  // a stored cell that is not finite stops the program
+  bool trap = false;          // a stored cell that is not finite stops the program
+  uint32_t first_made = ~0u;  // families from here on are made by passes: no cell of them stops it
   Device device = Device::Cpu;
   uint64_t mapping = 0;  // see Choices
 };
@@ -202,7 +203,9 @@ struct Choices {
   std::vector<core::FamilyId> streams;
   core::Overflow overflow = core::Overflow::Wraps;
   DType operands = DType::F32;  // what operands of contractions are rounded to
-  bool trap = false;  // every family is stored, and a cell that is not finite stops the run
+  // Every family is stored, and a cell of one of the program's own that is not finite stops the run.
+  // What passes make may have cells that the program never computes.
+  bool trap = false;
   Device device = Device::Cpu;
   // How kernels are laid out on a device is drawn with this seed (0 and 1: it is chosen); where it is
   // odd and the device emulated, threads run in the opposite order.
