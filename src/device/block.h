@@ -13,7 +13,7 @@ namespace ein::device {
 struct Together {
   Mapping& m;
   bool warp = false;
-  int64_t threads = 0;                                 // how many threads run the statements
+  int64_t threads = 0;              // how many threads run the statements
   std::set<loops::VarId> own = {};  // variables declared inside, which may change
   std::set<loops::BufferId> loaded = {}, stored = {};  // accessed since the last barrier
 

@@ -26,7 +26,7 @@ struct Emulator {
   loops::Program& p;
   const Emulation& how;
   const loops::Launch* launch = nullptr;
-  ExprId thread = {};                        // the thread whose code is being written
+  ExprId thread = {};  // the thread whose code is being written
   // the array that replaces each buffer private to a thread
   std::map<BufferId, BufferId> arrays = {};
 

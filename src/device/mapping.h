@@ -16,10 +16,10 @@
 
 namespace ein::device {
 
-inline constexpr uint32_t kThreads = 256;      // threads of a block
-inline constexpr int64_t kShortRow = 1024;     // most cells of a row that a warp computes
-inline constexpr int64_t kSumParts = 1024;     // most partial results of a sum
-inline constexpr int64_t kSumCells = 4096;     // fewest terms of a partial result
+inline constexpr uint32_t kThreads = 256;   // threads of a block
+inline constexpr int64_t kShortRow = 1024;  // most cells of a row that a warp computes
+inline constexpr int64_t kSumParts = 1024;  // most partial results of a sum
+inline constexpr int64_t kSumCells = 4096;  // fewest terms of a partial result
 // most iterations of a loop in a kernel that runs as one block
 inline constexpr int64_t kFewCells = 1024;
 inline constexpr int64_t kFewNodes = 4096;  // a loop over steps with fewer nodes stays on the host

@@ -28,7 +28,7 @@ enum class Kind : uint8_t {
   Field,
   Builtin,  // it has no definition
 };
-const char* name_of(Kind kind);  // "index", in the words of messages
+const char* name_of(Kind kind);  // "index", as messages call it
 
 struct Entity {
   Kind kind = Kind::Value;

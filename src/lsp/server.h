@@ -41,10 +41,10 @@ struct Item {
 // What is known of a document, and when its full diagnostics are due.
 struct Known {
   std::shared_ptr<const ide::Analysis> analysis;
-  uint64_t change = 0;                      // the document's change number
+  uint64_t change = 0;  // the document's change number
   // its modules that are open, with their change numbers at that time
   std::map<std::string, uint64_t> modules;
-  std::optional<Clock::time_point> due;     // when full diagnostics are due
+  std::optional<Clock::time_point> due;  // when full diagnostics are due
 };
 
 struct Server {

@@ -13,13 +13,14 @@ namespace {
 
 using namespace core;
 
-// The product that a family is, if it is one.
+// The product that a family is, if its only clause is one.
 const Contraction* product_of(const Plan& plan, FamilyId id) {
   const FamilyPlan& p = plan.families.at(id);
   return p.clauses.size() == 1 && p.clauses[0].contraction ? &*p.clauses[0].contraction : nullptr;
 }
 
-// `x` where it is finite, otherwise the sum that it stands for, computed as it is written.
+// A clause of the form: `x` if x is finite, otherwise the sum that x stands for, computed as
+// written.
 struct Repaired {
   const Access* product;
   const Reduce* sum;
@@ -48,7 +49,7 @@ struct BandFinder {
   Module& m = plan.module;
   std::vector<core::Step>& steps = plan.schedule.steps;
   std::map<FamilyId, uint32_t> step_of = {};
-  std::vector<std::set<uint32_t>> before = {};  // by step: the steps it reads
+  std::vector<std::set<uint32_t>> before = {};  // for each step, the steps it reads
   std::map<FamilyId, std::set<FamilyId>> readers = {};
 
   void look() {
@@ -71,7 +72,7 @@ struct BandFinder {
     }
   }
 
-  // The family that a step computes, if it is one that may be in a band.
+  // The family that a step computes, if that family may be in a band.
   std::optional<FamilyId> candidate(uint32_t step) const {
     const auto* c = std::get_if<Compute>(&steps[step]);
     if (!c || plan.band_of.contains(c->family)) return std::nullopt;
@@ -83,8 +84,9 @@ struct BandFinder {
     return c->family;
   }
 
-  // How many coordinates stand in front of the row of a product that may be the first of a band;
-  // 0: it may not. It is computed from other rows and columns for each address of those.
+  // How many coordinates precede the row of a product that may be the first member of a band; 0 if
+  // it may not be. For each address of those coordinates the product has rows and columns of its
+  // own.
   uint32_t starts(FamilyId id) const {
     const Contraction* x = product_of(plan, id);
     if (!x) return 0;
@@ -115,7 +117,7 @@ struct BandFinder {
     return true;
   }
 
-  // Does a read of a member stand at the reader's own coordinates in front, and at this row?
+  // Whether a read of a member uses the reader's own front coordinates, and slot `row` as the row.
   bool at_row(const Draft& d, const CellRead& r, uint32_t row) const {
     for (uint32_t k = 0; k < d.band.outer; ++k) {
       if (slot_of(m, r.at[k]) != k) return false;
@@ -134,7 +136,7 @@ struct BandFinder {
     return any || starts(id) == d.band.outer;
   }
 
-  // The binder that runs over the rows in every read of a member.
+  // The binder that is the row in every read of a member, provided that it runs over all rows.
   std::optional<uint32_t> row_binder(const Draft& d, const Reduce& r,
                                      const std::vector<CellRead>& reads) const {
     std::optional<uint32_t> out;
@@ -173,14 +175,14 @@ struct BandFinder {
     return row_binder(d, *form->sum, reads);
   }
 
-  // All that may run along with the product that a step computes.
+  // The band that begins with the product of step `start`, with everything that can run along.
   Draft gather(uint32_t start) const {
     FamilyId first = *candidate(start);
     Draft d;
     d.band.outer = starts(first);
     for (uint32_t k = 0; k <= d.band.outer; ++k) d.extents.push_back(m[first].coords[k].extent);
     d.band.rows = d.extents.back();
-    std::set<uint32_t> after;  // steps outside that need a member
+    std::set<uint32_t> after;  // steps outside of the band that need a member
     for (uint32_t s = start; s < steps.size(); ++s) {
       bool late = std::any_of(before[s].begin(), before[s].end(),
                               [&](uint32_t b) { return after.contains(b); });
@@ -208,7 +210,7 @@ struct BandFinder {
     return true;
   }
 
-  // Does nothing outside of the band read it?
+  // Whether only members of the band read it.
   bool stays(const Draft& d, FamilyId id) const {
     if (std::count(plan.wanted.begin(), plan.wanted.end(), id) > 0) return false;
     auto it = readers.find(id);
@@ -216,7 +218,8 @@ struct BandFinder {
            std::all_of(it->second.begin(), it->second.end(), [&](FamilyId r) { return d.has(r); });
   }
 
-  // Drops what is in the band without need: what reads no member, unless its cells stay inside.
+  // Drops members that need not be there: those that read no other member, unless only the band
+  // reads their cells.
   void prune(Draft& d) const {
     for (bool again = true; again;) {
       again = false;
@@ -233,7 +236,8 @@ struct BandFinder {
     }
   }
 
-  // Worth it where a product is used up by another one, and never needed whole.
+  // A band is worthwhile if one of its products reads the results of another, so that the
+  // intermediate array is never needed whole.
   bool worthwhile(const Draft& d) const {
     bool made = false, used = false;
     for (FamilyId id : d.members) {
@@ -246,7 +250,8 @@ struct BandFinder {
     return made && used;
   }
 
-  // The steps with the members of each band in one piece; none where bands need each other.
+  // The schedule with the members of each band adjacent. Nothing if two bands need results of each
+  // other.
   std::optional<std::vector<core::Step>> arranged(const Draft& d) const {
     std::vector<uint32_t> node(steps.size());
     std::map<uint32_t, uint32_t> first;  // by band: its first step
@@ -262,7 +267,8 @@ struct BandFinder {
     return arrange(steps, before, node);
   }
 
-  // A part whose total is the product itself becomes a family of its own.
+  // Splits a part that nothing totals yet: the partial sums become a family of their own, and the
+  // product's own family becomes the total.
   void split_part(Draft& d, FamilyId id) {
     Family f = m[id];
     f.name = fresh_name(m, text(f.name) + "_part");
@@ -289,7 +295,7 @@ struct BandFinder {
     d.band.parts.erase(id);
   }
 
-  // The loops in front run outside of the products.
+  // The front coordinates become loops around the products, so the products lose them.
   void fix_front(const Draft& d) {
     for (FamilyId id : d.members) {
       for (ClausePlan& how : plan.families.at(id).clauses) {
@@ -304,15 +310,15 @@ struct BandFinder {
   ExprId height_of(const Draft& d) {
     ExprId height = int_lit(m, plan.tuning.band_rows);
     if (d.band.totals.empty()) return height;
-    // Totals add the parts up one after the other: not more than this many, so that they keep
-    // their digits.
+    // A total adds the parts one after the other. With at most this many parts it loses little
+    // precision.
     const int64_t most = plan.tuning.band_parts;
     ExprId more =
         core::apply(m, Op::Div, {add(m, d.band.rows, int_lit(m, most - 1)), int_lit(m, most)});
     return core::apply(m, Op::Max, {height, more});
   }
 
-  // The band that begins with a step, if one does.
+  // The band that begins with this step, if there is one.
   std::optional<Draft> begin(uint32_t s) {
     auto id = candidate(s);
     if (!id || starts(*id) == 0) return std::nullopt;
@@ -333,7 +339,8 @@ struct BandFinder {
     return true;
   }
 
-  // The products that a band begins with, and members as wide as these that are no products.
+  // The products that a band begins with, and other members with the same columns that are computed
+  // from them.
   std::set<FamilyId> wide_members(const Draft& d) const {
     std::set<FamilyId> out;
     for (FamilyId id : families_of(steps)) {
@@ -350,8 +357,8 @@ struct BandFinder {
     return out;
   }
 
-  // Wide members that something outside of the band reads, and what they are computed from. A
-  // derivative reads the exponentials of a softmax that way, long after.
+  // Wide members that something outside of the band reads, and the wide members they are computed
+  // from. For example, a derivative reads the exponentials of a softmax long after the softmax.
   std::set<FamilyId> read_later(const Draft& d) const {
     const std::set<FamilyId> wide = wide_members(d);
     std::set<FamilyId> out;
@@ -371,7 +378,7 @@ struct BandFinder {
     return out;
   }
 
-  // An expression with other families in the place of these.
+  // Replaces reads of some families by reads of others.
   struct Redirect {
     Plan& plan;
     const std::map<FamilyId, FamilyId>& to;
@@ -405,8 +412,8 @@ struct BandFinder {
     }
   }
 
-  // Computes these members again for those who read them later, so that they need not be stored
-  // whole. Returns what the new ones are called.
+  // Adds copies of these members that are computed again for the readers outside of the band, so
+  // that the members need not be stored whole. Returns the copies.
   std::set<FamilyId> compute_again(const Draft& d, const std::set<FamilyId>& these) {
     std::map<FamilyId, FamilyId> again;
     std::vector<core::Step> made;
@@ -420,7 +427,7 @@ struct BandFinder {
       f.generated = true;
       FamilyId copy = m.families.add(std::move(f));
       FamilyPlan how = plan.families.at(c->family);
-      for (ClausePlan& clause : how.clauses) {  // as it was before the band
+      for (ClausePlan& clause : how.clauses) {  // undo fix_front
         if (!clause.contraction) continue;
         auto& batch = clause.contraction->batch;
         for (uint32_t k = d.band.outer; k-- > 0;) batch.insert(batch.begin(), k);
@@ -448,7 +455,7 @@ struct BandFinder {
     return out;
   }
 
-  // A second band with the members that later steps read, where all of those can be in it.
+  // Adds a second band for the members that are read later, provided that all of them fit into it.
   void repeat(const Draft& d, const std::set<FamilyId>& these) {
     if (these.empty()) return;
     Plan before_it = plan;
@@ -467,7 +474,7 @@ struct BandFinder {
     look();
   }
 
-  // Takes a band into the plan.
+  // Adds a band to the plan.
   void settle(Draft d) {
     std::map<FamilyId, uint32_t> parts = d.band.parts;
     for (const auto& [part, binder] : parts) {
@@ -493,11 +500,11 @@ struct BandFinder {
       auto d = begin(s++);
       if (!d) continue;
       settle(std::move(*d));
-      s = 0;  // the order has changed
+      s = 0;  // the schedule has changed
     }
   }
 };
-// Which loops may end where the band ends.
+// Decides which loops may stop at the last row of the band.
 struct BandEnds {
   Plan& plan;
   Band& band;
@@ -508,14 +515,14 @@ struct BandEnds {
   }
   bool is_cut(FamilyId id, uint32_t slot) const { return band.cut.contains({id, slot}); }
 
-  // Where a member's clause has the row; ~0: nowhere.
+  // The slot that is the row in a member's clause; ~0 if none is.
   uint32_t row_slot(FamilyId id) const {
     if (auto part = band.parts.find(id); part != band.parts.end()) return part->second;
     if (auto total = band.totals.find(id); total != band.totals.end()) return total->second;
     return band.outer;
   }
 
-  // Is the member 0, by a condition, wherever its coordinate j is larger than its row?
+  // Whether a condition makes the member 0 wherever its coordinate j is larger than its row.
   bool zero_behind(FamilyId id, uint32_t j) {
     const Family& f = m[id];
     if (!band.is_row(id) || f.clauses.size() != 1) return false;
@@ -530,7 +537,8 @@ struct BandEnds {
     return proves_le(m, slot(m, j), slot(m, band.outer), facts);
   }
 
-  // Every product of it is checked, and computed as written where it is not finite.
+  // Whether everything that reads the product checks that it is finite and otherwise computes it as
+  // written.
   bool checked(FamilyId id) const {
     bool any = false, all = true;
     for (FamilyId reader : families_of(plan.schedule.steps)) {
@@ -544,7 +552,7 @@ struct BandEnds {
     return any && all;
   }
 
-  // An index of a product along which one operand is 0 behind the row.
+  // Finds indices of a product along which one operand is 0 beyond the row.
   void cut_product(FamilyId id, const Contraction& x) {
     const uint32_t row = row_slot(id);
     for (auto [one, other] : {std::pair(x.a, x.b), std::pair(x.b, x.a)}) {
@@ -555,7 +563,8 @@ struct BandEnds {
         uint32_t v = slot_of(m, z.at[j]);
         if (v == ~0u || v == row) continue;
         bool summed = std::count(x.k.begin(), x.k.end(), v) > 0;
-        // A product by rows must have zeros behind the row, too; a part is added to what is there.
+        // If the result has rows of its own, its cells beyond the row must be computed, zeros or
+        // not; a part only adds to what is there.
         if (!summed && band.is_row(id)) continue;
         if (!zero_behind(z.family, j)) continue;
         if (!checked(id)) {
@@ -570,8 +579,8 @@ struct BandEnds {
     }
   }
 
-  // Does every reader of a member stay in front of its own row along coordinate j, or run no
-  // further than the band?
+  // Whether every reader of a member reads coordinate j only up to its own row, or itself stops at
+  // the end of the band.
   bool read_in_front(FamilyId id, uint32_t j) {
     bool ok = true;
     for (FamilyId reader : band.members) {
@@ -608,7 +617,7 @@ struct BandEnds {
         if (read_in_front(*it, j)) band.cut.insert({*it, j});
       }
     }
-    // Totals add only what the parts have.
+    // A total needs to add only those cells that its parts compute.
     for (const auto& [id, binder] : band.totals) {
       for (const CellRead& r : reads_of(m, id)) {
         if (!band.parts.contains(r.family)) continue;
@@ -631,7 +640,8 @@ void finish_bands(Plan& plan) {
     if (it != plan.band_of.end()) plan.bands[it->second].members.push_back(c->family);
   }
   if (plan.bands.empty()) return;
-  std::map<FamilyId, std::set<uint32_t>> read_by;  // bands; ~0: something outside of them
+  // by which bands; ~0: by something outside of bands
+  std::map<FamilyId, std::set<uint32_t>> read_by;
   for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
   for (FamilyId reader : families_of(plan.schedule.steps)) {
     auto own = plan.band_of.find(reader);

@@ -96,7 +96,7 @@ std::string type_text(const ide::Analysis& a, Span name) {
   return ide::describe(it->second[0]);
 }
 
-// `1.0, 2.0`: a short value, without the brackets that its type makes redundant.
+// A short value without its type: `3.5` or `[1.0, 2.0]`. Empty for larger values.
 std::string value_text(const Tensor& value) {
   if (value.size() > kShortValue || value.rank() > 1) return "";
   if (value.rank() == 0) return show_scalar(value, 0);
