@@ -36,8 +36,8 @@ loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool
   return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
 }
 
-// Rounded up to an odd number of cache lines: rows that are a power of two apart would all go to the
-// same few places of the cache.
+// Rounds up to an odd number of cache lines: rows that are a power of two apart would all fall into
+// the same few places of the cache.
 ExprId padded(core::Module& m, ExprId extent, DType type) {
   const int64_t line = 64 / static_cast<int64_t>(size_of(type));
   ExprId lines = core::apply(
@@ -107,7 +107,7 @@ loops::Program lower(plan::Plan& plan) {
     loops::Block body = std::move(l.pop()->block);
     if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});
   }
-  // Functions may call further ones: the list grows.
+  // Functions may call further ones, so the list grows.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
   return p;
 }
@@ -120,7 +120,7 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           auto in = plan.band_of.find(c.family);
           if (in == plan.band_of.end()) return members({c.family}, fixed);
           const plan::Band& b = plan.bands[in->second];
-          if (b.members[0] == c.family) band(b);  // the others follow it
+          if (b.members[0] == c.family) band(b);  // the first member lowers the whole band
         },
         [&](const core::Sequence& q) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
@@ -133,7 +133,7 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
   }
 }
 
-// Families one after the other; the first member of a group stands for all.
+// One family after the other; the first member of a group lowers the whole group.
 void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
   for (FamilyId id : list) {
     auto in = plan.group_of.find(id);
@@ -147,7 +147,8 @@ void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
 
 void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   Fixed inner = fixed;
-  std::vector<std::vector<uint32_t>> free;  // by member: its coordinates that no loop runs yet
+  // for each member, its coordinates without a loop so far
+  std::vector<std::vector<uint32_t>> free;
   for (FamilyId id : g.members) {
     auto& at = inner[id];
     at.resize(m[id].rank());
@@ -164,7 +165,7 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
     const core::Coord coord = m[g.members[0]].coords[free[0][i]];
     core::Range all{core::int_lit(m, 0), coord.extent};
     auto [lo, hi] = ends_in_band(g.members[0], free[0][i], all);
-    for (size_t j = 1; j < g.members.size(); ++j) {  // as far as the one that runs furthest
+    for (size_t j = 1; j < g.members.size(); ++j) {  // up to the longest of them
       Value end = ends_in_band(g.members[j], free[j][i], all).second;
       if (end.expr != hi.expr) hi = op(Op::Max, {hi, end}, DType::I64);
     }
@@ -198,7 +199,7 @@ ExprId Lowering::count_of(const core::Sequence& q) {
   return count;
 }
 
-// Diagonal t has the cells (i, t − i). A table that is too narrow for that runs row by row.
+// Diagonal t has the cells (i, t − i). A table that is too narrow for diagonals runs row by row.
 void Lowering::diagonals(const core::Sequence& q) {
   const auto& inner = std::get<core::Sequence>(q.body[0]);
   ExprId rows = count_of(q), columns = count_of(inner);
@@ -257,8 +258,8 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is some neighbouring rows (plan::RowsPlan), or the rows left over at the end. Threads share
-// the parts, in pieces: between two pieces the caller may stop the run.
+// A part is some neighbouring rows (plan::RowsPlan), or the rows left over at the end. Threads
+// share the parts in pieces: between two pieces the caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
   const uint32_t last = m[first].rank() - 2;
@@ -287,7 +288,8 @@ void Lowering::rows(const core::Sequence& q) {
   }
   const plan::RowsPlan& how = plan.by_rows.at(first);
   Value together = integer(how.together), one = integer(1);
-  Value whole = bind(over(extents[last], together));  // parts of one table with all their rows
+  // how many parts of a table have all their rows
+  Value whole = bind(over(extents[last], together));
   Value few = integer(how.together - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
   Value parts = per_table;
@@ -308,7 +310,7 @@ void Lowering::rows(const core::Sequence& q) {
       fixed[member.family][k] = {at, m[first].coords[k].extent};
     }
   };
-  Value within = at_part;  // its place in its table
+  Value within = at_part;  // its number within its table
   if (last > 0) {
     Value table = bind(over(at_part, per_table));
     within = bind(rest(at_part, per_table));
@@ -317,7 +319,8 @@ void Lowering::rows(const core::Sequence& q) {
       if (k > 0) table = bind(over(table, extents[k]));
     }
   }
-  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a part are not watched
+  // the caller does not watch the steps of a part
+  bool was_in_sequence = std::exchange(in_sequence, true);
   loops::If choice{compare(Op::Lt, within, whole).expr, {}, {}};
   push(Scope::Kind::Branch);
   some_rows = {last, bind(times(within, together)), how.together};
@@ -338,7 +341,7 @@ void Lowering::rows(const core::Sequence& q) {
   leave(number, {}, p.sites.add(std::move(site)));
 }
 
-// Threads share the members, in pieces: between two pieces the caller may stop the run.
+// Threads share the members in pieces: between two pieces the caller may stop the run.
 void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) {
   const FamilyId first = q.members[0].family;
   auto plus = [&](Value a, Value b) { return op(Op::Add, {a, b}, DType::I64); };
@@ -366,7 +369,8 @@ void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) 
     fixed[id].resize(m[id].rank());
     fixed[id][k] = {get(var, top()), m[id].coords[k].extent};
   }
-  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a member are not watched
+  // the caller does not watch the steps of a member
+  bool was_in_sequence = std::exchange(in_sequence, true);
   sequence(q, fixed);
   in_sequence = was_in_sequence;
   auto members = pop();
@@ -439,7 +443,7 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   if (end) fill_end(*end, q, fixed, ended);
 }
 
-// Moves the windows of the inputs that the steps of an outermost Sequence read.
+// Moves the windows of the inputs that stream for this outermost Sequence.
 void Lowering::fetch(const core::Sequence& q, loops::VarId t) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
@@ -447,7 +451,7 @@ void Lowering::fetch(const core::Sequence& q, loops::VarId t) {
     if (stream == plan.streams.end() || !stream->second.first.contains(plan::key(q))) continue;
     ExprId first = stream->second.first.at(plan::key(q));
     const uint32_t around = top();
-    push(Scope::Kind::Guard);  // in the clauses, slot 0 may be something else
+    push(Scope::Kind::Guard);  // in the clauses, slot 0 may be another coordinate
     slots.assign(core::kMaxSlots, {});
     slots[0] = get(t, top());
     count_uses(first);
@@ -497,7 +501,7 @@ void Lowering::table(FamilyId id) {
   }
 }
 
-// The clause's range along k, cut to the family's extent where it is not proven to lie inside.
+// The clause's range along k, cut to the family's extent unless it is proven to lie inside.
 core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
   core::Range r = c.box[k];
   ExprId zero = core::int_lit(m, 0), extent = m[id].coords[k].extent;
@@ -507,7 +511,8 @@ core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
   return r;
 }
 
-// Does the clause have cells where the loops around it are? (An invalid expr: always.)
+// Whether the clause has cells at the place of the loops around. An invalid expression means
+// always.
 Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Running>& fixed) {
   Value cond;
   auto also = [&](Value v) { cond = cond.expr ? op(Op::And, {cond, v}, DType::Bool) : v; };
@@ -544,7 +549,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     ExprId next = core::add(m, r.lo, core::int_lit(m, 1));
     bool runs = fixed[k].at.expr.valid();
     if (!runs) free.push_back(k);
-    // A coordinate with one cell needs no loop.
+    // A coordinate with one address needs no loop.
     if (runs || next == r.hi) {
       slots[k] = runs ? fixed[k].at : lower(r.lo);
       slots[k].depth = top();
@@ -561,7 +566,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     order.push_back(k);
     axes.push_back({loops::Axis::Kind::Vector, how.width});
   }
-  Value cell;  // the only one, where there are no loops
+  Value cell;  // the only cell, if there are no loops
   auto cells = [&] {
     loops_over(id, c, order, axes, [&] {
       Value v = lower(c.body);
@@ -697,7 +702,7 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
 }
 
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
-// adding each body to the address it is routed to. The order of additions to one address is the
+// which adds each body to the address it is routed to. The additions to one address happen in the
 // order of the binders, as in the reference.
 void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
                        const std::vector<uint32_t>& free) {
@@ -718,7 +723,7 @@ void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
     if (std::find(open.begin(), open.end(), route.slot) != open.end()) {
       routes.push_back(route);
       std::erase(open, route.slot);
-    } else {  // a coordinate that stands still here: an ordinary condition
+    } else {  // this coordinate is fixed here, so the route becomes a condition
       ExprId cond = core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)});
       r.gate = core::both(m, r.gate, cond);
     }
