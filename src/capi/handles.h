@@ -42,7 +42,7 @@ struct Value {
 // One way to compute a program: its machine code, and where the code finds the values.
 struct Way {
   std::shared_ptr<Native> native;
-  // one for each input of the image; the caller's are filled in at each call
+  // One for each input of the image; the caller's are filled in at each call.
   std::vector<View> views;
   std::vector<uint32_t> from;  // for each input of the image: the program's input, or kLoaded
   std::vector<uint32_t> output_buffers;  // one for each output

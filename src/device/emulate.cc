@@ -27,7 +27,7 @@ struct Emulator {
   const Emulation& how;
   const loops::Launch* launch = nullptr;
   ExprId thread = {};  // the thread whose code is being written
-  // the array that replaces each buffer private to a thread
+  // The array that replaces each buffer private to a thread.
   std::map<BufferId, BufferId> arrays = {};
 
   ExprId integer(int64_t v) { return p.exprs.add({loops::IntConst{v}, DType::I64}); }

@@ -20,7 +20,7 @@ inline constexpr uint32_t kThreads = 256;   // threads of a block
 inline constexpr int64_t kShortRow = 1024;  // most cells of a row that a warp computes
 inline constexpr int64_t kSumParts = 1024;  // most partial results of a sum
 inline constexpr int64_t kSumCells = 4096;  // fewest terms of a partial result
-// most iterations of a loop in a kernel that runs as one block
+// Most iterations of a loop in a kernel that runs as one block.
 inline constexpr int64_t kFewCells = 1024;
 inline constexpr int64_t kFewNodes = 4096;  // a loop over steps with fewer nodes stays on the host
 inline constexpr int64_t kThreadBytes = 4096;  // most bytes of the arrays of one thread
@@ -35,7 +35,7 @@ struct Nest {
 struct Mapping {
   plan::Plan& plan;
   loops::Program& p;
-  // a family whose buffer the kernel stores to; scratch buffers are named after it
+  // A family whose buffer the kernel stores to; scratch buffers are named after it.
   core::FamilyId family = {};
   std::string kernel = {};
   std::string why = {};  // why the last loop stays on the host

@@ -224,7 +224,7 @@ void Binder::let(Frame& f, const ast::Let& l, Span span) {
 void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
   bool outside = std::exchange(top, false);
   size_t before = brackets.size(), call = std::exchange(around, Brackets::npos);
-  // the function that declares the names in the signature: a rule repeats them
+  // The function that declares the names in the signature: a rule repeats them.
   ast::StmtId owner = id;
   if (fn.rule && use_function(f, fn.name)) {
     if (const Entity* of = function_just_used(fn.name.span)) owner = of->stmt;

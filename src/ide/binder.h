@@ -16,7 +16,7 @@ struct Frame {
   Frame* up = nullptr;
   bool function = false;  // indices further out belong to the caller
   bool scope = false;     // names in types are declared here
-  // coordinates of one name and number meet: the number of the file or the function
+  // Coordinates of one name and number meet: the number of the file or the function.
   uint32_t family = 0;
   size_t region = 0;
   Names indices, values, functions, modules, types, extents, packs;

@@ -55,7 +55,7 @@ void Binder::call(Frame& f, const ast::Call& c, Span span) {
 // Whether an entity can be called. Only then does a value hide the built-in function of its name.
 bool Binder::is_function(Frame& f, uint32_t id) {
   const Entity& e = out.entities[id];
-  // a parameter or a local may hold a function: the text does not say
+  // A parameter or a local may hold a function: the text does not say.
   if (e.kind != Kind::Value) return true;
   const auto* let = e.stmt ? std::get_if<ast::Let>(&ast[e.stmt].node) : nullptr;
   if (!let || !let->value) return false;

@@ -182,7 +182,7 @@ struct Completing {
         signature && signature->entity ? function_of(a, *signature->entity) : nullptr;
     if (!fn || signature->brackets) return;
     for (size_t i = signature->active; i < fn->params.size(); ++i) {
-      // a parameter without a default is usually passed by position
+      // A parameter without a default is usually passed by position.
       int rank = fn->params[i].value ? 0 : 2;
       add(text(fn->params[i].name.symbol) + " = ", Made::Value, rank,
           "argument of " + text(fn->name.symbol));

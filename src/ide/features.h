@@ -114,7 +114,7 @@ enum class Colour : uint8_t {
   Input,
   Request
 };
-// the names that editors use, in the order of Colour
+// The names that editors use, in the order of Colour.
 const std::vector<const char*>& colour_names();
 struct Coloured {
   Span span;

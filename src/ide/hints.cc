@@ -17,7 +17,7 @@ struct Hints {
 
   void range(const ast::Name& name) {
     auto it = a.meanings.ranges.find(sema::Meanings::place(name.span));
-    // its range differs from call to call
+    // Its range differs from call to call.
     if (it == a.meanings.ranges.end() || it->second.size() != 1) return;
     const sema::ShownRange& r = it->second[0];
     if (r.inferred) add(name.span.end, " in " + r.lo + ".." + r.hi, false);
@@ -53,7 +53,7 @@ struct Hints {
     const Occurrence* o = occurrence_at(a.bindings, a.root, path->parts[0].span.begin);
     if (!o || o->span != path->parts[0].span) return;
     auto it = a.meanings.values.find(sema::Meanings::place(o->span));
-    // it differs from call to call
+    // It differs from call to call.
     if (it == a.meanings.values.end() || it->second.size() != 1) return;
     std::string names;
     for (const auto& c : it->second[0].coords) {

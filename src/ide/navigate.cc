@@ -42,7 +42,7 @@ std::vector<Place> definition(const Analysis& a, uint32_t offset) {
     return out;
   }
   Span span = e.span;
-  // a coordinate in brackets: where its name first occurs
+  // A coordinate in brackets: where its name first occurs.
   if (o->span == span && meets_by_name(e.kind)) { span = a.bindings.entities[e.group].span; }
   if (!span.valid()) return {};
   return {place_of(a, span, true)};

@@ -38,7 +38,7 @@ Pieces pieces_around(const Analysis& a, Span at) {
     std::vector<Span> spans = spans_of(a, block->stmts);
     if (block->value) spans.push_back(a.ast()[block->value].span);
     bool has = std::any_of(spans.begin(), spans.end(), [&](Span s) { return inside(at, s); });
-    // a comprehension's block, made by the parser
+    // A comprehension's block, made by the parser.
     bool made = !spans.empty() && spans[0] == e.span;
     if (has && !made) best = {e.span, std::move(spans)};
   }

@@ -15,7 +15,7 @@ namespace ein::loops {
 // A sum that does not change in the loop: variables and extents with their factors, plus a
 // constant.
 struct Index {
-  // whether it is a variable, its id, its factor
+  // Whether it is a variable, its id, its factor.
   std::vector<std::tuple<bool, uint32_t, int64_t>> terms;
   int64_t constant = 0;
   auto operator<=>(const Index&) const = default;

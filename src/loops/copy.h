@@ -8,7 +8,7 @@
 
 namespace ein::loops {
 
-// what replaces a variable from outside of the block
+// What replaces a variable from outside of the block.
 using Renaming = std::unordered_map<VarId, ExprId>;
 
 struct Copier {

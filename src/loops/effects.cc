@@ -79,7 +79,7 @@ std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block
   Effects moving = effects(p, block[from]), first = effects(p, block[to]);
   std::set<VarId> needs = moving.reads, changed = first.changes;
   needs.insert(moving.changes.begin(), moving.changes.end());
-  // of the statements that move; of those they pass
+  // Of the statements that move; of those they pass.
   std::set<BufferId> loads, stores = first.stores;
   std::set<size_t> along;
   for (size_t k = from; k-- > to + 1;) {

@@ -28,7 +28,7 @@ constexpr int64_t kMostBack = 3;  // the most steps back that are read through v
 struct Held {
   std::optional<size_t> axis;
   int64_t ring = 0;
-  // the ring was made by this pass, so addresses in the loop do not have it yet
+  // The ring was made by this pass, so addresses in the loop do not have it yet.
   bool made_ring = false;
   int64_t most = kMostBack;                   // how many steps back variables can be read
   int64_t back = 0;                           // how many steps back they are read

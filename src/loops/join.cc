@@ -216,7 +216,7 @@ struct Joining {
       for (size_t j = i + 1; j < block.size(); ++j) {
         if (!join_recurrence(block, i, j) && !join_sum(block, i, j)) continue;
         any = true;
-        // it is further down now, behind the statements that were moved
+        // It is further down now, behind the statements that were moved.
         while (!recurrence(block[i])) ++i;
         j = i;
       }

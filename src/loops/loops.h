@@ -288,10 +288,10 @@ struct Site {
     Overflow,  // values: the operands of `op`, in `type`
     TooDeep,   // calls of the function `name` are nested too deep
     Call,      // where a function that stopped was called from; never the reason itself
-    // values: the address of the next step; `name`: the recurrence, `position`: of its coordinate
+    // Values: the address of the next step; `name`: the recurrence, `position`: of its coordinate.
     Step,
-    // the same for a recurrence that runs row by row (plan/rows.h); values: how many pieces are
-    // done
+    // The same for a recurrence that runs row by row (plan/rows.h); values: how many pieces are
+    // done.
     Rows,
     NotFinite,  // values: the address of the cell of `name`; its value is NaN or infinite
     Fetch,      // a file that is read while the program runs; `name`: the input
@@ -310,7 +310,7 @@ struct Site {
     static constexpr uint32_t kNone = ~uint32_t{0};
     int64_t number = -1;
     core::FamilyId from;  // the family whose cells move; `name` gets the result
-    // which coordinate of each is addressed by `first`
+    // Which coordinate of each is addressed by `first`.
     uint32_t from_step = kNone, to_step = kNone;
   } move = {};
 };

@@ -163,7 +163,7 @@ struct Sharing {
       const auto* contract = std::get_if<Contract>(&s.node);
       if (contract) out.most = larger(out.most, width_of(*contract));
       if (loop && loop->grain) out.most = larger(out.most, width_of(*loop));
-      // a contraction counts as two loops: it packs its operands first
+      // A contraction counts as two loops: it packs its operands first.
       out.loops += contract ? 2 : loop && loop->grain;
     });
   }

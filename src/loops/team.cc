@@ -48,7 +48,7 @@ bool fits(const Program& p, const Stmt& s) {
   }
   if (loop && (loop->axis.kind != Axis::Kind::Seq || loop->poll || loop->leave)) return false;
   if (loop && !loop->state.empty()) return false;  // its state must be stored only once
-  // sums over steps keep track of their rounding errors
+  // Sums over steps keep track of their rounding errors.
   if (loop && !e.changes.empty()) return false;
   bool ok = true;
   for_each_block(s, [&](const Block& b) { ok &= fits(p, b); });

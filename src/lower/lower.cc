@@ -147,7 +147,7 @@ void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
 
 void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   Fixed inner = fixed;
-  // for each member, its coordinates without a loop so far
+  // For each member, its coordinates without a loop so far.
   std::vector<std::vector<uint32_t>> free;
   for (FamilyId id : g.members) {
     auto& at = inner[id];
@@ -288,7 +288,7 @@ void Lowering::rows(const core::Sequence& q) {
   }
   const plan::RowsPlan& how = plan.by_rows.at(first);
   Value together = integer(how.together), one = integer(1);
-  // how many parts of a table have all their rows
+  // How many parts of a table have all their rows.
   Value whole = bind(over(extents[last], together));
   Value few = integer(how.together - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
@@ -319,7 +319,7 @@ void Lowering::rows(const core::Sequence& q) {
       if (k > 0) table = bind(over(table, extents[k]));
     }
   }
-  // the caller does not watch the steps of a part
+  // The caller does not watch the steps of a part.
   bool was_in_sequence = std::exchange(in_sequence, true);
   loops::If choice{compare(Op::Lt, within, whole).expr, {}, {}};
   push(Scope::Kind::Branch);
@@ -369,7 +369,7 @@ void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) 
     fixed[id].resize(m[id].rank());
     fixed[id][k] = {get(var, top()), m[id].coords[k].extent};
   }
-  // the caller does not watch the steps of a member
+  // The caller does not watch the steps of a member.
   bool was_in_sequence = std::exchange(in_sequence, true);
   sequence(q, fixed);
   in_sequence = was_in_sequence;

@@ -25,7 +25,7 @@ void Lowering::move(core::FamilyId id, const plan::Contraction& x) {
               "a move within two loops of steps");
     site.move.from_step = k;
     if (slot != ~0u) site.move.to_step = slot;
-    // without a loop around, the move is done for every step
+    // Without a loop around, the move is done for every step.
     bool all = slot != ~0u && !slots[slot].expr;
     step = all ? integer(-1) : bind(lower(read.at[k]), "step");
   }

@@ -45,7 +45,7 @@ struct Lowering {
   std::vector<std::unique_ptr<Scope>> scopes;
   std::vector<Value> slots;  // by slot; an invalid expression if the slot is not bound
   std::unordered_map<core::FamilyId, loops::BufferId> buffers;
-  // how often each expression occurs in the body being lowered
+  // How often each expression occurs in the body being lowered.
   std::unordered_map<core::ExprId, uint32_t> uses;
   std::set<core::FamilyId> running;  // families computed by a Sequence or a group around
   bool in_sequence = false;
@@ -54,7 +54,7 @@ struct Lowering {
     Value from;
     int64_t count;
   };
-  // the rows that the Sequence around runs at a time (plan/rows.h)
+  // The rows that the Sequence around runs at a time (plan/rows.h).
   std::optional<Rows> some_rows = {};
   // The band around (plan/bands.h): its first row, the row after its last one, and whether the
   // operands that must be finite are (no expression if there are none).
@@ -63,7 +63,7 @@ struct Lowering {
     Value from, to, finite;
   };
   std::optional<BandNow> band_now = {};
-  // in a total: the binder that runs over the rows of the band
+  // In a total: the binder that runs over the rows of the band.
   std::optional<uint32_t> total_rows = {};
   // For families of which the loops around compute one cell per iteration: the value of that cell,
   // and its address.
@@ -76,7 +76,7 @@ struct Lowering {
   Span statement = {};           // the source of that clause
   uint32_t step_number = 0;      // the number of the schedule's step being lowered
   std::vector<Value> args = {};  // the arguments of the function being lowered
-  // the functions called so far, in the order of their numbers in the program
+  // The functions called so far, in the order of their numbers in the program.
   std::vector<core::FunctionId> functions = {};
 
   // scope.cc

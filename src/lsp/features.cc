@@ -74,7 +74,7 @@ Json hints(Server& s, const Item& item, const Json& params) {
 
 Json completion(Server& s, const Item& item, const Json& params) {
   Asked q(s, item, params, Depth::Quick);
-  // the protocol's numbers, in the order of Completion::Kind
+  // The protocol's numbers, in the order of Completion::Kind.
   static const int kinds[] = {6, 21, 23, 3, 9, 22, 5, 14};
   Json items = Json::array();
   for (const ide::Completion& c : ide::complete(*q.a, q.at())) {
@@ -108,7 +108,7 @@ Json signature(Server& s, const Item& item, const Json& params) {
 // Whether the program has no new mistakes after these edits.
 bool fits(Asked& q, const std::vector<Edit>& edits) {
   std::string text = q.a->text();
-  // backwards, since they are sorted by position
+  // Backwards, since they are sorted by position.
   for (auto e = edits.rbegin(); e != edits.rend(); ++e) {
     text.replace(e->span.begin, e->span.end - e->span.begin, e->replacement);
   }

@@ -42,7 +42,7 @@ struct Item {
 struct Known {
   std::shared_ptr<const ide::Analysis> analysis;
   uint64_t change = 0;  // the document's change number
-  // its modules that are open, with their change numbers at that time
+  // Its modules that are open, with their change numbers at that time.
   std::map<std::string, uint64_t> modules;
   std::optional<Clock::time_point> due;  // when full diagnostics are due
 };

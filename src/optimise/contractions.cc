@@ -93,7 +93,7 @@ struct Isolation : Operands {
     }
     uint64_t mentioned = 0;
     for (const Term& t : terms) mentioned |= t.slots;
-    // a binder that nothing mentions multiplies the sum by its extent
+    // A binder that nothing mentions multiplies the sum by its extent.
     if (binders & ~mentioned) return false;
     std::vector<ExprId> parts;
     conjuncts(m, r.gate, parts);

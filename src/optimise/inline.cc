@@ -123,7 +123,7 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
     }
     for (size_t c = 0; c < family.clauses.size(); ++c) {
       uint64_t coords = family.rank() >= 64 ? ~0ull : (1ull << family.rank()) - 1;
-      // whose operands must stay plain reads
+      // Whose operands must stay plain reads.
       bool factor = has_factor(m, family.clauses[c].body) || classify_moved(m, family.clauses[c]);
       auto contraction = classify(m, family.clauses[c], coords, tuning);
       for_each_with_facts(m, family.clauses[c], is_access, [&](ExprId e, const Facts& facts) {

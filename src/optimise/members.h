@@ -14,7 +14,7 @@
 namespace ein::optimise {
 
 struct Members {
-  // for each family, the coordinate that distinguishes the members
+  // For each family, the coordinate that distinguishes the members.
   std::map<core::FamilyId, uint32_t> along;
   int64_t operations = 0;  // operations of one step of one member
 };

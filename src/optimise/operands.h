@@ -32,7 +32,7 @@ struct Operands {
   core::Facts facts;          // including those about the binders
   DType type;
   Span span;
-  // families that the recurrence around it computes
+  // Families that the recurrence around it computes.
   const std::set<core::FamilyId>* steps = nullptr;
   uint64_t sequential = 0;  // coordinates that are fixed while the reduction runs
   uint64_t binders = 0;

@@ -20,7 +20,7 @@ struct Program {
   core::Module module;
   std::vector<core::FamilyId> wanted;
   std::set<core::FamilyId> ordered = {};  // copies made only to change the order of coordinates
-  // families that need no buffer any more, in the order of inlining
+  // Families that need no buffer any more, in the order of inlining.
   std::vector<core::FamilyId> inlined = {};
   Tuning tuning = {};
 };

@@ -185,7 +185,7 @@ bool make_scans(Module& m, int64_t short_extent) {
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
       const Family& f = m[id];  // a reference, since there may be thousands of clauses
       Clause clause = f.clauses[c];
-      // the new family is handled later in this loop
+      // The new family is handled later in this loop.
       if (is_wide_scan(m, f, clause, short_extent)) {
         widen_clause(m, id, c);
         changed = true;

@@ -152,7 +152,7 @@ struct Splitter {
     std::vector<size_t> left;
     bool splits = false;
     for (size_t i = 0; i < r.over.size(); ++i) {
-      // the binder just multiplies the sum by its extent
+      // The binder just multiplies the sum by its extent.
       if (!(mentioned & bit(slot_at(i)))) return {};
       splits |= !(everywhere & bit(slot_at(i)));
       left.push_back(i);

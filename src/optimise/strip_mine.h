@@ -15,7 +15,7 @@ struct Region {
     uint32_t position = 0;
     enum class Role : uint8_t {
       Forward,  // a recurrence that runs upward
-      // not a recurrence; reads steps of forward members and is read by no backward member
+      // Not a recurrence; reads steps of forward members and is read by no backward member.
       ForwardLocal,
       Backward,       // a recurrence that runs downward
       BackwardLocal,  // not a recurrence; computed with the backward members

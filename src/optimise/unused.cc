@@ -41,7 +41,7 @@ bool is_total(Module& m, FamilyId id) {
 struct Finder {
   Module& m;
   Coordinates open = {};  // coordinates that may still be dropped
-  // for each coordinate, the coordinates that pass their index on to it
+  // For each coordinate, the coordinates that pass their index on to it.
   std::map<Coordinate, std::vector<Coordinate>> handed = {};
   std::vector<Coordinate> needed = {};  // coordinates whose index is used for more than that
 
@@ -118,7 +118,7 @@ struct Finder {
 };
 
 void drop(Module& m, const Coordinates& places) {
-  // the dropped coordinates, in ascending order
+  // The dropped coordinates, in ascending order.
   std::map<FamilyId, std::vector<uint32_t>> by_family;
   for (const Coordinate& p : places) by_family[p.first].push_back(p.second);
   auto without = [](auto& list, const std::vector<uint32_t>& gone) {
@@ -139,7 +139,7 @@ void drop(Module& m, const Coordinates& places) {
         for (ExprId& x : a.at) x = visit(x);
         without(a.at, found->second);
         std::vector<Coord> all = m[a.family].coords;
-        // keeps as many coordinates as reads now have indices
+        // Keeps as many coordinates as reads now have indices.
         without(m.families[a.family].coords, found->second);
         out = access(m, a.family, a.at, m[e].span);
         m.families[a.family].coords = std::move(all);

@@ -640,7 +640,7 @@ void finish_bands(Plan& plan) {
     if (it != plan.band_of.end()) plan.bands[it->second].members.push_back(c->family);
   }
   if (plan.bands.empty()) return;
-  // by which bands; ~0: by something outside of bands
+  // By which bands; ~0: by something outside of bands.
   std::map<FamilyId, std::set<uint32_t>> read_by;
   for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
   for (FamilyId reader : families_of(plan.schedule.steps)) {

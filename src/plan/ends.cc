@@ -19,8 +19,8 @@ struct Finder {
   std::map<FamilyId, uint32_t> position = {};  // which coordinate counts the steps, by member
   FamilyId flag = {};
   uint32_t flag_position = 0;
-  // the first step at which the flag may be true; going downward, the exclusive bound of those
-  // steps
+  // The first step at which the flag may be true; going downward, the exclusive bound of those
+  // steps.
   ExprId first = {};
   // Conditions that hold wherever the flag is true and that no step changes, in terms of the flag's
   // coordinates. They come from a recurrence that runs within the steps of another one.
@@ -160,7 +160,7 @@ struct Finder {
   // How many steps after the one that sets the flag the family stops changing; nothing if it may
   // change for ever. `fills` receives the clauses that cover such steps.
   std::optional<int64_t> settles(FamilyId id, std::vector<End::Fill>* fills = nullptr) {
-    // nothing until it is known, which also ends cycles
+    // Nothing until it is known, which also ends cycles.
     auto [it, fresh] = settled.try_emplace(id);
     if (!fresh && !fills) return it->second;
     uint32_t p = position.at(id);

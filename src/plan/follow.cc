@@ -43,7 +43,7 @@ struct FollowerSearch {
   const size_t at;  // where the recurrence is in the schedule
   const Sequence& q;
   const Tuning& tuning;
-  // by first family: whether the recurrence is small, see is_small
+  // By first family: whether the recurrence is small, see is_small.
   std::map<FamilyId, bool>& small;
   StepPositions steps = {};      // of members and followers: the coordinate that counts the steps
   std::set<FamilyId> late = {};  // known only when the recurrence is done

@@ -87,7 +87,7 @@ enum class Storage : uint8_t {
 
 struct FamilyPlan {
   bool wanted = false;
-  // its cells move between ranks, so they must be stored as the program orders them
+  // Its cells move between ranks, so they must be stored as the program orders them.
   bool moved = false;
   Storage storage = Storage::Full;
   // The order of its coordinates in memory, the last one fastest. Empty: as declared.
@@ -134,7 +134,7 @@ struct RowsPlan {
 // A recurrence that runs for many members side by side (ensembles.h). Between two points where the
 // caller may stop the run, `parts` vectors of members run, plus as many as `steps` steps make up.
 struct EnsemblePlan {
-  // for each family, the coordinate that distinguishes the members
+  // For each family, the coordinate that distinguishes the members.
   std::map<core::FamilyId, uint32_t> along;
   uint32_t width = 1;
   int64_t parts = 1, steps = 0;
@@ -164,7 +164,7 @@ struct Plan {
   std::vector<Band> bands;
   std::unordered_map<core::FamilyId, uint32_t> band_of;  // by member
   core::Overflow overflow = core::Overflow::Wraps;       // of integer operations
-  // the type to which operands of contractions are rounded (precision.h)
+  // The type to which operands of contractions are rounded (precision.h).
   DType operands = DType::F32;
   bool resumable = false;  // see Choices
   bool trap = false;       // the program stops if a stored cell is not finite
@@ -192,7 +192,7 @@ struct Choices {
   bool invariants = true;    // compute once what loops would repeat
   bool scans = true;         // compute running reductions in linear time
   bool bands = true;         // run products, and what lies between them, some rows at a time
-  // keep only the steps that are still read, and let readers follow step by step
+  // Keep only the steps that are still read, and let readers follow step by step.
   bool rings = true;
   bool diagonals = true;  // run tables diagonal by diagonal
   // Run recurrences along the last coordinate row by row. Also required for diagonals: in neither

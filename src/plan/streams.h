@@ -19,19 +19,19 @@
 
 namespace ein::plan {
 
-// the first member, and its coordinate of the steps
+// The first member, and its coordinate of the steps.
 using SequenceKey = std::pair<core::FamilyId, uint32_t>;
 SequenceKey key(const core::Sequence& q);
 
 struct Stream {
   int64_t window = 0;  // how many rows are in memory at a time
-  // for each Sequence, the first of these rows; slot 0 is the step
+  // For each Sequence, the first of these rows; slot 0 is the step.
   std::map<SequenceKey, core::ExprId> first;
 };
 
 struct Streams {
   std::unordered_map<core::FamilyId, Stream> inputs;
-  // for each access, the row within the window
+  // For each access, the row within the window.
   std::unordered_map<core::ExprId, core::ExprId> rows;
   std::map<core::FamilyId, std::string> whole;  // why other candidates do not stream
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kShortValue = 8;  // values with more cells are not shown beside their definition
 constexpr int64_t kMostKept =
-    // the most bytes of a kept value; larger values are computed again at each use
+    // The most bytes of a kept value; larger values are computed again at each use.
     int64_t{1} << 30;
 constexpr size_t kMostAgain = 8;  // the most recomputed definitions that are shown
 

@@ -33,7 +33,7 @@ struct Options {
   RenderOptions render;  // how diagnostics are displayed
   Backend backend = Backend::Native;
   ImageCache* cache = nullptr;
-  // null: the session may read and write any file
+  // Null: the session may read and write any file.
   std::shared_ptr<const FileAccess> access = nullptr;
 };
 

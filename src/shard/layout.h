@@ -17,7 +17,7 @@ namespace ein::shard {
 
 struct Layout {
   std::vector<std::vector<Axes>> axes;  // by family and coordinate; 0: not split
-  // by family: the coordinates that recurrences step along
+  // By family: the coordinates that recurrences step along.
   std::vector<std::vector<uint32_t>> steps;
 
   bool is_split(core::FamilyId id) const;

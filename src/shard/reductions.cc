@@ -170,7 +170,7 @@ class Cutter {
   bool arg_reduction(FamilyId id, size_t number, const Cut& cut) {
     const Clause clause = m_[id].clauses[number];
     Reduce r = *get_if<Reduce>(m_, clause.body);
-    // computed once, so that both reductions compare the same value
+    // Computed once, so that both reductions compare the same value.
     if (!get_if<Access>(m_, r.body)) {
       Facts facts = clause_facts(m_, clause);
       enter(m_, r, facts);

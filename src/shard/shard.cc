@@ -63,7 +63,7 @@ class Sharder {
   }
 
   std::set<FamilyId> stuck;
-  // for moved cells and partial results: the family they belong to
+  // For moved cells and partial results: the family they belong to.
   std::map<FamilyId, FamilyId> source;
 
  private:
@@ -394,7 +394,7 @@ class Sharder {
 
   struct Moved {
     FamilyId family;
-    // the coordinate that the moved family lacks, because it has one step of the family only
+    // The coordinate that the moved family lacks, because it has one step of the family only.
     uint32_t dropped = ~0u;
   };
 
@@ -488,7 +488,7 @@ class Sharder {
 
 std::variant<Sharded, RuntimeError> shard(const Module& original,
                                           const std::vector<FamilyId>& wanted, const Spec& spec) {
-  // families that cannot be split, because no order of steps would allow it
+  // Families that cannot be split, because no order of steps would allow it.
   std::set<FamilyId> whole;
   for (;;) {
     Module global = original;
