@@ -252,7 +252,7 @@ class Gradient:
         value = whole.outputs.get(function._result())
         if value is None or value.dims:
             kind = "several values" if value is None else f"an array over {list(value.dims)}"
-            raise TypeError(f"`{function.__doc__}` gives {kind}, and a gradient is of one number: write a function that sums up, or "
+            raise TypeError(f"`{function.__doc__}` gives {kind}, but a gradient is taken of a single number: write a function that sums up, or "
                             f"take p.{function.__name__}.program(…) and its vjp, jvp or jacobian")
         return whole.grad(function._result(), self._wrt and [function._input(name) for name in self._wrt])
 

@@ -223,9 +223,10 @@ std::string refuse(const Module& m, Form form, const std::vector<FamilyId>& nums
   bool scalar = form == Form::Gradient || form == Form::Hvp || form == Form::Hessian;
   const Family& first = m[nums[0]];
   if (scalar && nums.size() > 1) {
-    return fmt::format("a {} is of one number, but {} values are named, `{}` and `{}` among them",
-                       form == Form::Gradient ? "gradient" : "second derivative", nums.size(),
-                       first.spelled(), m[nums[1]].spelled());
+    return fmt::format(
+        "a {} is taken of a single number, but {} values are named, among them `{}` and `{}`",
+        form == Form::Gradient ? "gradient" : "second derivative", nums.size(), first.spelled(),
+        m[nums[1]].spelled());
   }
   if (scalar && first.rank() > 0) {
     std::string names;
@@ -233,17 +234,16 @@ std::string refuse(const Module& m, Form form, const std::vector<FamilyId>& nums
       names += (names.empty() ? "" : ", ") + (c.name ? text(c.name) : std::string("?"));
     }
     return fmt::format(
-        "`{}` is an array over [{}], and a {} is of one number: name a scalar such as a loss, or "
-        "use "
-        "the forms for arrays, vjp, jvp and jacobian",
+        "`{}` is an array over [{}], and a {} is taken of a single number: name a scalar such as a "
+        "loss, or use vjp, jvp or jacobian, which work for arrays",
         first.spelled(), names, form == Form::Gradient ? "gradient" : "second derivative");
   }
   for (const std::vector<FamilyId>* list : {&nums, &dens}) {
     for (FamilyId f : *list) {
       if (m[f].dtype == first.dtype) continue;
-      return fmt::format("`{}` is {} and `{}` is {}: values of one derivative have one type",
-                         first.spelled(), name_of(first.dtype), m[f].spelled(),
-                         name_of(m[f].dtype));
+      return fmt::format(
+          "`{}` is {} and `{}` is {}: the values of a derivative must have the same type",
+          first.spelled(), name_of(first.dtype), m[f].spelled(), name_of(m[f].dtype));
     }
   }
   return "";

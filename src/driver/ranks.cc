@@ -121,9 +121,8 @@ RuntimeError unpacked(const std::string& words) {
 }
 
 RuntimeError gone(int64_t rank) {
-  return {
-      Code::E0907,
-      fmt::format("rank {} has ended before it was done; what it said last stands above", rank)};
+  return {Code::E0907,
+          fmt::format("rank {} ended before it was done; its last messages are above", rank)};
 }
 
 // What all ranks must agree about, a line each.
@@ -189,7 +188,7 @@ std::optional<RuntimeError> agree(MpiTransport& mpi, const std::string& own) {
     for (size_t r = 1; r < all.size(); ++r) {
       if (all[r] == own) continue;
       return RuntimeError{Code::E0908,
-                          fmt::format("rank {} was started with something else than rank 0: they "
+                          fmt::format("rank {} was not started in the same way as rank 0: they "
                                       "differ in {}",
                                       r, difference_of(own, all[r]))};
     }
@@ -300,7 +299,7 @@ std::optional<RuntimeError> refuse_on_ranks(const core::Module& m, const RunOpti
   if (options.trap)
     return refused("`--trap nan` does not work", "run without `--mesh` to find the cell");
   if (options.keeps_state || options.resume)
-    return refused("the state of a run cannot be kept", "leave out `--mesh`");
+    return refused("the state of a run cannot be saved", "leave out `--mesh`");
   for (const Watched& w : options.watch) {
     if (w.asked)
       return refused(fmt::format("`{}` cannot be watched", w.name), "leave out `--mesh`");

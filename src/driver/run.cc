@@ -307,7 +307,7 @@ struct Task {
 
 // Whether a run cannot go on from what was kept.
 bool Task::refused(const std::string& why) {
-  if (!why.empty()) out.refused = "cannot go on from the state that was kept: " + why;
+  if (!why.empty()) out.refused = "cannot continue from the saved state: " + why;
   return !why.empty();
 }
 
@@ -359,7 +359,7 @@ bool run_native(Task& t) {
   if (!code || t.out.error) return code || t.out.error;
   if (!t.observe(running_steps(image_of(**code))) || !t.go_on()) return true;
   if (t.options.keeps_state && !has_steps(image_of(**code))) {
-    t.out.refused = "this run has no recurrence whose state could be kept";
+    t.out.refused = "this run has no recurrence whose state could be saved";
     return true;
   }
   std::vector<int64_t> times;
@@ -378,7 +378,7 @@ bool run_native(Task& t) {
 
 void run_reference(Task& t) {
   if (t.keeps()) {
-    t.out.refused = "the reference evaluator cannot keep the state of a run";
+    t.out.refused = "the reference evaluator cannot save the state of a run";
     if (!t.out.fallback.empty()) {
       t.out.refused += ", and native code cannot run this: " + t.out.fallback;
     }

@@ -125,11 +125,12 @@ struct Search {
       ExprId by_step = substitute_slot(m, parts->by_step, *position, slot(m, 0));
       auto [it, fresh] = to.by_step.emplace(key(*q), by_step);
       if (it->second != by_step) {
-        to.why = fmt::format("`{}` reads rows at different places of {}", name, step);
+        to.why = fmt::format("`{}` reads rows that move differently with {}", name, step);
         return;
       }
       auto [rest, first] = to.rests.emplace(e, parts->rest);
-      if (rest->second != parts->rest) to.why = fmt::format("`{}` reads it in two ways", name);
+      if (rest->second != parts->rest)
+        to.why = fmt::format("`{}` reads its rows in two ways", name);
       to.least = std::min(to.least, parts->least);
       to.most = std::max(to.most, parts->most);
     });
@@ -171,7 +172,7 @@ Streams find_streams(Module& m, Schedule& schedule, const std::vector<FamilyId>&
   Streams out;
   std::set<FamilyId> left(candidates.begin(), candidates.end());
   for (FamilyId id : wanted) {
-    if (left.erase(id) > 0) out.whole[id] = "its value is asked for";
+    if (left.erase(id) > 0) out.whole[id] = "its value is wanted as a whole";
   }
   // If an input turns out not to stream, families need not run step by step for its sake, which may
   // affect other inputs: start over.
