@@ -164,7 +164,7 @@ struct LineEditor::Self {
 
 namespace {
 
-// Libedit calls the prompt function without any argument of ours.
+// libedit calls the prompt function without any argument of ours.
 LineEditor::Self* g_self = nullptr;
 
 const char* prompt_of(EditLine*) { return g_self->prompt.c_str(); }

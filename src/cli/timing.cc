@@ -32,7 +32,7 @@ std::string label(const Work& work) {
   return work.steps ? out + " (steps)" : out;
 }
 
-// Fmt counts bytes, but a terminal counts characters.
+// fmt counts bytes, but a terminal counts characters.
 std::string spaces(const std::string& s, size_t width) {
   auto shown = static_cast<size_t>(
       std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
