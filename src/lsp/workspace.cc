@@ -111,7 +111,7 @@ Json rename(Server& s, const Item& item, const Json& params) {
   std::map<std::string, std::string> texts;  // the texts after the change
   Json changes = Json::object();
   for (const auto& [path, places] : found.places) {
-    if (path.starts_with("std/")) throw Refusal{kFailed, "the standard library is not changed"};
+    if (path.starts_with("std/")) throw Refusal{kFailed, "the standard library cannot be changed"};
     const std::string before = s.documents.read(path).value_or("");
     ide::Lines lines(before);
     Json edits = Json::array();

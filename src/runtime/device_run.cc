@@ -166,7 +166,7 @@ int32_t DeviceRun::launch(int64_t number, int64_t blocks, const int64_t* words) 
     bytes += (bytes_of(b) * static_cast<size_t>(blocks) + 255) / 256 * 256;
   }
   if (bytes > scratch_bytes_) {
-    if (scratch_ && !fine(cuda_->cuMemFree(scratch_), "giving memory back")) return 1;
+    if (scratch_ && !fine(cuda_->cuMemFree(scratch_), "freeing memory")) return 1;
     scratch_ = 0;
     if (int result = cuda_->cuMemAlloc(&scratch_, bytes)) {
       wrong_ = RuntimeError{result == kOutOfMemory ? Code::E0807 : Code::E0813,
@@ -195,7 +195,7 @@ int32_t DeviceRun::launch(int64_t number, int64_t blocks, const int64_t* words) 
   int result =
       cuda_->cuLaunchKernel(functions_[static_cast<size_t>(number)], static_cast<unsigned>(blocks),
                             1, 1, n.threads, 1, 1, 0, nullptr, arguments.data(), nullptr);
-  return fine(result, "beginning a launch") ? 0 : 1;
+  return fine(result, "starting a kernel") ? 0 : 1;
 }
 
 int32_t DeviceRun::touch(const int64_t* loads, int64_t load_count, const int64_t* stores,

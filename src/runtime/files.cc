@@ -159,7 +159,7 @@ std::optional<RowFile> find_rows(const std::string& path, const std::string& mem
                                  std::string& why) try {
   const Format format = format_of(path);
   if (format != Format::Npy && format != Format::Idx && format != Format::Safetensors) {
-    why = fmt::format("{} files are read whole", extension(path));
+    why = fmt::format("{} files are read as a whole", extension(path));
     return std::nullopt;
   }
   const InFile file(path);

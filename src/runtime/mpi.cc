@@ -68,8 +68,8 @@ class Mpi : public MpiTransport {
       if (!library_) library_ = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
     }
     if (!library_)
-      return fmt::format("{} started this process, and its library is not here: {}", Api::kName,
-                         dlerror());
+      return fmt::format("{} started this process, but its library cannot be opened: {}",
+                         Api::kName, dlerror());
     bool all = find("MPI_Init_thread", init_) && find("MPI_Comm_rank", comm_rank_) &&
                find("MPI_Comm_size", comm_size_) && find("MPI_Isend", isend_) &&
                find("MPI_Test", test_) && find("MPI_Recv", receive_) &&

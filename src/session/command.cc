@@ -181,7 +181,7 @@ Reply time(Asking& ask) {
 Reply doc(Asking& ask) {
   if (ask.words.empty()) return usage(":doc needs a name, as in `:doc sum`");
   std::string found = inspect(ask.s, ask.words[0], static_cast<uint32_t>(ask.words[0].size()));
-  if (found.empty()) return usage(fmt::format("nothing is known of `{}`", ask.words[0]));
+  if (found.empty()) return usage(fmt::format("nothing is known about `{}`", ask.words[0]));
   // Markdown as shown in a terminal: without the fences.
   std::string out;
   for (size_t at = 0; at < found.size();) {
@@ -249,8 +249,8 @@ Reply backend(Asking& ask) {
   if (ask.rest.empty()) return said(fmt::format("{}\n", name()));
   if (ask.rest != "native" && ask.rest != "ref") {
     return usage(
-        fmt::format("there is no back end `{}`: it is native, machine code, or ref, the "
-                    "slow reference evaluator",
+        fmt::format("there is no back end `{}`: choose native (machine code) or ref (the "
+                    "slow reference evaluator)",
                     ask.rest));
   }
   o.backend = ask.rest == "native" ? Backend::Native : Backend::Reference;
@@ -335,7 +335,7 @@ Reply run_command(Session& s, const std::string& line, const Watching& watching)
     return usage(fmt::format("there is no command `:{}`; {}", ask.name, hint));
   }
   if (*found->takes == '\0' && !ask.rest.empty()) {
-    return usage(fmt::format(":{} takes nothing, got `{}`", found->name, ask.rest));
+    return usage(fmt::format(":{} takes no argument, got `{}`", found->name, ask.rest));
   }
   return found->run(ask);
 }

@@ -354,7 +354,7 @@ std::string line_of(const Defined& d) {
   if (!d.waits.empty()) {
     return fmt::format("{}  (not computed: `{}` has no value)", out, fmt::join(d.waits, "`, `"));
   }
-  if (d.large) return out + "  (large: computed where it is read)";
+  if (d.large) return out + "  (large: computed again at each use)";
   return d.again ? out + "  (computed again)" : out;
 }
 

@@ -62,7 +62,7 @@ std::optional<RuntimeError> refuse_unmatched(const Module& m, const std::vector<
     };
     if (!family) {
       return RuntimeError{Code::E0903,
-                          fmt::format("`--shard` splits `{}` of `{}`, and no value that is needed "
+                          fmt::format("`--shard` names `{}` of `{}`, but no value that is needed "
                                       "has this name{}",
                                       r.coordinate, r.family, near(r.family, families))};
     }
@@ -92,7 +92,7 @@ RuntimeError split_step(const Module& m, FamilyId id, uint32_t k, const Layout& 
   const std::string& name = text(f.coords[k].name);
   return {Code::E0902,
           fmt::format("`{}` runs step by step along `{}`, which cannot be split; {}; "
-                      "`{}.{}: none` exempts it",
+                      "`{}.{}: none` leaves it whole",
                       f.spelled(), name, way_out, f.spelled(), name),
           f.span};
 }

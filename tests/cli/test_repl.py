@@ -143,8 +143,8 @@ class Scripts(Repl):
             with self.subTest(command):
                 self.assertIn(expected, self.script(*lines, command).stdout.partition("s: f32 = 5.0\n")[2])
         for command, expected in {":grap s x": "did you mean `:grad`?", ":grad s": ":grad loss W", ":grad s q": "defines no value `q`",
-                                  ":load none.ein": "cannot read `none.ein`", ":undo 3": "takes nothing", ":backend gpu": "no back end `gpu`",
-                                  ":type": "needs an expression", ":doc nothing": "nothing is known of `nothing`", ":re x": "takes nothing"}.items():
+                                  ":load none.ein": "cannot read `none.ein`", ":undo 3": "takes no argument", ":backend gpu": "no back end `gpu`",
+                                  ":type": "needs an expression", ":doc nothing": "nothing is known about `nothing`", ":re x": "takes no argument"}.items():
             with self.subTest(command):
                 done = subprocess.run([test_cli.EIN, "repl"], input="\n".join([*lines, command]), capture_output=True, text=True,
                                       cwd=self.folder.name)

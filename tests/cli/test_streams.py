@@ -264,7 +264,7 @@ class Whole(Streams):
         self.assertIn("x does not stream: its cells are in column-major order",
                       self.facts(f'let x = load("f.npy"); {code}'))
         numpy.savez(self.path("f.npz"), x=x)
-        self.assertIn("x does not stream: .npz files are read whole", self.facts(f'let x = load("f.npz"); {code}'))
+        self.assertIn("x does not stream: .npz files are read as a whole", self.facts(f'let x = load("f.npz"); {code}'))
 
     def test_more_than_memory(self):
         """A program reads two gigabytes in the memory of a few rows."""
