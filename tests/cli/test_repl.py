@@ -17,7 +17,7 @@ import test_cli  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from test_cli import Cli  # noqa: E402
 
-# A run of hours that looks between its steps whether it shall go on.
+# A run of hours that checks between its steps whether it should go on.
 ENDLESS = ("let v[t in 0..2000000000, i in 0..100] = if t == 0 { 1.0 } else { sin(v[t - 1, i]) + sum[k](v[t - 1, k]) * 0.001 }; "
            "print(v[1999999999, 0])")
 
