@@ -14,7 +14,7 @@
 namespace ein::fuzz {
 
 struct Watched {
-  // what the program contains that cannot be run here; then the other fields say nothing
+  // What the program contains that cannot be run here; then the other fields say nothing.
   std::string refused;
   std::string race;      // the first data race
   bool stopped = false;  // stopped by a check

@@ -22,17 +22,18 @@ struct Computed {
 struct Answer {
   std::unordered_map<int, Computed> values;  // by definition
   std::string wrong;                         // the program is invalid: a read outside, a cycle
-  // the smallest relative difference between the two sides of a decision; ties of data do not count
+  // The smallest relative difference between the two sides of a decision; ties of data do not
+  // count.
   Real smallest_gap = 1;
   bool tie = false;  // a decision between computed values that are equal, so that rounding decides
   Real largest = 0;  // the largest magnitude of any number on the way, derivatives included
-  // by definition: whether some number on the way to it was not finite
+  // By definition: whether some number on the way to it was not finite.
   std::vector<bool> nonfinite;
   uint64_t decisions = 0;  // a hash of all decisions
   uint64_t operations = 0;
 };
 
-// how much larger than the spread of noisy runs a difference may be
+// How much larger than the spread of noisy runs a difference may be.
 inline constexpr Real kCaution = 50;
 
 struct Noise {

@@ -75,7 +75,7 @@ Prepared prepare(const Program& p, int runs, uint64_t most_operations) {
     const Computed& c = exact.values.at(id);
     auto at = static_cast<size_t>(id);
     Expected e{d.name, d.type, derived[at], exact.nonfinite[at], c.shape, c.cells, {}};
-    // magnitude of the value as a whole: cells with cancellation are as inexact as the others
+    // Magnitude of the value as a whole: cells with cancellation are as inexact as the others.
     Real scale = 0;
     for (Real x : c.cells)
       if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));

@@ -288,12 +288,13 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   bool free_order = plan.overflow == core::Overflow::Wraps;
   loops::Program p = run.pass("lower", &plan, [](plan::Plan* in) { return lower::lower(*in); });
   p = run.pass_if(free_order, "fuse-sums", std::move(p), loops::fuse_sums);
-  // What a step leaves to the next must be in buffers where a run may go on at any step.
+  // If a run may resume at any step, everything that one step leaves to the next must be in
+  // buffers.
   bool whole_steps = free_order && !plan.resumable;
   p = run.pass_if(whole_steps, "join-steps", std::move(p), loops::join_steps);
   p = run.pass_if(whole_steps, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
-  // What a cell that is not finite was computed from is read from buffers.
+  // To explain a cell that is not finite, the cells it was computed from are read from buffers.
   p = run.pass_if(whole_steps && !plan.trap, "hold-state", std::move(p), loops::hold_state);
   p = run.pass_if(plan.device != Device::Cpu, "map-device", std::move(p),
                   [&](loops::Program in) { return device::map_device(plan, std::move(in)); });
@@ -346,7 +347,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
                              });
   std::string packed = key ? pack(lowered.image) : "";
   auto native = make_native(std::move(lowered), options.trace->times, inside);
-  if (key) options.cache->store(*key, packed);  // what cannot be loaded is not kept
+  if (key) options.cache->store(*key, packed);  // code that cannot be loaded is not stored
   return native;
 }
 
@@ -354,7 +355,7 @@ std::string dump_native_pass(const core::Module& m, const std::vector<core::Fami
                              const NativeOptions& given, const std::string& pass,
                              std::string& why) {
   const std::vector<std::string>& order = pass_names();
-  auto has_run = [&](const char* last) {  // when the pass `last` is done
+  auto has_run = [&](const char* last) {  // whether the pass `last` is already done
     auto from = std::find(order.begin(), order.end(), pass);
     return std::find(from, order.end(), last) != order.end();
   };
