@@ -64,8 +64,8 @@ struct Ticker {
 
 namespace {
 
-// Never destroyed: its thread runs until the process ends. A forked process has no such thread, and may have
-// been forked while another thread held the lock, so it starts anew.
+// Never destroyed: its thread runs until the process ends. A forked process has no such thread, and
+// may have been forked while another thread held the lock, so it starts anew.
 Ticker& ticker() {
   alignas(Ticker) static char place[sizeof(Ticker)];
   static Ticker* only = [] {

@@ -30,8 +30,8 @@ std::string with_suffix(const std::string& spelled, const char* suffix) {
   return spelled.substr(0, dot) + suffix + spelled.substr(dot);
 }
 
-// What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so already, in
-// a derivative of a derivative.
+// What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so
+// already, in a derivative of a derivative.
 std::string free_path(const Module& m, const std::string& path) {
   auto taken = [&](const std::string& name) {
     return std::any_of(m.families.begin(), m.families.end(),
@@ -69,8 +69,8 @@ FamilyId add_family(Module& m, const std::string& name, DType dtype, std::vector
   return m.families.add(std::move(f));
 }
 
-// A derivative that callers know by `path`. In source it is called so, too, if that is one word; `grads.W` is
-// `d_loss_d_W` there.
+// A derivative that callers know by `path`. In source it is called so, too, if that is one word;
+// `grads.W` is `d_loss_d_W` there.
 FamilyId named_request(Module& m, FamilyId num, FamilyId den, const std::string& wanted) {
   std::string path = free_path(m, wanted);
   Symbol name = core::fresh_name(m, flat(path));
@@ -101,9 +101,9 @@ FamilyId add_seeded_sum(Module& m, const std::vector<FamilyId>& nums) {
   return add_family(m, "seeded", m[nums[0]].dtype, {}, total, m[nums[0]].span);
 }
 
-// The family `t`, zero, by which every denominator is moved along its tangent, an input. An input is read
-// through a family of its own then; a value that is computed gets the tangent added to every cell after
-// that is computed, and everything computed from it follows (decisions.md, 23).
+// The family `t`, zero, by which every denominator is moved along its tangent, an input. An input
+// is read through a family of its own then; a value that is computed gets the tangent added to
+// every cell after that is computed, and everything computed from it follows (decisions.md, 23).
 FamilyId add_shift(Module& m, const std::vector<FamilyId>& dens, Derived& out) {
   DType type = m[dens[0]].dtype;
   FamilyId t = add_family(m, "t", type, {}, core::float_lit(m, 0.0, type), m[dens[0]].span);

@@ -15,8 +15,8 @@ using core::ReduceOp;
 
 namespace {
 
-// The parts of a gate, in order. The first `movable` of them, those before the first part that could
-// stop the program, may be tested earlier than written.
+// The parts of a gate, in order. The first `movable` of them, those before the first part that
+// could stop the program, may be tested earlier than written.
 struct Parts {
   std::vector<ExprId> all;
   size_t movable = 0;

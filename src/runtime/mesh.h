@@ -1,7 +1,7 @@
 // Ranks in a mesh of named axes, and how they share the addresses of a coordinate.
 //
-// n addresses in p parts: part r has ⌊n·r/p⌋ to ⌊n·(r+1)/p⌋. Parts differ by at most one address, and some
-// are empty where n < p.
+// n addresses in p parts: part r has ⌊n·r/p⌋ to ⌊n·(r+1)/p⌋. Parts differ by at most one address,
+// and some are empty where n < p.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// `load("w.npz", "W")`, a value whose type the file's header gives. The name of a file is written in
-// the program: its header is read when compiling.
+// `load("w.npz", "W")`, a value whose type the file's header gives. The name of a file is written
+// in the program: its header is read when compiling.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -226,8 +226,8 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
   env.site->lifted.push_back(std::move(clause));
 }
 
-// The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate of
-// the body each binder runs over; none: it is an index of the body.
+// The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate
+// of the body each binder runs over; none: it is an index of the body.
 Value make_reduction(Sema& s, const Env& outer, Env& env, const Builtin& b, const Parts& parts,
                      const std::vector<size_t>& coord, Span span) {
   // Bring body and gate to one coordinate list at the inner depth.
