@@ -101,7 +101,7 @@ class StripMiner {
     }
     return out;
   }
-  // How many steps before its first one a segment also computes.
+  // How many steps before its first one a segment also holds.
   int64_t halo(Role role) const { return role == Role::Forward ? region_.before : 0; }
   int64_t width(Role role, bool again) const {
     switch (role) {
