@@ -204,7 +204,7 @@ struct LeaderSearch {
   }
 };
 
-// The followers that read a family of `few`, and the followers that these need.
+// The followers that depend on a family of `few`, and the followers that these need.
 std::vector<Follower> useful(const std::vector<Follower>& all, const std::set<FamilyId>& few) {
   std::set<FamilyId> reach = few, needed;
   auto touches = [](const Follower& f, const std::set<FamilyId>& set) {
