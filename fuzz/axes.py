@@ -99,7 +99,7 @@ def mistakes(text):
 
 
 def measure(check, folder, count, seed, jobs):
-    """Rates by kind, the mistakes nothing was said about, and faults. `check(text)` gives (fault, said anything)."""
+    """Rates by kind, the mistakes that went unnoticed, and faults. `check(text)` gives (fault, said anything)."""
     drawn = []
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name)) as file:

@@ -9,7 +9,7 @@
 namespace ein::fuzz {
 namespace {
 
-// An extent: two with the same token are ones that the compiler can see to be equal.
+// An extent. Two extents with the same token are equal, and the compiler can see that.
 struct Extent {
   int token;
   int64_t size;
@@ -395,7 +395,8 @@ class Generator {
     add({name, extents(scope)});
   }
 
-  // Products by rows, something between them, and products that use them up: what runs in bands.
+  // Products by rows, something between them, and products that consume them: programs that run in
+  // bands.
   void scores() {
     std::vector<Index> front;
     if (chance(80)) front.push_back({"f", any(named_)});
@@ -497,7 +498,7 @@ class Generator {
       step = fmt::format("{{ let {} = {}; sin({}) + 0.3 * {} }}", u, step, u, u);
       if (chance(50)) seen = u;
     }
-    if (!rest.empty() && chance(50)) {  // one end for all cells
+    if (!rest.empty() && chance(50)) {  // one condition for all cells
       seen = fmt::format("max[k in 0..{}]({}[t, k])", extent_text(rest[0].extent), h);
     }
     std::string until = chance(40) ? fmt::format(" until {} > {}", seen, literal()) : "";
@@ -507,7 +508,7 @@ class Generator {
     add({h, coords});
   }
 
-  // Parts of a record, or of the records that are the steps of a recurrence.
+  // Records, and recurrences whose steps are records.
   void record() {
     std::string r = fresh("q");
     if (chance(40)) {
@@ -540,7 +541,7 @@ class Generator {
     int steps = pick(2, 5);
     line(fmt::format("let {}[0]: f64 = {};", a, expr({}, 1)));
     line(fmt::format("let {}[0]: f64 = {};", b, expr({}, 1)));
-    // One of them may end both.
+    // One condition may end both.
     std::string until = fmt::format(" until {}[t] > {}", chance(50) ? a : b, literal());
     int ends = chance(40) ? pick(0, 1) : -1;
     line(fmt::format("let {}[t in 1..{}] = tanh({} * {}[t - 1] + {}[t - 1] * {}){};", a, steps,
@@ -607,7 +608,7 @@ class Generator {
                      literal()));
     std::vector<std::string> given{expr(scope, 1), expr(scope, 1)};
     if (chance(40)) given.push_back(expr(scope, 1));
-    // Some by position, then the others by name, in any order.
+    // Some arguments by position, then the others by name, in any order.
     auto named = static_cast<size_t>(chance(40) ? pick(0, static_cast<int>(given.size())) : 3);
     for (size_t k = named; k < given.size(); ++k)
       given[k] = fmt::format("{} = {}", "pqr"[k], given[k]);
@@ -677,7 +678,7 @@ class Generator {
     line(text);
   }
 
-  // argmax as an address: control, so the gradient goes to the selected cell only.
+  // argmax as an address. It only selects, so the gradient goes to the selected cell only.
   void selection() {
     std::vector<const Value*> rows;
     for (const Value& v : values_) {

@@ -23,8 +23,9 @@ using loops::BufferId;
 using loops::ExprId;
 using loops::VarId;
 
-// Who touched a cell, and when: the launch, its block, how many barriers of the block and of the
-// warp came before, the warp, the thread. Thread −1: all of the warp, or of the block (warp −1).
+// Who accessed a cell, and when: the launch, its block, how many barriers of the block and of the
+// warp came before, the warp, and the thread. Thread −1: the whole warp, or the whole block if the
+// warp is −1.
 struct Who {
   int64_t launch = -1, block = 0, block_phase = 0, lane_phase = 0, warp = -1, thread = -1;
 
@@ -62,7 +63,7 @@ struct Run {
   Who who = {};
   const loops::Launch* launch = nullptr;
   int64_t launches = 0;
-  std::map<std::pair<BufferId, int64_t>, Memory> own = {};  // of blocks and threads
+  std::map<std::pair<BufferId, int64_t>, Memory> own = {};  // private memory of blocks and threads
 
   Memory& memory_of(BufferId id) {
     auto space = p.buffers[id].space;
@@ -200,7 +201,7 @@ struct Run {
     }
   }
 
-  // The threads' parts, by halves: of each warp, then of the warps.
+  // Combines the threads' parts as trees: first those of each warp, then those of the warps.
   void combine(const loops::Combine& n) {
     DType type = p.vars[n.acc].type;
     auto part = [&](int64_t thread) { return own.at({n.parts, thread}).cells[0]; };

@@ -1,6 +1,6 @@
-// Runs a program with launches one statement after the other, and watches its threads: two of them
-// may not meet in a cell, unless both only read it or a barrier lies between. It shares nothing with
-// code generation and the emulator: values come from core/scalar.h, cell by cell.
+// Runs a program with launches one statement after the other and detects data races: two threads
+// must not access the same cell unless both only read it or a barrier lies between. It shares
+// nothing with code generation or the emulator; values come from core/scalar.h, cell by cell.
 #pragma once
 
 #include <map>
@@ -14,9 +14,10 @@
 namespace ein::fuzz {
 
 struct Watched {
-  std::string refused;  // the program has something that is not run here; then nothing else is said
-  std::string race;     // the first meeting of two threads
-  bool stopped = false;  // by a check
+  // What the program contains that cannot be run here; then the other fields say nothing.
+  std::string refused;
+  std::string race;      // the first data race
+  bool stopped = false;  // stopped by a check
   std::map<std::string, Tensor> outputs;
 };
 

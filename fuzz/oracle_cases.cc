@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kAttempts = 6;  // programs drawn for a seed until one has no tie
+constexpr int kAttempts = 6;  // how many programs are drawn for a seed until one has no tie
 
 const char* kind_name(oracle::Type type) {
   return type == oracle::Type::Float ? "float" : type == oracle::Type::Int ? "int" : "bool";
@@ -42,7 +42,7 @@ json inputs_of(const oracle::Program& p) {
   return out;
 }
 
-// Derivatives that depend on numbers that are not finite mean nothing and are left out.
+// Leaves out derivatives that depend on numbers that are not finite, because they mean nothing.
 json answers_of(const oracle::Prepared& expected) {
   json out = json::array();
   for (const oracle::Expected& e : expected.values) {

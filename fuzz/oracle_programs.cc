@@ -38,10 +38,10 @@ struct Options {
   std::string shrink;
 };
 
-constexpr int kSeconds = 30;                // how long one program may take
-constexpr long kKilobytes = 3 << 20;        // how much memory its process may hold
-constexpr int kAttempts = 6;                // programs drawn for a seed until one has no tie
-constexpr size_t kShrunk = 3;               // programs of each kind that are shrunk
+constexpr int kSeconds = 30;          // how long one program may take
+constexpr long kKilobytes = 3 << 20;  // how much memory its process may hold
+constexpr int kAttempts = 6;          // how many programs are drawn for a seed until one has no tie
+constexpr size_t kShrunk = 3;         // how many programs are shrunk for each kind of failure
 constexpr int kNoEnd = 98, kNoMemory = 99;  // exit statuses of such a process
 
 struct Drawing {
@@ -66,9 +66,9 @@ Routes routes_of(uint64_t seed, const Options& options) {
   return {seed, seed - options.seed < options.native, options.all};
 }
 
-// Address space is reserved in large pieces, so memory is watched instead of limited. Seconds
-// are those of the processor, because the machine may be busy. A process that only waits ends
-// too, much later.
+// Address space is reserved in large pieces, so memory is watched instead of limited. Time is
+// processor time, because the machine may be busy; a process that only waits is ended too, but much
+// later.
 volatile sig_atomic_t cpu_limit = 0, wall_left = 0;
 
 sig_atomic_t cpu_seconds(const rusage& used) {
@@ -123,7 +123,7 @@ std::string unfolded(std::string text) {
 }
 
 // What is wrong with a program. The few runs that measure rounding may all be close to the exact
-// values by chance, so a difference counts only if many runs do not explain it either.
+// values by chance, so a difference only counts if many runs do not explain it either.
 std::string checked(const oracle::Program& p, const oracle::Prepared& expected,
                     const Routes& routes, std::map<std::string, double>& taken) {
   std::string wrong = check_routes(p, expected, routes, taken);
@@ -168,13 +168,13 @@ struct Worker {
   pid_t pid;
   int fd;
   uint64_t next, last;  // seeds that are left
-  bool busy = false;    // with the one before `next`
+  bool busy = false;    // it is working on the seed before `next`
   std::string text;
 };
 
 struct Route {
   uint64_t times = 0;
-  double seconds = 0;  // of the processor
+  double seconds = 0;  // processor time
 };
 
 struct Totals {
@@ -274,7 +274,7 @@ Totals run(const Options& options) {
 
 // ---- failures ----------------------------------------------------------------------------------
 
-// Route and symptom: up to the second colon.
+// The kind of a failure: its route and symptom, up to the second colon.
 std::string kind_of(const std::string& failure) {
   size_t colon = failure.find(": ");
   if (colon == std::string::npos) return failure;

@@ -111,8 +111,8 @@ std::string reference(const Case& c, core::Module& m, const std::string& route) 
   return wrong.empty() ? "" : route + ": " + wrong;
 }
 
-// A few of the values, the last one always among them: what is asked for is stored, the rest may be
-// fused away, and less code compiles sooner.
+// A few of the values, always with the last one. Wanted values are stored and the others may be
+// fused away; and less code compiles faster.
 std::vector<core::FamilyId> some_of(std::vector<core::FamilyId> all, const Routes& routes) {
   if (routes.all) return all;
   uint64_t draw = routes.seed * 0x9E3779B97F4A7C15ull;
@@ -179,8 +179,9 @@ std::string check(const oracle::Program& p, const Case& c) {
   core::Module& m = subject.compiled.module;
   if (wrong = reference(c, m, "reference"); !wrong.empty()) return wrong;
   if (c.routes.native) {
-    // Most programs run as they would for a user; others at other levels, for other processors and
-    // with other plans, and a few not at all: machine code takes most of the time.
+    // Most programs run as they would for a user. Some run at other levels, for other processors
+    // and with other plans, and a few do not run natively at all, because machine code takes most
+    // of the time.
     NativeOptions options;
     std::string route = "native";
     switch (s % 10) {

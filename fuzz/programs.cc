@@ -38,7 +38,7 @@ std::string some_tensor(const Generated& g, const ein::core::Module& m, uint64_t
 }
 
 struct Counts {
-  int skipped = 0;  // directions across a kink
+  int skipped = 0;  // directions that cross a kink
   int cut = 0;      // recurrences whose steps were computed again
 };
 

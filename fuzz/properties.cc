@@ -167,7 +167,7 @@ std::string check_size(const core::Module& plain, const core::Module& whole) {
 }
 
 plan::Choices random_choices(uint64_t seed) {
-  // A decision depends on the seed and on its subject, not on how often it is asked for.
+  // A decision depends on the seed and on its subject, not on how often it is needed.
   auto draw = [seed](uint64_t about, uint64_t below) {
     uint64_t x = (seed * 0x9E3779B97F4A7C15ull) ^ (about * 0xBF58476D1CE4E5B9ull);
     x ^= x >> 31;
@@ -208,7 +208,7 @@ plan::Choices random_choices(uint64_t seed) {
     out.device = Device::Emulated;
     out.mapping = 1 + draw(4013, 1 << 20);
   }
-  // Half of the numbers stay; the others are at or near one of their ends.
+  // Half of the numbers keep their values; the others are at or near one of their limits.
   uint64_t about = 6000;
   for (const Tunable& t : tunables()) {
     int64_t near = static_cast<int64_t>(draw(++about, 8)), range = t.most - t.least;

@@ -1,7 +1,8 @@
-// Random programs on several ranks: `fuzz_ranks [--count N] [--seed S] [--native N] [--show] [--keep FOLDER]`. Each
-// program is split at random, along random meshes of 1 to 8 ranks whose parts are mostly ragged and often empty;
-// the parts of all ranks, joined, must be the values of the program that nobody split, derivatives
-// too. On the first N programs native code runs with ranks as threads, and moves as many bytes as was predicted.
+// Random programs on several ranks: `fuzz_ranks [--count N] [--seed S] [--native N] [--show]
+// [--keep FOLDER]`. Each program is split at random, along random meshes of 1 to 8 ranks whose
+// parts are mostly uneven and often empty. The joined parts of all ranks must equal the values of
+// the unsplit program, derivatives included. For the first N programs, native code runs with ranks
+// as threads and must move as many bytes as predicted.
 #include "driver/ranks.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ constexpr const char* kMeshes[] = {"x=1",     "x=2",     "x=3",     "x=4",
                                    "x=2,y=2", "x=6",     "x=3,y=2", "x=2,y=3",
                                    "x=8",     "x=4,y=2", "x=2,y=4", "x=2,y=2,z=2"};
 
-// Neighbours, windows, boundaries and winners along one coordinate: what `generate` has little of.
+// Neighbours, windows, boundaries and argmax along one coordinate, which `generate` rarely draws.
 constexpr const char* kStencils = R"(
 let sa[hx in 0..{n}]: f64 = sin(hx as f64 * 0.9 + 0.3);
 let sb[hx in 0..{n}] = sa[hx] + (0.5 * sa[hx - {a}] where hx >= {a}) - (0.3 * sa[hx + {b}] where hx + {b} < {n});
@@ -63,7 +64,8 @@ struct Counts {
   uint64_t split = 0, moves = 0, combined = 0, halos = 0, steps_refused = 0, rules = 0;
 };
 
-// Rules for about half of the coordinates; what is refused because it is a step is left out.
+// Rules for about half of the coordinates. A coordinate that is refused because it is a step is
+// left out.
 shard::Spec random_spec(const core::Module& m, const std::vector<core::FamilyId>& wanted,
                         std::mt19937_64& random, Counts& counts) {
   shard::Spec spec;
@@ -132,7 +134,7 @@ std::string check(const fuzz::Generated& g, uint64_t seed, bool native, bool sho
   std::vector<core::FamilyId> wanted;
   for (const std::string& name : g.values) wanted.push_back(m.find(intern(name)));
   core::EvalResult expected = core::evaluate(m, g.inputs, wanted);
-  if (expected.error) return "";  // fails on one rank
+  if (expected.error) return "";  // it fails on one rank as well
   std::mt19937_64 random(seed);
   for (int k = 0; k < 2; ++k) {
     shard::Spec spec = random_spec(m, wanted, random, counts);

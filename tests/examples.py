@@ -4,8 +4,8 @@ each of them. Usage: examples.py ROOT EIN
 A program's last line of output holds its figure: a word, then a number (the last number where the line shows a change,
 `loss 1.0 → 0.1`). The programs assert a bound of their own; this asserts the number, so that a change of the
 arithmetic or of a derivative shows even where the bound still holds. Where the figure can be worked out without
-Einlang (examples_outside.py: closed forms, other methods, derivatives by hand), it is; the others are those of a run that was
-looked at, and hold it fast.
+Einlang (examples_outside.py: closed forms, other methods, derivatives by hand), it is. The other figures come from a
+run whose results somebody has checked by eye.
 
 They run in a folder of their own, where the digits are drawn first. A program whose training takes long runs with
 fewer steps: its `const steps = …;` is replaced."""

@@ -8,7 +8,7 @@ What a file may say (a file that says nothing of this fails):
   //~@lib/a.ein:3 E0301 TEXT   that line of another file has it
   //! fails: E0803 TEXT   the run ends with status 3 and that run-time error, which contains TEXT
   //! grad: dW = loss / W   the value dW is the derivative of loss by W: `ein gradcheck` says so
-  //! grad: loss wrt W, b   what is derived for these agrees with differences: the same
+  //! grad: loss wrt W, b   the derivatives of loss by W and b agree with differences
 and how it is run:
   //! in NAME = [[1.0, 2.0]] : f64        an input, written as .npy; `: f64[0, 3]` gives the shape
   //! args: --set n=3 --show y            more arguments of `ein run`

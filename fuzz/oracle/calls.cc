@@ -47,7 +47,7 @@ void Generator::coordinate_call() {
     define_once("fn soft[c](x: [" + T + "; ..l, c, ..r]) -> [" + T +
                 "; ..l, c, ..r] { let m[..l, ..r] = max[c](x[..l, c, ..r]); let e[..l, c, ..r] = "
                 "exp(x[..l, c, ..r] - m[..l, ..r]); e[..l, c, ..r] / sum[k](e[..l, k, ..r]) }");
-    // Subtracting the largest changes nothing in the quotient, so the meaning leaves it out.
+    // Subtracting the maximum does not change the quotient, so the meaning leaves it out.
     Node e = call(Function::Exp, value);
     Node meaning = divide(e, over(Reduction::Sum, e, gate));
     int id = define(fresh("v"), Type::Float, x.extents);
@@ -55,7 +55,7 @@ void Generator::coordinate_call() {
     add_value(id, x.extents);
     return;
   }
-  // The coordinate is consumed.
+  // The result does not have the coordinate.
   define_once("fn energy[c](x: [" + T + "; ..l, c, ..r], w: " + T + " = 0.5) -> [" + T +
               "; ..l, ..r] { sum[c](x[..l, c, ..r] * x[..l, c, ..r] * w) }");
   bool left_out = chance(30) && allowed("default argument");

@@ -24,8 +24,8 @@ struct Hash {
   }
 };
 
-// One evaluation of the program. In the one that a request starts, one cell has an
-// infinitesimal added.
+// One evaluation of the program. In an evaluation that a request starts, one cell has an
+// infinitesimal added to it.
 struct Context {
   Context* parent = nullptr;
   int depth = 0;
@@ -131,8 +131,9 @@ class Evaluator {
     return false;
   }
 
-  // The outermost context in which the definition has the same values as in this one. Only what
-  // stands in its own block can depend on a local: the rest of the program was there before it.
+  // The outermost context in which the definition has the same values as in this one. Only
+  // definitions in its own block can depend on a local: the rest of the program was defined before
+  // it.
   Context& home(int id, Context& c) {
     Context* at = &c;
     while (at->parent) {
@@ -180,7 +181,8 @@ class Evaluator {
     int outer = std::exchange(current_, id);
     const Definition& d = def(id);
     Num out;
-    // The perturbed definition keeps its value, unless it is a recurrence: later steps follow.
+    // The definition with the infinitesimal keeps its value, unless it is a recurrence: then later
+    // steps change.
     bool itself = id == c.def, again = itself && recurs_[static_cast<size_t>(id)];
     if (itself && !again) {
       out = float_cell(id, at, *c.parent);
@@ -325,7 +327,7 @@ class Evaluator {
     if (g == 0) out_.tie = true;
     out_.smallest_gap = std::min(out_.smallest_gap, g);
   }
-  // Values that every way of computing agrees on to the last bit.
+  // Whether every way of computing the value gives the same bits.
   bool is_data(const Node& n) {
     return n.kind == Kind::Literal || (n.kind == Kind::Read && def(n.id).input);
   }
@@ -369,7 +371,7 @@ class Evaluator {
       case Kind::Reduce: return reduce(n, c);
       case Kind::Block: return number(n.kids[0], c);
       case Kind::Shown: {
-        // Adding up that many terms one after the other is off by at most as many units.
+        // Adding up this many terms one after the other may be wrong by up to this many units.
         Num x = number(n.kids[0], c);
         return n.value > 0 ? scaled(x, 1 + noise_.unit * n.value * random() / kCaution) : x;
       }
@@ -398,7 +400,7 @@ class Evaluator {
     return out;
   }
 
-  // The response to an infinitesimal added to that cell of the binding (decisions.md, 23).
+  // The change of the value when an infinitesimal is added to that cell (decisions.md, 23).
   Num request(const Node& n, Context& c) {
     Context below;
     below.parent = &c;

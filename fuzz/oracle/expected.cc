@@ -9,7 +9,7 @@ namespace {
 struct Precision {
   Real unit;      // relative error of one operation; for f64 a little more than it has
   Real smallest;  // absolute error: the spacing of the smallest numbers
-  Real gap;       // sides of a decision that are nearer are not told apart
+  Real gap;       // two sides of a decision that are closer than this count as equal
   Real largest;
 };
 
@@ -75,15 +75,16 @@ Prepared prepare(const Program& p, int runs, uint64_t most_operations) {
     const Computed& c = exact.values.at(id);
     auto at = static_cast<size_t>(id);
     Expected e{d.name, d.type, derived[at], exact.nonfinite[at], c.shape, c.cells, {}};
-    Real scale = 0;  // of the value as a whole: cells that cancel are as inexact as the others
+    // Magnitude of the value as a whole: cells with cancellation are as inexact as the others.
+    Real scale = 0;
     for (Real x : c.cells)
       if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
     for (size_t k = 0; k < c.cells.size(); ++k) {
       Real spread = 0;
       for (const Answer& n : noisy)
         spread = std::max(spread, std::fabs(n.values.at(id).cells[k] - c.cells[k]));
-      // Two or four runs show only a part of what may happen, and other orders of the same sums
-      // have errors elsewhere; a wrong rule is off by far more than fifty times the rounding.
+      // Two or four runs show only part of what may happen, and other orders of the same sums have
+      // other errors. But a wrong rule differs by far more than fifty times the rounding.
       e.tolerance.push_back(kCaution * spread +
                             64 * precision.unit * (std::fabs(c.cells[k]) + scale) +
                             64 * precision.smallest);

@@ -1,5 +1,5 @@
 // What every route must answer, and how closely: the exact values, and how far rounding may move
-// each cell, measured by evaluating again with an error in every operation.
+// each cell, which is measured by evaluating again with an error in every operation.
 #pragma once
 
 #include "evaluate.h"
@@ -28,7 +28,8 @@ struct Prepared {
   std::string why;
 };
 
-// `runs`: how often it is evaluated with errors; 0 for the few that suffice for most programs.
+// `runs`: how often the program is evaluated with errors; 0 for a few, which suffice for most
+// programs.
 Prepared prepare(const Program& p, int runs = 0, uint64_t most_operations = 400000);
 
 }  // namespace oracle

@@ -190,7 +190,8 @@ Node Generator::guarded(const Scope& s, int depth) {
   return choose(test, bounded(divide(expr(s, depth), x)), other);
 }
 
-// A read of the cell beside this one, where it exists; sometimes at an address that is read there.
+// A read of a neighbouring cell, where it exists; sometimes at an address that is itself read
+// there.
 Node Generator::neighbour(const Scope& s, int depth) {
   if (s.indices.empty() || !allowed("guarded read")) return leaf(s);
   const Index i = any(s.indices);
@@ -244,7 +245,7 @@ Node Generator::gathered(const Scope& s, int depth) {
     bool inside = g.inside;
     int target = g.target;
     const char* name = "gather";
-    Node before;  // what has to hold first
+    Node before;  // the condition that must hold first
     auto within = [&](const Node& a, int e) {
       return both(compare_ints(Kind::GreaterEqual, a, integer(0)),
                   compare_ints(Kind::Less, a, extent_node(e)));

@@ -81,7 +81,7 @@ const std::vector<std::string>& class_names() {
   return names;
 }
 
-// Multiples of a power of two that the element types in use hold exactly.
+// A multiple of a power of two that the element types in use can represent.
 double Generator::datum() {
   int steps = p_.dtype == "bf16" ? 32 : p_.dtype == "f16" ? 256 : 4096;
   return static_cast<double>(pick(-steps * 9 / 8, steps * 9 / 8)) / steps;
@@ -385,7 +385,8 @@ void Generator::second_order(int64_t evaluations, const std::map<int, int>& grad
 Program Generator::run() {
   inputs();
   if (allowed("huge sum") && pick(1, 1000) == 1) huge();
-  // Small programs: many of them find more than few large ones, and machine code takes its time.
+  // Small programs: many small ones find more than few large ones, and compiling machine code takes
+  // time.
   for (int k = pick(1, 3); k > 0; --k) statement();
   loss();
   requests();

@@ -16,7 +16,7 @@ struct Index {
   int extent;  // it runs within 0..extent
 };
 
-// What stands around an expression.
+// What surrounds an expression.
 struct Scope {
   std::vector<Index> indices;
   std::vector<int> vars;    // all variables, those without an extent too
@@ -34,7 +34,7 @@ struct Value {
 
 struct Gather {
   int def, over, target;
-  bool inside;  // every value is an address; otherwise it has to be guarded
+  bool inside;  // every value is a valid address; otherwise it must be guarded
 };
 
 class Generator {

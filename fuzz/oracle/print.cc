@@ -88,7 +88,7 @@ class Printer {
     for (int id : p_.order) {
       const Definition& d = p_.defs[static_cast<size_t>(id)];
       if (d.dropped) continue;
-      if (is_part(d)) {  // all parts stand where the first one would
+      if (is_part(d)) {  // all parts are declared where the first one would be
         out += std::exchange(record, "");
         continue;
       }

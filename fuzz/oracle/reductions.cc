@@ -17,12 +17,12 @@ Node Generator::reduction(const Scope& s, int depth) {
   return reduction_along(s, depth, extent, outer && chance(60) ? outer : nullptr);
 }
 
-// Over a whole extent or, with an outer index, over a part of it that depends on that index.
+// Over the whole extent; or, with an outer index, over a part of it that depends on that index.
 Node Generator::reduction_along(const Scope& s, int depth, int extent, const Index* outer) {
   Index k = new_index("k", extent);
   Scope inner = s;
   inner.bind(k);
-  Node low = integer(0), high = extent_node(extent), filled;  // filled: the range is not empty
+  Node low = integer(0), high = extent_node(extent), filled;  // `filled`: the range is not empty
   bool inclusive = false;
   if (outer && !allowed("dependent range")) outer = nullptr;
   if (outer) {
@@ -82,7 +82,7 @@ Node Generator::reduction_along(const Scope& s, int depth, int extent, const Ind
     if (filled.kind != Kind::None) drew("empty range");
     return out;
   }
-  // What an empty reduction gives must not reach the rest of the program.
+  // The result of an empty reduction must not reach the rest of the program.
   drew("empty range");
   if (gate.kind != Kind::None) {
     if (r == Reduction::Mean) {

@@ -1,5 +1,5 @@
-"""`Array`, the methods that are not in the extension module. They are attached to its class, because that makes the
-arrays: a subclass would have to be made anew for each."""
+"""The methods of `Array` that are not in the extension module. They are attached to its class, because it makes the
+arrays: objects of a subclass would have to be made a second time."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _to_xarray(self: Array, name: str | None = None) -> Any:
 
 def _advice(self: Array, *_: Any) -> Any:
     __tracebackhide__ = True  # notebooks show the caller's line alone
-    raise TypeError("einlang.Array does no arithmetic and no comparisons: compute in the program, in NumPy with "
+    raise TypeError("einlang.Array has no arithmetic and no comparisons: compute in the program, in NumPy with "
                     "np.asarray(a), or with float(a) if it is one number")
 
 

@@ -108,7 +108,7 @@ class Session:
         tops = {path.split(".")[0] for path in program.inputs}
         for spare in [other for other in given if other not in tops]:
             raise InputError(f"no cell declares an input `{spare}`: its inputs are {quoted(sorted(tops))}"
-                             f"{nearest(spare, sorted(tops))}. Declare it, such as `{declaration(spare, given[spare])}`")
+                             f"{nearest(spare, sorted(tops))}. Declare it, as in `{declaration(spare, given[spare])}`")
         # What compiles stays, whether the run succeeds or not.
         self.parts = [*kept, Part(name, text, key)]
         self._take(program, given)
@@ -236,8 +236,8 @@ class Cell(Mapping[str, Any]):
 
 def cell(source: str, /, *earlier: Cell, **inputs: Any) -> Cell:
     """Compiles and runs a program with its effects, for notebooks such as marimo: what it prints goes to `sys.stdout`, and the
-    SVG files that it saves are kept in the result, which a notebook shows. Cells given after the text are those it goes on
-    from: it has their definitions and inputs.
+    SVG files that it saves are kept in the result, which a notebook shows. Cells given after the text come before
+    it: it knows their definitions and inputs.
 
     >>> import einlang
     >>> data = einlang.cell("let x: [f32; i]; let total = sum[i](x[i]);", x=[1.0, 2.0, 3.0])
@@ -254,7 +254,7 @@ def cell(source: str, /, *earlier: Cell, **inputs: Any) -> Cell:
     values: dict[str, Any] = {}
     for before in earlier:
         if not isinstance(before, Cell):
-            raise TypeError(f"cell takes what other calls of cell gave, not {type(before).__name__}; inputs are given by name")
+            raise TypeError(f"cell takes the results of other calls of cell, not {type(before).__name__}; inputs are given by name")
         parts += [part for part in before._parts if part not in parts]
         values.update(before._inputs)
     name = f"<cell {len(parts) + 1}>"

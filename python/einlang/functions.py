@@ -83,8 +83,8 @@ class Function:
         return self._specialised(self._bind(args, named), coords)[0]
 
     def grad(self, wrt: str | Sequence[str] | None = None) -> Gradient:
-        """The function together with its gradients by the parameters `wrt`, by all that hold floats without it: called like
-        the function, it gives `.value` and `.grads`, by parameter.
+        """The function together with its gradients by the parameters `wrt` (default: all that hold floats). It is called
+        like the function, and returns `.value` and `.grads`, by parameter.
 
         >>> import einlang
         >>> p = einlang.compile("pub fn cubes(x: [f64; i], w: f64) -> f64 { w * sum[i](x[i] ** 3.0) }")
@@ -252,7 +252,7 @@ class Gradient:
         value = whole.outputs.get(function._result())
         if value is None or value.dims:
             kind = "several values" if value is None else f"an array over {list(value.dims)}"
-            raise TypeError(f"`{function.__doc__}` gives {kind}, and a gradient is of one number: write a function that sums up, or "
+            raise TypeError(f"`{function.__doc__}` gives {kind}, but a gradient is taken of a single number: write a function that returns a sum, or "
                             f"take p.{function.__name__}.program(…) and its vjp, jvp or jacobian")
         return whole.grad(function._result(), self._wrt and [function._input(name) for name in self._wrt])
 

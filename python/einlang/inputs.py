@@ -43,7 +43,7 @@ def _is_record(given: Any) -> bool:
 
 
 def _fields(given: Any, parts: list[str], prefix: str) -> Iterator[tuple[str, Any]]:
-    """The parts of a nest: a mapping, a dataclass, a named tuple, a registered pytree, an object with attributes; a list
+    """The parts of a nested value: a mapping, a dataclass, a named tuple, a registered pytree, an object with attributes; a list
     or a tuple has its parts in the order of the record's."""
     if _is_record(given):
         for key in given.keys():
@@ -154,9 +154,9 @@ def _memory(given: Any, name: str) -> Any:
     elif getattr(given, "requires_grad", False) is True:
         raise _loses(name, "requires a gradient", "einlang.torch.function, which differentiates")
     elif _framework(given) == "cupy":
-        raise InputError(f"input `{name}` is on the device {given.device}, and programs run on the CPU: pass `{name}.get()`")
+        raise InputError(f"input `{name}` is on the device {given.device}, but programs run on the CPU: pass `{name}.get()`")
     if isinstance(given, np.ma.MaskedArray):
-        raise InputError(f"input `{name}` is a masked array, and programs know no masks: pass `{name}.filled(0)` and, "
+        raise InputError(f"input `{name}` is a masked array, but programs have no masks: pass `{name}.filled(0)` and, "
                          f"if the program needs it, the mask as an input of its own")
     if isinstance(given, np.generic):
         given = np.asarray(given)
@@ -165,8 +165,8 @@ def _memory(given: Any, name: str) -> Any:
     if isinstance(given, (bool, int, float, complex, str, list, tuple)) or given is None:
         return None
     if _is_tracer(given):
-        raise InputError(f"input `{name}` is a value that JAX traces (under jit, grad, vmap or the like), which has no numbers: "
-                         f"einlang.jax.function makes a function that JAX can trace")
+        raise InputError(f"input `{name}` is being traced by JAX (under jit, grad, vmap or the like), so it has no values yet: "
+                         f"use einlang.jax.function, which JAX can trace")
     if getattr(given, "is_deleted", bool)():
         raise InputError(f"input `{name}` is an array that JAX has deleted, or has given away (donate_argnums)")
     try:
@@ -210,9 +210,9 @@ def _refuse_tensor(given: Any, name: str) -> None:
     if given.requires_grad:
         raise _loses(name, "requires a gradient", "einlang.torch.function, which differentiates")
     if given.device.type == "meta" or isinstance(given, torch._subclasses.FakeTensor):
-        raise InputError(f"input `{name}` is a tensor without values, which has a shape alone: einlang.torch.function takes such")
+        raise InputError(f"input `{name}` is a tensor with a shape but no values: use einlang.torch.function, which takes such tensors")
     if given.device.type != "cpu":
-        raise InputError(f"input `{name}` is on the device {given.device}, and programs run on the CPU: pass `{name}.cpu()`")
+        raise InputError(f"input `{name}` is on the device {given.device}, but programs run on the CPU: pass `{name}.cpu()`")
     if given.is_nested:
         raise InputError(f"input `{name}` is a nested tensor: pass `{name}.to_padded_tensor(0.0)`")
     if given.layout != torch.strided:
@@ -237,7 +237,7 @@ def _from_numpy(given: Any, name: str) -> Any:
 def _from_dlpack(given: Any, name: str) -> Any:
     device = given.__dlpack_device__()
     if int(device[0]) != 1:
-        raise InputError(f"input `{name}` is on another device than the CPU, and programs run on the CPU: copy it there "
+        raise InputError(f"input `{name}` is on another device than the CPU, but programs run on the CPU: copy it there "
                          f"first, with `{name}.cpu()` or its like")
     try:
         capsule = given.__dlpack__(max_version=(1, 0))
@@ -255,7 +255,7 @@ def _from_dlpack(given: Any, name: str) -> Any:
 def _number(given: Any, dtype: str, name: str) -> Any:
     """A Python number as a literal of the program would be taken."""
     if isinstance(given, complex) and not isinstance(given, float):
-        raise InputError(f"input `{name}` got the complex number {given}, and the language has none: its types are {_TYPES}")
+        raise InputError(f"input `{name}` got the complex number {given}, but the language has no complex numbers: its types are {_TYPES}")
     if isinstance(given, bool) != (dtype == "bool"):
         raise InputError(f"input `{name}` holds {dtype}, but was given {given!r}, a {type(given).__name__}")
     if dtype in _RANGES:
@@ -404,7 +404,7 @@ def _join_labels(all_labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
             differ = [k for k in range(min(len(values), len(others))) if values[k] != others[k]]
             where = (f"at position {differ[0]} it is {others[differ[0]]} in `{first}` and {values[differ[0]]} in `{name}`"
                      if differ else f"`{first}` has {len(others)} labels and `{name}` has {len(values)}")
-            raise LabelError(f"the labels along `{dim}` differ: {where}. Programs go by position and join nothing: select "
+            raise LabelError(f"the labels along `{dim}` differ: {where}. Programs match cells by position, not by label: select "
                              f"the same labels first, for example with xarray.align({first}, {name}, join=\"inner\")")
     return {dim: values for dim, (_, values) in joined.items()}
 

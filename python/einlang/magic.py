@@ -51,7 +51,7 @@ def _gradient(words: list[str]) -> tuple[str, list[str]] | None:
     of, colon, wrt = "".join(words).partition(":")
     names = [name for name in wrt.split(",") if name]
     if not colon or not re.fullmatch(r"[\w.]+", of) or not names:
-        raise UsageError(f"--grad takes a value and what it is differentiated by, such as `--grad loss:W,b`, not {' '.join(words)!r}")
+        raise UsageError(f"--grad takes a value and what to differentiate it by, such as `--grad loss:W,b`, not {' '.join(words)!r}")
     return of, names
 
 
@@ -63,7 +63,7 @@ def _number(text: str) -> int | float:
     try:
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     except ValueError:
-        raise UsageError(f"`{text}` is no number: --in takes variables of the notebook and numbers, x,rate=0.5") from None
+        raise UsageError(f"`{text}` is not a number: --in takes variables of the notebook and numbers, x,rate=0.5") from None
 
 
 @magics_class

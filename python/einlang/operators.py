@@ -82,7 +82,7 @@ class Callee:
         """The exception for a gradient by an input that is not among `wrt`."""
         name = self.inputs[position].name
         listed = quoted([self.inputs[k].name for k in self.wrt])
-        return InputError(f"a gradient by input `{name}` is asked for, but this function was made to be differentiated by "
+        return InputError(f"the gradient by input `{name}` is needed, but this function was made to be differentiated by "
                           f"{listed}: name `{name}` in `wrt=`, or leave `wrt` out")
 
 
@@ -103,7 +103,7 @@ def choose(program: Program, wrt: str | Sequence[str] | None) -> Callee:
             raise InputError(f"wrt names `{name}`, which is not an input: the inputs are {quoted(tops)}{nearest(name, tops)}")
         whole = [k for k in parts if k in floats]
         if not whole:
-            raise InputError(f"wrt names `{name}`, which holds {values[parts[0]].ein_dtype}: gradients are by floats")
+            raise InputError(f"wrt names `{name}`, which holds {values[parts[0]].ein_dtype}: only floats have gradients")
         chosen += [k for k in whole if k not in chosen]
     if chosen and not results:
         raise InputError(f"wrt names `{values[chosen[0]].name}`, but no output is a float, so nothing has a gradient: the "

@@ -115,7 +115,7 @@ class Program(_native.Program):
         return self._call_plain(plain, prepare_out(self, out), labels)
 
     def run(self, **inputs: Any) -> Result:
-        """A call that also does what the program does besides computing: it prints to `sys.stdout` and saves files.
+        """A call with all effects of the program: it prints to `sys.stdout` and saves files.
 
         >>> r = compile('let x: f32; let y = x * x; print("y is {y}");').run(x=3.0)
         y is 9.0
@@ -157,7 +157,7 @@ class Program(_native.Program):
         return self._functions
 
     def __getattr__(self, name: str) -> Any:
-        """`p.f(x)` where nothing else is called so."""
+        """`p.f(x)`, if the class has no attribute of that name."""
         known = [] if name.startswith("_") else self.fn.names()
         if name in known:
             return getattr(self.fn, name)
@@ -166,7 +166,7 @@ class Program(_native.Program):
                              f"{self._meant(name)}")
 
     def _meant(self, name: str) -> str:
-        """What somebody may have meant who asks a program for a name of its text."""
+        """Advice for a caller who uses a name of the program's text as an attribute."""
         if name.startswith("_"):
             return ""
         if name in self.outputs:
@@ -188,7 +188,7 @@ class Program(_native.Program):
             wrt = [name for name, value in self.inputs.items() if value.ein_dtype in _FLOATS]
             if not wrt:
                 self._refuse_functions(_names(of, "`of`"))
-                raise TypeError("the program has no inputs that hold floats, so `wrt` has to say by what it is differentiated")
+                raise TypeError("the program has no inputs that hold floats, so `wrt` must say what to differentiate by")
         step = (form, _names(of, "`of`"), _names(wrt, "`wrt`"))
         key = (form, tuple(step[1]), tuple(step[2]))
         if key not in self._derived:
@@ -206,7 +206,7 @@ class Program(_native.Program):
     def _refuse_functions(self, names: Sequence[str]) -> None:
         for name in names:
             if name in self.fn.names():
-                raise TypeError(f"`{name}` is a function, and p.{name}.grad(wrt) differentiates it; the derivatives of a program are "
+                raise TypeError(f"`{name}` is a function: differentiate it with p.{name}.grad(wrt); a program's derivatives are "
                                 f"those of its values") from None
 
     def grad(self, of: str, wrt: str | Sequence[str] | None = None) -> Program:
@@ -277,8 +277,8 @@ class Program(_native.Program):
         return Text(self._text(_SOURCE, _AS_TEXT), language="ein")
 
     def explain(self, of: str | None = None, wrt: str | Sequence[str] | None = None) -> Text:
-        """How the derivative of `of` by each of `wrt` comes about, read by read; without names, every derivative that the
-        program asks for, and of a gradient itself."""
+        """Explains the derivative of `of` by each of `wrt`, step by step. Without names: every derivative that the program
+        asks for, or, if the program is a gradient, that gradient."""
         if (of is None) != (wrt is None):
             raise TypeError("explain takes both `of` and `wrt`, or neither")
         if of is None and self._derivations:

@@ -38,7 +38,7 @@ class Text(str):
     def json(self) -> Any:
         """The text as data."""
         if self._load is None:
-            raise AttributeError("this text has no form as data")
+            raise AttributeError("this text is not available as data")
         return self._load()
 
     def _repr_html_(self) -> str:

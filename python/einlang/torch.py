@@ -77,7 +77,7 @@ class _Operator:
                 continue
             name = wanted.name
             if given.device.type not in ("cpu", "meta"):
-                raise InputError(f"input `{name}` is on the device {given.device}, and programs run on the CPU: pass "
+                raise InputError(f"input `{name}` is on the device {given.device}, but programs run on the CPU: pass "
                                  f"`{name}.cpu()`")
             if given.layout != _torch.strided:
                 raise InputError(f"input `{name}` is a tensor of the layout {given.layout}: pass `{name}.to_dense()`")

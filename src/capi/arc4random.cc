@@ -1,5 +1,5 @@
-// LLVM's archives and the static C++ library use arc4random, the one function that they need of a C library as new as
-// 2.36. A library that shall run with older ones has its own.
+// LLVM's archives and the static C++ library call arc4random, which glibc has only since 2.36. A
+// library that should also run with older versions brings its own.
 #ifdef EIN_STATIC
 
 #include <sys/random.h>
@@ -9,7 +9,7 @@
 
 extern "C" uint32_t arc4random(void) {
   uint32_t out = 0;
-  if (getrandom(&out, sizeof out, 0) != sizeof out) std::abort();  // cannot happen for so few bytes
+  if (getrandom(&out, sizeof out, 0) != sizeof out) std::abort();  // cannot fail for so few bytes
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Calls.
+// Calls of compiled programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ View view_of_given(const ein_tensor& t, const Value& expected, Data needs = Data
   return out;
 }
 
-// The caller's memory for a value, if the value fits.
+// The caller's memory for a value, or null if the value does not fit there.
 void* check_output(const ein_tensor& t, const Value& v, std::span<const int64_t> shape) {
   View given = view_of_given(t, v);
   if (given.dtype != v.dtype) {
@@ -75,7 +75,7 @@ void check_asserts(const std::vector<Effect>& asserts,
   }
 }
 
-// The views of all inputs of the image, few of them without an allocation.
+// The views of all inputs of the image. Needs no allocation if there are few.
 class Views {
  public:
   Views(const ein_program& p, const Way& way, const ein_tensor* inputs, Data needs = Data::Needed)
@@ -104,7 +104,7 @@ CallOptions call_options(const ein_program& p, const ein_call_options* options,
   return out;
 }
 
-// False when the caller stopped it.
+// False if the caller stopped it.
 bool call_native(ein_program& p, Way& way, const ein_tensor* inputs, const Target& target,
                  const ein_call_options* options) {
   const Image& image = image_of(*way.native);
@@ -137,7 +137,7 @@ bool call_native(ein_program& p, Way& way, const ein_tensor* inputs, const Targe
   if (done.stopped) return false;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     uint32_t buffer = way.output_buffers[k];
-    // Copied: an input or a constant that was asked for, or the same value a second time.
+    // Outputs that must be copied: an input, a constant, or a value that was already given out.
     void* at = target.at(k);
     if (frame.pointers[buffer] == at) continue;
     size_t bytes = byte_size(frame.shape(image, buffer), image.buffers[buffer].dtype);
@@ -187,7 +187,7 @@ bool call_evaluator(ein_program& p, const ein_tensor* inputs, const Target& targ
   return true;
 }
 
-// What ein_failure gives.
+// What ein_failure returns.
 thread_local Failure t_failure;
 
 }  // namespace
@@ -205,7 +205,7 @@ void keep_failure(const ein_program& p, const RuntimeError& e) {
 
 namespace {
 
-// The way for the extents of these inputs.
+// The way that computes the program for the extents of these inputs.
 Way& chosen_way(ein_program& p, const ein_tensor* inputs) {
   if (!p.cuts) return p.way;
   Views views(p, p.way, inputs);
@@ -229,7 +229,7 @@ ein_status call(ein_program& p, const ein_tensor* inputs, size_t count, const Ta
 
 }  // namespace
 
-// What an output looks like to the caller.
+// Fills in how the caller sees the outputs.
 void show_outputs(const ein_program& p, const Target& target) {
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     if (target.has(k)) {
@@ -244,7 +244,7 @@ void show_outputs(const ein_program& p, const Target& target) {
 
 namespace {
 
-// The extents of outputs into `out`.
+// Writes the extents of the outputs to `out`.
 void extents_of(ein_program& p, const ein_tensor* inputs, int64_t* out) {
   if (!p.way.native) {
     throw Usage{

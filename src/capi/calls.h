@@ -1,4 +1,4 @@
-// Private to src/capi: what calls and runs have in common.
+// Private to src/capi: what calls and runs share.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ struct Usage {
   std::string why;
 };
 
-// Where the values of a call go: to memory of the caller where there is some, otherwise to the result.
+// Where a call writes its values: to memory of the caller if it gave any, otherwise into the
+// result.
 struct Target {
   const ein_tensor* given = nullptr;  // null, or one for each output
   ein_result* result = nullptr;
@@ -26,14 +27,15 @@ void copy_inputs(const ein_program& p, const ein_tensor* inputs, core::Inputs& t
 // Fills `plain` of the result.
 void show_outputs(const ein_program& p, const Target& target);
 
-// What ein_failure gives, by thread.
+// What ein_failure returns, one for each thread.
 struct Failure {
   std::string text, json;
 };
 Failure& last_failure();
 void keep_failure(const ein_program& p, const RuntimeError& e);
 
-// Runs `body`, whose failures become a status and a report. It returns false when it was interrupted.
+// Runs `body` and turns its failures into a status and a report. `body` returns false if it was
+// interrupted.
 template <class F>
 ein_status reported(const ein_program& p, const F& body, ein_error* error) {
   last_failure() = {};

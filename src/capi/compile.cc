@@ -1,4 +1,4 @@
-// Programs and what is known about them.
+// Compiling programs, and what is known about them.
 #include "driver/compile.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
   return out;
 }
 
-// The values that a name stands for: one, or the parts of a record.
+// The values behind a name: one, or one for each part of a record.
 std::vector<FamilyId> find_values(const core::Module& m, const std::string& name) {
   if (FamilyId id = m.find(intern(name))) return {id};
   std::vector<FamilyId> parts;
@@ -52,7 +52,7 @@ std::vector<FamilyId> find_values(const core::Module& m, const std::string& name
   return parts;
 }
 
-// Reports an unknown output in `error`.
+// Writes an unknown output to `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
                     const std::vector<sema::EarlierText>& earlier, ein_error* error) {
   std::vector<FamilyId> chosen;
@@ -149,7 +149,7 @@ bool read_precision(const std::string& name, DType& out) {
   return name == "f32" || name == "bf16-mixed" || name == "f16-mixed";
 }
 
-// Modules: those that are known, then those on disk, which are known from then on.
+// Where modules come from: those that are already known, then files, which are remembered.
 ReadFile module_files(ein_program& p) {
   return [&p](const std::string& path) -> std::optional<std::string> {
     for (const auto& [known, text] : p.files) {
@@ -239,7 +239,8 @@ ein_status compile_text(std::string source, const std::string& name, const ein_o
     p.grad_memory = options.grad_memory;
     p.cuts = p.grad_memory > 0 && optimise::wants_segments(p.module, p.grad_memory);
   }
-  // A program without outputs is run for its effects, which say themselves what they miss.
+  // A program without outputs is only run for its effects, and the run itself reports missing
+  // inputs.
   for (auto& i : p.inputs) {
     if (p.wanted.empty()) i->plain.needed = i->needed = false;
   }
@@ -313,7 +314,7 @@ std::vector<std::string> names(const char* const* list, size_t count) {
 core::Module copy_of(ein_program& p) {
   core::Module out = p.module;
   std::unique_lock<std::mutex> lock;
-  if (!p.way.native) lock = p.evaluator.take();  // evaluating adds nodes
+  if (!p.way.native) lock = p.evaluator.take();  // evaluation adds nodes
   out.arena = std::make_shared<core::Arena>(*p.module.arena);
   return out;
 }
@@ -329,7 +330,8 @@ Way& way_for(ein_program& p, const std::vector<int64_t>& params) {
     optimise::Checkpointed planned = checkpoint_of(m, p.wanted, params, p.grad_memory);
     const core::Module& whole = planned.plans.empty() ? m : planned.module;
     auto native = compile_native(whole, p.wanted, options_of(p));
-    // What could be compiled whole can be compiled in segments; if not, it runs whole.
+    // Segments come from a program that compiled; if compiling the segments fails, the program runs
+    // without them.
     auto* code = std::get_if<std::shared_ptr<Native>>(&native);
     made->native = code ? *code : p.way.native;
     connect(p, *made);

@@ -1,4 +1,4 @@
-// Private to src/capi: what the handles of einlang.h are.
+// Private to src/capi: the structs behind the handles of einlang.h.
 #pragma once
 
 #include <einlang/einlang.h>
@@ -22,7 +22,7 @@
 
 namespace ein::capi {
 
-// An ein_value with the memory behind its pointers.
+// An ein_value and the memory behind its pointers.
 struct Value {
   std::string name;
   DType dtype = DType::F32;
@@ -36,21 +36,22 @@ struct Value {
   core::FamilyId family;
   ein_value plain = {};
 
-  void finish();  // fills `plain`; the value must not move afterwards
+  void finish();  // fills `plain`; the value must not move after that
 };
 
-// Machine code for a program, and how its values lie in it.
+// One way to compute a program: its machine code, and where the code finds the values.
 struct Way {
   std::shared_ptr<Native> native;
-  std::vector<View> views;     // by the image's inputs; those of the caller not filled in
-  std::vector<uint32_t> from;  // by the image's inputs: which of the program's, or kLoaded
-  std::vector<uint32_t> output_buffers;  // by output
-  std::vector<Effect> asserts;           // values are buffers
-  bool has_steps = false;                // a call may be asked between steps whether to go on
+  // One for each input of the image; the caller's are filled in at each call.
+  std::vector<View> views;
+  std::vector<uint32_t> from;  // for each input of the image: the program's input, or kLoaded
+  std::vector<uint32_t> output_buffers;  // one for each output
+  std::vector<Effect> asserts;           // their values are buffers
+  bool has_steps = false;                // the run has steps between which the caller may stop it
   FramePool frames;
 };
 
-// Evaluations last long, so a fork does not wait for them: the child has a lock of its own.
+// An evaluation takes long, so fork does not wait for it: the child gets a new lock.
 class EvaluatorLock {
  public:
   std::unique_lock<std::mutex> take() {
@@ -71,32 +72,33 @@ class EvaluatorLock {
 struct ein_program {
   std::string diagnostics, diagnostics_json, diagnostics_coloured;
   bool ok = false;
-  std::string name, text;   // what was compiled
-  ein::ExtraRequest extra;  // and which derivatives
+  std::string name, text;   // the program's name and text
+  ein::ExtraRequest extra;  // the derivatives asked for by the caller
   std::vector<ein::Derivation> derivations;
   int opt_level = 2;
   std::unique_ptr<ein::ImageCache> cache;  // for ein_run
   std::vector<std::pair<std::string, std::string>>
-      files;  // modules: given by the caller, or read; path and text
+      files;  // path and text of modules, given by the caller or read from files
   struct Earlier {
     std::string name, text;
     bool hidden;
   };
-  std::vector<Earlier> earlier;  // texts it goes on from
+  std::vector<Earlier> earlier;  // texts that the program continues
   std::vector<ein_file> plain_files;
   std::vector<std::string> loaded_paths;
   ein::SourceMap sources;
   ein::core::Module module;
   std::vector<ein::core::FamilyId> wanted;
   std::vector<std::unique_ptr<ein::capi::Value>> inputs, outputs;
-  ein::core::Inputs loaded;          // what `load` found
-  std::vector<ein::Effect> asserts;  // values are families
+  ein::core::Inputs loaded;          // what `load` read
+  std::vector<ein::Effect> asserts;  // their values are families
 
-  // `native` is null where only the reference evaluator can run it, which is done one call at a time.
+  // `native` is null if only the reference evaluator can run the program; then calls run one at a
+  // time.
   ein::capi::Way way;
   ein::capi::EvaluatorLock evaluator;
-  // Under a memory budget for derivatives, recurrences are cut into segments for the extents of a call: these are the
-  // programs for the extents that were seen.
+  // With a memory budget for derivatives, recurrences are cut into segments that depend on the
+  // extents of a call. These are the ways for the extents seen so far.
   uint64_t grad_memory = 0;  // bytes; 0: no budget
   bool cuts = false;
   std::mutex cutting;
@@ -108,25 +110,25 @@ struct ein_program {
 };
 
 struct ein_result {
-  std::vector<ein::Tensor> values;  // those in memory of the caller are empty
+  std::vector<ein::Tensor> values;  // outputs in the caller's memory are empty here
   std::vector<ein_tensor> plain;
 };
 
 namespace ein::capi {
 
-// The way that a program takes for these symbolic extents; compiles it where there is none yet.
+// The way that computes a program for these extents; compiles it if there is none yet.
 Way& way_for(ein_program& p, const std::vector<int64_t>& params);
-// A copy of the program's Core that shares nothing with it, for passes.
+// A copy of the program's Core that shares no nodes with it, so that passes may change it.
 core::Module copy_of(ein_program& p);
 
 std::optional<std::string> read_file(const std::string& path);
-// The texts that a program goes on from, as files of `sources`.
+// Adds the texts that a program continues to `sources`.
 std::vector<sema::EarlierText> add_earlier(const ein_program& p, SourceMap& sources);
 std::vector<std::string> names(const char* const* list, size_t count);
 void report(ein_error* to, const char* code, const std::string& message);
 std::string error_text(const ein_program& program, const RuntimeError& error);
 
-// No exception leaves the library: those of `body` become a status and a report.
+// Calls `body` and turns exceptions into a status and a report, since none may leave the library.
 template <class F>
 ein_status guarded(const F& body, ein_error* error) {
   try {

@@ -35,7 +35,7 @@ struct Ticker {
     if (first == &call) first = call.after_;
   }
 
-  // Without a thread to be had, calls run without being asked.
+  // If no thread can be started, calls run without asking the caller.
   void start() {
     try {
       std::thread([this] { tick(); }).detach();
@@ -46,8 +46,8 @@ struct Ticker {
   [[noreturn]] void tick() {
     std::unique_lock lock(mutex);
     for (;;) {
-      // It goes on ticking for a while: calls often follow each other, and waking a thread costs more than
-      // a small call.
+      // The thread keeps ticking for a while: calls often follow each other, and waking a thread
+      // costs more than a small call.
       for (int idle = 0; idle < 20;) {
         lock.unlock();
         std::this_thread::sleep_for(50ms);
@@ -64,8 +64,8 @@ struct Ticker {
 
 namespace {
 
-// Never destroyed: its thread runs until the process ends. A forked process has no such thread, and may have
-// been forked while another thread held the lock, so it starts anew.
+// Never destroyed: its thread runs until the process ends. A forked process has no such thread, and
+// may have been forked while another thread held the lock, so it starts anew.
 Ticker& ticker() {
   alignas(Ticker) static char place[sizeof(Ticker)];
   static Ticker* only = [] {

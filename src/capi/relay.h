@@ -1,4 +1,4 @@
-// Private to src/capi: a run on a thread of its own asks things of its caller, on the caller's thread.
+// Private to src/capi: lets a run on a thread of its own call functions on its caller's thread.
 #pragma once
 
 #include <einlang/einlang.h>
@@ -11,10 +11,10 @@
 
 namespace ein::capi {
 
-// Hands functions to a thread that serves them until the other one is done.
+// Passes functions to a thread that executes them until the other thread is done.
 class Relay {
  public:
-  // On the thread of the run; returns when it is done.
+  // Called on the run's thread; returns when `what` has been executed.
   void call(const std::function<void()>& what) {
     std::unique_lock lock(mutex_);
     asked_ = &what;
@@ -26,7 +26,7 @@ class Relay {
     over_ = true;
     changed_.notify_all();
   }
-  // On the thread of the caller.
+  // Called on the caller's thread; returns when the run is over.
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -45,14 +45,15 @@ class Relay {
   bool over_ = false;
 };
 
-// The poll of ein_run_options, for a CallMonitor: `data` is an Asking.
+// What a CallMonitor needs to ask the poll function of ein_run_options: its `data`.
 struct Asking {
   Relay& relay;
   const ein_run_options& options;
 };
 int32_t ask(void* data);
 
-// What a program prints and saves goes where the options say. Both must outlive the result.
+// Sends what a program prints and saves where the options say. Both arguments must outlive the
+// result.
 Sink sink_of(const ein_run_options& options, Relay& relay);
 
 }  // namespace ein::capi

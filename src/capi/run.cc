@@ -1,7 +1,7 @@
 // ein_run: calls with effects.
 //
-// Compiling needs a deep stack, so the run has a thread of its own; what it asks of the caller is done on the
-// caller's thread.
+// Compiling needs a deep stack, so the run gets a thread of its own; callbacks to the caller are
+// made on the caller's thread.
 #include "driver/run.h"
 
 #include <cstring>
@@ -18,7 +18,8 @@
 namespace ein::capi {
 namespace {
 
-// ein_run: the driver's way to run a program, which copies values and takes its time.
+// Runs a program as the command line does (driver/run.h), which copies values and is slower than a
+// call.
 bool run_with_effects(ein_program& p, const ein_tensor* inputs, const ein_run_options& options,
                       Relay& relay, ein_result& result) {
   core::Inputs given = p.loaded;

@@ -1,7 +1,7 @@
 // ein_session_*: the prompt's sessions for C.
 //
-// As for ein_run, compiling needs a deep stack, so an entry has a thread of its own, and what it asks of the caller is
-// done on the caller's thread.
+// As in ein_run, compiling needs a deep stack: each entry gets a thread of its own, and callbacks
+// to the caller are made on the caller's thread.
 #include "session/session.h"
 
 #include <cstring>
@@ -28,7 +28,7 @@ char* text_for_caller(const std::string& text) {
   return out;
 }
 
-// Texts may have bytes that are no UTF-8, which JSON has no way to say.
+// JSON cannot represent invalid UTF-8, so invalid bytes are replaced.
 std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -74,7 +74,7 @@ ein_status enter_text(ein_session& s, const std::string& text, const std::string
   return status;
 }
 
-// A question that gives a text.
+// Runs a query that returns text.
 template <class F>
 ein_status answer(const ein_session* s, const char* text, char** out, ein_error* error,
                   const F& made) {

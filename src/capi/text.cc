@@ -1,5 +1,5 @@
-// Texts about programs. Each compiles the program again, up to autodiff: that takes a few milliseconds, and
-// what these texts need is not worth keeping for the calls.
+// Texts about programs. Each one compiles the program again, up to autodiff. That takes a few
+// milliseconds, and calls do not need what it produces.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -69,7 +69,7 @@ std::string source_text(const ein_program& p) {
   return derived_source(m, again.record, roots);
 }
 
-// The first error, as a message.
+// The message of the first error.
 std::string first_error(const Diagnostics& diags) {
   for (const Diagnostic& d : diags.all()) {
     if (info(d.code).severity != Severity::Error) continue;
@@ -87,7 +87,7 @@ std::string explain_text(const ein_program& p, const Asked& asked, std::string& 
   }
   const core::Module& m = again.compiled.asked;
   std::vector<std::string> of, wrt;
-  Diagnostics known;  // what is found here was found while compiling
+  Diagnostics known;  // these diagnostics were already reported by the first compilation
   auto add = [&](const std::string& name, std::vector<std::string>& to) {
     for (core::FamilyId f : float_values(m, name, known)) to.push_back(text(m[f].name));
   };
@@ -130,7 +130,7 @@ struct Parsed {
   FileId file;
   ast::Ast tree;
   explicit Parsed(const ein_program& p) : file(sources.add(p.name, p.text)) {
-    Diagnostics diags;  // those of compiling are known
+    Diagnostics diags;  // already reported by the first compilation
     tree = ast::parse(file, sources, diags);
   }
 };
@@ -140,7 +140,7 @@ std::string functions_json(const ein_program& p) {
   return doc_json({doc_module(parsed.tree, parsed.file, parsed.sources)}).dump();
 }
 
-// Everything else becomes blanks, so that places in messages stay what they are.
+// Blanks out everything but these items, so that places in messages stay the same.
 std::string items_text(const ein_program& p) {
   Parsed parsed(p);
   std::string out = p.text;

@@ -1,10 +1,11 @@
-// The allocator of `ein`. A compiler makes and drops very many small objects, and the general
-// allocator would take a third of the time of checking a program; here a small object is one pop
-// from a list and one push back. Larger ones go to malloc.
+// The allocator of `ein`. A compiler creates and drops very many small objects, and the general
+// allocator would take a third of the time of checking a program. Here, allocating a small object
+// pops it from a list, and freeing it pushes it back. Larger objects go to malloc.
 //
-// Small objects live in one reserved range of addresses, cut into pages of one size class each, so
-// that a pointer alone says where it belongs. A page never changes its class and is never given
-// back. Lists belong to threads; what a thread leaves behind is taken over by the next ones.
+// Small objects are in one reserved range of addresses, which is cut into pages of one size class
+// each, so that a pointer alone tells where it belongs. A page never changes its class and is never
+// given back. Each thread has its own lists; what a thread leaves behind is taken over by later
+// threads.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -22,37 +23,38 @@ constexpr size_t kPage = size_t{1} << 16, kPages = size_t{1} << 18;       // 16 
 
 struct Free {
   Free* next;
-  Free* next_list;  // of the first in a list that a thread has left
+  Free* next_list;  // on the first object of a list that a thread has left behind
 };
 static_assert(sizeof(Free) <= kStep);
 
 struct Lists {
   Free* free[kClasses] = {};
-  char* begin[kClasses] = {};  // the rest of the page in use
+  char* begin[kClasses] = {};  // the unused rest of the current page
   char* end[kClasses] = {};
 };
 
 char* reserve() {
   void* p = mmap(nullptr, kPage * kPages, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return nullptr;  // without it all goes to malloc
-  // Single page faults would take a tenth of the time of checking a long program.
-  // It may be refused.
+  if (p == MAP_FAILED) return nullptr;  // then malloc handles everything
+  // Without huge pages, page faults would take a tenth of the time of checking a long program. The
+  // system may refuse.
   madvise(p, kPage * kPages, MADV_HUGEPAGE);
   return static_cast<char*>(p);
 }
 
-// Constant-initialised where possible: memory is asked for before any constructor has run.
+// Constant-initialised where possible, because memory is requested before any constructor has run.
 std::atomic<size_t> pages_used{0};
 uint8_t class_of_page[kPages];
 std::mutex left_mutex;
-Free* left[kClasses] = {};  // the lists of threads that ended
+Free* left[kClasses] = {};  // the lists of threads that have ended
 
-char* range;  // null until the first small object; whoever has one of them sees it
+char* range;  // null until the first small object; a thread that holds a small object sees it
 std::once_flag reserved;
 
 thread_local constinit Lists own{};
-thread_local constinit bool ended = false;  // destructors of other thread-locals still come here
+// Destructors of other thread-local objects still allocate.
+thread_local constinit bool ended = false;
 
 struct Heir {
   ~Heir() {
@@ -67,7 +69,7 @@ struct Heir {
     }
     ended = true;
   }
-  void watch() {}  // makes sure that it exists
+  void watch() {}  // makes sure that the object exists
 };
 thread_local Heir heir;
 
@@ -112,7 +114,7 @@ void* allocate(size_t size) {
 void release(void* p) {
   auto offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(range);
   if (!range || offset >= kPage * kPages) return std::free(p);
-  if (ended) return;  // a few bytes stay behind
+  if (ended) return;  // a few bytes are lost
   auto* f = static_cast<Free*>(p);
   size_t c = class_of_page[offset / kPage];
   f->next = own.free[c];
@@ -133,13 +135,13 @@ void* allocate_or_throw(size_t size) {
 
 }  // namespace
 
-// For reports: a failed allocation is the reason for what goes wrong after it.
+// For reports: a failed allocation is the cause of what goes wrong after it.
 namespace ein {
 bool memory_ran_out();
 bool memory_ran_out() { return ran_out; }
 }  // namespace ein
 
-// Over-aligned types use the library's own operators, which do not come here.
+// Over-aligned types use the library's own operators, which never call these.
 void* operator new(size_t size) { return allocate_or_throw(size); }
 void* operator new[](size_t size) { return allocate_or_throw(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }

@@ -44,7 +44,7 @@ bool write_frame(int fd, const std::string& text) {
   return write_all(fd, fmt::format("{}\n", text.size())) && write_all(fd, text);
 }
 
-// Reads a frame; gives up at `end`. `late`: that was why.
+// Reads a frame; gives up at `end`, and then sets `late`.
 std::optional<std::string> read_frame(int fd, std::optional<Clock::time_point> end, bool& late) {
   std::string got;
   size_t line = std::string::npos, length = 0;
@@ -85,7 +85,7 @@ std::string failed(int status, const std::string& why, const char* stopped) {
   return out.dump();
 }
 
-// Ends this process when nobody is there any more to read its answers, whatever it computes.
+// Ends this process once nobody is left to read its answers, whatever it is computing.
 void end_when_alone() {
   std::thread([] {
     pollfd p{STDIN_FILENO, 0, 0};
@@ -95,7 +95,7 @@ void end_when_alone() {
   }).detach();
 }
 
-// Between fork and exec only calls that are safe there.
+// Between fork and exec only async-signal-safe functions may be called.
 [[noreturn]] void become_answerer(char* const* argv, int in, int out) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
@@ -159,7 +159,8 @@ void Answers::end() {
 void Answers::stop() {
   std::lock_guard<std::mutex> lock(child_);
   stopped_ = true;
-  if (pid_ >= 0) ::kill(pid_, SIGKILL);  // whoever waits for the answer sees that it is gone
+  // Whoever waits for the answer then sees that there will be none.
+  if (pid_ >= 0) ::kill(pid_, SIGKILL);
 }
 
 Answers::~Answers() { end(); }
@@ -186,9 +187,8 @@ std::string Answers::answer(const std::string& request) {
   std::lock_guard<std::mutex> lock(child_);
   if (stopped_) return failed(130, "stopped", "user");
   return failed(70,
-                "the process that runs programs ended: the program may need more than 8 GiB of "
-                "memory, or this "
-                "is a bug in the compiler; `ein run` says more",
+                "the process that ran the program ended: the program may need more than 8 GiB of "
+                "memory, or this is a bug in the compiler; `ein run` shows which",
                 "memory");
 }
 

@@ -1,5 +1,6 @@
-// Answers of the playground's requests (web/web.h) with native code, from a process of their own, so that a program
-// that runs for ever, or takes all memory, harms nobody: the process is ended, and another one answers the next request.
+// Answers the playground's requests (web/web.h) with native code, in a process of its own, so that
+// a program that never ends or takes all memory harms nobody: that process is killed, and a new one
+// answers the next request.
 #pragma once
 
 #include <mutex>
@@ -7,7 +8,8 @@
 
 namespace ein::cli {
 
-// What that process does: requests on standard input, answers on standard output, each after a line with its length.
+// The main function of that process: requests on standard input, answers on standard output, each
+// after a line with its length.
 int answer_requests(const std::string& file);
 
 class Answers {
@@ -17,9 +19,9 @@ class Answers {
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
 
-  // Waits for its turn. What was stopped has an answer that says so.
+  // Waits for its turn. A request that was stopped gets an answer that says so.
   std::string answer(const std::string& request);
-  void stop();  // what is being answered
+  void stop();  // stops the request that is being answered
 
  private:
   bool start();

@@ -1,5 +1,5 @@
-// The words of the command line before they are read as options: the verb they mean, pairs that
-// repeat an option, and what is said about words that no verb takes.
+// The words of the command line before options are parsed: finds the verb, repeats an option for
+// further pairs, and reports words that no verb takes.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -13,7 +13,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// `x=a.npy`, `net.w=w.npy`: a name before the `=`.
+// Whether a word is a pair such as `x=a.npy` or `net.w=w.npy`: a name before the `=`.
 bool is_pair(const std::string& word) {
   size_t equals = word.find('=');
   if (equals == std::string::npos || equals == 0) return false;
@@ -22,7 +22,7 @@ bool is_pair(const std::string& word) {
   });
 }
 
-// `--in x=a y=b` is `--in x=a --in y=b`: no program is called `y=b`.
+// Reads `--in x=a y=b` as `--in x=a --in y=b`, since no program is called `y=b`.
 void repeat_pairs(std::vector<std::string>& args) {
   for (size_t i = 0; i + 1 < args.size(); ++i) {
     const std::string option = args[i].substr(0, args[i].find('='));

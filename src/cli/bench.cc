@@ -63,7 +63,7 @@ int bench_verb(const BenchCommand& command) {
             seconds_text(report.median.seconds), report.runs.size(), seconds_text(*least),
             seconds_text(*most), fmt::join(report.computed, ", "));
   if (report.memory) {
-    print_out("a run holds at most {:.1f} MB, its inputs included\n",
+    print_out("a run uses at most {:.1f} MB of memory, including its inputs\n",
               static_cast<double>(*report.memory) * 1e-6);
   }
   if (!report.made_up.empty()) {

@@ -1,4 +1,4 @@
-// The binary `ein`; the package for Python has a launcher of its own.
+// The main function of `ein`; the Python package has a launcher of its own.
 #include <einlang/einlang.h>
 
 int main(int argc, char** argv) { return ein_main(argc, argv); }

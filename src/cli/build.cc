@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where libeinlang_rt.a is: beside the binary in a build folder, under lib/ when installed.
+// Finds libeinlang_rt.a: next to the binary in a build folder, under lib/ when installed.
 std::string find_runtime() {
   if (const char* own = std::getenv("EINLANG_RUNTIME"); own && *own) return own;
   std::error_code error;
@@ -36,7 +36,7 @@ std::string find_runtime() {
   return {};
 }
 
-// A folder for what the linker reads: beside the output it might overwrite somebody's file.
+// A folder for the linker's input: next to the output it might overwrite somebody's file.
 struct ScratchFolder {
   std::string path;
   ScratchFolder() {
@@ -60,7 +60,7 @@ int run_linker(const std::vector<std::string>& args) {
   argv.push_back(nullptr);
   pid_t child = 0;
   flush_output();
-  // The linker need not ignore the signals that this process ignores.
+  // The linker should not ignore the signals that this process ignores.
   sigset_t usual;
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);
@@ -90,7 +90,7 @@ int link(const std::string& object, const std::string& output, bool executable) 
         "libeinlang_rt.a is not next to `ein`; set EINLANG_RUNTIME to its path (--emit obj does "
         "not need it)");
   }
-  const char* compiler = std::getenv("CC");  // words, as make has them: `ccache gcc`
+  const char* compiler = std::getenv("CC");  // several words, as in make: `ccache gcc`
   std::istringstream words(compiler ? compiler : "");
   std::vector<std::string> args{std::istream_iterator<std::string>(words), {}};
   if (args.empty()) args.push_back("cc");
@@ -99,8 +99,8 @@ int link(const std::string& object, const std::string& output, bool executable) 
   } else {
     args.insert(args.end(), {"-shared", "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"});
   }
-  // The C++ library by its full name: the one that programs load is always there, the link that
-  // only compilers need is not.
+  // The C++ library by its full file name: that file is always there, whereas the short link comes
+  // only with a compiler.
   args.insert(args.end(), {"-o", output, object, runtime, "-Wl,--gc-sections", "-Wl,--as-needed",
                            "-l:libstdc++.so.6", "-l:libz.so.1", "-lm", "-ldl", "-pthread"});
   return run_linker(args);
@@ -114,7 +114,7 @@ int write_or_show(const std::string& output, const std::string& text) {
   return write_file(output, text);
 }
 
-// `libwave.so`, `wave.o` and `wave.ein` are all about `wave`.
+// The name in `libwave.so`, `wave.o` and `wave.ein` is `wave`.
 std::string name_of_file(const fs::path& path) {
   std::string name = path.filename().string();
   name = name.substr(0, name.find('.'));
@@ -188,7 +188,7 @@ int build_verb(const BuildCommand& command) {
     options.opt_level = command.opt_level;
     options.processor = *processor_named(command.cpu);
     options.show = shown_parts(p.compiled.module, command.show);
-    options.streams = false;  // a library gets its inputs in memory
+    options.streams = false;  // a library receives its inputs in memory
     auto text = emit(p.compiled.module, {}, options, command.emit);
     if (auto* e = std::get_if<RuntimeError>(&text)) {
       runtime_error(*e, command.common, &p.sources);

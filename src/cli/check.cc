@@ -39,7 +39,7 @@ nlohmann::ordered_json streams_json(const std::vector<StreamFact>& facts) {
 int check_verb(const CheckCommand& command) {
   RunOptions options;
   if (auto status = read_grad_memory(command.grad_memory, options.grad_memory)) return *status;
-  // Kept until the process ends: destroying it would take a tenth of the time of checking.
+  // Never destroyed: that would take a tenth of the time of checking.
   static Program* const kept =
       new Program(load(command.common, {.tests = true,
                                         .strict = command.strict,

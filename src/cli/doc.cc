@@ -30,7 +30,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
   }
 }
 
-// Runs the examples; a page that shows a wrong one would be worse than none.
+// Runs the examples, because a page that shows wrong results would be worse than none.
 int run_examples(const DocCommand& command, const std::string& name, const std::string& text,
                  Described& out) {
   SourceMap sources;
@@ -51,7 +51,8 @@ int run_examples(const DocCommand& command, const std::string& name, const std::
   int status = kFine;
   RunOptions how;
   how.access = access.get();
-  how.backend = Backend::Reference;  // the same text on every machine, and nothing to compile
+  // Gives the same text on every machine, and needs no compilation.
+  how.backend = Backend::Reference;
   for (CompiledTest& test : compiled.tests) {
     // `test` blocks are not examples.
     uint32_t line = sources.position(test.span.file, test.span.begin).line;
@@ -110,8 +111,7 @@ int describe_library(const DocCommand& command, bool outputs, std::vector<Descri
   for (const LibraryFile& file : library_files()) {
     std::string name(file.path.substr(0, file.path.rfind('.')));
     Described d;
-    // It is not called by its path: a module that reads itself through the prelude
-    // would be a cycle.
+    // Not under its path: a module that reads itself through the prelude would be a cycle.
     status = std::max(status, describe(command, "std/" + name + ".ein (library)",
                                        std::string(file.text), outputs, d));
     d.module.page = d.module.name = name;
@@ -123,7 +123,7 @@ int describe_library(const DocCommand& command, bool outputs, std::vector<Descri
   return status;
 }
 
-// Every file is processed, whatever happened to the ones before it.
+// Processes every file, whatever happened to earlier ones.
 int describe_files(const DocCommand& command, bool outputs, std::vector<Described>& all) {
   int status = kFine;
   for (const std::string& file : command.files) {
@@ -147,7 +147,7 @@ int describe_files(const DocCommand& command, bool outputs, std::vector<Describe
   return status;
 }
 
-// A page that two modules would be written to; empty: there is none.
+// The page that two modules would be written to; empty if there is none.
 std::string clash(const std::vector<Described>& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].module.page == "index") return "index";

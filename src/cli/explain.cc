@@ -21,7 +21,7 @@ constexpr Page kPages[] = {
 #include "error_pages.inc"  // docs/errors/*.md
 };
 
-// `E0301`: what a code looks like. Anything else is a program.
+// Whether the text has the form of a code, `E0301`. Anything else is a program.
 bool is_code(const std::string& text) {
   return text.size() > 1 && text.find_first_of("./") == std::string::npos &&
          std::string_view("eEwW").find(text[0]) != std::string_view::npos &&

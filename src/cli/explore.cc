@@ -1,4 +1,5 @@
-// `ein explore FILE`: the playground's page for a file, on the loopback address, with native code.
+// `ein explore FILE`: serves the playground's page for a file on the loopback address, with native
+// code.
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -22,11 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto kHeld = 20s;  // a request for the file, while nothing changes
+constexpr auto kHeld = 20s;  // how long a request for the file waits for a change
 constexpr auto kLookEvery = 100ms;
-constexpr size_t kLanes = 2;  // what runs, and what the editor asks meanwhile
+// One for the program that runs, one for what the editor asks meanwhile.
+constexpr size_t kLanes = 2;
 
-// 128 bits, in hexadecimal digits.
+// 128 random bits as hexadecimal digits.
 std::string random_token() {
   unsigned char bytes[16];
   std::string out;
@@ -55,7 +57,8 @@ std::string literal(const std::string& text) {
   return out;
 }
 
-// What tells one content of the file from another: an editor may write several times within a second.
+// Distinguishes one version of the file from another: an editor may write several times within a
+// second.
 struct Stamp {
   int64_t seconds = 0, nanoseconds = 0, size = -1;
   uint64_t inode = 0;
@@ -98,7 +101,8 @@ class Explorer {
     return *lanes_[lane != r.query.end() && lane->second == "1" ? 1 : 0];
   }
 
-  // The file, as soon as it is another one than the page has (`after`), or after a while.
+  // Answers with the file as soon as it differs from the version that the page has (`after`), or
+  // after a while.
   HttpResponse file(const HttpRequest& r) {
     auto after = r.query.find("after");
     std::string known = after == r.query.end() ? "" : after->second;
@@ -107,7 +111,7 @@ class Explorer {
       Stamp now = stamp_of(file_);
       std::string version =
           fmt::format("{}.{}.{}.{}", now.seconds, now.nanoseconds, now.size, now.inode);
-      bool gone = now.size < 0;  // editors write a new file and rename it
+      bool gone = now.size < 0;  // editors write a new file and then rename it
       if ((!gone && version != known) || std::chrono::steady_clock::now() >= end) {
         nlohmann::json out{{"version", version},
                            {"text", ide::valid_utf8(read_text(file_).value_or(""))}};
@@ -132,9 +136,9 @@ int explore_verb(const ExploreCommand& command) {
   if (!page) {
     return usage_error(
         where.empty()
-            ? "the page is not installed with this `ein`: in the sources of Einlang `make "
-              "playground` makes it "
-              "(build/web/playground.html, found beside build/ein); --page FILE names another place"
+            ? "the playground's page is not installed with this `ein`: build it with `make "
+              "playground` "
+              "in the sources of Einlang (build/web/playground.html), or name it with --page FILE"
             : fmt::format("cannot read the page `{}`", where));
   }
   size_t head = page->find("</head>");
@@ -153,7 +157,8 @@ int explore_verb(const ExploreCommand& command) {
           token, literal(fs::path(file).filename().string())));
   print_out("http://127.0.0.1:{}/{}/\n", server.port(), token);
   flush_output();
-  print_error("{} is shown there, and followed as it changes; Ctrl-C ends\n", file);
+  print_error("{} is shown there and updated when the file changes; Ctrl-C stops the server\n",
+              file);
   Explorer explorer(file, std::move(*page), token);
   server.serve([&](const HttpRequest& r) { return explorer.answer(r); });
 }

@@ -1,6 +1,6 @@
-// Reports what would otherwise end the process without a word: a signal as a fault of ours, with
-// status 70, and memory that ran out as what it is, wherever that was noticed. The handler has a
-// stack of its own, because a full stack is one of the reasons for being here.
+// Reports what would otherwise end the process silently: a signal, as a bug in the compiler with
+// status 70, and lack of memory, wherever it was noticed. The handler has a stack of its own,
+// because a full stack is one of the reasons for being called.
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,12 +15,13 @@
 #include "cli/cli.h"
 
 namespace ein {
-__attribute__((weak)) bool memory_ran_out();  // allocate.cc, where the process is ours
-}
+// Defined in allocate.cc, unless another program has loaded us.
+__attribute__((weak)) bool memory_ran_out();
+}  // namespace ein
 
 namespace ein::cli {
 
-#ifndef __SANITIZE_ADDRESS__  // the sanitizer has the better report
+#ifndef __SANITIZE_ADDRESS__  // the sanitizer's report is better
 
 namespace {
 
@@ -29,14 +30,14 @@ void say(const char* text) {
 }
 
 [[noreturn]] void out_of_memory() {
-  // What was printed before is not lost, unless it is being written right now.
+  // Writes out what was printed before, unless it is being written right now.
   if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);
   say("error[E0807]: out of memory\n");
   _exit(kRuntimeFailure);
 }
 
-// A stack that cannot grow, or a library that does not check what malloc gave it, ends like any
-// other fault. Whether there is memory can still be asked.
+// If memory runs out while the stack grows, or in a library that does not check what malloc
+// returned, that looks like any other fault. So this tries whether memory is left.
 bool no_memory_left() {
   if (memory_ran_out && memory_ran_out()) return true;
   constexpr size_t kBytes = size_t{1} << 20;
@@ -46,7 +47,7 @@ bool no_memory_left() {
   return false;
 }
 
-// The fault lies where the stack would have grown to next.
+// Whether the fault is where the stack would have grown to next.
 bool is_full_stack(const siginfo_t* info, const void* machine) {
 #ifdef __x86_64__
   const auto& registers = static_cast<const ucontext_t*>(machine)->uc_mcontext.gregs;
@@ -78,7 +79,7 @@ void on_fault(int signal, siginfo_t* info, void* machine) {
   _exit(kInternal);
 }
 
-// An exception that nobody could catch: LLVM is full of functions that let none out.
+// An exception that cannot be caught: many functions of LLVM let none through.
 [[noreturn]] void on_terminate() {
   if (no_memory_left()) out_of_memory();
   try {
@@ -92,7 +93,7 @@ void on_fault(int signal, siginfo_t* info, void* machine) {
   std::abort();
 }
 
-// Before the constructors of LLVM, which ask for memory too.
+// Runs before LLVM's constructors, which allocate memory, too.
 [[gnu::constructor(101)]] void first() { std::set_terminate(on_terminate); }
 
 }  // namespace

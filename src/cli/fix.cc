@@ -6,7 +6,7 @@
 
 namespace ein::cli {
 
-// Standard input goes to standard output, so the report goes to standard error then.
+// For standard input, the fixed program goes to standard output and the report to standard error.
 int fix_verb(const FixCommand& command) {
   Text source = read_source(command.common);
   if (source.status != kFine) return source.status;

@@ -37,7 +37,7 @@ int format_one(const FmtCommand& command, const std::string& file) {
 
 }  // namespace
 
-// Every file is processed, whatever happened to the ones before it; the worst status is the result.
+// Processes every file, whatever happened to earlier ones; the worst status is the result.
 int fmt_verb(const FmtCommand& command) {
   int status = kFine;
   for (const std::string& file : command.files)

@@ -100,7 +100,7 @@ bool fails(const std::vector<Comparison>& all) {
   });
 }
 
-// Ways to the same numbers that disagree.
+// The disagreements between different ways to compute the same numbers.
 std::vector<std::string> problems_of(const GradcheckReport& report) {
   std::vector<std::string> out;
   for (const std::string* p : {&report.directions, &report.printed, &report.native}) {
@@ -181,7 +181,7 @@ int gradcheck_verb(const GradcheckCommand& command) {
   core::Inputs inputs;
   if (auto status = read_inputs(command.in, command.set, m, inputs, command.common)) return *status;
 
-  if (!command.of.empty() && command.claimed.empty()) {  // records part by part
+  if (!command.of.empty() && command.claimed.empty()) {  // each part of a record
     std::vector<std::string> of = float_parts(p.compiled.asked, {command.of});
     if (of.size() != 1) {
       return usage_error(

@@ -17,9 +17,9 @@
 namespace ein::cli {
 namespace {
 
-constexpr size_t kMostHead = 32 << 10, kMostBody = 8 << 20;  // bytes of a request
-constexpr int kMostAtOnce = 32;                              // connections
-constexpr int kPatience = 10;                                // seconds for a request to arrive
+constexpr size_t kMostHead = 32 << 10, kMostBody = 8 << 20;  // the largest request, in bytes
+constexpr int kMostAtOnce = 32;                              // the most connections at a time
+constexpr int kPatience = 10;  // seconds that a request may take to arrive
 
 const char* reason_of(int status) {
   switch (status) {
@@ -85,7 +85,8 @@ bool receive(int fd, std::string& into) {
   return true;
 }
 
-// The request of a connection; a number: the status it is refused with; nothing: the client is gone.
+// What arrived on a connection: a request, or the status with which it is refused; neither if the
+// client is gone.
 struct Arrived {
   std::optional<HttpRequest> request;
   int refused = 0;
@@ -137,7 +138,8 @@ void respond(int fd, const HttpResponse& r) {
                    r.body);
 }
 
-// A page of another site may know the port, but neither its host nor its origin is ours.
+// Whether a request comes from our own page. A page of another site may know the port, but its host
+// and origin are not ours.
 bool is_ours(const HttpRequest& r, int port) {
   auto is = [&](const std::string& host) {
     return host == fmt::format("127.0.0.1:{}", port) || host == fmt::format("localhost:{}", port);

@@ -1,6 +1,7 @@
-// As much of HTTP as a page on this machine needs: a server on the loopback address, one answer for a connection, a
-// thread for each. Only requests that were meant for it get through: the host must be this address (a name that leads
-// here from elsewhere is refused), and everything but the page itself needs the token.
+// As much of HTTP as a page on this machine needs: a server on the loopback address that answers
+// one request per connection, each in a thread of its own. It refuses requests that were not meant
+// for it: the host must be this address (not a name from elsewhere that leads here), and everything
+// except the page itself needs the token.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,9 @@
 namespace ein::cli {
 
 struct HttpRequest {
-  std::string method, path;                    // without what follows `?`
-  std::map<std::string, std::string> query;    // not decoded: numbers and words
-  std::map<std::string, std::string> headers;  // names in small letters
+  std::string method, path;                    // the path is without what follows `?`
+  std::map<std::string, std::string> query;    // not decoded: only numbers and words
+  std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
 };
 
@@ -24,15 +25,16 @@ struct HttpResponse {
 
 class HttpServer {
  public:
-  // `port` 0: any that is free.
+  // `port` 0 chooses any free port.
   explicit HttpServer(int port);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  const std::string& problem() const { return problem_; }  // why it does not listen; empty: it does
+  // Why it is not listening; empty if it is.
+  const std::string& problem() const { return problem_; }
   int port() const { return port_; }
-  // Answers until the process ends.
+  // Answers requests until the process ends.
   [[noreturn]] void serve(const std::function<HttpResponse(const HttpRequest&)>& answer);
 
  private:

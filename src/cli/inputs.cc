@@ -10,7 +10,7 @@
 namespace ein::cli {
 namespace {
 
-// The cells of `t` as another type; nothing when one of them would change more than by rounding.
+// The cells of `t` as another type; nothing if one of them would change by more than rounding.
 std::optional<Tensor> converted(const Tensor& t, DType to) {
   Tensor out(to, t.shape());
   bool from_float = is_float(t.dtype()), to_float = is_float(to);
@@ -28,7 +28,7 @@ std::optional<Tensor> converted(const Tensor& t, DType to) {
   return out;
 }
 
-// Rounding loses digits, so it has to be asked for.
+// Rounding loses digits, so it must be requested.
 std::variant<Tensor, RuntimeError> read_input(const Pair& given, const core::Family& f,
                                               const std::string& member,
                                               const CommonOptions& common) {
@@ -100,7 +100,7 @@ core::FamilyId find_value(const core::Module& m, const std::string& name, std::s
 
 namespace {
 
-// Why nobody can supply it; empty when it is an input.
+// Why the caller cannot supply this value; empty if it is an input.
 std::string not_supplied(const core::Family& f, const std::string& name) {
   if (f.file) {
     return fmt::format("`{0}` is loaded from `{1}`; only inputs (`let {0}: type;`) are supplied",
@@ -111,14 +111,14 @@ std::string not_supplied(const core::Family& f, const std::string& name) {
                      name);
 }
 
-// Where the values of inputs go.
+// Puts values of the command line into inputs.
 struct Supply {
   const core::Module& m;
   const CommonOptions& common;
   core::Inputs& inputs;
   std::map<std::string, RowFile>* later;
 
-  // The exit status when something is wrong, as everywhere below.
+  // Returns the exit status if something is wrong, like all functions below.
   std::optional<int> from_file(const Pair& given, const core::Family& f,
                                const std::string& member) {
     std::string why;
@@ -147,7 +147,8 @@ struct Supply {
     return std::nullopt;
   }
 
-  // `--in net=model.npz`: the arrays of the file are the parts of the record, by their paths.
+  // For `--in net=model.npz`: the arrays of the file become the parts of the record with the same
+  // paths.
   std::optional<int> record(const Pair& given, const std::vector<std::string>& parts) {
     for (const std::string& path : parts) {
       const core::Family& f = m[m.find(intern(path))];

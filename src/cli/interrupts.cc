@@ -14,8 +14,8 @@ namespace ein::cli {
 namespace {
 
 volatile std::sig_atomic_t g_pressed = 0, g_runs = 0, g_resized = 0;
-int g_signal[2] = {-1, -1};                          // a pipe: handlers write, waits read
-std::atomic<std::atomic<int32_t>*> g_step{nullptr};  // what the running program looks at
+int g_signal[2] = {-1, -1};  // a pipe: signal handlers write to it, waiting functions read
+std::atomic<std::atomic<int32_t>*> g_step{nullptr};  // the flag that the running program looks at
 
 void say(const char* text, size_t size) {
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, size);
@@ -39,7 +39,7 @@ void on_press(int) {
 }
 
 void on_long_step(int) {
-  static const char text[] = "\nin the middle of a step; Ctrl-C again ends the session\n";
+  static const char text[] = "\nwaiting for the end of a step; Ctrl-C again ends the session\n";
   if (g_runs) say(text, sizeof text - 1);
 }
 

@@ -22,8 +22,8 @@
 namespace ein::cli {
 namespace libedit {
 
-// What <histedit.h> declares. The header is not used, because where it is installed LLVM's CMake files look for
-// more than this build has.
+// The declarations of <histedit.h>. The header itself is not used: where it is installed, LLVM's
+// CMake files look for more than this build has.
 struct EditLine;
 struct History;
 struct HistEvent {
@@ -55,7 +55,7 @@ namespace {
 constexpr size_t kMostHistory = 2000;
 constexpr size_t kMostChoices = 60;
 
-// Waits for a byte. False: Ctrl-C, or the end.
+// Waits for a byte. False after Ctrl-C, or at the end.
 bool next_byte(unsigned char& byte, const std::function<void()>& resized) {
   for (;;) {
     if (interrupted()) return false;
@@ -164,7 +164,8 @@ struct LineEditor::Self {
 
 namespace {
 
-LineEditor::Self* g_self = nullptr;  // libedit's prompt has no other way to it
+// libedit calls the prompt function without any argument of ours.
+LineEditor::Self* g_self = nullptr;
 
 const char* prompt_of(EditLine*) { return g_self->prompt.c_str(); }
 
@@ -189,7 +190,7 @@ unsigned char complete_word(EditLine* editor, int) {
   const LineInfo* info = library.line(editor);
   std::string line(info->buffer, info->lastchar);
   auto cursor = static_cast<size_t>(info->cursor - info->buffer);
-  if (line.find_first_not_of(" \t") >= cursor) {  // nothing before it: Tab indents
+  if (line.find_first_not_of(" \t") >= cursor) {  // nothing precedes the cursor, so Tab indents
     library.insert(editor, "  ");
     return kRefresh;
   }
@@ -238,7 +239,7 @@ LineEditor::LineEditor(std::string history, Complete complete)
   library.set(e, kBind, "^I", "ein-complete", nullptr);
   library.set(e, kBind, "^R", "em-inc-search-prev", nullptr);
   library.set(e, kBind, "^W", "ed-delete-prev-word", nullptr);
-  library.source(e, nullptr);  // what the user has in ~/.editrc
+  library.source(e, nullptr);  // the user's ~/.editrc
   HistEvent event{};
   self_->history = library.history_init();
   library.history(self_->history, &event, kSetSize, static_cast<int>(kMostHistory));
@@ -268,7 +269,7 @@ void LineEditor::remember(const std::string& line) {
     self_->library.history(self_->history, &event, kEnter, line.c_str());
   }
   if (history_path_.empty() || !self_->editor) return;
-  // Added at once, so that nothing is lost and two sessions can share the file.
+  // Written at once, so that nothing is lost and two sessions can share the file.
   if (FILE* file = std::fopen(history_path_.c_str(), "a")) {
     std::fputs((line + "\n").c_str(), file);
     std::fclose(file);
@@ -282,10 +283,10 @@ TypedLine LineEditor::read(const std::string& prompt) {
     self_->prompt = prompt;
     int count = 0;
     self_->library.set(self_->editor, kPrepareTerminal,
-                       1);  // before the prompt invites somebody to type
+                       1);  // before the prompt appears
     const char* line = self_->library.gets(self_->editor, &count);
     if (interrupted()) {
-      self_->library.reset(self_->editor);  // a key of several characters may be half read
+      self_->library.reset(self_->editor);  // a key that sends several characters may be half read
       std::fputs("^C\n", stdout);
       std::fflush(stdout);
       out.kind = TypedLine::Kind::Interrupted;

@@ -1,5 +1,6 @@
-// Lines from whoever types them. On a terminal libedit edits them, if its library is there: it is opened when it is
-// first needed, so that nothing else depends on it. Otherwise lines are read as they come.
+// Reads lines from a person or a file. On a terminal, libedit edits them if its library is
+// installed: it is opened when it is first needed, so that nothing else depends on it. Otherwise
+// lines are read as they are.
 #pragma once
 
 #include <functional>
@@ -12,12 +13,12 @@ namespace ein::cli {
 struct TypedLine {
   enum class Kind : uint8_t { Text, End, Interrupted } kind = Kind::End;
   std::string text;   // without its newline
-  bool more = false;  // more was typed or pasted already
+  bool more = false;  // more input is already waiting
 };
 
 class LineEditor {
  public:
-  // What may stand at the end of a line; each replaces its last `replaced` bytes.
+  // A possible completion of the end of a line; it replaces the last `replaced` bytes.
   struct Choice {
     std::string text, detail;
     size_t replaced = 0;
@@ -31,11 +32,11 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   TypedLine read(const std::string& prompt);
-  // Why lines cannot be edited; empty when they can.
+  // Why lines cannot be edited; empty if they can.
   const std::string& note() const { return note_; }
 
   struct Library;
-  struct Self;  // what the functions that libedit calls see
+  struct Self;  // state for the functions that libedit calls
 
  private:
   void remember(const std::string& line);
@@ -44,7 +45,8 @@ class LineEditor {
   std::unique_ptr<Self> self_;
 };
 
-// $XDG_STATE_HOME/einlang, else ~/.local/state/einlang, which is made; empty when it cannot be.
+// $XDG_STATE_HOME/einlang or ~/.local/state/einlang; created if needed. Empty if that is not
+// possible.
 std::string state_folder();
 
 }  // namespace ein::cli

@@ -14,9 +14,9 @@
 namespace ein::cli {
 namespace {
 
-constexpr size_t kMost = 1000;  // points
+constexpr size_t kMost = 1000;  // the most points
 constexpr auto kRedraw = std::chrono::milliseconds(1000);
-constexpr int kShare = 20;  // drawing takes at most this part of the time
+constexpr int kShare = 20;  // drawing takes at most one part in this many of the time
 
 }  // namespace
 
@@ -44,7 +44,7 @@ struct LivePlot::Drawing {
       std::copy(values[k].begin(), values[k].end(), y.as<double>() + k * steps.size());
     }
     RunOptions options;
-    options.backend = Backend::Reference;  // little to compute, nothing to compile
+    options.backend = Backend::Reference;  // there is little to compute, so compiling does not pay
     std::string out;
     RunResult result = run(compiled.module, {{"x", x}, {"y", y}}, options,
                            [&](const std::string& text) { out += text; });
@@ -78,7 +78,7 @@ void LivePlot::thin_out() {
 
 std::optional<RuntimeError> LivePlot::add(const Moment& now) {
   if (now.watched.empty() || !wants(now)) return std::nullopt;
-  if (now.family != family_) {  // another recurrence: a new picture
+  if (now.family != family_) {  // another recurrence gets a new picture
     family_ = now.family;
     stride_ = 1;
     steps_.clear();

@@ -1,5 +1,5 @@
-// `--plot`: the watched values as a line over the steps, drawn again while the run goes on. The
-// drawing is `std::plot::line_svg`, called as any program calls it.
+// `--plot`: draws the watched values as a line over the steps, again and again while the run goes
+// on. `std::plot::line_svg` draws, called like from any other program.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,16 @@ class LivePlot {
   LivePlot(const LivePlot&) = delete;
   LivePlot& operator=(const LivePlot&) = delete;
 
-  // Whether the step before this moment becomes a point: each one at first, then every second, …
+  // Whether the step before this moment becomes a point: at first every step, later every second
+  // one, …
   bool wants(const Moment& now) const;
-  // Adds the point, and draws about once a second. What could not be written is an error.
+  // Adds the point, and draws about once a second. Failing to write the file is an error.
   std::optional<RuntimeError> add(const Moment& now);
   std::optional<RuntimeError> draw();
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Drawing;  // the program that draws, compiled
+  struct Drawing;  // the compiled program that draws
 
   void thin_out();
 
@@ -37,7 +38,7 @@ class LivePlot {
   std::vector<double> steps_;
   std::vector<std::vector<double>> values_;  // by name
   int64_t stride_ = 1;
-  bool drawn_ = true;  // everything so far
+  bool drawn_ = true;  // everything so far has been drawn
   Clock::time_point next_;
   std::unique_ptr<Drawing> drawing_;
 };

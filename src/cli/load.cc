@@ -18,13 +18,14 @@
 namespace ein::cli {
 namespace {
 
-// The shapes of the inputs that --in gives; `problem` gets the error of the first file without one.
+// The shapes of the inputs given with --in. `problem` gets the error of the first file that has
+// none.
 sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonOptions& options,
                                std::optional<RuntimeError>& problem) {
   sema::InputShapes out;
   for (const std::string& given : in) {
     auto pair = split(given);
-    if (!pair) continue;  // reported when the inputs are read
+    if (!pair) continue;  // reported later, when inputs are read
     auto header = inspect_file(pair->value, member_for(*pair, options));
     if (auto* h = std::get_if<FileHeader>(&header)) {
       out[pair->name] = h->shape;
@@ -35,7 +36,7 @@ sema::InputShapes input_shapes(const std::vector<std::string>& in, const CommonO
   return out;
 }
 
-// `512MiB`, `2GB`, `4096` in bytes; nothing when it is not a size.
+// The bytes in `512MiB`, `2GB` or `4096`; nothing if the text is not a size.
 std::optional<uint64_t> parse_size(const std::string& text) {
   static const std::pair<const char*, double> units[] = {
       {"", 1},     {"B", 1},        {"kB", 1e3},        {"KB", 1e3},          {"MB", 1e6},
@@ -258,7 +259,7 @@ Program load(const CommonOptions& options, const LoadOptions& what) {
   p.options = std::move(compile_options);
   auto rank_missing = [](const Diagnostic& d) { return d.code == Code::E0407; };
   if (unread && std::any_of(p.diags.all().begin(), p.diags.all().end(), rank_missing)) {
-    p.status = runtime_error(*unread, options);  // the rank was to come from there
+    p.status = runtime_error(*unread, options);  // the rank should have come from this file
     return p;
   }
   show_diagnostics(p.diags, p.sources, options);

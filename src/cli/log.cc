@@ -34,14 +34,14 @@ RunLog::RunLog(const std::string& path, std::vector<std::string> names, bool app
       names_(std::move(names)),
       json_(path.ends_with(".jsonl")),
       flushed_(Clock::now()) {
-  // A run that is refused leaves the log of the one before as it is.
+  // Opened for appending, so that a run that is refused leaves the previous log as it is.
   file_ = std::fopen(path.c_str(), "a");
   if (!file_) fail();
   skips_ = appends;
   begun_ = appends && file_ && std::fseek(file_, 0, SEEK_END) == 0 && std::ftell(file_) > 0;
 }
 
-// What was there before goes, and a csv file gets its headings.
+// Clears the file, and writes the headings of a csv file.
 void RunLog::begin() {
   if (std::exchange(begun_, true) || !file_) return;
   struct stat info {};

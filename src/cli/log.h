@@ -1,4 +1,4 @@
-// `--log`: the watched values of every step, in a file that can be followed while it grows.
+// `--log`: writes the watched values of every step to a file that can be followed while it grows.
 #pragma once
 
 #include <chrono>
@@ -14,16 +14,16 @@ namespace ein::cli {
 
 class RunLog {
  public:
-  // `names`: the columns of a csv file. The ending of the path is .csv or .jsonl (is_log_path).
+  // `names`: the columns of a csv file. The path ends in .csv or .jsonl (is_log_path).
   RunLog(const std::string& path, std::vector<std::string> names, bool appends);
   ~RunLog();
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  // The step before this moment, if it has watched values. `step`: its address.
+  // Adds the step before this moment, if it has watched values. `step`: its address.
   void add(const Moment& now, int64_t step);
   void close();
-  // Why it could not be written. A run whose log is lost is stopped.
+  // Why the file could not be written. The run is then stopped.
   const std::optional<RuntimeError>& error() const { return error_; }
 
  private:
@@ -36,15 +36,15 @@ class RunLog {
   std::vector<std::string> names_;
   bool json_ = false;
   std::FILE* file_ = nullptr;
-  bool skips_ = false;  // the last row of the run before
+  bool skips_ = false;  // skip the row that the previous run wrote last
   bool begun_ = false;
-  std::string family_;  // of the last row, and its step
+  std::string family_;  // the recurrence and step of the last row
   int64_t step_ = -1;
   Clock::time_point flushed_;
   std::optional<RuntimeError> error_;
 };
 
 bool is_log_path(const std::string& path);
-std::string exact_number(const Tensor& t);  // that reads back as the same bits, and no more digits
+std::string exact_number(const Tensor& t);  // enough digits to read back the same bits, and no more
 
 }  // namespace ein::cli

@@ -22,8 +22,7 @@
 namespace ein::cli {
 namespace {
 
-// The exit status of a verb that ended with `status`: output that got lost is a failure, whatever
-// the rest was.
+// The exit status of a verb that ended with `status`: lost output counts as a failure.
 int finish(int status, const CommonOptions& common) {
   auto why = lost_output();
   if (!why) return status;
@@ -36,19 +35,19 @@ constexpr const char* kStatuses =
     "  3 a failure while the program ran, or output that could not be written; 70 a bug in the\n"
     "  compiler; 130 interrupted";
 
-// `--help` shows what an option is when it is not given.
+// Makes `--help` show the default of every option.
 void show_defaults(CLI::App& verb) {
   for (CLI::Option* option : verb.get_options()) {
     option->capture_default_str();
     std::string shown = option->get_default_str();
-    // Lists are empty, and a 0 stands for what the option's text says.
+    // Lists are empty, and for 0 the option's text gives the default.
     if (shown == "[]" || shown == "{}" || (shown == "0" && !option->check_name("-O"))) {
       option->default_str("");
     }
   }
 }
 
-// `--help` and `--version` too end the reading of the command line.
+// Also called for `--help` and `--version`, which end parsing.
 int parse_failure(const CLI::App& app, const std::string& verb, const CLI::ParseError& e) {
   std::ostringstream out, err;
   if (app.exit(e, out, err) == 0) {
@@ -65,7 +64,7 @@ int parse_failure(const CLI::App& app, const std::string& verb, const CLI::Parse
   return unexpected_words(verb, app.remaining(true), known);
 }
 
-// The verbs that were added to `app`, and what runs each with the options that were read.
+// The verbs that were added to `app`, and the function that runs each of them with its options.
 struct Verbs {
   CLI::App& app;
   std::vector<std::pair<CLI::App*, std::function<int()>>> all;
@@ -85,8 +84,7 @@ void add_verbs(Verbs& verbs) {
   verbs.add("run", "compile and run a program", run_options, run_verb);
   verbs.add("build", "compile ahead of time: a shared library with a C header, or a program",
             build_options, build_verb);
-  verbs.add("plan",
-            "what a program would move between ranks, and what that takes, without running it",
+  verbs.add("plan", "estimate what a program would move between ranks, without running it",
             plan_options, plan_verb);
   verbs.add("bench",
             "run a program many times and compare the time of each array with the machine's peak",
@@ -121,7 +119,7 @@ int dispatch(int argc, char** argv) {
   app.name("ein");
   app.set_version_flag("--version", "ein " EIN_VERSION);
   app.require_subcommand(1);
-  app.footer(kStatuses);  // the verbs inherit it
+  app.footer(kStatuses);  // inherited by the verbs
   Verbs verbs{app, {}};
   add_verbs(verbs);
   std::vector<std::string> names;
@@ -134,7 +132,7 @@ int dispatch(int argc, char** argv) {
   }
   if (auto status = read_verb(args, names)) return finish(*status, {});
   const std::string name = args[0];
-  std::reverse(args.begin(), args.end());  // CLI11 takes them last first
+  std::reverse(args.begin(), args.end());  // CLI11 expects them in reverse
   try {
     app.parse(args);
   } catch (const CLI::ParseError& e) { return finish(parse_failure(app, name, e), {}); }
@@ -169,12 +167,13 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 extern "C" int ein_main(int argc, char** argv) {
-  // The compiler runs in a thread of its own. If that had a heap of its own too, it would
-  // grow page by page.
+  // The compiler runs in a thread of its own. If that thread had its own heap, the heap would grow
+  // page by page.
   mallopt(M_ARENA_MAX, 1);
   ein::take_streams();
   ein::pin_threads();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
+  // Exceeding the limit on file sizes becomes a write error, and does not end the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   int status = 0;
   ein::on_deep_stack([&] { status = guarded(argc, argv); });
   return status;

@@ -22,18 +22,19 @@ using namespace std::chrono_literals;
 constexpr auto kFirst = 200ms, kEvery = 100ms, kEveryLine = 1000ms;
 constexpr size_t kLongestValue = 60;
 
-// Signal handlers reach the one monitor of the process through these.
+// Through these, signal handlers reach the only monitor of the process.
 std::atomic<std::atomic<int32_t>*> g_wake{nullptr};
 volatile std::sig_atomic_t g_interrupted = 0;
 
-volatile std::sig_atomic_t g_keeps = 0;  // the state of the run
+volatile std::sig_atomic_t g_keeps = 0;  // the state of the run is to be saved
 
 void on_interrupt(int) {
-  if (g_interrupted) _exit(kInterrupted);  // asked twice
+  if (g_interrupted) _exit(kInterrupted);  // second Ctrl-C
   g_interrupted = 1;
   if (std::atomic<int32_t>* wake = g_wake.load()) wake->store(1);
-  if (g_keeps) {  // a step may take as long as it likes
-    static const char note[] = "\nkeeping the state after this step; Ctrl-C again ends at once\n";
+  if (g_keeps) {  // waits for the end of the step, however long that takes
+    static const char note[] =
+        "\nsaving the state after this step; Ctrl-C again ends the run at once\n";
     [[maybe_unused]] ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
     return;
   }
@@ -106,7 +107,7 @@ void RunMonitor::start_timer() {
       }
     });
   } catch (const std::system_error&) {
-    shows_ = false;  // no thread to be had: the run matters more
+    shows_ = false;  // no thread could be started, but the run can go on
   }
 }
 
@@ -183,7 +184,7 @@ void RunMonitor::show(const Moment& now) {
   bool first = family_ != now.family;
   if (first) {
     family_ = now.family;
-    // The first recurrence began about when the program did.
+    // The first recurrence began at about the same time as the program.
     if (begin_done_ != 0 || line_open_) begin_ = time;
     begin_done_ = line_open_ ? now.done : 0;
   }

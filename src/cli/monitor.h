@@ -1,4 +1,4 @@
-// What a long run shows and keeps while it runs, and Ctrl-C.
+// What a long run displays and saves while it runs, and how it reacts to Ctrl-C.
 #pragma once
 
 #include <atomic>
@@ -19,32 +19,32 @@ namespace ein::cli {
 
 struct MonitorOptions {
   std::string progress = "auto";   // or always, never
-  std::vector<std::string> names;  // of what is watched
+  std::vector<std::string> names;  // names of the watched values
   std::string log, plot;           // files; empty: none
-  std::string save;                // the folder for the state of the run; empty: it is not kept
-  // How often: after so much time, or so many steps; zero: not for that reason.
+  std::string save;                // the folder for the state of the run; empty: it is not saved
+  // Save after this much time, or this many steps; zero: not for that reason.
   std::chrono::milliseconds save_after{0};
   int64_t save_steps = 0;
   bool resumed = false;
 };
 
-// Alive while a program runs: shows its progress, writes its log and its state, and turns Ctrl-C
-// into a stop between two steps. A program that does not come to the end of a step within a second
-// of Ctrl-C is ended as it is, unless its state is to be kept.
+// Exists while a program runs: shows its progress, writes its log and its state, and turns Ctrl-C
+// into a stop between two steps. If a program does not reach the end of a step within a second of
+// Ctrl-C, the process is ended, unless its state is to be saved.
 class RunMonitor : public Monitor {
  public:
   explicit RunMonitor(MonitorOptions options);
   ~RunMonitor() override;
   RunMonitor(const RunMonitor&) = delete;
   RunMonitor& operator=(const RunMonitor&) = delete;
-  static bool shows(const std::string& progress);  // whether there is somebody to show it to
+  static bool shows(const std::string& progress);  // whether there is anybody to show it to
 
   bool poll(const Moment& now) override;
   bool cares(const Moment& now) override;
   const std::optional<RuntimeError>& error() const { return error_; }
-  // After the run: what could not be written.
+  // After the run: the error if something could not be written.
   std::optional<RuntimeError> finish();
-  bool state_kept() const { return kept_; }  // when it was stopped
+  bool state_kept() const { return kept_; }  // when the run was stopped
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,13 +55,13 @@ class RunMonitor : public Monitor {
 
   const MonitorOptions options_;
   bool shows_ = false, terminal_ = false, line_open_ = false, kept_ = false;
-  std::string family_;  // the recurrence of the last line, with its start
+  std::string family_;  // the recurrence of the last line, and its start
   Clock::time_point begin_, shown_, saved_;
   int64_t begin_done_ = 0, saved_done_ = -1;
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<LivePlot> plot_;
   std::optional<RuntimeError> error_;
-  std::atomic<bool> due_{false};  // the timer has struck
+  std::atomic<bool> due_{false};  // the timer has fired
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;
@@ -71,7 +71,7 @@ class RunMonitor : public Monitor {
 // "`h` stopped at t = 12, after 12 of 100 steps"
 std::string stop_text(const Stopped& where);
 
-// The file in which a state is kept.
+// The file that holds a state.
 std::string state_path(const std::string& folder);
 
 }  // namespace ein::cli

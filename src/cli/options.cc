@@ -13,7 +13,7 @@ void add_error_format(CLI::App& app, CommonOptions& o) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-// For every verb that compiles a program: `load` reads headers then.
+// For every verb that compiles a program, because that is when `load` reads headers.
 void add_allow_read(CLI::App& app, CommonOptions& o) {
   app.add_option(
          "--allow-read", o.allow_read,
@@ -67,7 +67,7 @@ void add_tune(CLI::App& app, std::vector<std::string>& tune) {
       ->allow_extra_args(false);
 }
 
-// For inputs whose type leaves the rank open; nothing else is read from the files.
+// For inputs whose type does not give a rank; nothing else is read from the files.
 void add_input_files(CLI::App& app, std::vector<std::string>& in) {
   app.add_option("--in", in,
                  "NAME=FILE: the file for an input whose number of coordinates is not declared")
@@ -89,7 +89,7 @@ void add_mesh(CLI::App& app, std::string& mesh, std::string& shard) {
   app.add_option("--mesh", mesh,
                  "run on several ranks: named axes and their sizes (data=4,model=2)");
   app.add_option("--shard", shard,
-                 "which coordinates are split along which axes (\"batch: data, W.k: model\")");
+                 "which coordinates to split, along which axes (\"batch: data, W.k: model\")");
 }
 
 void add_no_cache(CLI::App& app, bool& no_cache) {
@@ -118,12 +118,13 @@ void run_options(CLI::App& app, RunCommand& o) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--log", o.log,
                  "write the watched values of every step to a file (.csv or .jsonl)");
-  app.add_option("--plot", o.plot, "draw the watched values into a file (.svg) as they come");
+  app.add_option("--plot", o.plot,
+                 "draw the watched values as curves into an .svg file while the program runs");
   app.add_option("--save-state", o.save_state,
-                 "keep the state of a long run in this folder, also on Ctrl-C");
+                 "save the state of a long run to this folder, regularly and on Ctrl-C");
   app.add_option("--every", o.every,
-                 "how often: 30s, 10m, 1h, or a number of steps (default: 10m)");
-  app.add_option("--resume", o.resume, "go on from the state in this folder");
+                 "how often to save the state: 30s, 10m, 1h, or a number of steps (default: 10m)");
+  app.add_option("--resume", o.resume, "continue the run whose state is in this folder");
   app.add_option("--format", o.format, "format of --show")->check(CLI::IsMember({"text", "json"}));
   app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
@@ -150,7 +151,7 @@ void run_options(CLI::App& app, RunCommand& o) {
   add_mesh(app, o.mesh, o.shard);
   add_tune(app, o.tune);
   add_no_cache(app, o.no_cache);
-  app.add_flag("--cache-stats", o.cache_stats)->group("");  // hidden: for the tests
+  app.add_flag("--cache-stats", o.cache_stats)->group("");  // hidden; for tests
 }
 
 void plan_options(CLI::App& app, PlanCommand& o) {
@@ -163,8 +164,9 @@ void plan_options(CLI::App& app, PlanCommand& o) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_mesh(app, o.mesh, o.shard);
-  app.add_option("--network", o.network, "what a message takes, and bytes a second: 5us,12GB/s");
-  app.add_option("--sweep", o.sweep, "a line for each size of an axis, doubled: data=1..4096");
+  app.add_option("--network", o.network, "latency and bandwidth of the network: 5us,12GB/s");
+  app.add_option("--sweep", o.sweep,
+                 "print a line for each size of a mesh axis, doubling it: data=1..4096");
   app.add_option("--format", o.format, "format of the plan")
       ->check(CLI::IsMember({"text", "json"}));
   add_direction(app, "--grad-mode", o.direction);
@@ -321,7 +323,7 @@ void new_options(CLI::App& app, NewCommand& o) {
 }
 
 void repl_options(CLI::App& app, ReplCommand& o) {
-  app.add_option("FILES", o.files, "programs whose text is entered first");
+  app.add_option("FILES", o.files, "programs whose definitions are entered first");
   app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
       ->check(CLI::IsMember({"native", "ref"}));
   add_no_cache(app, o.no_cache);
@@ -331,7 +333,8 @@ void repl_options(CLI::App& app, ReplCommand& o) {
 }
 
 void lsp_options(CLI::App& app, LspCommand& o) {
-  app.add_flag("--stdio", o.stdio, "standard input and output; there is no other way");
+  app.add_flag("--stdio", o.stdio,
+               "use standard input and output; this is always so, but many editors pass it");
 }
 
 void explore_options(CLI::App& app, ExploreCommand& o) {

@@ -1,4 +1,4 @@
-// `ein plan`: what a program would move between ranks, and what that takes.
+// `ein plan`: estimates what a program would move between ranks, and how long that takes.
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A number and its unit; nothing when it is not that.
+// A number and its unit; nothing if the text is something else.
 std::optional<double> with_unit(const std::string& text,
                                 const std::vector<std::pair<std::string, double>>& units) {
   double value = 0;
@@ -51,7 +51,7 @@ std::string time_text(double seconds) {
   return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
-// The extents of the whole program: from --set, or the shapes of files.
+// The extents of the whole program: from --set, or from the shapes of files.
 std::optional<int> read_extents(const PlanCommand& command, const core::Module& m,
                                 std::vector<int64_t>& params) {
   std::map<std::string, int64_t> numbers;
@@ -84,10 +84,10 @@ std::optional<int> read_extents(const PlanCommand& command, const core::Module& 
       value = source.file->header.shape[p.position];
     }
     if (value < 0) {
-      return usage_error(
-          fmt::format("the extent `{0}` is not known: give it, `--set {0}=1000`, or "
-                      "the file of `{1}`, `--in {1}=FILE`",
-                      name, source.spelled()));
+      return usage_error(fmt::format(
+          "the extent `{0}` is not known: set it, as in `--set {0}=1000`, or give a file "
+          "with `--in {1}=FILE`",
+          name, source.spelled()));
     }
     params.push_back(value);
   }
@@ -145,7 +145,7 @@ Json json_of(const RankPlan& plan) {
           {"efficiency", plan.efficiency()}};
 }
 
-// data=1..4096
+// A sweep such as data=1..4096.
 struct Sweep {
   size_t axis = 0;
   int64_t from = 1, to = 1;

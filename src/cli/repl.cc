@@ -1,5 +1,5 @@
-// `ein repl`: the prompt. What an entry does is the session's business (session/session.h); here lines are gathered to
-// entries, and replies are shown.
+// `ein repl`: the prompt. Here lines are collected into entries, and replies are shown; the session
+// decides what an entry does (session/session.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,10 +16,10 @@ namespace {
 
 struct Prompt {
   session::Session session;
-  bool typed = false;  // by a person, at a terminal
-  size_t lines = 0;    // read so far
-  std::string entry;   // unfinished so far
-  size_t first = 0;    // the line that it begins in
+  bool typed = false;  // a person types at a terminal
+  size_t lines = 0;    // lines read so far
+  std::string entry;   // the unfinished entry
+  size_t first = 0;    // the line on which it begins
   bool block = false;  // between `:{` and `:}`
   bool over = false;
   int status = kFine;
@@ -47,7 +47,7 @@ void take(Prompt& p) {
     session::Watching watching{&monitor, interrupted};
     if (p.typed) {
       reply = session::enter(p.session, text, watching);
-    } else {  // with the lines of the script in messages
+    } else {  // a script: messages refer to its lines
       bool command = text.find_first_not_of(" \t\n") == text.find(':');
       std::string before = command ? "" : std::string(p.first - 1, '\n');
       reply = session::enter(p.session, before + text, watching, "<standard input>");
@@ -67,7 +67,7 @@ std::string without_blanks(const std::string& line) {
   return begin == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
 }
 
-// Adds a line to a block. False: it belongs to none.
+// Adds a line to a block. False if it is not part of one.
 bool in_block(Prompt& p, const std::string& line) {
   if (!p.block && p.entry.empty() && without_blanks(line) == ":{") {
     p.block = true;
@@ -82,8 +82,9 @@ bool in_block(Prompt& p, const std::string& line) {
   return true;
 }
 
-// Adds a line. What is typed is entered as soon as it is a whole; of what is pasted, or a script, the next line may
-// still belong to it, unless it ends with `;` and is no clause of a value that may have more.
+// Adds a line. Typed text is entered as soon as it is complete. In pasted text or a script, the
+// next line may still belong to the entry, unless the entry ends with `;` and is not a clause that
+// more clauses of the same value may follow.
 void add_line(Prompt& p, const TypedLine& line) {
   if (p.block) {
     in_block(p, line.text);
@@ -101,13 +102,13 @@ void add_line(Prompt& p, const TypedLine& line) {
   switch (session::read_entry(p.entry)) {
     case session::Reading::Nothing: p.entry.clear(); return;
     case session::Reading::Unfinished:
-      // An empty line gives up waiting for more.
+      // An empty line ends an unfinished entry.
       if (p.typed && !line.more && line.text.find_first_not_of(" \t") == std::string::npos) take(p);
       return;
     case session::Reading::Finished: break;
   }
   bool command = p.entry.find_first_not_of(" \t\n") == p.entry.find(':');
-  bool alone = p.typed && !line.more;  // there is no next line yet
+  bool alone = p.typed && !line.more;  // the next line is not known yet
   bool ended = ends_itself(p.entry) && !session::ends_with_clause(p.entry);
   if (alone || command || ended) take(p);
 }

@@ -28,7 +28,8 @@ Device device_named(const std::string& name) {
 
 namespace {
 
-// What is watched: the names of --watch, or `loss` where nothing is asked for and somebody may look.
+// The values to watch: those of --watch, or `loss` if none are named and there may be somebody to
+// look.
 std::optional<int> read_watched(const RunCommand& command, const Program& p, RunOptions& options) {
   const core::Module& asked = p.compiled.asked;
   options.asked = &asked;
@@ -85,7 +86,7 @@ std::optional<int> read_monitor(const RunCommand& command, RunOptions& options,
     return usage_error(fmt::format("--plot {}: the name of a plot ends in .svg", out.plot));
   }
   if (!command.every.empty() && out.save.empty()) {
-    return usage_error("--every says how often --save-state DIR is done, which is missing");
+    return usage_error("--every needs --save-state DIR: it says how often the state is saved");
   }
   if (!read_every(command.every.empty() ? "10m" : command.every, out)) {
     return usage_error(fmt::format(
@@ -110,7 +111,7 @@ std::optional<int> read_monitor(const RunCommand& command, RunOptions& options,
   return std::nullopt;
 }
 
-// Values of --out; those that a stopped run had not finished are named.
+// Writes the values of --out, and names those that a stopped run had not finished.
 std::optional<int> write_outputs(const RunCommand& command, const core::Module& m,
                                  const std::vector<Pair>& outputs, const RunResult& result) {
   for (const Pair& o : outputs) {
@@ -137,7 +138,7 @@ struct ShownPart {
   std::string json;
 };
 
-// One object, in which the parts of a record are an object of their own.
+// One JSON object, with an object for each record.
 std::string nested_json(const std::vector<ShownPart>& parts) {
   std::vector<std::pair<std::string, std::vector<ShownPart>>> heads;
   for (const ShownPart& part : parts) {
@@ -156,7 +157,7 @@ std::string nested_json(const std::vector<ShownPart>& parts) {
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
-// What only the processor can do.
+// Reports options that only work on the processor.
 std::optional<int> refuse_device(const RunCommand& command, Device device) {
   if (device == Device::Cpu) return std::nullopt;
   const char* what = command.backend == "ref" ? "--backend ref"
@@ -165,11 +166,12 @@ std::optional<int> refuse_device(const RunCommand& command, Device device) {
                      : !command.mesh.empty()  ? "--mesh"
                                               : nullptr;
   if (!what) return std::nullopt;
-  return usage_error(fmt::format("--device {}: {} is for the processor; leave one of them out",
+  return usage_error(fmt::format("--device {} and {} cannot be combined; leave out one of them",
                                  command.device, what));
 }
 
-// What the command line says of how to run; `refused` is the status if that is not possible here.
+// The run's options, as given on the command line; `refused` is the exit status if they cannot be
+// used here.
 RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
   RunOptions out;
   out.backend = command.backend == "ref" ? Backend::Reference : Backend::Native;
@@ -193,8 +195,8 @@ RunOptions options_of(const RunCommand& command, std::optional<int>& refused) {
   return out;
 }
 
-// The values that --show and --out ask for; a status if there is no such value or it cannot be
-// written where it should be.
+// The values that --show and --out ask for; an exit status if one does not exist or cannot be
+// written.
 std::optional<int> read_wanted(const RunCommand& command, const core::Module& m,
                                std::vector<Pair>& outputs, RunOptions& options) {
   options.show = shown_parts(m, command.show);
@@ -213,7 +215,7 @@ std::optional<int> read_wanted(const RunCommand& command, const core::Module& m,
   return std::nullopt;
 }
 
-// What a user should know of a run besides its values.
+// Reports what a user should know about a run besides its values.
 void report_run(const RunCommand& command, const RunOptions& options, const DiskCache* cache,
                 const Trace& compiled, const RunResult& result) {
   if (command.common.time_passes) print_times(*options.trace);
@@ -264,7 +266,7 @@ void show_values(const RunCommand& command, const core::Module& m,
 
 namespace {
 
-// Ranks other than 0 say nothing: what they would say, rank 0 says.
+// Silences ranks other than 0: they would only repeat what rank 0 says.
 void be_silent() {
   int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere < 0) return;
@@ -275,13 +277,13 @@ void be_silent() {
 
 int run_program(const RunCommand& command, RunOptions options);
 
-// One of the processes that mpirun has started. How rank 0 ends, all end.
+// Runs as one of the processes that mpirun has started. All ranks end with the status of rank 0.
 int run_over_mpi(const RunCommand& command, RunOptions options, const MpiPlace& place) {
   if (place.rank != 0) be_silent();
   const int64_t ranks = options.ranks->mesh.ranks();
   if (ranks != place.ranks) {
     return runtime_error({Code::E0901, fmt::format("the mesh has {} ranks, but mpirun started {}: "
-                                                   "`mpirun -n {}`, or another `--mesh`",
+                                                   "use `mpirun -n {}`, or change `--mesh`",
                                                    ranks, place.ranks, ranks)},
                          command.common);
   }
@@ -372,7 +374,7 @@ int run_program(const RunCommand& command, RunOptions options) {
   if (result.stopped) {
     print_error("interrupted: {}\n", stop_text(*result.stopped));
     if (kept) {
-      print_error("its state is in `{0}`; go on with --resume {0}\n", command.save_state);
+      print_error("its state is in `{0}`; continue with --resume {0}\n", command.save_state);
     }
   }
   if (result.elsewhere) return kFine;

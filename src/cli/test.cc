@@ -15,7 +15,7 @@ struct Tally {
   int passed = 0, failed = 0, status = kFine;
 };
 
-// Every program below the current folder, in a stable order; hidden folders and links are left out.
+// Every program below the current folder, in a stable order, without hidden folders and links.
 std::vector<std::string> programs_here() {
   namespace fs = std::filesystem;
   std::vector<std::string> out;
@@ -48,7 +48,7 @@ void run_file(const TestCommand& command, const std::string& file, ImageCache* c
     ++(result.error ? tally.failed : tally.passed);
     print_out("{}: {} … {}\n", file, test.name, result.error ? "failed" : "ok");
     if (!result.error) continue;
-    // What a test printed helps only where it failed.
+    // The output of a test only helps if the test failed.
     put(printed);
     Span at = result.error->at.valid() ? result.error->at : test.span;
     print_out("  {}: {}\n", place_text(p.sources, at), result.error->message);

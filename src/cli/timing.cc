@@ -7,7 +7,7 @@
 namespace ein::cli {
 namespace {
 
-// Phases in order, without the sum that ends the native ones.
+// Phases in order, without the final one, which is the sum of the native ones.
 std::vector<std::pair<std::string, double>> phases(const std::vector<PassTime>& passes,
                                                    const Timing& timing) {
   std::vector<std::pair<std::string, double>> out;
@@ -32,7 +32,7 @@ std::string label(const Work& work) {
   return work.steps ? out + " (steps)" : out;
 }
 
-// fmt counts bytes, a terminal characters.
+// fmt counts bytes, but a terminal counts characters.
 std::string spaces(const std::string& s, size_t width) {
   auto shown = static_cast<size_t>(
       std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));

@@ -1,4 +1,4 @@
-// Where the time of a run went, as a table or as JSON: `ein run --time` and `ein bench`.
+// Where the time of a run went, as a table or as JSON, for `ein run --time` and `ein bench`.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -155,8 +155,8 @@ struct Description {
     span(f.span);
   }
 
-  // The front end numbers nodes in an order of its own, the same each time. So the whole arena is
-  // described rather than what is reached: that is quicker, and there is no walk to get wrong.
+  // The front end numbers nodes in a fixed order. So the whole arena is hashed rather than the
+  // nodes that are reached: that is faster and simpler.
   void module(const core::Module& m) {
     number(m.arena->size());
     for (uint32_t i = 0; i < m.arena->size(); ++i) node(m[core::ExprId(i)]);
@@ -212,7 +212,7 @@ std::optional<std::string> cache_key(const core::Module& m,
   d.word(processor_text(options.processor));
   d.number(static_cast<uint64_t>(own.overflow));
   d.number(static_cast<uint64_t>(own.operands));
-  d.number(options.opt_level > 0);  // the levels above 0 are one
+  d.number(options.opt_level > 0);  // the levels above 0 give the same code
   d.number(options.check_bounds);
   d.number(static_cast<uint64_t>(own.device));
   d.number(own.rows);

@@ -17,11 +17,12 @@ CodeMemory::~CodeMemory() {
 
 void CodeMemory::reserveAllocationSpace(uintptr_t code, llvm::Align, uintptr_t constants,
                                         llvm::Align, uintptr_t data, llvm::Align) {
-  // A page is more than any section's alignment; LLVM's sizes hold the padding between sections.
+  // A page is larger than any section's alignment, and LLVM's sizes include the padding between
+  // sections.
   uintptr_t page = llvm::sys::Process::getPageSizeEstimate();
   auto pages = [&](uintptr_t size) { return (size + page - 1) / page * page; };
-  // LLVM does not announce what a call of `memset` or `memcpy` takes: a stub that is aligned after
-  // the code, and an address among the data.
+  // LLVM does not announce the space for calls of `memset` and `memcpy`: an aligned stub after the
+  // code, and an address in the data.
   code += page;
   data += page;
   std::error_code failed;

@@ -31,14 +31,14 @@ llvm::Constant* table_of(llvm::Module& mod, const KernelNames& names,
   return table;
 }
 
-// A call of generated code: a kernel with the table of its names (if it has one), or a part of the
-// entry. `kernel`: the one its time counts for.
+// A call in generated code: of a kernel, with the table of its names if it has one; or of a part of
+// the entry function. `kernel`: the kernel to which its time counts.
 struct Called {
   llvm::Function* code;
   llvm::Constant* table = nullptr;
   std::optional<uint64_t> kernel = {};
   std::optional<uint64_t> skipped_before =
-      {};  // the first kernel to run, from which on it is called
+      {};  // it is called if the first kernel to run is this one or an earlier one
 };
 
 // Emits the calls one after the other, until one fails.
@@ -86,8 +86,8 @@ void emit_calls(llvm::Function* run, const Called* begin, const Called* end) {
   b.CreateRet(b.getInt32(1));
 }
 
-// The entry. A program may have thousands of kernels, and passes take more than proportionally long
-// over one long function, so no function makes more than `most` calls.
+// The entry function. A program may have thousands of kernels, and LLVM's time grows faster than
+// the length of a function, so no function makes more than `most` calls.
 void emit_entry(llvm::Function* run, std::vector<Called> calls, size_t most) {
   while (calls.size() > most) {
     std::vector<Called> parts;
@@ -139,7 +139,7 @@ void emit_program(const loops::Program& p, llvm::Module& mod, Target target) {
     ++alike[shapes[i]].count;
   }
   std::vector<Called> calls;
-  uint64_t begun = 0;  // kernels, each with all that continue it
+  uint64_t begun = 0;  // how many kernels have begun, each with its continuations
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     const loops::Kernel& k = p.kernels[i];
     if (!k.continues) ++begun;
@@ -174,7 +174,7 @@ llvm::Function* Emitter::kernel(const loops::Kernel& k, const std::string& name)
   entry.SetInsertPoint(first);
   b.SetInsertPoint(start);
   llvm::FastMathFlags flags;
-  flags.setAllowContract(!p.exact);  // a·b + c may be one instruction; nothing else is relaxed
+  flags.setAllowContract(!p.exact);  // a·b + c may be a single instruction; nothing else is relaxed
   b.setFastMathFlags(flags);
   block(k.body);
   b.CreateRet(b.getInt32(0));
@@ -219,7 +219,8 @@ void Emitter::branch(const loops::If& s) {
     return block(known->isOne() ? s.then : s.otherwise);
   }
   flush_stores();
-  std::vector<Iteration> around = std::exchange(path, {});  // stores do not wait across a branch
+  // Stores are not delayed across a branch.
+  std::vector<Iteration> around = std::exchange(path, {});
   branch_on(s, cond);
   path = std::move(around);
 }

@@ -32,13 +32,13 @@ struct Val {
 inline Val uniform(llvm::Value* v) { return {Val::Shape::Uniform, v, nullptr}; }
 inline Val varying(llvm::Value* v) { return {Val::Shape::Varying, v, nullptr}; }
 
-// Instructions of the target that change what is emitted, never what it computes (except for the
-// last bit of `mad`, emit_math.h).
+// Instructions of the target that change which code is emitted, but never what it computes (except
+// for the last bit of `mad`, emit_math.h).
 struct Target {
-  bool fma = false;     // a·b + c with one rounding
-  bool rounds = false;  // to an integer
-  bool halves = false;  // between f16 and f32
-  bool guards = false;  // every address is checked (emit_guard.cc)
+  bool fma = false;     // a·b + c, rounded once
+  bool rounds = false;  // rounds to an integer
+  bool halves = false;  // converts between f16 and f32
+  bool guards = false;  // check every address (emit_guard.cc)
 };
 
 struct Emitter {
@@ -51,12 +51,12 @@ struct Emitter {
 
   const loops::Program& p;
   llvm::Module& mod;
-  llvm::IRBuilder<> b;      // where code goes
+  llvm::IRBuilder<> b;      // where code is added
   llvm::IRBuilder<> entry;  // the kernel's first block: allocas, buffers, params
   llvm::Function* fn = nullptr;
   llvm::Value* context = nullptr;
-  // For a kernel that serves several: its own numbers of buffers and sites, and the table that says
-  // which ones are meant (kernel_shape.h). Null: the numbers are the program's.
+  // For a kernel that serves several: its own numbering of buffers and sites, and the table with
+  // the actual ones (kernel_shape.h). Null: the numbers are those of the program.
   KernelNames* names = nullptr;
   llvm::Value* table = nullptr;
   llvm::Value* named(uint64_t entry_number);
@@ -72,13 +72,13 @@ struct Emitter {
 
   uint32_t width = 1;           // lanes of the code being emitted
   bool in_sequence = false;     // inside a sequential loop
-  llvm::Value* mask = nullptr;  // lanes that are active; null: all
+  llvm::Value* mask = nullptr;  // the active lanes; null: all of them
   struct Cell {                 // a variable that changes
     llvm::AllocaInst* at = nullptr;
     bool lanes = false;
   };
   // The iteration of every unrolled parallel loop around the code, outermost first; and the stores
-  // that wait for the end of those loops (emit_unrolled.cc).
+  // that are delayed to the end of those loops (emit_unrolled.cc).
   struct Iteration {
     const loops::Loop* loop;
     int64_t number;
@@ -99,8 +99,8 @@ struct Emitter {
     std::vector<llvm::Value*> strides;
   };
   std::unordered_map<loops::BufferId, Memory> memory;
-  Memory found_here;  // of the buffer asked for last, when there are many
-  // What the optimiser may know of loads and stores (emit_aliases.cc).
+  Memory found_here;  // of the last buffer, if there are too many to keep
+  // What the optimiser may know about loads and stores (emit_aliases.cc).
   std::set<loops::BufferId> written;  // by the kernel
   struct Aliases {
     llvm::MDNode *own = nullptr, *others = nullptr;  // scopes
@@ -109,7 +109,7 @@ struct Emitter {
   void note_aliases(const loops::Kernel& k);
   llvm::Value* touch(llvm::Instruction* access, loops::BufferId id);
   std::unordered_map<uint32_t, llvm::Value*> params;
-  std::vector<uint32_t> first_dim;              // by buffer: where its extents start in the context
+  std::vector<uint32_t> first_dim;              // by buffer: where its extents begin in the context
   std::vector<llvm::Function*> functions = {};  // of the program, by number
   llvm::Value* calls = nullptr;                 // calls around the code; null in a kernel
   Target target;
@@ -120,8 +120,8 @@ struct Emitter {
   void function(const loops::Function& f, llvm::Function* to);
   void invoke(const loops::Invoke& s);
   llvm::Value* invoke_once(const loops::Invoke& s, std::vector<llvm::Value*> args);
-  llvm::Value* failure();  // where a failure is recorded
-  void leave();            // the kernel or the function, after a failure
+  llvm::Value* failure();  // where failures are recorded
+  void leave();            // leaves the kernel or the function after a failure
   void leave_unless_zero(llvm::Value* status);
   void block(const loops::Block& body);
   void stmt(const loops::Stmt& s);
@@ -132,10 +132,10 @@ struct Emitter {
   void branch_on(const loops::If& s, Val cond);
   void fold(const loops::Fold& s);
   void contract(const loops::Contract& s);
-  // emit_host.cc: what the host does in a program for a device
+  // emit_host.cc: the host's part of a program for a device
   void launch(const loops::Launch& s);
   void touch_host(const loops::Touch& s);
-  // emit_device.cc: what one thread of a device does
+  // emit_device.cc: the code of one thread of a device
   struct Thread;
   Thread* thread = nullptr;  // null: this is code for the processor
   llvm::Function* kernel_of(const loops::Launch& s);
@@ -153,15 +153,15 @@ struct Emitter {
 
   // emit_loop.cc
   void loop(const loops::Loop& s);
-  // `state`: stored before the caller looks.
+  // `state`: stored before the caller looks at it.
   void poll(loops::SiteId site, llvm::Value* next, llvm::Value* steps,
             const loops::Block* state = nullptr);
   void fetch(const loops::Fetch& s);
   llvm::Value* context_field(llvm::IRBuilder<>& at, size_t offset);
-  // Calls back, and stops the program if that is the answer.
+  // Calls the caller, and stops the program if it says so.
   void call_back(loops::SiteId site, llvm::Value* next, llvm::Value* steps,
                  llvm::BasicBlock* go_on);
-  // All steps from `lo` to `hi`, one after the other or in lanes.
+  // All iterations from `lo` to `hi`, one after the other or in lanes.
   void whole_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   void plain_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
   llvm::Value* resumed(loops::SiteId site, llvm::Value* lo, llvm::Value* last);
@@ -171,11 +171,11 @@ struct Emitter {
   // emit_sums.cc
   struct RunningSum {
     loops::VarId var;
-    Cell around;     // where it is outside of the loop
-    bool outermost;  // no loop around sums the same variable, so this one adds to `around`
+    Cell around;     // its accumulator outside of the loop
+    bool outermost;  // no loop around adds to the same variable, so this one adds to `around`
     llvm::AllocaInst *total = nullptr, *lost = nullptr;
   };
-  std::set<loops::VarId> summed = {};  // by the loops around
+  std::set<loops::VarId> summed = {};  // variables that loops around add to
   // The accumulators that a loop folds and does not declare.
   std::vector<loops::VarId> float_sums(const loops::Loop& s) const;
   std::vector<RunningSum> begin_sums(const std::vector<loops::VarId>& sums, bool in_blocks);
@@ -191,11 +191,11 @@ struct Emitter {
   void flush_stores();
   // emit_shared.cc
   void shared_loop(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi);
-  // `alone` where the loop is one chunk, else threads share it.
+  // Runs `alone` if the loop is a single chunk; otherwise threads share it.
   void alone_or_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain,
                        const std::function<void()>& alone);
-  // What another function needs from this one: the values of variables now, and such values packed
-  // on the stack.
+  // What another function needs from this one: the present values of variables, and a struct of
+  // such values on the stack.
   std::vector<llvm::Value*> values_now(const std::vector<loops::VarId>& vars);
   llvm::AllocaInst* closure_of(const std::vector<llvm::Value*>& fields);
   void run_shared(const loops::Loop& s, llvm::Value* lo, llvm::Value* hi, llvm::Value* grain);
@@ -207,7 +207,7 @@ struct Emitter {
 
   // emit_team.cc
   struct Team;
-  Team* team = nullptr;  // of the loop around, if a team runs it and this code is not of one member
+  Team* team = nullptr;  // of the loop around, if a team runs it and this code is for all members
   void team_loop(const loops::Loop& s);
   void team_block(const loops::Block& body);
   void team_stmt(const loops::Stmt& s);
@@ -224,7 +224,7 @@ struct Emitter {
   Val expr(loops::ExprId id);
   llvm::Value* param(uint32_t index);
   llvm::Value* scalar(loops::ExprId id);  // of a uniform value
-  llvm::Value* lanes(Val v, DType type);  // as a vector (as it is when there is one lane)
+  llvm::Value* lanes(Val v, DType type);  // as a vector (unchanged if there is one lane)
   llvm::Value* lanes(loops::ExprId id);
   Val index_op(core::Op op, Val a, Val b);
   Val load(const loops::Load& n, DType type);
@@ -245,12 +245,12 @@ struct Emitter {
   llvm::Value* to_integer(core::Op op, llvm::Value* x);  // Floor, Ceil, Round
   llvm::Value* power(llvm::Value* x, llvm::Value* y, DType type);
   llvm::Value* call(NativeFn f, const std::vector<llvm::Value*>& args, llvm::Type* result);
-  // emit_math.cc: by formula where there is one, otherwise by the library.
+  // emit_math.cc: by a formula if there is one, otherwise by a library function.
   llvm::Value* math(core::Op op, const std::vector<llvm::Value*>& args, DType type,
                     NativeFn library);
   llvm::Function* math_function(core::Op op, const std::vector<llvm::Value*>& args, DType type,
                                 NativeFn library);
-  // Whether the challenger replaces the holder (NaN beats numbers, the first NaN stays).
+  // Whether the challenger replaces the present best (NaN beats numbers, the first NaN stays).
   llvm::Value* beats(bool max, llvm::Value* challenger, llvm::Value* holder, DType type);
 
   // emit_half.cc
@@ -266,16 +266,17 @@ struct Emitter {
   llvm::ConstantInt* i64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
 };
 
-constexpr int64_t kMaxChunks = 256;  // of a reduction; fixes the bits of sums: not in tuning.def
+// Of a reduction; it affects the bits of sums, so it is not in tuning.def.
+constexpr int64_t kMaxChunks = 256;
 
-// The fold that an accumulator of the loop takes part in: it decides the start and
-// how parts combine.
+// The kind of fold that an accumulator of the loop takes part in: it decides the initial value and
+// how parts are combined.
 core::ReduceOp fold_of(const loops::Loop& s, loops::VarId accumulator);
 
 inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 inline bool is_unsigned(DType t) { return t == DType::U8 || t == DType::Bool; }
 
-// The whole program into `mod`; the function to call is named `kEntryName`.
+// Emits the whole program into `mod`; the function to call is named `kEntryName`.
 inline constexpr const char* kEntryName = "ein_run";
 void emit_program(const loops::Program& p, llvm::Module& mod, Target target);
 

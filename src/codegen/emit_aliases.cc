@@ -1,12 +1,12 @@
-// Tells LLVM which loads and stores cannot meet: different buffers are different memory, and a
-// buffer that a kernel does not write stays as it is.
+// Tells LLVM which loads and stores never access the same memory: different buffers do not overlap,
+// and a buffer that a kernel does not write does not change.
 #include "codegen/emit.h"
 #include "loops/effects.h"
 
 namespace ein::codegen {
 
-// Every access names all other buffers of its kernel: with very many, that costs more than it
-// gains.
+// Every access lists all other buffers of its kernel; with very many buffers that costs more than
+// it gains.
 void Emitter::note_aliases(const loops::Kernel& k) {
   written = loops::effects(p, k.body).stores;
   if (written.size() < 2 || written.size() > static_cast<size_t>(p.tuning.alias_buffers)) return;

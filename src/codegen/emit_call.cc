@@ -104,7 +104,7 @@ void Emitter::invoke(const loops::Invoke& s) {
     args.push_back(expr(a));
     one &= args.back().uniform();
   }
-  if (one) {  // some lane is active, and all of them ask for the same
+  if (one) {  // some lane is active, and all active lanes have the same arguments
     std::vector<Value*> scalars;
     for (const Val& v : args) scalars.push_back(v.v);
     values[s.var] = uniform(invoke_once(s, std::move(scalars)));

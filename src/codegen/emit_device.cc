@@ -1,5 +1,5 @@
-// What one thread of a device does. Statements outside of loops over threads are done by every
-// thread, with the same values; in such a loop a thread does its own iteration.
+// The code of one thread of a device. Statements outside of loops over threads are executed by
+// every thread, with the same values; in such a loop, each thread executes its own iteration.
 #include "codegen/emit_device.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -15,7 +15,7 @@ using llvm::Value;
 namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
-constexpr int64_t kWarpBits = 40;             // of a phase, in front of the warp
+constexpr int64_t kWarpBits = 40;             // bits of a phase, below the warp
 
 Value* nvvm(llvm::IRBuilder<>& b, llvm::Intrinsic::ID id, llvm::ArrayRef<Value*> args = {}) {
   llvm::Module* mod = b.GetInsertBlock()->getModule();
@@ -26,8 +26,8 @@ Value* word_at(llvm::IRBuilder<>& b, Value* record, unsigned number) {
   return b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), record, number);
 }
 
-// The value of lane + `by`, or of lane 0 where `by` is null. Values narrower than a word travel in
-// one, wider ones in two.
+// The value of lane + `by`, or of lane 0 if `by` is null. Values of up to a word are sent in one
+// word, wider ones in two.
 Value* shuffled(llvm::IRBuilder<>& b, Value* v, Value* by) {
   llvm::Type* type = v->getType();
   unsigned bits = type->getScalarSizeInBits();
@@ -49,8 +49,8 @@ Value* shuffled(llvm::IRBuilder<>& b, Value* v, Value* by) {
   return type->isFloatingPointTy() ? b.CreateBitCast(out, type) : out;
 }
 
-// The record of failures, word by word. One thread after the other reads or writes it; whoever waits
-// for the lock does so in a loop of its own.
+// The record of failures, word by word. Threads read and write it one at a time; a thread that
+// waits for the lock does so in a loop of its own.
 struct Record {
   llvm::IRBuilder<>& b;
   Value* at;
@@ -80,8 +80,8 @@ struct Record {
     b.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, word_at(b, at, DeviceFailure::Lock), b.getInt64(0),
                       llvm::MaybeAlign(8), llvm::AtomicOrdering::Monotonic);
   }
-  // Whether `ours` comes before what is recorded: the last part of the key decides where those
-  // before it are equal. `equal`: what it is where all are.
+  // Whether `ours` comes before the recorded key: the first parts that differ decide. `equal`: the
+  // answer if all parts are equal.
   Value* before(llvm::ArrayRef<Value*> ours, bool theirs_first, Value* equal) {
     const unsigned keys[] = {DeviceFailure::Serial, DeviceFailure::Block, DeviceFailure::Phase,
                              DeviceFailure::Thread};
@@ -110,8 +110,8 @@ llvm::Function* helper(llvm::Module& mod, const char* name, llvm::Type* result, 
   return out;
 }
 
-// ein_fail(record, serial, block, phase, thread, site, values): keeps the failure whose key is the
-// smallest.
+// ein_fail(record, serial, block, phase, thread, site, values): records the failure, unless the
+// record has a smaller key.
 llvm::Function* fail_function(llvm::Module& mod) {
   if (llvm::Function* made = mod.getFunction("ein_fail")) return made;
   auto& c = mod.getContext();
@@ -141,7 +141,8 @@ llvm::Function* fail_function(llvm::Module& mod) {
   return out;
 }
 
-// ein_failed(record, serial, block, phase): whether something has failed no later than that.
+// ein_failed(record, serial, block, phase): whether a failure has been recorded that comes no later
+// than that.
 llvm::Function* failed_function(llvm::Module& mod) {
   if (llvm::Function* made = mod.getFunction("ein_failed")) return made;
   auto& c = mod.getContext();
@@ -171,7 +172,7 @@ llvm::Function* Emitter::kernel_of(const loops::Launch& s) {
   fn = llvm::Function::Create(type, llvm::Function::ExternalLinkage, launch_name(s), mod);
   fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
   fn->addFnAttr(llvm::Attribute::NoUnwind);
-  fn->addFnAttr(llvm::Attribute::Convergent);  // threads meet in it
+  fn->addFnAttr(llvm::Attribute::Convergent);  // threads synchronise in it
   auto note = [&](const char* what, uint32_t value) {
     llvm::Metadata* parts[] = {llvm::ValueAsMetadata::get(fn), llvm::MDString::get(c, what),
                                llvm::ConstantAsMetadata::get(b.getInt32(value))};
@@ -179,7 +180,7 @@ llvm::Function* Emitter::kernel_of(const loops::Launch& s) {
   };
   note("kernel", 1);
   note("maxntidx", s.threads);
-  context = llvm::ConstantPointerNull::get(b.getPtrTy());  // no function of the library is called
+  context = llvm::ConstantPointerNull::get(b.getPtrTy());  // it calls no function of the library
   written = {args.written.begin(), args.written.end()};
   BasicBlock* first = BasicBlock::Create(c, "entry", fn);
   BasicBlock* start = BasicBlock::Create(c, "start", fn);
@@ -235,7 +236,7 @@ llvm::Function* Emitter::kernel_of(const loops::Launch& s) {
     b.CreateStore(i64(0), here.phase);
   }
   thread = &here;
-  // After a failure in a launch before, nothing is to be done.
+  // After a failure in an earlier launch, there is nothing to do.
   leave_if_failed_before(i64(-1), i64(-1));
   values[s.index] = uniform(here.block);
   block(s.body);
@@ -306,8 +307,8 @@ void Emitter::combine(const loops::Combine& s) {
   if (s.scope == loops::Scope::Lane || warps == 1) {
     part = shuffled(b, part, nullptr);
   } else {
-    // The first lane of each warp leaves its part; the first warp adds them up and leaves the sum
-    // behind them, where nobody writes before all have read it.
+    // The first lane of each warp stores its part. The first warp adds the parts up and stores the
+    // sum behind them, where nobody writes before all have read it.
     auto* parts = llvm::ArrayType::get(kept, warps + 1);
     std::string name = std::string("exchange_") + name_of(type);
     llvm::GlobalVariable* exchange = mod.getNamedGlobal(fn->getName().str() + name);
@@ -367,15 +368,15 @@ void Emitter::fail(loops::SiteId site, const std::vector<Val>& recorded) {
                                     thread->id, site_number(site), array});
 }
 
-// Threads that have lost a neighbour go no further than the part of the work in which it failed:
-// what they would do with its values has no meaning.
+// When a thread has failed, the others stop after the part of the work in which it failed: what
+// they would compute from its values has no meaning.
 void Emitter::leave_if_failed() {
   if (!thread->phase) return;
   leave_if_failed_before(thread->block,
                          phase_now(b, thread->id, thread->launch->warps, thread->phase));
 }
 
-// Nobody has failed, as a rule: then one word says so.
+// Usually nothing has failed, and a single word says so.
 void Emitter::leave_if_failed_before(Value* block_number, Value* phase) {
   auto& c = mod.getContext();
   Value* set = b.CreateLoad(b.getInt64Ty(), word_at(b, thread->record, DeviceFailure::Set), true);

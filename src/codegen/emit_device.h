@@ -8,11 +8,11 @@ namespace ein::codegen {
 
 struct Emitter::Thread {
   const loops::Launch* launch;
-  llvm::Value* id;               // in the block
-  llvm::Value* block;            // its number
-  llvm::Value *record, *serial;  // of failures; of the launch
-  // Which part of the work of the block this is: a failure in an earlier one comes first. Null:
-  // nothing can fail.
+  llvm::Value* id;               // its number in the block
+  llvm::Value* block;            // the number of the block
+  llvm::Value *record, *serial;  // the record of failures; the number of the launch
+  // Which part of the block's work this is: a failure in an earlier part comes first. Null: nothing
+  // can fail.
   llvm::AllocaInst* phase = nullptr;
 };
 

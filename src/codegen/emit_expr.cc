@@ -1,4 +1,4 @@
-// Expressions, and memory.
+// Expressions and memory accesses.
 #include "base/check.h"
 #include "base/match.h"
 #include "codegen/emit.h"
@@ -44,7 +44,7 @@ Val Emitter::expr(loops::ExprId id) {
         if (index) return index_op(n.op, args[0], args[1]);
         std::vector<Value*> wide_args;
         for (size_t i = 0; i < args.size(); ++i) {
-          // A condition that all lanes share selects whole vectors.
+          // A condition that is the same for all lanes selects whole vectors.
           bool whole_select = n.op == Op::Select && i == 0 && args[0].uniform();
           wide_args.push_back(whole_select ? args[0].v : lanes(args[i], p.exprs[n.args[i]].type));
         }
@@ -150,7 +150,7 @@ Value* Emitter::extent_of(loops::BufferId id, size_t axis) {
 
 Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
   // Addresses are loaded once, at the start. With thousands of buffers that would be one long block
-  // whose values all have to be kept somewhere, so the rest are loaded where they are used.
+  // whose values must all be kept, so the other addresses are loaded where they are used.
   if (auto it = memory.find(id); it != memory.end()) return it->second;
   Value* buffers = context_field(offsetof(NativeContext, buffers));
   const bool kept = memory.size() < static_cast<size_t>(p.tuning.kept_addresses);
@@ -171,7 +171,7 @@ Emitter::Memory& Emitter::memory_of(loops::BufferId id) {
 }
 
 Val Emitter::offset(loops::BufferId id, const std::vector<loops::ExprId>& at) {
-  // Copied: emitting the indices may read other buffers and grow the table.
+  // A copy: emitting the indices may read other buffers and make the table grow.
   std::vector<Value*> strides = memory_of(id).strides;
   Val sum = uniform(i64(0));
   for (size_t k = 0; k < at.size(); ++k) {
@@ -200,7 +200,7 @@ Val Emitter::load(const loops::Load& n, DType type) {
   Value* base = memory_of(n.buffer).base;
   llvm::Type* element = memory_type_of(type);
   llvm::Align align(size_of(type));
-  // A uniform address is valid if any lane is active, and some lane always is.
+  // A uniform address is valid if any lane is active, and at least one always is.
   if (at.uniform()) {
     Value* where = b.CreateInBoundsGEP(element, base, at.v);
     return uniform(from_memory(touch(b.CreateAlignedLoad(element, where, align), n.buffer), type));
@@ -270,7 +270,7 @@ void Emitter::update(const loops::Update& s) {
     touch(b.CreateAlignedStore(with_value(old, v.v), where, align), s.buffer);
     return;
   }
-  // Lanes run along a coordinate that is not routed: each adds to a cell of its own.
+  // Lanes run along a coordinate that is not routed, so each adds to a cell of its own.
   EIN_CHECK(!at.uniform(), "lanes add to one address");
   auto* vector = llvm::FixedVectorType::get(element, width);
   Value* none = llvm::Constant::getNullValue(vector);

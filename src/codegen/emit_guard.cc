@@ -1,7 +1,7 @@
-// `--check-bounds`: every address that code reads or writes is first compared with its buffer.
-// Programs are checked anyway, by proofs and by the checks that lowering leaves; this is for
-// whoever doubts those, the tests first of all. A failure here is a bug in the compiler, not in the
-// program, and ends the process.
+// `--check-bounds`: compares every address that code reads or writes with the bounds of its buffer.
+// Programs are already checked, by proofs and by the checks that lowering emits; this option is for
+// doubting those, mainly in tests. A failure here is a bug in the compiler, not in the program, and
+// ends the process.
 #include "codegen/emit.h"
 
 namespace ein::codegen {

@@ -1,7 +1,7 @@
-// f16 and bf16: two bytes in memory; in registers a float that always holds a value of the short
-// type. So every operation is one on floats, rounded, as in the reference, and storing needs no
-// more rounding. All conversions round to the nearest, ties to even; subnormals, infinities and NaN
-// stay what they are.
+// f16 and bf16: two bytes in memory; in registers, a float that always holds a value of the short
+// type. So every operation is a float operation followed by rounding, as in the reference, and
+// storing needs no further rounding. All conversions round to nearest, ties to even; subnormals,
+// infinities and NaN are preserved.
 #include "codegen/emit.h"
 
 namespace ein::codegen {
@@ -31,7 +31,7 @@ struct Bits {
 }  // namespace
 
 Value* Emitter::round_half(Value* v, DType type) {
-  // Must not be fused with what comes before or after it.
+  // Must not be fused with operations before or after it.
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();
   Bits h{b, v->getType(), wide(b.getInt32Ty(), v)};
@@ -44,7 +44,7 @@ Value* Emitter::round_half(Value* v, DType type) {
   }
   Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
   Value* normal = h.back(h.shorter(h.of(size), 13));
-  // A float in 1/2..1 counts in units of 2^-24, as subnormal halves do.
+  // A float in 1/2..1 is a multiple of 2^-24, like subnormal halves.
   Value* small = b.CreateFSub(b.CreateFAdd(size, h.f(0.5)), h.f(0.5));
   Value* out = b.CreateSelect(b.CreateFCmpOLT(size, h.f(0x1p-14)), small, normal);
   out = b.CreateSelect(b.CreateFCmpOGE(size, h.f(65520)),
@@ -64,8 +64,8 @@ Value* Emitter::half_to_memory(Value* v, DType type) {
   b.clearFastMathFlags();
   Value* sign = b.CreateAnd(b.CreateLShr(h.of(v), h.i(16)), h.i(0x8000));
   Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
-  // A product makes the exponent smaller, exactly for subnormals too; infinity and
-  // NaN are done below.
+  // The multiplication corrects the exponent, exactly for subnormals too; infinity and NaN are
+  // handled below.
   Value* bits = b.CreateLShr(h.of(b.CreateFMul(size, h.f(0x1p-112))), h.i(13));
   bits = b.CreateSelect(b.CreateFCmpOEQ(size, llvm::ConstantFP::getInfinity(v->getType())),
                         h.i(0x7c00), bits);

@@ -1,5 +1,5 @@
-// What the host does in a program for a device: it launches kernels, and says which buffers it is
-// about to touch itself (runtime/device_run.h).
+// The host's part of a program for a device: it launches kernels, and announces which buffers it is
+// about to access itself (runtime/device_run.h).
 #include "codegen/emit.h"
 #include "codegen/launches.h"
 
@@ -9,7 +9,7 @@ using llvm::Value;
 
 namespace {
 
-// A value of any type as a word; emit_device.cc takes it out again.
+// A value of any type as a word; emit_device.cc converts it back.
 Value* to_word(llvm::IRBuilder<>& b, Value* v) {
   llvm::Type* type = v->getType();
   if (type->isFloatingPointTy()) v = b.CreateBitCast(v, b.getIntNTy(type->getScalarSizeInBits()));

@@ -1,4 +1,5 @@
-// Loops: plain, in lanes with a tail, and plain loops inside lanes whose lengths differ by lane.
+// Loops: plain loops, loops in lanes with a tail, and plain loops inside lanes whose lengths differ
+// from lane to lane.
 #include <cstddef>
 #include <utility>
 
@@ -53,7 +54,8 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
                       const std::function<void(Value*)>& body, loops::ExprId leave) {
   auto& c = mod.getContext();
   flush_stores();
-  std::vector<Iteration> around = std::exchange(path, {});  // stores do not wait across the loop
+  // Stores are not delayed across the loop.
+  std::vector<Iteration> around = std::exchange(path, {});
   BasicBlock* before = b.GetInsertBlock();
   BasicBlock* head = BasicBlock::Create(c, name, fn);
   BasicBlock* after = BasicBlock::Create(c, "after", fn);
@@ -76,7 +78,7 @@ void Emitter::counted(Value* lo, Value* hi, int64_t step, const char* name,
 
 void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   if (unrolls(s, lo, hi)) return unrolled_loop(s, lo, hi);
-  // Downward: count up and look from the other end.
+  // Downward loops count up, and the index is computed from the other end.
   Value* last = s.downward ? b.CreateSub(b.CreateAdd(lo, hi), i64(1)) : nullptr;
   bool around = in_sequence;
   bool in_pieces = s.poll && p.sites[s.poll].kind == loops::Site::Kind::Rows;  // few long ones
@@ -93,7 +95,7 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
     if (s.state.empty()) {
       block_in_parts(s.body);
     } else {
-      block(s.body);  // parts are functions, which would need the variables in memory
+      block(s.body);  // parts are functions, so the variables would have to be in memory
     }
     if (reached) b.CreateStore(b.CreateAdd(i, i64(1)), reached);
   };
@@ -112,21 +114,21 @@ void Emitter::plain_loop(const loops::Loop& s, Value* lo, Value* hi) {
   if (s.poll) poll(s.poll, next, steps);
 }
 
-// Where a loop that a run was stopped in goes on; elsewhere at its beginning.
+// Where to resume if the run was stopped in this loop; otherwise its beginning.
 Value* Emitter::resumed(loops::SiteId site, Value* lo, Value* last) {
   auto field = [&](size_t offset) {
     return b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), context,
                                                                      offset / sizeof(int64_t)));
   };
   Value* at = field(offsetof(NativeContext, resumed_step));
-  if (last) at = b.CreateSub(last, at);  // downward: as the loop counts
+  if (last) at = b.CreateSub(last, at);  // convert the step to the loop's count
   Value* here = b.CreateICmpEQ(field(offsetof(NativeContext, resumed_site)), site_number(site));
   return b.CreateSelect(here, at, lo);
 }
 
 void Emitter::poll(loops::SiteId site, Value* next, Value* steps, const loops::Block* state) {
   auto& c = mod.getContext();
-  // Volatile: somebody else writes it while the loop runs.
+  // Volatile, because another thread writes it while the loop runs.
   Value* wake =
       b.CreateLoad(b.getInt32Ty(), context_field(entry, offsetof(NativeContext, wake)), true);
   BasicBlock* ask = BasicBlock::Create(c, "ask", fn);
@@ -170,7 +172,7 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
   Value* some = b.CreateICmpSGT(length, i64(0));
   Value* whole_part = b.CreateAnd(b.CreateSelect(some, length, i64(0)), i64(-lanes_count));
   Value* middle = b.CreateAdd(lo, whole_part);
-  // Accumulators get one partial result per lane for the time of the vector part.
+  // During the vector part, accumulators have one partial result for each lane.
   std::vector<std::pair<loops::VarId, Cell>> outer;
   for (loops::VarId v : s.folds) {
     outer.push_back({v, cells.at(v)});
@@ -184,7 +186,7 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
     b.CreateStore(llvm::ConstantVector::getSplat(count, start), cells[v].at);
   }
   std::vector<loops::VarId> sums = float_sums(s);
-  auto around = std::exchange(summed, {});  // accumulators of lanes are new ones
+  auto around = std::exchange(summed, {});  // the lanes' accumulators are new variables
   counted_sums(sums, lo, middle, lanes_count, "lanes", [&](Value* i) {
     width = s.axis.width;
     values[s.var] = {Val::Shape::Linear, i, i64(1)};
@@ -193,7 +195,7 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
   });
   summed = std::move(around);
   for (auto& [v, cell] : outer) {
-    // A tree: halves are combined until one lane is left.
+    // A tree: the upper half is added to the lower half until one lane is left.
     Value* part = b.CreateLoad(cells[v].at->getAllocatedType(), cells[v].at);
     DType type = p.vars[v].type;
     for (uint32_t n = s.axis.width / 2; n > 0; n /= 2) {
@@ -218,8 +220,8 @@ void Emitter::lane_loop(const loops::Loop& s, Value* lo, Value* hi) {
   end_sums(rest);
 }
 
-// Inside lanes, with bounds that differ: runs while any lane has iterations left. Where all lanes
-// start together the index stays uniform, and so do the addresses made from it.
+// A loop inside lanes whose bounds differ from lane to lane: it runs while any lane has iterations
+// left. If all lanes start together, the index stays uniform, and so do addresses computed from it.
 void Emitter::ragged_loop(const loops::Loop& s, Val lo, Val hi) {
   EIN_CHECK(!s.downward && !s.leave && s.state.empty(),
             "a downward loop inside lanes, or one that is left or leaves something");

@@ -1,4 +1,4 @@
-// The arithmetic that formulas are written in, and which function is computed how.
+// The arithmetic that formulas are written in, and the choice how each function is computed.
 #include "codegen/emit_math.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -91,8 +91,9 @@ Real Math::power_of_two(Value* n) {
                                 integer(static_cast<uint64_t>(fraction_bits()))));
 }
 
-// Multiplies by two powers of two, each a normal number; only the second product rounds. The shift
-// is a logical one, of a positive sum: not every target shifts the sign of 64-bit lanes.
+// Multiplies by two powers of two that are both normal numbers; only the second product rounds. The
+// shift is a logical shift of a positive sum, because not every target has arithmetic shifts of
+// 64-bit lanes.
 Real Math::scale(Real x, Real t) {
   const uint64_t up = 1200;
   Value* n = b_.CreateSub(bits(t), bits(constant(magic())));
@@ -103,15 +104,15 @@ Real Math::scale(Real x, Real t) {
 
 namespace {
 
-// How a function is computed here. `inlined`: in lanes the code stands in the loop itself;
-// otherwise there is one function for each width, which keeps programs with many calls short.
-// `direct`: floats are computed as floats; otherwise as doubles, rounded at the end.
+// How a function is computed. `inlined`: in lanes, its code is placed in the loop itself; otherwise
+// there is one function for each width, which keeps programs with many calls short. `direct`:
+// floats are computed as floats; otherwise as doubles, rounded at the end.
 struct Known {
   Op op;
-  bool in_double = true;  // false: doubles are left to the library
+  bool in_double = true;  // false: doubles use the library
   bool inlined = false;
   bool direct = false;
-  double limit = 0, limit_middle = 0;  // larger arguments are left to the library
+  double limit = 0, limit_middle = 0;  // larger arguments use the library
 };
 constexpr Known kKnown[] = {
     {Op::Exp, true, true, true},
@@ -197,7 +198,7 @@ Value* Emitter::math(Op op, const std::vector<Value*>& args, DType type, NativeF
   return c;
 }
 
-// m_op_type_lanes(context, args…), made when it is first asked for.
+// m_op_type_lanes(context, args…), made when it is first needed.
 llvm::Function* Emitter::math_function(Op op, const std::vector<Value*>& args, DType type,
                                        NativeFn library) {
   const Known& k = *known(op, type);
@@ -226,7 +227,7 @@ llvm::Function* Emitter::math_function(Op op, const std::vector<Value*>& args, D
     inside.b.CreateRet(result);
     return out;
   }
-  // The rare lanes beyond the limit go to the library.
+  // The rare lanes beyond the limit use the library.
   Value* size = inside.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, own[0]);
   Value* large = inside.b.CreateFCmpOGT(size, llvm::ConstantFP::get(value, limit));
   BasicBlock* rare = BasicBlock::Create(c, "rare", out);

@@ -1,10 +1,10 @@
-// Private to src/codegen: elementary functions as generated code, one definition for every width
-// and every target. A formula works on scalars and on vectors alike, and takes the same steps on
-// both, so the tail of a loop gives the bits that its lanes would have given.
+// Private to src/codegen: elementary functions as generated code, with one definition for every
+// width and every target. A formula works on scalars and vectors alike, and takes the same steps on
+// both, so the tail of a loop gives the same bits as lanes would.
 //
-// `mad` rounds once where the target has the instruction and twice where it has not; nothing else
-// here is ever contracted. Every formula keeps its bound (docs/reference.md) either way: products
-// that must be exact are exact because their factors are short.
+// `mad` rounds once if the target has the instruction and twice if not; nothing else here is ever
+// contracted. Either way, every formula keeps its error bound (docs/reference.md): products that
+// must be exact are exact because their factors are short.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -36,7 +36,7 @@ Real operator+(double a, Real b);
 Real operator-(double a, Real b);
 Real operator/(double a, Real b);
 
-// An exact sum: `high` is its rounded value, `low` what is missing.
+// An exact sum: `high` is its rounded value, `low` the rest.
 struct Pair {
   Real high, low;
 };
@@ -87,7 +87,8 @@ class Math {
   llvm::Type* type() const { return type_; }
   bool fma() const { return fma_; }
 
-  // The functions. `middle` asks for about 35 bits, enough for a float by way of doubles.
+  // The functions. `middle`: only about 35 bits are needed, enough for a float computed by way of
+  // doubles.
   Real exp(Real x, bool middle = false);
   Real exp(Pair x);
   Real expm1(Real x, bool middle = false);

@@ -14,7 +14,7 @@ using llvm::Value;
 
 namespace {
 
-// The function for an operation on reals, f32 first; the f64 one follows it in the table.
+// The library function for an operation on reals, for f32; the one for f64 follows it in the table.
 std::optional<NativeFn> function_of(Op op) {
   switch (op) {
     case Op::Exp: return NativeFn::Exp32;
@@ -42,7 +42,7 @@ NativeFn for_type(NativeFn f, DType type) {
   return type == DType::F64 ? static_cast<NativeFn>(static_cast<uint32_t>(f) + 1) : f;
 }
 
-// The value of a constant, scalar or the same in all lanes.
+// A constant, as a scalar or the same in all lanes.
 template <class C>
 const C* constant(Value* v) {
   if (auto* c = llvm::dyn_cast<C>(v)) return c;
@@ -52,7 +52,7 @@ const C* constant(Value* v) {
   return nullptr;
 }
 
-// What runtime/random.cc computes, for threads of a device, which cannot call it.
+// The same as runtime/random.cc, for threads of a device, which cannot call that.
 Value* philox_code(llvm::IRBuilder<>& b, Value* key, Value* address) {
   llvm::Type* wide = b.getInt128Ty();
   auto* multiplier = llvm::ConstantInt::get(wide, 0xD2B74407B1CE6E93ull);
@@ -125,7 +125,7 @@ Value* Emitter::call(NativeFn f, const std::vector<Value*>& args, llvm::Type* re
   auto one = [&](const std::vector<Value*>& scalars) {
     llvm::CallInst* c = b.CreateCall(type, address, scalars);
     c->setDoesNotThrow();
-    bool pure = f < NativeFn::Contract32;  // functions of numbers come first
+    bool pure = f < NativeFn::Contract32;  // functions of numbers come first in the table
     if (pure) c->setDoesNotAccessMemory();
     return c;
   };
@@ -147,7 +147,7 @@ Value* Emitter::beats(bool max, Value* challenger, Value* holder, DType type) {
     }
     return max ? b.CreateICmpSGT(challenger, holder) : b.CreateICmpSLT(challenger, holder);
   }
-  // Unordered or greater, and the holder is a number.
+  // Unordered or greater, and the present best is a number.
   Value* better = max ? b.CreateFCmpUGT(challenger, holder) : b.CreateFCmpULT(challenger, holder);
   return b.CreateAnd(b.CreateFCmpORD(holder, holder), better);
 }
@@ -190,7 +190,7 @@ Value* Emitter::to_integer(Op op, Value* x) {
 
 Value* Emitter::real(Op op, const std::vector<Value*>& args, DType type) {
   if (is_half(type)) {
-    // Each operation is rounded: none may be fused with another, even where a processor could.
+    // Each operation is rounded: none may be fused with another, even if the processor could.
     llvm::IRBuilderBase::FastMathFlagGuard guard(b);
     b.clearFastMathFlags();
     Value* v = real(op, args, DType::F32);
@@ -254,7 +254,7 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     }
     case Op::Shl:
     case Op::Shr: {
-      // Checked before, but lanes that are switched off may hold any number.
+      // It was checked before, but inactive lanes may hold any number.
       unsigned bits = x->getType()->getScalarSizeInBits();
       Value* by = b.CreateAnd(y, llvm::ConstantInt::get(y->getType(), bits - 1));
       if (op == Op::Shl) return b.CreateShl(x, by);
@@ -273,13 +273,13 @@ Value* Emitter::whole(Op op, const std::vector<Value*>& args, DType type) {
     case Op::Div:
     case Op::Mod: {
       Value* one = llvm::ConstantInt::get(x->getType(), 1);
-      // Lanes that are switched off may hold any divisor.
+      // Inactive lanes may hold any divisor.
       if (mask && y->getType()->isVectorTy()) y = b.CreateSelect(mask, y, one);
       bool quotient = op == Op::Div;
       if (is_unsigned(type)) return quotient ? b.CreateUDiv(x, y) : b.CreateURem(x, y);
       const auto* c = constant<llvm::ConstantInt>(y);
       if (c && !c->isMinusOne()) return quotient ? b.CreateSDiv(x, y) : b.CreateSRem(x, y);
-      // The most negative value over −1 wraps; the instruction would stop the process.
+      // The most negative value divided by −1 wraps; the instruction would stop the process.
       Value* minus = b.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(y->getType()));
       Value* by = b.CreateSelect(minus, one, y);
       if (!quotient) return b.CreateSRem(x, by);  // the remainder by 1 and by −1 is 0
@@ -365,7 +365,7 @@ Value* Emitter::cast(Value* x, DType from, DType to) {
   if (is_float(from) && is_float(to)) {
     return to == DType::F64 ? b.CreateFPExt(x, type) : b.CreateFPTrunc(x, type);
   }
-  if (is_float(from)) {  // out of range saturates, NaN is 0
+  if (is_float(from)) {  // out of range: saturate; NaN: 0
     auto id = is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
     return b.CreateIntrinsic(id, {type, x->getType()}, {x});
   }

@@ -1,6 +1,7 @@
-// Loops that threads share: the body becomes a function over a chunk of the iterations, called
-// through the runtime. What it needs from outside travels in a closure on the caller's stack;
-// buffers and extents it finds in its own context. A reduction leaves one partial result per chunk.
+// Loops that threads share. The body becomes a function that runs a chunk of the iterations and is
+// called by the run-time library. Values from outside are passed in a closure on the caller's
+// stack; buffers and extents come from the function's own context. A reduction stores one partial
+// result for each chunk.
 #include <set>
 
 #include "base/check.h"
@@ -28,7 +29,8 @@ void Emitter::shared_loop(const loops::Loop& s, Value* lo, Value* hi) {
   EIN_CHECK(width == 1 && !mask, "a loop in lanes is shared");
   Value* grain = scalar(s.grain);
   if (!in_sequence) return run_shared(s, lo, hi, grain);
-  // This runs at every step: if there is one chunk, the call would cost more than the work.
+  // This runs at every step, and if there is a single chunk, the call would cost more than the
+  // work.
   alone_or_shared(s, lo, hi, grain, [&] { whole_loop(s, lo, hi); });
 }
 
@@ -71,7 +73,7 @@ llvm::AllocaInst* Emitter::closure_of(const std::vector<Value*>& fields) {
 }
 
 void Emitter::run_shared(const loops::Loop& s, Value* lo, Value* hi, Value* grain) {
-  if (!s.folds.empty()) {  // few enough partial results for the stack
+  if (!s.folds.empty()) {  // few enough partial results to fit on the stack
     Value* least = b.CreateSDiv(b.CreateSub(hi, lo), i64(kMaxChunks));
     Value* lanes_count = i64(s.axis.width);
     least = b.CreateMul(b.CreateAdd(b.CreateSDiv(least, lanes_count), i64(1)), lanes_count);
@@ -121,7 +123,7 @@ llvm::Function* Emitter::chunk_of(const loops::Loop& s, const std::vector<loops:
   sub.functions = functions;
   sub.written = written;
   sub.aliases = aliases;
-  sub.in_sequence = true;  // what is inside is not shared again
+  sub.in_sequence = true;  // loops inside are not shared again
   sub.fn =
       llvm::Function::Create(type, llvm::Function::InternalLinkage, fn->getName() + ".chunk", mod);
   sub.fn->addFnAttr(llvm::Attribute::NoUnwind);

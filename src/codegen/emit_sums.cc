@@ -1,11 +1,11 @@
-// Sums of floats that keep their digits. Adding a million cells one after the other loses about as
-// many digits as that number has. So a loop that sums takes kBlock cells at a time (in lanes:
-// vectors) and adds each block to a total that keeps track of its own rounding errors. Where the
-// loop begins decides which cells form a block, so the bits of a sum are always the same.
+// Sums of floats that stay accurate. Adding a million cells one after the other loses about as many
+// digits as that number has. So a loop that sums takes kBlock cells at a time (in lanes: vectors)
+// and adds each block to a total that keeps track of its own rounding errors. The start of the loop
+// decides which cells form a block, so the bits of a sum are always the same.
 //
-// A sum of n cells is then within 20·log2(n) units of the sum of their magnitudes, a unit being
-// half of the last place (docs/reference.md says so, tests/numeric/sums.py measures it); most
-// are within a few.
+// The error of a sum of n cells is then at most 20·log2(n) units times the sum of the magnitudes, a
+// unit being half of the last place (docs/reference.md promises this, tests/numeric/sums.py
+// measures it); usually it is a few units.
 #include <utility>
 
 #include "codegen/emit.h"
@@ -18,7 +18,7 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kBlock = 32;  // fixes the bits of sums, so it is not in tuning.def
+constexpr int64_t kBlock = 32;  // affects the bits of sums, so it is not in tuning.def
 
 bool one_block(Value* lo, Value* hi, int64_t step) {
   const auto* from = llvm::dyn_cast<llvm::ConstantInt>(lo);
@@ -52,8 +52,8 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
     Cell around = cells.at(v);
     llvm::Type* type = around.at->getAllocatedType();
     RunningSum sum{v, around, summed.insert(v).second};
-    // Inside another loop that sums the same variable, this loop's cells are added up on
-    // their own first.
+    // Inside another loop that sums the same variable, this loop's cells are first added up on
+    // their own.
     if (!sum.outermost) {
       cells[v] = {entry.CreateAlloca(type), around.lanes};
       b.CreateStore(llvm::Constant::getNullValue(type), cells[v].at);
@@ -69,9 +69,9 @@ std::vector<Emitter::RunningSum> Emitter::begin_sums(const std::vector<loops::Va
   return out;
 }
 
-// total + lost + part: what this sum rounds away is the next `lost`. If it were only added up, it
-// would lose digits itself after some hundred thousand blocks. Where the total is not finite,
-// nothing is known of what is lost.
+// total + lost + part: the rounding error of this sum becomes the next `lost`. If the errors were
+// merely added up, that sum would itself lose digits after some hundred thousand blocks. If the
+// total is not finite, nothing is known about the error.
 void Emitter::add_block(const RunningSum& sum) {
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();
@@ -91,7 +91,7 @@ void Emitter::add_block(const RunningSum& sum) {
   b.CreateStore(llvm::Constant::getNullValue(type), cells.at(sum.var).at);
 }
 
-// After `done` iterations: has a block just been filled?
+// After `done` iterations: whether a block has just been completed.
 void Emitter::after_block(const std::vector<RunningSum>& sums, Value* done) {
   if (sums.empty()) return;
   auto& c = mod.getContext();

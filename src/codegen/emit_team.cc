@@ -1,6 +1,6 @@
-// Loops of steps that a team runs (runtime/team.h): the loop becomes a function, which every member
-// calls. Members meet where one needs memory that another writes, or writes what another may still
-// read; where something can stop the program; and at every step before the caller is asked.
+// Loops over steps that a team runs (runtime/team.h): the loop becomes a function that every member
+// calls. Members meet where one needs memory that another writes, or writes memory that another may
+// still be reading; where something can stop the program; and before the caller is asked at a step.
 #include "codegen/emit_team.h"
 
 #include <cstddef>
@@ -92,7 +92,7 @@ void Emitter::team_loop(const loops::Loop& s) {
       call(NativeFn::Team, {context, sub.fn, closure, scalar(s.team)}, b.getInt32Ty()));
 }
 
-// Code that only rank 0 runs, or only where there are others.
+// Code that only rank 0 runs, or that runs only if there are other members.
 void Emitter::first_alone(const std::function<void()>& code) {
   BasicBlock* in = BasicBlock::Create(mod.getContext(), "first", fn);
   BasicBlock* after = BasicBlock::Create(mod.getContext(), "all", fn);
@@ -139,7 +139,7 @@ void Emitter::team_block(const loops::Block& body) {
   for (const loops::Stmt& s : body) team_stmt(s);
 }
 
-// What a member does by itself, as code that no team runs.
+// What each member executes on its own, as code outside of any team.
 void Emitter::by_itself(const loops::Stmt& s) {
   Team* outside = std::exchange(team, nullptr);
   stmt(s);
@@ -178,7 +178,7 @@ void Emitter::team_stmt(const loops::Stmt& s) {
   }
   if (!team->apart()) meet();
   if (const auto* n = std::get_if<loops::Loop>(&s.node)) return team_steps(*n);
-  // Every member takes the same side.
+  // Every member takes the same branch.
   const auto& n = std::get<loops::If>(s.node);
   Value* cond = scalar(n.cond);
   BasicBlock* after = BasicBlock::Create(mod.getContext(), "join", fn);
@@ -205,7 +205,7 @@ void Emitter::team_steps(const loops::Loop& s) {
   if (reached) b.CreateStore(from, reached);
   bool around = std::exchange(in_sequence, true);
   team->reads = loads_of(p, {s.lo, s.hi});
-  // All have done the step before, and none has begun the next.
+  // All have finished the previous step, and none has begun the next.
   auto ask = [&](Value* next) {
     in_company([&] { leave_unless_zero(call(NativeFn::Gather, {context}, b.getInt32Ty())); });
     first_alone([&] { poll(s.poll, next, steps); });
@@ -226,7 +226,7 @@ void Emitter::team_steps(const loops::Loop& s) {
   in_sequence = around;
 }
 
-// One chunk is for rank 0; a reduction of one chunk is for every member.
+// A single chunk is run by rank 0; a reduction with a single chunk by every member.
 void Emitter::team_share(const loops::Loop& s) {
   flush_stores();
   Value *lo = scalar(s.lo), *hi = scalar(s.hi), *grain = scalar(s.grain);
@@ -242,7 +242,7 @@ void Emitter::team_share(const loops::Loop& s) {
     }
     before = *team;
   });
-  // Where there is one chunk, nobody has met.
+  // If there was only one chunk, members have not met.
   team->reads.merge(before.reads);
   team->writes.merge(before.writes);
   team->parts_read = !s.folds.empty();

@@ -1,4 +1,4 @@
-// Private to src/codegen: the state of code that a team runs.
+// Private to src/codegen: the state of emitting code that a team runs.
 #pragma once
 
 #include <map>
@@ -10,10 +10,11 @@
 namespace ein::codegen {
 
 struct Emitter::Team {
-  llvm::Value *first = nullptr, *many = nullptr;  // is this rank 0? are there others?
-  // The partial results of reductions, which all members see.
+  // Whether this is rank 0; whether there are other members.
+  llvm::Value *first = nullptr, *many = nullptr;
+  // The partial results of reductions, in memory that all members see.
   std::map<std::pair<const loops::Loop*, loops::VarId>, llvm::Value*> parts = {};
-  // What members may still read or write since they met.
+  // What members may still be reading or writing since they last met.
   std::set<loops::BufferId> reads = {}, writes = {};
   bool parts_read = false;
 

@@ -1,6 +1,7 @@
-// Writes out short loops of known length; the search for equal expressions then finds what does not
-// change between iterations. Iterations of a parallel loop do not read what the others write, so
-// their stores wait until the loop is over; otherwise no load could be reused after a store.
+// Writes out short loops of known length, so that LLVM's search for equal expressions finds what
+// does not change between iterations. Iterations of a parallel loop do not read what the others
+// write, so their stores are delayed to the end of the loop; otherwise no load could be reused
+// after a store.
 #include <algorithm>
 
 #include "base/match.h"
@@ -86,7 +87,7 @@ void Emitter::unrolled_loop(const loops::Loop& s, Value* lo, Value* hi) {
   if (path.empty()) flush_stores();
 }
 
-// Has this very iteration stored to the buffer?
+// Whether this very iteration has stored to the buffer.
 bool Emitter::meets_waiting(loops::BufferId buffer) const {
   return std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& w) {
     if (w.buffer != buffer) return false;

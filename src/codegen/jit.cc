@@ -69,8 +69,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const JitOptions& wish) {
   }();
   auto level = wish.opt_level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions options;
-  // Products are fused into sums where an instruction says that they may be
-  // (emit.cc), nowhere else.
+  // A multiplication and an addition are fused only if emit.cc marked them so.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto* machine = target->createTargetMachine(host().triple, wanted(wish).cpu, "", options,
                                               llvm::Reloc::PIC_, llvm::CodeModel::Small, level);

@@ -101,8 +101,8 @@ class Evaluator {
   enum State : uint8_t { kUnknown, kBegun, kKnown };
   using States = std::vector<uint8_t>;  // by cell
 
-  // Families that read each other: step by step where the order is a guess that helps, then whatever
-  // is left. A cell that is read before it is known is computed then.
+  // Families that read each other: step by step where the order is a guess that helps, then
+  // whatever is left. A cell that is read before it is known is computed then.
   void cycle(const EvalGroup& group) {
     int64_t steps = 0;
     for (FamilyId id : group.members) {

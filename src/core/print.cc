@@ -92,8 +92,8 @@ bool flexible(const Module& m, ExprId e) {
 
 using Values = std::unordered_set<Symbol>;
 
-// Whether `e` uses a slot elsewhere than in brackets, in a range or in a comparison. There, an index may
-// have the name of a value.
+// Whether `e` uses a slot elsewhere than in brackets, in a range or in a comparison. There, an
+// index may have the name of a value.
 bool as_number(const Module& m, ExprId e, uint32_t slot, std::unordered_set<ExprId>& seen) {
   if (!(m[e].free >> slot & 1) || !seen.insert(e).second) return false;
   if (get_if<Slot>(m, e)) return true;
@@ -325,8 +325,8 @@ class Printer {
     return {fmt::format("({} where {})", value, gate(a->args[0])), kPostfix};
   }
 
-  // A condition behind a value whose reductions must not take it for theirs: an extent named like one
-  // of their binders is spelled in another way.
+  // A condition behind a value whose reductions must not take it for theirs: an extent named like
+  // one of their binders is spelled in another way.
   std::string gate(ExprId cond) {
     std::set<std::string> outer = std::exchange(hidden_, bound_);
     std::string out = at_least(expr(cond), kOr);
@@ -424,8 +424,8 @@ class Printer {
     return name;
   }
 
-  // The name of the next slot, which `used` may use. Where source would not say whether the index or a
-  // value is meant, it is another name.
+  // The name of the next slot, which `used` may use. Where source would not say whether the index
+  // or a value is meant, it is another name.
   std::string index_named(const std::string& base, std::initializer_list<ExprId> used) {
     Symbol name = intern(base);
     auto slot = static_cast<uint32_t>(names_.size());

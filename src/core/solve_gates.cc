@@ -34,11 +34,11 @@ std::vector<ExprId> within(Module& m, ExprId binder, const Range& range) {
   return {apply(m, Op::Ge, {binder, range.lo}), apply(m, Op::Lt, {binder, range.hi})};
 }
 
-// Puts the conditions that hold for binder p, its range among them, into the gates, before p is replaced by `by` because of the equality that
-// stood at `gate`. They go before the user's conditions, which may rely on them, and before the
-// guards that mention p, but after the guards of binders eliminated earlier, which `by` may rely
-// on. If `by` may fail it may also rely on the conditions before the equality, so those that do not
-// mention p go first.
+// Puts the conditions that hold for binder p, its range among them, into the gates, before p is
+// replaced by `by` because of the equality that stood at `gate`. They go before the user's
+// conditions, which may rely on them, and before the guards that mention p, but after the guards of
+// binders eliminated earlier, which `by` may rely on. If `by` may fail it may also rely on the
+// conditions before the equality, so those that do not mention p go first.
 void guard(Module& m, Work& w, size_t gate, size_t p, ExprId by,
            const std::vector<ExprId>& conditions) {
   uint32_t self = w.r.first + static_cast<uint32_t>(p);
@@ -187,8 +187,8 @@ bool eliminate_residue(Module& m, Work& w, size_t gate, size_t p, const AffineFo
       }
     }
     if (used_in_range) continue;
-    // partner = s·q + e0 % s for q in 0..(hi − e0 % s + s − 1) / s; then x = e0 / s − q. Of a digit,
-    // q is 0 alone.
+    // partner = s·q + e0 % s for q in 0..(hi − e0 % s + s − 1) / s; then x = e0 / s − q. Of a
+    // digit, q is 0 alone.
     ExprId step = int_lit(m, s);
     ExprId residue = apply(m, Op::Mod, {e0, step});
     ExprId hi = w.r.over[k].hi;

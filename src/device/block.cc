@@ -23,7 +23,7 @@ bool splits(const loops::Program& p, const Loop& n) {
   bool ok = n.axis.kind == Axis::Kind::Reduce && !n.leave && n.state.empty() && !n.folds.empty();
   loops::for_each_stmt(n.body, [&](const Stmt& s) {
     if (const auto* f = std::get_if<loops::Fold>(&s.node)) ok &= !f->arg.valid();
-    // What is assigned outside has an order.
+    // A variable that is declared outside may only change in the order of the program.
     if (const auto* a = std::get_if<loops::Assign>(&s.node))
       ok &= std::count(n.folds.begin(), n.folds.end(), a->var) == 0;
   });
@@ -127,8 +127,9 @@ bool Together::loop(const Loop& n, Block& to) {
   return reduce(nest, lengths, m.integer(0), m.let(to, "total", total), n.folds, to);
 }
 
-// Thread t takes t, t + threads, and so on, so that neighbours read neighbours; but where a term may
-// stop the program, a run of neighbours, so that the first failure is the first one in order.
+// Thread t takes the terms t, t + threads, and so on, so that neighbouring threads read
+// neighbouring cells. Where a term may stop the program, each thread takes consecutive terms
+// instead, so that the failure found first is the first in program order.
 bool Together::reduce(const Nest& nest, const std::vector<ExprId>& lengths, ExprId first,
                       ExprId count, const std::vector<VarId>& into, Block& to) {
   const Loop& outer = *nest.loops[0];
@@ -217,7 +218,7 @@ bool Together::parallel(const Loop& n, Block& to) {
   return true;
 }
 
-// One step after the other, or a sum in order; every thread goes along.
+// A loop over steps, or a sum that must be added in order: every thread runs all of its iterations.
 bool Together::steps(const Loop& n, Block& to) {
   loops::Effects e = loops::effects(m.p, Stmt{n});
   meet(e, to);

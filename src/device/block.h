@@ -7,20 +7,21 @@
 
 namespace ein::device {
 
-// Every thread runs what stands outside of loops over threads, with the same values. Such loops take
-// the place of loops whose iterations are independent, and of sums, of which every thread keeps a
-// part. Between two statements that meet in memory there is a barrier.
+// All threads execute the statements outside of thread loops, and compute the same values. Loops
+// with independent iterations become loops over threads; so do sums, each thread keeping a partial
+// result. A barrier separates two statements that access the same memory.
 struct Together {
   Mapping& m;
   bool warp = false;
-  int64_t threads = 0;                                 // that run them
-  std::set<loops::VarId> own = {};                     // variables that change, declared inside
-  std::set<loops::BufferId> loaded = {}, stored = {};  // since the last barrier
+  int64_t threads = 0;              // how many threads run the statements
+  std::set<loops::VarId> own = {};  // variables declared inside, which may change
+  std::set<loops::BufferId> loaded = {}, stored = {};  // accessed since the last barrier
 
-  // Appends `from`; false where something cannot run on a device (Mapping::why).
+  // Appends `from` to `into`. False if something in it cannot run on a device; Mapping::why says
+  // what.
   bool block(const loops::Block& from, loops::Block& to);
-  // Folds the cells `first`.. of a nest of sums, `count` of them, into its accumulators, which stand
-  // in `into`, one for each of the loop's.
+  // Adds up `count` terms of a nest of sums, beginning with number `first`. `into` holds one
+  // accumulator for each accumulator of the loop.
   bool reduce(const Nest& nest, const std::vector<loops::ExprId>& lengths, loops::ExprId first,
               loops::ExprId count, const std::vector<loops::VarId>& into, loops::Block& to);
   void one_thread(loops::Block code, loops::Block& to);
@@ -31,14 +32,15 @@ struct Together {
   bool parallel(const loops::Loop& n, loops::Block& to);
   bool steps(const loops::Loop& n, loops::Block& to);
   bool branch(const loops::If& n, loops::Block& to);
-  // A barrier, if what comes meets what threads have stored or still read.
+  // Emits a barrier if the next statement's accesses `e` conflict with what threads have stored, or
+  // with what they may still be reading.
   void meet(const loops::Effects& e, loops::Block& to);
   loops::Stmt over_threads(loops::VarId thread, int64_t count, loops::Block code) const;
 };
 
-// Whether partial results of a sum may be combined.
+// Whether a sum may be computed as partial results that are then combined.
 bool splits(const loops::Program& p, const loops::Loop& n);
-// The value with which a reduction begins.
+// The value that a reduction starts from.
 loops::ExprId start_of(Mapping& m, core::ReduceOp op, DType type);
 core::ReduceOp fold_of(const loops::Loop& n, loops::VarId acc);
 

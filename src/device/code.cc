@@ -13,11 +13,11 @@ using loops::VarId;
 
 namespace {
 
-// Operations that machine code leaves to the C library, for some arguments or for all.
+// Operations for which machine code may call the C library, at least for some arguments.
 bool needs_library(Op op, DType from) {
   bool wide = from == DType::F64;
   switch (op) {
-    case Op::Sin:  // of large numbers
+    case Op::Sin:  // for large arguments
     case Op::Cos:
     case Op::Tan:
     case Op::Normal: return true;

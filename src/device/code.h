@@ -1,4 +1,4 @@
-// What one thread of a device can do.
+// What a single thread of a device can execute.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace ein::device {
 
-// Why statements cannot run on a device, in a few words; empty when they can. They may change the
-// variables of `own`, besides those that they declare.
+// Why these statements cannot run on a device, in a few words; empty if they can. They may change
+// variables that they declare, and those in `own`.
 std::string not_on_device(const loops::Program& p, const loops::Block& body,
                           const std::set<loops::VarId>& own = {});
-// The same of an expression.
+// The same for an expression.
 std::string not_on_device(const loops::Program& p, loops::ExprId e);
 
 }  // namespace ein::device

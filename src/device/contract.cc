@@ -1,5 +1,5 @@
-// Sums of products: one thread for every cell of the result. Neighbours share a row of the first
-// operand and read neighbouring cells of the second.
+// Sums of products: one thread for each cell of the result. Neighbouring threads share a row of the
+// first operand and read neighbouring cells of the second.
 #include "device/block.h"
 #include "device/mapping.h"
 
@@ -15,7 +15,8 @@ using loops::VarId;
 
 namespace {
 
-// Where an operand's cell is: so many elements behind the one where all indices are 0.
+// Where a cell of an operand lies: its distance, in elements, from the cell whose indices are all
+// 0.
 struct Offset {
   const Contract::Operand* of;
   ExprId Contract::Index::*step;
@@ -26,7 +27,7 @@ struct Offset {
     ExprId more = m.times(at, i.*step);
     elements = elements ? m.plus(elements, more) : more;
   }
-  // The last coordinate lies densest, so elements count along it.
+  // The last coordinate is contiguous in memory, so the offset is counted along it.
   std::vector<ExprId> at(Mapping& m) const {
     std::vector<ExprId> out = of->at;
     if (elements) out.back() = m.plus(out.back(), elements);

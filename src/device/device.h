@@ -1,22 +1,23 @@
-// Loops → Loops with Launches, for a device; and those back to Loops, for the processor.
+// Two passes. `map_device`: Loops → Loops with Launches, for a device. `emulate`: Loops with
+// Launches → Loops, so that the processor can stand in for a device.
 //
-// A kernel's loops are mapped one after the other, each by the first of these that fits; what fits
-// none stays with the host, which runs it between the Launches, as it runs the loops over steps
-// around them:
-// - rows: loops whose iterations do not depend on each other, with loops inside that threads can
-//   share. One iteration is the work of a block, or of a warp where it is short.
-// - each: any other such loops; one thread for every iteration.
-// - products: a thread for every cell of a sum of products.
-// - one block: loops over few steps, with few cells each.
+// The loops of a kernel are mapped one after the other, each by the first of these ways that fits.
+// A loop that fits none of them stays on the host, which runs it between the Launches; so do the
+// loops over steps around Launches.
+// - one block: a whole kernel of few steps with few cells each.
+// - rows: loops with independent iterations that contain further loops that threads can share. A
+//   block computes one iteration, or a warp if the iteration is short.
+// - each: other loops with independent iterations; one thread for each iteration.
+// - products: one thread for each cell of a sum of products.
 // - sums: at most kSumParts partial results, one for each block; a second Launch adds them up.
 //
-// Which one it is, how long its pieces are, and so the order in which floats are added up follows
-// from the program and its extents alone, never from the device. Where rows may be long or short,
-// there are two Launches and the host takes one of them.
+// The choice, the sizes of the pieces and thus the order in which floats are added depend on the
+// program and its extents, never on the device. If rows may turn out long or short, there are two
+// Launches and the host chooses one at run time.
 //
-// A product is never fused into a sum, but where a formula says so (Program::exact), so that both
-// ways give the same bits. Of several failures the one that comes first in the order of the loops
-// that were mapped is reported, which is the reference's.
+// Machine code does not fuse a multiplication with an addition unless the formula asks for it
+// (Program::exact), so that device and emulation give the same bits. If several threads fail, the
+// failure that comes first in the order of the mapped loops is reported, as in the reference.
 #pragma once
 
 #include "loops/loops.h"
@@ -24,16 +25,18 @@
 
 namespace ein::device {
 
-// The plan's module gains nodes; its meaning stays.
+// Adds nodes to the plan's module, but does not change what it means.
 loops::Program map_device(plan::Plan& plan, loops::Program p);
 
-// Launches get numbers, and before statements of the host stands which buffers they touch.
+// Numbers the launches, and puts a Touch in front of host statements that lists the buffers they
+// access.
 loops::Program note_touches(loops::Program p);
 
-// How the processor stands for the device. Blocks become a parallel loop, threads one loop for each
-// part of a block between two barriers; what threads keep becomes an array with a cell for each.
+// How the processor emulates the device. The blocks of a launch become a parallel loop. The code
+// between two barriers becomes a loop over the threads, and a variable that a thread keeps across a
+// barrier becomes an array with one cell for each thread.
 struct Emulation {
-  bool backwards = false;  // threads in the opposite order: it must not matter
+  bool backwards = false;  // run threads in reverse order, which must give the same result
 };
 loops::Program emulate(plan::Plan& plan, loops::Program p, const Emulation& how = {});
 

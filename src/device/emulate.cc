@@ -26,8 +26,9 @@ struct Emulator {
   loops::Program& p;
   const Emulation& how;
   const loops::Launch* launch = nullptr;
-  ExprId thread = {};                        // the one whose code this is
-  std::map<BufferId, BufferId> arrays = {};  // memory of threads, with a cell for each
+  ExprId thread = {};  // the thread whose code is being written
+  // The array that replaces each buffer private to a thread.
+  std::map<BufferId, BufferId> arrays = {};
 
   ExprId integer(int64_t v) { return p.exprs.add({loops::IntConst{v}, DType::I64}); }
   ExprId op(Op o, ExprId a, ExprId b) {
@@ -65,7 +66,7 @@ struct Emulator {
     return copier.expr(e, {});
   }
 
-  // Threads of a block, or lanes of a warp.
+  // A loop over the threads of a block, or over the lanes of a warp.
   void loop(Loop& n) {
     bool by_block = n.axis.kind == Axis::Kind::Thread, by_lane = n.axis.kind == Axis::Kind::Lane;
     ExprId around = thread;
@@ -79,15 +80,16 @@ struct Emulator {
     n.downward = how.backwards;
   }
 
-  // acc = op(acc, parts): halves are folded together until one is left.
+  // acc = op(acc, parts), combined as a tree: the upper half is folded onto the lower half until
+  // one cell is left.
   void combine(Block& out, const loops::Combine& n) {
     BufferId array = array_of(n.parts);
     DType type = p.vars[n.acc].type;
     auto cell = [&](ExprId i) { return p.exprs.add({loops::Load{array, {i}}, type}); };
     ExprId first = integer(0);
     if (n.scope == loops::Scope::Lane) first = op(Op::Mul, thread, integer(loops::kLanes));
-    // The cells from `at` on, `step` apart: one loop over all pairs, level by level, since a loop for
-    // each level would be written out.
+    // Combines `count` cells that start at `at` and lie `step` apart. One loop runs over the pairs
+    // of all levels, because a separate loop for each level would be unrolled.
     auto tree = [&](ExprId at, int64_t count, int64_t step, Block& to) {
       VarId pair = p.vars.add({"pair", DType::I64});
       ExprId begin = integer(0), half = integer(count / 2);

@@ -1,4 +1,4 @@
-// What stays with the host, and which buffers it needs for that.
+// Adds to the host's statements which buffers they access between launches.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,7 @@ using loops::Stmt;
 struct Host {
   loops::Program& p;
   uint32_t launches = 0;
-  std::set<BufferId> loads = {}, stores = {};  // touched since the last launch
+  std::set<BufferId> loads = {}, stores = {};  // accessed by the host since the last launch
 
   static bool launches_inside(const Stmt& s) {
     bool out = false;
@@ -28,7 +28,7 @@ struct Host {
     return out;
   }
 
-  // Scratch of an iteration never leaves the host.
+  // Scratch memory of an iteration is never copied to the device.
   std::vector<BufferId> shared(const std::set<BufferId>& all,
                                const std::set<BufferId>& known) const {
     std::vector<BufferId> out;

@@ -246,7 +246,8 @@ bool Mapping::each(Block& out, const Loop& n) {
 
 namespace {
 
-// Steps of few cells: a launch at each of them would take longer than all of them take here.
+// Whether a loop over steps does so little work that launching a kernel for each step would take
+// longer than running all steps on the host.
 bool is_small(const loops::Program& p, const Loop& n) {
   return n.axis.kind == Axis::Kind::Seq && loops::does_little(p, n.body, kFewNodes);
 }
@@ -283,7 +284,7 @@ void Mapping::map(Block& body) {
 
 loops::Program map_device(plan::Plan& plan, loops::Program p) {
   p.exact = true;
-  uint64_t draws = plan.mapping / 2;  // its lowest bit is the order of threads
+  uint64_t draws = plan.mapping / 2;  // the lowest bit chooses the order of threads
   for (loops::Kernel& k : p.kernels) {
     loops::Effects touched = loops::effects(p, k.body);
     if (touched.stores.empty()) continue;

@@ -16,28 +16,30 @@
 
 namespace ein::device {
 
-inline constexpr uint32_t kThreads = 256;      // of a block
-inline constexpr int64_t kShortRow = 1024;     // cells of a row that is the work of a warp
-inline constexpr int64_t kSumParts = 1024;     // of a sum
-inline constexpr int64_t kSumCells = 4096;     // of a part, at least
-inline constexpr int64_t kFewCells = 1024;     // of a loop in a kernel that is one block
-inline constexpr int64_t kFewNodes = 4096;     // of steps that stay with the host
-inline constexpr int64_t kThreadBytes = 4096;  // of arrays of one thread
+inline constexpr uint32_t kThreads = 256;   // threads of a block
+inline constexpr int64_t kShortRow = 1024;  // most cells of a row that a warp computes
+inline constexpr int64_t kSumParts = 1024;  // most partial results of a sum
+inline constexpr int64_t kSumCells = 4096;  // fewest terms of a partial result
+// Most iterations of a loop in a kernel that runs as one block.
+inline constexpr int64_t kFewCells = 1024;
+inline constexpr int64_t kFewNodes = 4096;  // a loop over steps with fewer nodes stays on the host
+inline constexpr int64_t kThreadBytes = 4096;  // most bytes of the arrays of one thread
 
-// Loops directly inside each other, none of which depends on another.
+// Directly nested loops whose bounds and iterations do not depend on one another.
 struct Nest {
   std::vector<const loops::Loop*> loops;
-  std::vector<const loops::Block*> between;  // Lets in front of each loop but the first
-  const loops::Block* body = nullptr;        // of the innermost
+  std::vector<const loops::Block*> between;  // the Lets in front of each loop but the first
+  const loops::Block* body = nullptr;        // of the innermost loop
 };
 
 struct Mapping {
   plan::Plan& plan;
   loops::Program& p;
-  core::FamilyId family = {};  // one whose buffer the kernel stores to: scratch bears its name
+  // A family whose buffer the kernel stores to; scratch buffers are named after it.
+  core::FamilyId family = {};
   std::string kernel = {};
-  std::string why = {};  // the last loop was left to the host
-  uint64_t draws = 0;    // for mappings at random; 0: none
+  std::string why = {};  // why the last loop stays on the host
+  uint64_t draws = 0;    // the random bits that tests choose mappings with; 0: choose normally
 
   // ---- building
   loops::ExprId integer(int64_t v);
@@ -50,7 +52,7 @@ struct Mapping {
   loops::ExprId minus(loops::ExprId a, loops::ExprId b);
   loops::ExprId larger(loops::ExprId a, loops::ExprId b);
   loops::ExprId up(loops::ExprId a, int64_t by);  // a / by, rounded up
-  loops::ExprId length(const loops::Loop& n);     // how often it runs
+  loops::ExprId length(const loops::Loop& n);     // how many iterations it has
   loops::BufferId scratch(const std::string& name, DType type, std::vector<int64_t> extents,
                           loops::Buffer::Space space);
   uint64_t draw(uint64_t below);
@@ -58,30 +60,32 @@ struct Mapping {
   // ---- map.cc
   void map(loops::Block& body);  // statements of the host
   Nest nest_of(const loops::Loop& n, loops::Axis::Kind outermost) const;
-  // Variables of the loops of a nest for the iteration of this number, and what stands between them.
+  // Sets the variables of the nest's loops for iteration number `number`, and emits the Lets
+  // between the loops.
   void place(loops::Block& to, const Nest& nest, const std::vector<loops::ExprId>& lengths,
              loops::ExprId number);
   bool each(loops::Block& out, const loops::Loop& n);
   // ---- rows.cc
   bool rows(loops::Block& out, const loops::Loop& n);
   bool rows_by(loops::Block& out, const Nest& nest, bool warps);
-  // A kernel of few cells, wholly.
+  // A whole kernel that has few cells, as one block.
   bool one_block(loops::Block& out, const loops::Block& body);
   // ---- contract.cc
   bool contract(loops::Block& out, const loops::Contract& n);
   // ---- sums.cc
-  // `rest`: what follows, which may go along; true in `took_rest` if it does.
+  // `rest`: the statements after the sum. `took_rest`: whether the last launch runs them, too.
   bool sum(loops::Block& out, const loops::Loop& n, const loops::Block& before,
            const loops::Block& rest, bool& took_rest);
-  // Rows of the host become memory of `space`, other buffers with their extents; false: too much.
+  // Moves scratch buffers of host iterations to `space`, and gives the others their extents. False
+  // if they are too large.
   bool move_rows(loops::Block& body, loops::Buffer::Space space);
   loops::Stmt launch(const std::string& how, loops::VarId index, loops::ExprId blocks,
                      uint32_t threads, bool warps, loops::Block body);
 };
 
-// Whether an expression is the same, whatever these variables are.
+// Whether an expression does not depend on any of these variables.
 bool stands_still(const loops::Program& p, loops::ExprId e, const std::set<loops::VarId>& moving);
-// Loops inside a thread run one iteration after the other, and nobody looks in between.
+// Makes loops inside a thread sequential, without checks for interruption.
 void in_a_thread(loops::Block& body);
 // Whether threads may run the iterations in any order.
 bool is_parallel(const loops::Loop& n);

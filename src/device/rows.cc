@@ -1,4 +1,5 @@
-// Rows, each the work of a block or of a warp; and kernels that one block runs.
+// Loops over rows, each row computed by a block or by a warp; and whole kernels that one block
+// runs.
 #include <algorithm>
 
 #include "device/block.h"
@@ -18,7 +19,7 @@ using loops::VarId;
 
 namespace {
 
-constexpr int64_t kShortLoop = 32;  // fewer cells are not worth sharing
+constexpr int64_t kShortLoop = 32;  // loops with fewer iterations are not worth sharing
 
 // The loops of a row that threads can share.
 void shared_loops(const loops::Program& p, const Block& body, std::vector<const Loop*>& out) {
@@ -38,8 +39,8 @@ void shared_loops(const loops::Program& p, const Block& body, std::vector<const 
   }
 }
 
-// How often the innermost loops of a kernel run, in all; more than kFewCells where nobody knows, or
-// where the caller wants to look in between.
+// How often the innermost loops of a kernel run in total. More than kFewCells if that is not known,
+// or if the caller may interrupt the kernel.
 int64_t cells_of(const loops::Program& p, const Block& body) {
   int64_t out = 0;
   for (const Stmt& s : body) {
@@ -64,8 +65,8 @@ bool mentions(const loops::Program& p, ExprId e, VarId v) {
   return out;
 }
 
-// Whether neighbouring rows lie next to each other in memory, and the cells of one do not: then a
-// thread for every row reads what its neighbours read.
+// Whether neighbouring rows are adjacent in memory but the cells of one row are not. Then one
+// thread for each row is better: neighbouring threads read adjacent cells.
 bool are_columns(const loops::Program& p, const Nest& nest,
                  const std::vector<const Loop*>& inside) {
   VarId row = nest.loops.back()->var;
@@ -95,7 +96,7 @@ bool Mapping::rows(Block& out, const Loop& n) {
     loops::Effects e = loops::effects(p, s);
     moving.insert(e.binds.begin(), e.binds.end());
   });
-  // The longest of them, if the host knows it.
+  // The length of the longest shared loop, if the host can compute it.
   ExprId longest = integer(0);
   bool known = true, scratch_rows = false;
   for (const Loop* l : inside) {
@@ -108,7 +109,7 @@ bool Mapping::rows(Block& out, const Loop& n) {
   }
   const int64_t most = draws ? 1 << draw(12) : kShortRow;
   auto number = loops::constant(p, longest);
-  // The scratch of a row is that of a block.
+  // Rows with scratch memory are run by blocks, since only blocks have memory of their own.
   if (!known || scratch_rows || (number && *number > most)) return rows_by(out, nest, false);
   if (number) return rows_by(out, nest, true);
   Block by_block, by_warp;

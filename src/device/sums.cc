@@ -1,5 +1,5 @@
-// Sums of a whole kernel: every block adds up a run of neighbours, then one block adds up what they
-// have left. How many there are follows from the number of terms alone.
+// Sums over a whole kernel: every block adds up consecutive terms, then a single block adds up the
+// partial results. The number of partial results depends only on the number of terms.
 #include <algorithm>
 
 #include "device/block.h"
@@ -20,7 +20,7 @@ using loops::VarId;
 
 namespace {
 
-// What follows a sum may run in its last launch where it has no loops of its own.
+// Statements after a sum may run in its last launch if they contain no loops.
 bool is_short(const Block& rest) {
   bool ok = !rest.empty();
   loops::for_each_stmt(rest, [&](const Stmt& s) { ok &= !std::holds_alternative<Loop>(s.node); });
@@ -39,7 +39,7 @@ bool Mapping::sum(Block& out, const Loop& n, const Block& before, const Block& r
     why = "a sum that stores";
     return false;
   }
-  // How each accumulator begins: nothing between its declaration and here changes it.
+  // The initial value of each accumulator, if nothing changes it between its declaration and here.
   std::map<VarId, ExprId> begins;
   for (const Stmt& s : before) {
     if (const auto* d = std::get_if<loops::Declare>(&s.node)) begins[d->var] = d->init;
@@ -67,7 +67,7 @@ bool Mapping::sum(Block& out, const Loop& n, const Block& before, const Block& r
     }
     return accs;
   };
-  // The parts.
+  // First launch: the partial results.
   Together together{*this, false, kThreads};
   Block part;
   std::vector<VarId> accs = declare(part, together);
@@ -93,7 +93,7 @@ bool Mapping::sum(Block& out, const Loop& n, const Block& before, const Block& r
     over.body.push_back({loops::Fold{fold_of(n, n.folds[k]), n.folds[k], load, {}, {}}});
   }
   Nest of_parts{{&over}, {}, &over.body};
-  if (along) {  // what it is folded into begins as the program says
+  if (along) {  // the accumulators start from the program's initial values
     Together last{*this, false, kThreads};
     Block whole;
     std::vector<VarId> totals;
@@ -113,7 +113,7 @@ bool Mapping::sum(Block& out, const Loop& n, const Block& before, const Block& r
       return true;
     }
   }
-  // The host folds it into its own variable.
+  // The host adds the total to its own variable.
   Together last{*this, false, kThreads};
   Block whole;
   std::vector<VarId> totals = declare(whole, last);

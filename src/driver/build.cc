@@ -16,13 +16,14 @@ namespace {
 
 using core::FamilyId;
 
-constexpr uint64_t kMostData = uint64_t{1} << 30;  // code reaches its data by 32-bit distances
+// The code addresses its data by 32-bit distances.
+constexpr uint64_t kMostData = uint64_t{1} << 30;
 
 void want(std::vector<FamilyId>& wanted, FamilyId f) {
   if (f && std::find(wanted.begin(), wanted.end(), f) == wanted.end()) wanted.push_back(f);
 }
 
-// Files that the program loads become part of it.
+// Makes the files that the program loads part of the library.
 std::optional<RuntimeError> embed_files(const core::Module& m, const std::vector<FamilyId>& wanted,
                                         Image& image) {
   core::Inputs loaded;
@@ -69,7 +70,7 @@ std::optional<RuntimeError> embed_files(const core::Module& m, const std::vector
   return std::nullopt;
 }
 
-// A caller may give every input of the program, also one that is not needed, as with `ein run`.
+// As with `ein run`, a caller may supply every input of the program, even one that is not needed.
 void add_unused(const core::Module& m, Image& image) {
   for (const core::Family& f : m.families) {
     if (f.kind != core::Family::Kind::Input || f.file || f.generated) continue;
@@ -114,7 +115,7 @@ void add_places(const core::Module& m, const std::vector<FamilyId>& wanted,
         {at, fmt::format("{}:{}:{}", sources.name(at.file), place.line, place.col)});
   };
   for (Image::Site& s : image.sites) {
-    // As for `ein run`: an expression's own place only where that is certain.
+    // As in `ein run`, an expression's own place only if it is certain.
     if (s.statement.valid() && !is_certain(m, wanted, s.span)) s.span = {};
     add(s.span);
     add(s.statement);
@@ -147,7 +148,7 @@ std::variant<Built, RuntimeError> build(core::Module& m, const SourceMap& source
   for (FamilyId f : shown) want(wanted, f);
   for (const core::Effect& e : m.effects) {
     if (!options.executable && e.kind != core::Effect::Kind::Assert) continue;
-    if (!e.users.empty()) continue;  // reports belong to writing the program
+    if (!e.users.empty()) continue;  // reports are for the author of the program
     want(wanted, e.cond);
     for (const core::Piece& p : e.pieces) want(wanted, p.value);
   }

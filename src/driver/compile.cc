@@ -43,36 +43,39 @@ constexpr Pass kPasses[] = {
      false},
     {"autodiff", "every requested derivative has become arrays of its own", false},
     {"shard", "one rank's part of every value, and the moves of cells between ranks"},
-    {"checkpoint", "recurrences that must save memory run in segments, whose steps are repeated"},
-    {"expand-calls", "only functions that call themselves are called"},
+    {"checkpoint",
+     "recurrences that must save memory run in segments, whose steps are computed twice"},
+    {"expand-calls", "calls of functions that do not call themselves are replaced by their bodies"},
     {"isolate-routes", "every routed sum is a clause of its own"},
     {"read-extents", "inputs that are extents are read as extents"},
     {"drop-unused", "local arrays have only the coordinates that their cells depend on"},
     {"round-factors", "factors of sums of products have the requested precision"},
     {"make-scans", "running reductions have become recurrences"},
     {"widen-sums", "sums that are accumulated one term at a time use f64"},
-    {"sum-along-steps", "sums over the steps of small recurrences are taken along with them"},
+    {"sum-along-steps",
+     "sums over the steps of small recurrences are added up while the steps run"},
     {"isolate-factors", "functions of whole matrices are clauses of their own"},
     {"split-residues", "sums of products that divide a coordinate are one for each remainder"},
     {"form-contractions", "sums of products of two operands are clauses of their own"},
     {"solve-for-products", "products with an inverse are solutions of linear systems"},
-    {"isolate-invariants", "what loops would compute again and again is an array of its own"},
+    {"isolate-invariants",
+     "expressions that loops would compute repeatedly are arrays of their own"},
     {"inline", "values that are cheap or read once are inlined"},
     {"plan", "the plan: an order, and how every array is computed and stored"},
     {"lower", "Loops: one kernel for every step of the schedule"},
     {"fuse-sums", "reductions over the same steps share one pass"},
     {"join-steps", "recurrences along the same steps run in one loop"},
-    {"split-steps", "first and last steps, and cells at the rim, are apart from the others"},
+    {"split-steps",
+     "first and last steps, and cells at the edges of arrays, have loops of their own"},
     {"write-out-cells", "loops over a few cells with different formulas are unrolled"},
-    {"hold-state", "what the steps of a small recurrence leave to each other stays in variables"},
-    {"map-device",
-     "what a device computes stands in launches, block by block and thread by thread"},
+    {"hold-state", "small recurrences keep their state in variables"},
+    {"map-device", "everything that the device computes is in launches"},
     {"note-touches", "the host says which buffers it needs between launches"},
     {"emulate", "launches have become loops of the processor"},
     {"share-loops", "loops that threads share are marked"},
     {"cut-kernels", "long kernels are cut into several"},
     {"image", "what a caller needs to know about the program"},
-    {"ptx", "what the device runs"},
+    {"ptx", "the code that the device runs"},
     {"machine-code", "object code"},
 };
 
@@ -286,12 +289,13 @@ loops::Program loops_of(plan::Plan& plan, Trace* trace) {
   bool free_order = plan.overflow == core::Overflow::Wraps;
   loops::Program p = run.pass("lower", &plan, [](plan::Plan* in) { return lower::lower(*in); });
   p = run.pass_if(free_order, "fuse-sums", std::move(p), loops::fuse_sums);
-  // What a step leaves to the next must be in buffers where a run may go on at any step.
+  // If a run may resume at any step, everything that one step leaves to the next must be in
+  // buffers.
   bool whole_steps = free_order && !plan.resumable;
   p = run.pass_if(whole_steps, "join-steps", std::move(p), loops::join_steps);
   p = run.pass_if(whole_steps, "split-steps", std::move(p), loops::split_steps);
   p = run.pass_if(free_order, "write-out-cells", std::move(p), loops::write_out_cells);
-  // What a cell that is not finite was computed from is read from buffers.
+  // To explain a cell that is not finite, the cells it was computed from are read from buffers.
   p = run.pass_if(whole_steps && !plan.trap, "hold-state", std::move(p), loops::hold_state);
   p = run.pass_if(plan.device != Device::Cpu, "map-device", std::move(p),
                   [&](loops::Program in) { return device::map_device(plan, std::move(in)); });
@@ -344,7 +348,7 @@ std::variant<std::shared_ptr<Native>, std::string> compile_native(
                              });
   std::string packed = key ? pack(lowered.image) : "";
   auto native = make_native(std::move(lowered), options.trace->times, inside);
-  if (key) options.cache->store(*key, packed);  // what cannot be loaded is not kept
+  if (key) options.cache->store(*key, packed);  // code that cannot be loaded is not stored
   return native;
 }
 
@@ -352,7 +356,7 @@ std::string dump_native_pass(const core::Module& m, const std::vector<core::Fami
                              const NativeOptions& given, const std::string& pass,
                              std::string& why) {
   const std::vector<std::string>& order = pass_names();
-  auto has_run = [&](const char* last) {  // when the pass `last` is done
+  auto has_run = [&](const char* last) {  // whether the pass `last` is already done
     auto from = std::find(order.begin(), order.end(), pass);
     return std::find(from, order.end(), last) != order.end();
   };

@@ -30,8 +30,8 @@ std::string with_suffix(const std::string& spelled, const char* suffix) {
   return spelled.substr(0, dot) + suffix + spelled.substr(dot);
 }
 
-// What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so already, in
-// a derivative of a derivative.
+// What callers know a new value by: `path`, or `x_bar_1`, `grads_1.x` where something is called so
+// already, in a derivative of a derivative.
 std::string free_path(const Module& m, const std::string& path) {
   auto taken = [&](const std::string& name) {
     return std::any_of(m.families.begin(), m.families.end(),
@@ -69,8 +69,8 @@ FamilyId add_family(Module& m, const std::string& name, DType dtype, std::vector
   return m.families.add(std::move(f));
 }
 
-// A derivative that callers know by `path`. In source it is called so, too, if that is one word; `grads.W` is
-// `d_loss_d_W` there.
+// A derivative that callers know by `path`. In source it is called so, too, if that is one word;
+// `grads.W` is `d_loss_d_W` there.
 FamilyId named_request(Module& m, FamilyId num, FamilyId den, const std::string& wanted) {
   std::string path = free_path(m, wanted);
   Symbol name = core::fresh_name(m, flat(path));
@@ -101,9 +101,9 @@ FamilyId add_seeded_sum(Module& m, const std::vector<FamilyId>& nums) {
   return add_family(m, "seeded", m[nums[0]].dtype, {}, total, m[nums[0]].span);
 }
 
-// The family `t`, zero, by which every denominator is moved along its tangent, an input. An input is read
-// through a family of its own then; a value that is computed gets the tangent added to every cell after
-// that is computed, and everything computed from it follows (decisions.md, 23).
+// The family `t`, zero, by which every denominator is moved along its tangent, an input. An input
+// is read through a family of its own then; a value that is computed gets the tangent added to
+// every cell after that is computed, and everything computed from it follows (decisions.md, 23).
 FamilyId add_shift(Module& m, const std::vector<FamilyId>& dens, Derived& out) {
   DType type = m[dens[0]].dtype;
   FamilyId t = add_family(m, "t", type, {}, core::float_lit(m, 0.0, type), m[dens[0]].span);
@@ -223,9 +223,10 @@ std::string refuse(const Module& m, Form form, const std::vector<FamilyId>& nums
   bool scalar = form == Form::Gradient || form == Form::Hvp || form == Form::Hessian;
   const Family& first = m[nums[0]];
   if (scalar && nums.size() > 1) {
-    return fmt::format("a {} is of one number, but {} values are named, `{}` and `{}` among them",
-                       form == Form::Gradient ? "gradient" : "second derivative", nums.size(),
-                       first.spelled(), m[nums[1]].spelled());
+    return fmt::format(
+        "a {} is taken of a single number, but {} values are named, among them `{}` and `{}`",
+        form == Form::Gradient ? "gradient" : "second derivative", nums.size(), first.spelled(),
+        m[nums[1]].spelled());
   }
   if (scalar && first.rank() > 0) {
     std::string names;
@@ -233,17 +234,16 @@ std::string refuse(const Module& m, Form form, const std::vector<FamilyId>& nums
       names += (names.empty() ? "" : ", ") + (c.name ? text(c.name) : std::string("?"));
     }
     return fmt::format(
-        "`{}` is an array over [{}], and a {} is of one number: name a scalar such as a loss, or "
-        "use "
-        "the forms for arrays, vjp, jvp and jacobian",
+        "`{}` is an array over [{}], and a {} is taken of a single number: name a scalar such as a "
+        "loss, or use vjp, jvp or jacobian, which work for arrays",
         first.spelled(), names, form == Form::Gradient ? "gradient" : "second derivative");
   }
   for (const std::vector<FamilyId>* list : {&nums, &dens}) {
     for (FamilyId f : *list) {
       if (m[f].dtype == first.dtype) continue;
-      return fmt::format("`{}` is {} and `{}` is {}: values of one derivative have one type",
-                         first.spelled(), name_of(first.dtype), m[f].spelled(),
-                         name_of(m[f].dtype));
+      return fmt::format(
+          "`{}` is {} and `{}` is {}: the values of a derivative must have the same type",
+          first.spelled(), name_of(first.dtype), m[f].spelled(), name_of(m[f].dtype));
     }
   }
   return "";

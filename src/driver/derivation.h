@@ -39,8 +39,8 @@ struct Derived {
 
 Derived add_derivations(core::Module& m, const std::vector<Derivation>& all, Diagnostics& diags);
 
-// After autodiff `t` is not needed any more: `W + t * W_dot` becomes `W` itself, so that a tangent that is
-// not finite leaves the values alone.
+// After autodiff `t` is not needed any more: `W + t * W_dot` becomes `W` itself, so that a tangent
+// that is not finite leaves the values alone.
 void settle_shift(core::Module& m, const Derived& derived);
 
 }  // namespace ein

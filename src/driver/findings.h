@@ -12,8 +12,8 @@
 
 namespace ein {
 
-// An error for each equality of extents that holds only for some inputs. Inequalities stay: `T >= 1`
-// follows from a base case and no annotation could prove it.
+// An error for each equality of extents that holds only for some inputs. Inequalities stay: `T >=
+// 1` follows from a base case and no annotation could prove it.
 void reject_unproven(const core::Module& m, Diagnostics& diags);
 
 // What compiling a test found. The file has no errors, so every error is the test's, even one

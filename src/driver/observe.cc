@@ -27,13 +27,14 @@ using core::FamilyId;
 
 namespace {
 
-// What the program calls a family. A local is a family with a name of the compiler's, `w_loss` for
+// What the program calls a family. A local becomes a family with a generated name, `w_loss` for
 // `loss` in the steps of `w`; the source at its definition has the name that the user wrote.
 struct Spelled {
   std::string name, owner;  // `loss`, `w`
 };
 
-// The program's value in whose equation this local is defined: families of locals begin with its name.
+// The value in whose equation this local is defined: the names of its locals' families begin with
+// its name.
 std::string owner_of(const core::Module& m, const Family& local) {
   std::string owner;
   size_t longest = 0;
@@ -57,7 +58,8 @@ bool is_named(const Family& f, const Spelled& s, const std::string& name) {
   if (!f.generated) return s.name == name;
   if (s.name.empty()) return false;
   if (name == s.name) return true;
-  // A part of a local record `p` is a family `w_p_b`; another local of that name has a number.
+  // A part of a local record `p` is a family `w_p_b`; another local of that name has a number
+  // appended.
   if (!name.starts_with(s.name + ".")) return false;
   std::string has = text(f.name), part = "_" + flat(name);
   size_t end = has.find_last_not_of("0123456789");
@@ -124,8 +126,8 @@ std::vector<RunningSteps> running_steps(const core::Module& m,
 
 namespace {
 
-// Families that cannot be reached become inputs that nothing needs: their derivatives are none of
-// this program's business.
+// Turns families that are not needed into inputs that nothing needs, so that their derivatives are
+// not computed either.
 void drop_unreached(core::Module& m, const std::vector<FamilyId>& wanted) {
   std::set<FamilyId> needed = reached(m, wanted);
   for (uint32_t i = 0; i < m.families.size(); ++i) {
@@ -145,7 +147,8 @@ std::vector<FamilyId> families(const core::Module& m, const std::vector<std::str
   return out;
 }
 
-// Values that do not change from step to step, where they are read by ones that do: computed once.
+// Values that are the same at every step but are read by values that are not: they are computed
+// once.
 std::vector<FamilyId> unchanging(const core::Module& m, const std::vector<FamilyId>& wanted,
                                  const std::set<std::string>& changing) {
   std::map<FamilyId, std::set<FamilyId>> reads;
@@ -184,22 +187,22 @@ std::vector<FamilyId> unchanging(const core::Module& m, const std::vector<Family
 }  // namespace
 
 struct Observer::Running {
-  // A value to show: a member itself, or a result of the program.
+  // A value to show: a member itself, or a result of the separate program.
   struct Shown {
     std::string name, member, result;
-    // The steps at which it has a value: a local has none where its equation does not hold.
+    // The steps at which it has a value: a local has none where its equation does not apply.
     std::vector<core::Range> at;
   };
   RunningSteps steps;
   std::vector<Shown> shown;
   std::unique_ptr<StepProgram> program;
-  core::Module module;  // `program`, ready to run
+  core::Module module;  // the separate program, ready to run
   std::vector<FamilyId> wanted;
   core::Inputs inputs;
   std::shared_ptr<Native> code;
   bool failed = false;
-  std::optional<std::map<std::string, Tensor>> values;  // computed last
-  std::chrono::steady_clock::time_point next = {};      // not before
+  std::optional<std::map<std::string, Tensor>> values;  // the values computed last
+  std::chrono::steady_clock::time_point next = {};      // do not compute again before this time
 
   void add(const core::Module& asked, const Watched& what, bool scalars,
            const std::map<std::string, RowFile>& streamed);
@@ -209,7 +212,7 @@ struct Observer::Running {
 
 namespace {
 
-// Runs `m` on the back end that the program runs on.
+// Runs `m` on the same back end as the program.
 std::optional<std::map<std::string, Tensor>> values_of(core::Module& m,
                                                        const std::vector<FamilyId>& wanted,
                                                        const core::Inputs& inputs, Native* code) {
@@ -240,14 +243,15 @@ std::shared_ptr<Native> code_of(core::Module& m, const std::vector<FamilyId>& wa
   return code ? *code : nullptr;
 }
 
-// A clause that sema added to a local, for the steps that its block is not run at.
+// Whether sema added this clause to a local, for steps at which the local's block does not run.
 bool is_filler(const core::Module& m, const Family& f, const core::Clause& c) {
   bool literal = core::get_if<core::FloatLit>(m, c.body) || core::get_if<core::IntLit>(m, c.body) ||
                  core::get_if<core::BoolLit>(m, c.body);
   return f.generated && c.span == f.span && literal;
 }
 
-// What runs beside the program reads no file a second time. Throws CannotWatch.
+// A program that runs beside the main one must not read a streamed file a second time. Throws
+// CannotWatch.
 void refuse_streamed(const core::Module& m, const std::string& result,
                      const std::map<std::string, RowFile>& streamed) {
   for (FamilyId id : reached(m, families(m, {result}))) {
@@ -274,7 +278,7 @@ bool holds_at(const core::Module& m, const std::vector<core::Range>& ranges,
   });
 }
 
-// The extents of the program, as far as this run has inputs for them.
+// The extents of the program, as far as the inputs of this run determine them.
 std::vector<int64_t> extents_of(const core::Module& m, const core::Inputs& inputs) {
   std::vector<FamilyId> there;
   for (const auto& [name, value] : inputs) there.push_back(m.find(intern(name)));
@@ -330,7 +334,7 @@ void Observer::Running::add(const core::Module& asked, const Watched& what, bool
   throw why.value_or(CannotWatch{});
 }
 
-// Compiles the program, and computes what does not change.
+// Compiles the separate program, and computes what does not change.
 bool Observer::Running::prepare(const core::Inputs& given, const RunOptions& options) {
   std::vector<std::string> results;
   std::set<std::string> changing{program->step};
@@ -370,7 +374,7 @@ std::optional<std::map<std::string, Tensor>> Observer::Running::compute(const Mo
   for (const StepInput& input : program->inputs) {
     auto value = now.step_of(input.family, last + input.offset);
     if (!value) {
-      // Before the first step there is none, and what holds there does not read it.
+      // Before the first step there is no value, and nothing that is computed there reads it.
       value = now.step_of(input.family, last);
       if (!value || (last + input.offset >= 0 && last + input.offset < now.steps)) return {};
     }
@@ -420,7 +424,7 @@ void Observer::look(Moment& now) {
     if (r.steps.family != now.family || r.shown.empty()) continue;
     int64_t last = now.last();
     auto begin = std::chrono::steady_clock::now();
-    // Where steps are only looked at, that takes at most a tenth of the time.
+    // If steps are only displayed, this may take a tenth of the time at most.
     bool needed = std::any_of(r.shown.begin(), r.shown.end(), [&](const Running::Shown& s) {
       return !s.result.empty() && holds_at(*options_.asked, s.at, params_, last);
     });

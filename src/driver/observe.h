@@ -1,10 +1,10 @@
-// What a running program is asked to show, `--watch` and the like: the state of the recurrence that
-// runs, locals of its step, and values computed from its steps.
+// The values that a running program shows (`--watch` and the like): the state of the running
+// recurrence, locals of its step, and values computed from its steps.
 //
-// The program itself is compiled as if nobody looked, so its values are the same, bit for bit. What
-// it keeps of its steps is read where it is kept; the rest is computed from that by a program of its
-// own: for `loss[s]`, everything on the way from the state to it with `s` replaced by an input, and
-// the steps of the state as further inputs. That runs only when somebody looks.
+// The program itself is compiled as without watching, so its values are the same, bit for bit.
+// Steps that it keeps are read from its memory. Everything else is computed by a separate program:
+// for `loss[s]`, it contains everything between the state and the loss, with an input in place of
+// `s`, and with steps of the state as further inputs. It runs only when a value is shown.
 #pragma once
 
 #include <memory>
@@ -22,18 +22,18 @@
 
 namespace ein {
 
-// The values that `name` may mean, likeliest first, or an error message. `asked` is the
-// program before autodiff, which has the locals of steps.
+// The values that `name` may mean, the likeliest first, or an error message. `asked`: the program
+// before autodiff, which still has the locals of steps.
 std::variant<Watched, std::string> find_watched(const core::Module& asked, const SourceMap& sources,
                                                 const std::string& name);
 
-// A recurrence, as a back end runs it: what there is of it between two steps.
+// A recurrence as a back end runs it: what can be read of it between two steps.
 struct RunningSteps {
   struct Member {
     std::string family;
-    uint32_t position = 0;  // of the steps
+    uint32_t position = 0;  // the coordinate of its steps
   };
-  std::string family;  // that a Moment names
+  std::string family;  // its name in a Moment
   bool downward = false;
   std::vector<Member> members;
 };
@@ -43,18 +43,18 @@ std::vector<RunningSteps> running_steps(const core::Module& m,
 
 class Observer {
  public:
-  // `inputs` are those of the run, except for what it reads from `streamed` step by step. `options`
-  // says what is watched, and how it is computed.
+  // `inputs`: those of the run, except what it reads from `streamed` step by step. `options` says
+  // what is watched and how it is computed.
   Observer(const std::vector<RunningSteps>& recurrences, const core::Inputs& inputs,
            const std::map<std::string, RowFile>& streamed, const RunOptions& options);
   ~Observer();
   Observer(Observer&&) = delete;
 
-  // Why something was asked for that no recurrence of this run shows; empty: there is no such thing.
+  // Why something cannot be shown that was asked for; empty if everything can.
   const std::string& refused() const { return refused_; }
-  // Adds the values of the last step. Those that are computed and fail there are left out.
+  // Adds the values of the last step. Values whose computation fails are left out.
   void look(Moment& now);
-  bool failed() const { return failed_; }  // at some step
+  bool failed() const { return failed_; }  // a computation failed at some step
 
  private:
   struct Running;

@@ -18,11 +18,11 @@ using core::Op;
 
 namespace {
 
-// A value that needs more families than this for one step reads back through the steps.
+// If a value needs more families than this for one step, it goes back through the steps.
 constexpr size_t kMostMade = 2000;
 
-// The clauses of a family that have the same box but for the coordinates that are fixed, with the
-// conditions under which each holds.
+// The clauses of a family whose boxes only differ in the coordinates that are fixed, with the
+// condition under which each applies.
 struct Alike {
   std::vector<core::Range> box;
   std::vector<std::pair<ExprId, ExprId>> cases;  // condition, body
@@ -38,7 +38,7 @@ bool same_box(const std::vector<core::Range>& a, const std::vector<core::Range>&
 StepProgram::StepProgram(const core::Module& asked, std::map<std::string, uint32_t> members,
                          bool downward)
     : module(asked), members_(std::move(members)), downward_(downward) {
-  // Nodes of its own: the program that runs must not know that it is looked at.
+  // Its own nodes, because the running program must not notice that it is watched.
   module.arena = std::make_shared<core::Arena>(*asked.arena);
   module.effects.clear();
   module.locksteps.clear();
@@ -64,7 +64,7 @@ std::optional<int64_t> StepProgram::offset_of(ExprId e) const {
   return shifted ? std::optional(form.constant) : std::nullopt;
 }
 
-// Whether a family needs steps of the recurrence.
+// Whether a family depends on steps of the recurrence.
 bool StepProgram::reads_members(FamilyId id) {
   if (members_.contains(text(module[id].name))) return true;
   auto [it, fresh] = reads_.try_emplace(id, false);
@@ -97,7 +97,7 @@ FamilyId StepProgram::step_input(FamilyId id, uint32_t position, int64_t offset)
   return it->second = module.families.add(std::move(f));
 }
 
-// The family to read instead of `id`, and where.
+// The family to read instead of `id`, and the address there.
 FamilyId StepProgram::moved(FamilyId id, std::vector<ExprId>& at) {
   const Family f = module[id];
   auto member = members_.find(text(f.name));
@@ -154,7 +154,7 @@ ExprId StepProgram::body_of(ExprId body, const std::vector<ExprId>& with, uint32
   });
 }
 
-// The family with some coordinates at closed addresses.
+// The family with some coordinates fixed at given addresses.
 FamilyId StepProgram::fixed_at(FamilyId id, const Fixed& at) {
   auto [it, fresh] = made_.try_emplace({id, at});
   if (!fresh) return it->second;
@@ -214,7 +214,7 @@ FamilyId StepProgram::fixed_at(FamilyId id, const Fixed& at) {
 
 std::string StepProgram::add(FamilyId id) {
   FamilyId at = fixed_at(id, {now_});
-  Family out = module[at];  // by another name, one that stays
+  Family out = module[at];  // under another name, which is not dropped
   out.name = core::fresh_name(module, "watched_" + text(module[id].name));
   out.generated = false;
   out.clauses = {{{}, core::access(module, at, {}), out.span}};

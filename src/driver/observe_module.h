@@ -1,4 +1,4 @@
-// Private to src/driver: the program that computes a value of one step (observe.h).
+// Private to src/driver: builds the program that computes a value of one step (observe.h).
 #pragma once
 
 #include <map>
@@ -11,29 +11,30 @@
 namespace ein {
 
 struct CannotWatch {
-  std::string why;  // after "`loss` cannot be watched: "
+  std::string why;  // follows "`loss` cannot be watched: "
 };
 
 // A step of a family of the running recurrence, as an input.
 struct StepInput {
   std::string name, family;
-  int64_t offset = 0;  // from the step that is looked at
+  int64_t offset = 0;  // its distance from the watched step
 };
 
 class StepProgram {
  public:
-  // `members`: families of the recurrence, with the position of their steps.
+  // `members`: families of the recurrence, with the coordinates of their steps.
   StepProgram(const core::Module& asked, std::map<std::string, uint32_t> members, bool downward);
 
-  // Adds a family of rank 0: `id`, of rank 1, at the step that is looked at. Throws CannotWatch.
+  // Adds a family of rank 0: the family `id`, of rank 1, at the watched step. Throws CannotWatch.
   std::string add(core::FamilyId id);
 
   core::Module module;
-  std::string step;  // the input that is the step, an i64
+  std::string step;  // the input that holds the step, an i64
   std::vector<StepInput> inputs;
 
  private:
-  using Fixed = std::vector<core::ExprId>;  // by coordinate: what it is at; invalid: it stays
+  // By coordinate: the address at which it is fixed; invalid: not fixed.
+  using Fixed = std::vector<core::ExprId>;
 
   core::FamilyId fixed_at(core::FamilyId id, const Fixed& at);
   core::ExprId read(core::FamilyId id, const std::vector<core::ExprId>& at, Span span);

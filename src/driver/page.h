@@ -1,5 +1,6 @@
-// Pages that stand alone, for `ein explain --html` and `ein audit --html`: what they say stands beside the source that it is
-// about. They follow the reader's choice of light or dark, and no page is wider than its window.
+// Pages that stand alone, for `ein explain --html` and `ein audit --html`: what they say stands
+// beside the source that it is about. They follow the reader's choice of light or dark, and no page
+// is wider than its window.
 #pragma once
 
 #include <map>

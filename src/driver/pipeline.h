@@ -1,4 +1,4 @@
-// Runs one pass after the other: each is timed, what it gives is verified, and printed where asked.
+// Runs passes one after the other. Each is timed, its result is verified, and printed on request.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace ein {
 
 class Pipeline {
  public:
-  // After a pass that reported errors nothing is verified, and only the syntax tree is printed.
+  // After a pass that reported errors, nothing is verified, and only the syntax tree is printed.
   explicit Pipeline(Trace& trace, const Diagnostics* diags = nullptr)
       : trace_(trace), diags_(diags) {}
 
@@ -35,7 +35,7 @@ class Pipeline {
     return out;
   }
 
-  // A pass from one form to the same form, which some options leave out.
+  // A pass whose input and output have the same form, and which some options leave out.
   template <class T, class F>
   T pass_if(bool wanted, const char* name, T in, const F& body) {
     if (wanted) return pass(name, std::move(in), body);

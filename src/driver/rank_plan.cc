@@ -14,7 +14,7 @@ namespace {
 
 using core::FamilyId;
 
-// What a rank computes takes, and what it has in memory.
+// How much a rank computes, and how much it has in memory.
 struct Load {
   double seconds = 0, bytes = 0;
 };
@@ -79,7 +79,8 @@ double seconds_of(const Mesh& mesh, const MoveOfCells& move, DType dtype, double
   double result = static_cast<double>(size_of(dtype));
   for (const auto& c : move.coords)
     result *= std::ceil(static_cast<double>(c.extent) / static_cast<double>(mesh.parts(c.want)));
-  bool twice = alike && result > static_cast<double>(kFewBytes);  // slices there, results back
+  // First the slices, then the results.
+  bool twice = alike && result > static_cast<double>(kFewBytes);
   return network.latency * (p - 1) * (twice ? 2 : 1) + wire;
 }
 
@@ -110,7 +111,8 @@ RankPlan::Row row_of(const shard::Sharded& s, const shard::Move& move, const Mov
   DType dtype = s.module[move.from].dtype;
   for (int64_t r = 0; r < s.mesh.ranks(); ++r) {
     row.bytes = std::max(row.bytes, static_cast<double>(bytes_sent(s.mesh, numbers, dtype, r)));
-    // All ranks do the same; where there are very many, the first, the last and some between tell.
+    // All ranks do much the same; if there are very many, the first, the last and some in between
+    // represent them.
     if (s.mesh.ranks() > 64 && r > 2)
       r = std::max(r, std::min(r + s.mesh.ranks() / 16, s.mesh.ranks() - 2));
   }
@@ -129,7 +131,7 @@ std::variant<RankPlan, RuntimeError> plan_ranks(core::Module& m, const std::vect
   auto made = for_ranks(m, wanted, spec, nullptr);
   if (auto* e = std::get_if<RuntimeError>(&made)) return *e;
   auto& s = std::get<shard::Sharded>(made);
-  // The last part is never the smaller one.
+  // The last part is never smaller than another.
   auto one = load_of(s.module, wanted, params_of(s, params, s.mesh.ranks() - 1), options, peaks);
   if (auto* e = std::get_if<RuntimeError>(&one)) return *e;
   RankPlan out;

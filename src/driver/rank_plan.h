@@ -1,9 +1,11 @@
-// What running on several ranks would take (`ein plan`): every move with its bytes and its time, and the
-// compute time and memory of a rank. It needs no ranks and no values, only extents.
+// Estimates what running on several ranks would cost (`ein plan`): every move with its bytes and
+// its time, and the compute time and memory of a rank. That needs no ranks and no values, only
+// extents.
 //
-// Bytes are those that the transport counts (runtime/moves.h). Times are a model: a message takes the latency, and
-// its bytes at the bandwidth; a rank computes at the peaks of this machine (driver/work.h). Moves wait for their
-// messages, so none of them is hidden behind computing.
+// Bytes are exactly those that the transport counts (runtime/moves.h). Times are a model: a message
+// takes the latency plus the time for its bytes at the given bandwidth, and a rank computes at the
+// peak speed of this machine (driver/work.h). Ranks wait for their moves, so no move is hidden
+// behind computing.
 #pragma once
 
 #include <optional>
@@ -20,20 +22,21 @@ namespace ein {
 
 struct Network {
   double latency = 5e-6;    // seconds
-  double bandwidth = 12e9;  // bytes a second
+  double bandwidth = 12e9;  // bytes per second
 };
 
 struct RankPlan {
   struct Row {
     std::string value, split, move, over;
-    int64_t times = 1;   // how often, in one run
-    double bytes = 0;    // that the busiest rank sends each time
-    double seconds = 0;  // each time
+    int64_t times = 1;   // how often it happens in a run
+    double bytes = 0;    // bytes that the busiest rank sends each time
+    double seconds = 0;  // seconds for each time
   };
   std::vector<Row> rows;
-  double bytes = 0, moving = 0;     // of one run, of the busiest rank
-  double computing = 0, alone = 0;  // seconds: of the busiest rank, and of one rank for all
-  double memory = 0;                // bytes of a rank
+  double bytes = 0, moving = 0;  // of a run, for the busiest rank: bytes sent, seconds of moving
+  // Seconds: of the busiest rank, and of a single rank that does everything.
+  double computing = 0, alone = 0;
+  double memory = 0;  // bytes of one rank
   int64_t ranks = 1;
   double efficiency() const { return alone / (static_cast<double>(ranks) * (computing + moving)); }
 };

@@ -37,7 +37,7 @@ Combine combine_of(core::ReduceOp op) {
   EIN_UNREACHABLE("not combined by moves");
 }
 
-// Names that the compiler made for moved cells stand for the values they are of.
+// Replaces names that the compiler made for moved cells by those of the values they come from.
 void put_names_back(const shard::Sharded& s, RuntimeError& error) {
   for (const shard::Move& move : s.moves) {
     std::string made = "`" + text(s.module[move.to].name) + "`";
@@ -59,7 +59,7 @@ core::Inputs inputs_of_rank(const shard::Sharded& s, const std::vector<FamilyId>
   return out;
 }
 
-// One compilation; every rank runs it in a thread of its own.
+// Compiles once; every rank runs in a thread of its own.
 void run_natively(core::Module& m, shard::Sharded& s, const std::vector<FamilyId>& wanted,
                   const std::vector<FamilyId>& needed, const core::Inputs& inputs,
                   const std::vector<int64_t>& params, Native& code, RankRun& out) {
@@ -84,7 +84,7 @@ void run_natively(core::Module& m, shard::Sharded& s, const std::vector<FamilyId
     });
   }
   for (std::thread& t : threads) t.join();
-  // Of the ranks that failed by themselves the first one speaks: it has the smallest addresses.
+  // Reports the first of the ranks that failed by themselves: it has the smallest addresses.
   for (size_t k = 0; k < results.size() && !out.error; ++k) {
     if (results[k].error && !lost[k]) out.error = results[k].error;
   }
@@ -121,12 +121,11 @@ RuntimeError unpacked(const std::string& words) {
 }
 
 RuntimeError gone(int64_t rank) {
-  return {
-      Code::E0907,
-      fmt::format("rank {} has ended before it was done; what it said last stands above", rank)};
+  return {Code::E0907,
+          fmt::format("rank {} ended before it was done; its last messages are above", rank)};
 }
 
-// What all ranks must agree about, a line each.
+// What all ranks must agree on, one thing per line.
 std::string about_run(const core::Module& m, const std::vector<FamilyId>& wanted,
                       const std::vector<FamilyId>& needed, const core::Inputs& inputs,
                       const RunOptions& options) {
@@ -153,7 +152,7 @@ std::string about_run(const core::Module& m, const std::vector<FamilyId>& wanted
   return out;
 }
 
-// The first line in which two ranks differ: what it is about.
+// What the first line in which two ranks differ is about.
 std::string difference_of(const std::string& a, const std::string& b) {
   std::istringstream in_a(a), in_b(b);
   for (std::string x, y; std::getline(in_a, x) && std::getline(in_b, y);) {
@@ -162,7 +161,8 @@ std::string difference_of(const std::string& a, const std::string& b) {
   return "the inputs";
 }
 
-// What rank 0 makes of what the others tell it: an error, or nothing. All ranks learn it.
+// Rank 0's conclusion from the reports of the other ranks: an error, or nothing. All ranks are
+// told.
 std::optional<RuntimeError> verdict(
     MpiTransport& mpi, const std::string& own,
     const std::function<std::optional<RuntimeError>(const std::vector<std::string>&)>& judge) {
@@ -189,7 +189,7 @@ std::optional<RuntimeError> agree(MpiTransport& mpi, const std::string& own) {
     for (size_t r = 1; r < all.size(); ++r) {
       if (all[r] == own) continue;
       return RuntimeError{Code::E0908,
-                          fmt::format("rank {} was started with something else than rank 0: they "
+                          fmt::format("rank {} was not started in the same way as rank 0: they "
                                       "differ in {}",
                                       r, difference_of(own, all[r]))};
     }
@@ -300,7 +300,7 @@ std::optional<RuntimeError> refuse_on_ranks(const core::Module& m, const RunOpti
   if (options.trap)
     return refused("`--trap nan` does not work", "run without `--mesh` to find the cell");
   if (options.keeps_state || options.resume)
-    return refused("the state of a run cannot be kept", "leave out `--mesh`");
+    return refused("the state of a run cannot be saved", "leave out `--mesh`");
   for (const Watched& w : options.watch) {
     if (w.asked)
       return refused(fmt::format("`{}` cannot be watched", w.name), "leave out `--mesh`");

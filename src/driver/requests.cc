@@ -30,8 +30,8 @@ std::vector<core::FamilyId> find_named(const core::Module& m, const std::string&
   return {};
 }
 
-// Of the parts of a record, those that have derivatives: the others are held. Reported when there is
-// none, and for a single value that has none.
+// Of the parts of a record, those that have derivatives: the others are held. Reported when there
+// is none, and for a single value that has none.
 std::vector<core::FamilyId> floats_of(const core::Module& m, std::vector<core::FamilyId> ids,
                                       Diagnostics& diags) {
   const std::vector<core::FamilyId> all = ids;

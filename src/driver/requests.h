@@ -11,12 +11,12 @@
 
 namespace ein {
 
-// Adds `d_<of>_d_<wrt>` for each `wrt`, as if the program had asked for it; of a record, for each of
-// its parts.
+// Adds `d_<of>_d_<wrt>` for each `wrt`, as if the program had asked for it; of a record, for each
+// of its parts.
 void add_requests(core::Module& m, const ExtraRequest& extra, Diagnostics& diags);
 
-// The floats that a name stands for: one value, or the parts of a record that have derivatives. None,
-// and an error, when there is none.
+// The floats that a name stands for: one value, or the parts of a record that have derivatives.
+// None, and an error, when there is none.
 std::vector<core::FamilyId> float_values(const core::Module& m, const std::string& name,
                                          Diagnostics& diags);
 

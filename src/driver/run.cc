@@ -34,9 +34,9 @@ namespace {
 using core::FamilyId;
 using Values = std::unordered_map<FamilyId, Tensor>;
 
-// Points an error at its expression where that is certain: it stands in a clause that was to be
-// computed. Otherwise (it stands in a function, or an equal one stood first in a clause that nobody
-// asked for) at the statement that was being computed.
+// Lets an error point at its expression if it is certain that the expression belongs to a clause
+// that was computed. Otherwise (it is in a function, or an equal expression occurs first in a
+// clause that was not computed) the error points at the statement that was being computed.
 void locate(const core::Module& m, const std::vector<FamilyId>& wanted, RuntimeError& error) {
   if (error.statement.valid() && !is_certain(m, wanted, error.at)) error.at = error.statement;
 }
@@ -67,7 +67,7 @@ std::vector<FamilyId> unread_families(const core::Module& m) {
   return out;
 }
 
-// Of the files that may be streamed, those that the program was compiled to stream.
+// Keeps those files that the program was compiled to stream.
 void keep_streamed(const Image& image, std::map<std::string, RowFile>& files) {
   std::erase_if(files, [&](const auto& file) {
     return std::none_of(image.inputs.begin(), image.inputs.end(), [&](const Image::Input& input) {
@@ -76,7 +76,7 @@ void keep_streamed(const Image& image, std::map<std::string, RowFile>& files) {
   });
 }
 
-// Reports a non-finite input itself, not the first value computed from it.
+// Reports a non-finite input itself, instead of the first value computed from it.
 std::optional<RuntimeError> not_finite_input(const core::Module& m,
                                              const std::vector<FamilyId>& wanted,
                                              const core::Inputs& inputs) {
@@ -110,7 +110,7 @@ std::vector<FamilyId> values_of(const std::vector<const core::Effect*>& effects)
   return out;
 }
 
-// All effects but reports.
+// All effects except reports.
 std::vector<const core::Effect*> main_effects(const core::Module& m) {
   std::vector<const core::Effect*> out;
   for (const core::Effect& e : m.effects) {
@@ -127,7 +127,8 @@ std::vector<FamilyId> asked_families(const core::Module& m, const RunOptions& op
   return out;
 }
 
-// The reports of `dbg` whose values are needed: by what is computed, or by another report.
+// The reports of `dbg` that are needed because their values are computed anyway, or used by another
+// report.
 std::vector<const core::Effect*> active_reports(const core::Module& m, const RunOptions& options) {
   std::vector<const core::Effect*> waiting, out;
   for (const core::Effect& e : m.effects) {
@@ -150,7 +151,7 @@ std::vector<const core::Effect*> active_reports(const core::Module& m, const Run
       more = true;
     }
   }
-  std::sort(out.begin(), out.end());  // as in the module
+  std::sort(out.begin(), out.end());  // in the order of the module
   return out;
 }
 
@@ -235,7 +236,8 @@ std::variant<Prepared, RuntimeError> prepare(core::Module& m, std::vector<Family
   Prepared out{std::move(wanted), inputs, {}, {}};
   if (auto error = read_others(m, out.wanted, options, streamed, out.inputs)) return *error;
   std::vector<int64_t> params;
-  if (optimise::wants_segments(m, options.grad_memory)) {  // finding the extents takes time
+  // Only then, because finding the extents takes time.
+  if (optimise::wants_segments(m, options.grad_memory)) {
     auto bound =
         core::bind_params(m, out.inputs, core::families_of(core::schedule(m, out.wanted).steps));
     if (auto* e = std::get_if<RuntimeError>(&bound)) return *e;
@@ -307,7 +309,7 @@ struct Task {
 
 // Whether a run cannot go on from what was kept.
 bool Task::refused(const std::string& why) {
-  if (!why.empty()) out.refused = "cannot go on from the state that was kept: " + why;
+  if (!why.empty()) out.refused = "cannot continue from the saved state: " + why;
   return !why.empty();
 }
 
@@ -359,7 +361,7 @@ bool run_native(Task& t) {
   if (!code || t.out.error) return code || t.out.error;
   if (!t.observe(running_steps(image_of(**code))) || !t.go_on()) return true;
   if (t.options.keeps_state && !has_steps(image_of(**code))) {
-    t.out.refused = "this run has no recurrence whose state could be kept";
+    t.out.refused = "this run has no recurrence whose state could be saved";
     return true;
   }
   std::vector<int64_t> times;
@@ -378,7 +380,7 @@ bool run_native(Task& t) {
 
 void run_reference(Task& t) {
   if (t.keeps()) {
-    t.out.refused = "the reference evaluator cannot keep the state of a run";
+    t.out.refused = "the reference evaluator cannot save the state of a run";
     if (!t.out.fallback.empty()) {
       t.out.refused += ", and native code cannot run this: " + t.out.fallback;
     }

@@ -15,7 +15,7 @@
 namespace ein {
 namespace {
 
-// The last byte counts the formats: another one is another file.
+// The last byte is the version of the format.
 constexpr std::string_view kStateMagic = "ein state\n\x01";
 constexpr size_t kDigest = sizeof(Digest);
 
@@ -30,7 +30,7 @@ std::string content_of(const Tensor& t) {
   return hex(blake2(text));
 }
 
-// Of a file that is too large to be read whole: how long it is, how it begins and how it ends.
+// For a file that is too large to be read completely: its length, its beginning and its end.
 std::string content_of(const RowFile& file) {
   constexpr int64_t kEnd = 1 << 20;
   std::ifstream in(file.path, std::ios::binary | std::ios::ate);
@@ -78,7 +78,7 @@ RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& want
     }
     out.families.push_back({text(f.name), fmt::format("{:016x}", core::hash(m, id))});
   }
-  // What else the last bit may depend on.
+  // Other settings that may change the last bit.
   out.settings = {{"--precision", name_of(options.operands)},
                   {"--check-overflow", options.check_overflow ? "on" : "off"},
                   {"--cpu", codegen::processor_text(options.processor)},
@@ -130,7 +130,7 @@ std::string difference(const KeptRun& kept, core::Module& m, const RunIdentity& 
   std::vector<core::FamilyId> of_state;
   for (const KeptState::Part& part : kept.state.parts) {
     core::FamilyId id = m.find(intern(part.name));
-    if (!find(kept.identity.families, part.name)) continue;  // made for native code
+    if (!find(kept.identity.families, part.name)) continue;  // it was made for native code only
     if (!id) return fmt::format("the program has no `{}` any more", part.name);
     of_state.push_back(id);
   }

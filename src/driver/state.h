@@ -1,4 +1,5 @@
-// Keeping a running program: which program a state belongs to, and whether that is still this one.
+// Saving a running program: which program a state belongs to, and whether this is still the same
+// one.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,8 @@
 
 namespace ein {
 
-// What the bits of a run depend on, piece by piece, so that a difference can be named.
+// Everything that the bits of a run depend on, piece by piece, so that a message can name a
+// difference.
 struct RunIdentity {
   struct Piece {
     std::string name, digest;
@@ -25,8 +27,8 @@ RunIdentity identity_of(core::Module& m, const std::vector<core::FamilyId>& want
                         const core::Inputs& inputs, const std::map<std::string, RowFile>& streamed,
                         const RunOptions& options);
 
-// A state with the program that it belongs to, as the content of a file, and back. Says what is
-// wrong with bytes that are damaged or something else.
+// A state together with its program's identity, as the contents of a file; and back. Reports bytes
+// that are damaged or not a state.
 std::string pack_run(const RunIdentity& identity, std::string_view state);
 struct KeptRun {
   RunIdentity identity;
@@ -34,8 +36,8 @@ struct KeptRun {
 };
 std::variant<KeptRun, std::string> unpack_run(std::string_view bytes);
 
-// Why a state is not one of this run; empty when it is. Only what the state was computed from
-// counts: what is printed, or computed afterwards, may have changed.
+// Why a state does not belong to this run; empty if it does. Only what the state was computed from
+// counts; what is printed, or computed afterwards, may have changed.
 std::string difference(const KeptRun& kept, core::Module& m, const RunIdentity& now);
 
 }  // namespace ein

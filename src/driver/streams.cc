@@ -53,18 +53,18 @@ StreamFact fact_of(const core::Module& m, FamilyId id, const plan::Plan& plan,
   if (stream == plan.streams.end()) {
     auto why = plan.whole.find(id);
     if (large && why != plan.whole.end()) {
-      out.text = fmt::format("{} is held whole: {}", out.input, why->second);
+      out.text = fmt::format("{} does not stream: {}", out.input, why->second);
     }
     return out;
   }
   out.window = stream->second.window;
   const std::string rows = out.window == 1 ? "1 row" : fmt::format("{} rows", out.window);
   if (!from.rows && large) {
-    out.text = fmt::format("{} is held whole: {}", out.input, from.why);
+    out.text = fmt::format("{} does not stream: {}", out.input, from.why);
   } else if (!large) {
     out.text = fmt::format(
-        "{} is held whole; from {} on, a .npy, .idx or .safetensors file streams, {} "
-        "in memory at a time",
+        "{} does not stream: only .npy, .idx and .safetensors files of at least {} do (with {} in "
+        "memory at a time)",
         out.input, least, rows);
   } else {
     out.streams = true;

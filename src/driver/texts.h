@@ -11,19 +11,19 @@
 
 namespace ein {
 
-// The values of `m` that a derivative was asked for in the definition of. `asked` is the program before
-// autodiff.
+// The values of `m` that a derivative was asked for in the definition of. `asked` is the program
+// before autodiff.
 std::vector<core::FamilyId> derivatives(const core::Module& asked, const core::Module& m);
 
 // A program in the one style of `ein fmt`.
 std::string laid_out(const std::string& printed);
-// `m` as source, laid out as `ein fmt` does: what `roots` need, with comments from `record`; without roots,
-// the whole program.
+// `m` as source, laid out as `ein fmt` does: what `roots` need, with comments from `record`;
+// without roots, the whole program.
 std::string derived_source(core::Module& m, const autodiff::Record& record,
                            const std::vector<core::FamilyId>& roots);
 
-// The derivative of each of `of` by each of `wrt`, names of families; without these, every derivative that
-// the program asks for.
+// The derivative of each of `of` by each of `wrt`, names of families; without these, every
+// derivative that the program asks for.
 std::vector<Explanation> explanations(const autodiff::Record& record, const core::Module& asked,
                                       const std::vector<std::string>& of,
                                       const std::vector<std::string>& wrt);

@@ -31,7 +31,8 @@ void add_fixes(const Analysis& a, uint32_t begin, uint32_t end, std::vector<Acti
   }
 }
 
-// The range of the index at the place, where it is inferred and the same in all calls.
+// Offers to write the range of the index at this place, if it is inferred and the same in all
+// calls.
 void add_range(const Analysis& a, uint32_t at, std::vector<Action>& out) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, at);
   if (!o) return;
@@ -46,7 +47,7 @@ void add_range(const Analysis& a, uint32_t at, std::vector<Action>& out) {
                  {{{a.root, e.span.end, e.span.end}, range}}});
 }
 
-// The type of the definition at the place, where none is written.
+// Offers to write the type of the definition at this place, if it has none.
 void add_type(const Analysis& a, uint32_t at, std::vector<Action>& out) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, at);
   if (!o || !o->defines) return;

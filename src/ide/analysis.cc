@@ -14,7 +14,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   for (const Documents::Earlier& e : documents.earlier) {
     a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined});
   }
-  Diagnostics again;  // the parser reports the same
+  Diagnostics again;  // the parser reports the same diagnostics again
   a.lexed = ast::lex(a.root, a.sources, again);
   if (depth == Depth::Names) {
     sema::ReadModule read = module_reader(documents.read, path);

@@ -1,7 +1,7 @@
 // One program as a tool sees it: its text, its mistakes, and what every name in it means. The
 // features of an editor are functions of an Analysis and a place in it (features.h, navigate.h).
-// Nothing here reads files, prints, or starts threads: what modules and data there are, and whether
-// anybody still wants the answer, is asked of the caller.
+// Nothing here reads files, prints, or starts threads. The caller answers which modules and data
+// files exist, and whether the answer is still wanted.
 #pragma once
 
 #include <functional>
@@ -19,23 +19,23 @@
 namespace ein::ide {
 
 enum class Depth : uint8_t {
-  Names,  // the tree, and what names mean by their scopes
-  Quick,  // and sema: types, coordinates, ranges
+  Names,  // the tree, and the meanings of names by scope
+  Quick,  // and elaboration: types, coordinates, ranges
   Full,   // and tests, derivatives, and every mistake that is found on the way to running
 };
 
 struct Documents {
-  ReadFile read;  // the text of a module: an open document, or else a file
-  // What `load` finds, for the texts of one analysis; empty: nothing.
+  ReadFile read;  // the text of a module: of the open document, or else of the file
+  // What `load` finds, given the texts of one analysis. Empty: nothing.
   std::function<sema::FileLookup(const SourceMap&)> files = {};
-  // Texts whose definitions the program has too, the newest last (sema/earlier.h).
+  // Texts whose definitions belong to the program, too; the newest last (sema/earlier.h).
   struct Earlier {
     std::string name, text;
     bool joined = false;
   };
   std::vector<Earlier> earlier = {};
-  std::set<uint32_t> printed = {};  // where statements begin whose values are printed
-  bool binds = true;                // false: nobody asks what names mean by their scopes
+  std::set<uint32_t> printed = {};  // where the statements begin whose values are printed
+  bool binds = true;                // false: meanings by scope are not needed
 };
 
 struct Analysis {
@@ -44,7 +44,7 @@ struct Analysis {
   FileId root;
   std::vector<sema::EarlierText> earlier;
   Diagnostics diags;
-  ast::Lexed lexed;  // of the root
+  ast::Lexed lexed;  // of the root file
   Compiled compiled;
   sema::Meanings meanings;
   Bindings bindings;
@@ -54,7 +54,7 @@ struct Analysis {
   const ast::Ast& ast() const { return compiled.program.ast; }
 };
 
-// Null when it was cancelled.
+// Null if it was cancelled.
 std::shared_ptr<const Analysis> analyse(const std::string& path, const std::string& text,
                                         Depth depth, const Documents& documents,
                                         const std::function<bool()>& cancelled = {});
@@ -62,13 +62,13 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
 // ---- what features ask ---------------------------------------------------------------------------
 
 const Entity& entity_of(const Analysis& a, const Occurrence& o);
-// What a name stands for where it occurs, or else where it is defined; empty: not known.
+// What a name stands for where it is used, or else where it is defined. Empty: not known.
 const std::vector<sema::Shown>& values_of(const Analysis& a, const Occurrence& o);
 std::string describe(const sema::Shown& v);  // "f32 [out: 10, in: 784]"
-// As a type of the language, `[f32; 10, 784]`; empty where there is none.
+// The type as it is written in a program, `[f32; 10, 784]`. Empty if it cannot be written.
 std::string as_type(const sema::Shown& v);
 std::string signature_of(const Analysis& a, const ast::Fn& fn);  // one line
-// The smallest expression of the root that has the place in it and that `wanted` accepts.
+// The smallest expression of the root file that contains the place and that `wanted` accepts.
 ast::ExprId tree_at(const Analysis& a, uint32_t offset,
                     const std::function<bool(const ast::Expr&)>& wanted);
 const ast::Fn* function_of(const Analysis& a, const Entity& e);

@@ -1,4 +1,4 @@
-// Entities, lookup, and statements; how the walk begins and ends.
+// Entities, lookup and statements; the beginning and end of the walk.
 #include "ide/binder.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ const std::vector<uint32_t>& Binder::params_of(ast::StmtId fn) {
 }
 
 size_t Binder::region(Span span) {
-  // Also where nothing stands behind an operator or a `where` yet.
+  // The region extends to here even if nothing follows the operator or `where` yet.
   const std::string& all = sources.text(span.file);
   while (span.end < all.size() && all[span.end] == ' ') ++span.end;
   out.regions.push_back({span, {}});
@@ -80,7 +80,8 @@ const uint32_t* Binder::find_value(Frame& f, Symbol name, bool skip_indices) {
     for (Names* names : {&at->values, &at->glob_values}) {
       if (auto it = names->find(name); it != names->end()) return &it->second;
     }
-    // A shape name of a signature belongs to the function, also where a value outside has it.
+    // A shape name in a signature belongs to the function, even if a value outside has the same
+    // name.
     if (at->function) {
       if (auto it = at->extents.find(name); it != at->extents.end()) return &it->second;
       indices = false;
@@ -196,7 +197,7 @@ void Binder::declare_all(Frame& f, const std::vector<ast::StmtId>& stmts, Module
         [](const auto&) {});
   }
   for (ast::StmtId id : stmts) import(f, id, exports);
-  // Names of extents may stand in any type of the scope, also below their use.
+  // Any type in the scope may use the name of an extent, also above its declaration.
   for (ast::StmtId id : stmts) {
     if (const auto* t = std::get_if<ast::TypeDef>(&ast[id].node)) type(f, t->type);
     if (const auto* l = std::get_if<ast::Let>(&ast[id].node)) type(f, l->type);
@@ -223,7 +224,8 @@ void Binder::let(Frame& f, const ast::Let& l, Span span) {
 void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
   bool outside = std::exchange(top, false);
   size_t before = brackets.size(), call = std::exchange(around, Brackets::npos);
-  ast::StmtId owner = id;  // of the names in the signature: a rule repeats those of its function
+  // The function that declares the names in the signature: a rule repeats them.
+  ast::StmtId owner = id;
   if (fn.rule && use_function(f, fn.name)) {
     if (const Entity* of = function_just_used(fn.name.span)) owner = of->stmt;
   }
@@ -256,7 +258,7 @@ void Binder::function(Frame& f, const ast::Fn& fn, ast::StmtId id) {
   type(inside, fn.result);
   in_result = false;
   expr(inside, fn.body);
-  brackets.resize(before);  // a gate outside does not reach into a function
+  brackets.resize(before);  // a gate outside of a function does not see the brackets inside
   around = call;
   top = outside;
 }
@@ -278,7 +280,7 @@ void Binder::block(Frame& f, const ast::Block& b, Span span, ast::ExprId until) 
 void Binder::statement(Frame& f, ast::StmtId id) {
   const ast::Stmt& stmt = ast[id];
   for (const ast::Attribute& a : stmt.attributes) {
-    if (text(a.name.symbol) == "allow") continue;  // its arguments are codes
+    if (text(a.name.symbol) == "allow") continue;  // its arguments are codes of warnings
     for (ast::ExprId e : a.args) expr(f, e);
   }
   match(
@@ -294,9 +296,9 @@ void Binder::statement(Frame& f, ast::StmtId id) {
       [&](const ast::ErrorStmt& e) { expr(f, e.kept); });
 }
 
-// A coordinate that a value names is renamed with it.
+// A value that names an extent is renamed together with the coordinates of that name.
 void Binder::join_dimensions() {
-  std::map<uint32_t, uint32_t> leads;  // of groups that have joined another
+  std::map<uint32_t, uint32_t> leads;  // from groups that have been merged into another
   auto group = [&](uint32_t g) {
     for (auto it = leads.find(g); it != leads.end(); it = leads.find(g)) g = it->second;
     return g;
@@ -316,7 +318,8 @@ Bindings bind(const sema::Program& program, const SourceMap& sources) {
   b.join_dimensions();
   auto place = [](const Occurrence& o) { return std::pair(o.span.file, o.span.begin); };
   auto& list = b.out.occurrences;
-  // One place may be walked twice, as `{ a, b }`, a field and a value: the value was meant first.
+  // The walk may visit one place twice: in `{ a, b }`, each name is a field and a value. The value
+  // comes first.
   std::stable_sort(list.begin(), list.end(),
                    [&](const auto& x, const auto& y) { return place(x) < place(y); });
   list.erase(std::unique(list.begin(), list.end(),

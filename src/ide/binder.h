@@ -16,26 +16,28 @@ struct Frame {
   Frame* up = nullptr;
   bool function = false;  // indices further out belong to the caller
   bool scope = false;     // names in types are declared here
-  uint32_t family = 0;    // which coordinates meet: the number of the file or the function
+  // Coordinates of one name and number meet: the number of the file or the function.
+  uint32_t family = 0;
   size_t region = 0;
   Names indices, values, functions, modules, types, extents, packs;
-  Names glob_values, glob_functions, glob_types;  // what `use m::*` brings
+  Names glob_values, glob_functions, glob_types;  // what `use m::*` imports
   std::map<Symbol, size_t> module_of;             // the name of a module → its number
 };
 
-// What a call binds in its brackets, for the gates that stand outside (decisions.md, 16 and 17).
+// The names that a call binds in its brackets, kept for gates outside of the call (decisions.md, 16
+// and 17).
 struct Brackets {
   Names names;
-  size_t up;  // the call around it; npos: none
+  size_t up;  // the call around it, or npos
   static constexpr size_t npos = static_cast<size_t>(-1);
 };
 
 struct ModuleFrame {
   Frame frame;
-  Names values, functions, types;  // that it exports
+  Names values, functions, types;  // what it exports
 };
 
-// The name that an expression is; null for any other.
+// The name, if the expression is a name alone; otherwise null.
 const ast::Name* lone(const ast::Ast& ast, ast::ExprId e);
 Frame nested(Frame& f, size_t region);
 
@@ -45,28 +47,29 @@ struct Binder {
   const ast::Ast& ast;
   Bindings out = {};
   std::deque<ModuleFrame> modules = {};
-  using Groups = std::map<std::pair<uint32_t, Symbol>, uint32_t>;  // → the entity that began it
+  // → the entity that began the group
+  using Groups = std::map<std::pair<uint32_t, Symbol>, uint32_t>;
   Groups groups = {}, pack_groups = {};
-  // Values that name a dimension, with the coordinates of that name: `let n: i32; let x: [f32; n];`.
+  // Values that name an extent, with the coordinates of that name: `let n: i32; let x: [f32; n];`.
   std::set<std::pair<uint32_t, std::pair<uint32_t, Symbol>>> dimensions = {};
   std::map<ast::StmtId, std::vector<uint32_t>> params = {};  // of functions and rules
-  std::map<ast::StmtId, uint32_t> families_of = {};          // of functions, with their rules
+  std::map<ast::StmtId, uint32_t> families_of = {};          // functions and their rules
   std::map<Symbol, uint32_t> fields = {};
   std::map<Symbol, uint32_t> builtins = {};
-  std::vector<Brackets> brackets = {};  // of the definition that is walked, in order
-  size_t around = Brackets::npos;       // the call whose arguments are walked
+  std::vector<Brackets> brackets = {};  // of the definition being walked, in order
+  size_t around = Brackets::npos;       // the call whose arguments are being walked
   uint32_t families = 0;
-  bool in_result = false;  // in the type of a result
+  bool in_result = false;  // in a result type
   bool top = false;        // at the top level of a file
 
   // -- entities and occurrences
   uint32_t entity(Kind kind, ast::Name name, ast::StmtId stmt = {});
-  uint32_t along(Frame& f, Kind kind, ast::Name name);  // one that shares its group by name
+  uint32_t along(Frame& f, Kind kind, ast::Name name);  // an entity that shares its group by name
   void occurs(Span span, uint32_t id, bool defines = false);
   uint32_t declare(Frame& f, Names& names, Kind kind, ast::Name name, ast::StmtId stmt = {});
   void define(Frame& f, Names& names, uint32_t id);
   size_t region(Span span);
-  // The function that the name before this place meant, or that this name defines; or null.
+  // The function that was just bound to this name, whether it was used or defined here; or null.
   const Entity* function_just_used(Span name) const;
   const std::vector<uint32_t>& params_of(ast::StmtId fn);
 

@@ -1,4 +1,5 @@
-// Names in brackets: of reductions and of calls with coordinates, and of the gates outside that use them.
+// Names in the brackets of reductions and of calls with coordinates, and in gates outside that use
+// them.
 #include <set>
 #include <utility>
 
@@ -13,7 +14,7 @@ void Binder::call(Frame& f, const ast::Call& c, Span span) {
   const ast::Name* callee = lone(ast, c.callee);
   if (callee) {
     bool value = false;
-    for (Frame* at = &f; at && !value; at = at->up) {  // a function that is a value
+    for (Frame* at = &f; at && !value; at = at->up) {  // whether it is a function held in a value
       if (at->functions.count(callee->symbol)) break;
       auto it = at->values.find(callee->symbol);
       if (it == at->values.end()) continue;
@@ -51,10 +52,11 @@ void Binder::call(Frame& f, const ast::Call& c, Span span) {
   around = outside;
 }
 
-// Only then does a value hide the built-in function of its name.
+// Whether an entity can be called. Only then does a value hide the built-in function of its name.
 bool Binder::is_function(Frame& f, uint32_t id) {
   const Entity& e = out.entities[id];
-  if (e.kind != Kind::Value) return true;  // a parameter or a local: what it is, is not written
+  // A parameter or a local may hold a function: the text does not say.
+  if (e.kind != Kind::Value) return true;
   const auto* let = e.stmt ? std::get_if<ast::Let>(&ast[e.stmt].node) : nullptr;
   if (!let || !let->value) return false;
   if (std::holds_alternative<ast::Lambda>(ast[let->value].node)) return true;
@@ -77,8 +79,8 @@ void Binder::argument_names(const ast::Call& c) {
   }
 }
 
-// `extent(k)` is about the index or the extent `k`; `extent(x, k)`, `len(x)` and `shape(x)` are about
-// a value, also where an index has its name. True: the arguments have been walked.
+// In `extent(k)`, `k` is an index or an extent. In `extent(x, k)`, `len(x)` and `shape(x)`, the
+// first argument is a value, even if an index has its name. True if the arguments have been walked.
 bool Binder::shape_of_name(Frame& f, const ast::Call& c) {
   using Id = sema::Builtin::Id;
   const auto* builtin = sema::spelled_builtin(ast, c);
@@ -114,8 +116,8 @@ bool Binder::shape_of_name(Frame& f, const ast::Call& c) {
   return true;
 }
 
-// The names of a gate that stands outside of the reduction or the call it belongs to: those in the
-// brackets of the first one in the body that has them all. An index of the left side comes before
+// Resolves the names of a gate that stands outside of its reduction or call: they belong to the
+// first brackets in the body that have all of them. Indices of the left side take precedence
 // (decisions.md, 17). `first`: where the brackets of the body begin.
 void Binder::place(Frame& f, const ast::Where& n, size_t first, Frame& gate) {
   std::set<Symbol> inside, bound, names;
@@ -149,7 +151,8 @@ void Binder::place(Frame& f, const ast::Where& n, size_t first, Frame& gate) {
     for (size_t k = first; k < brackets.size() && !found; ++k) {
       if (names.count(name) && all(k)) found = look(k, name);
     }
-    // In no single one, which is an error; or not used yet, and offered to whoever writes the gate.
+    // If no single brackets have all names, that is an error; a name that is not used yet is
+    // offered for completion all the same.
     for (size_t k = first; k < brackets.size() && !found; ++k) found = look(k, name);
     define(gate, gate.indices, *found);
   }
@@ -174,7 +177,7 @@ void Binder::where(Frame& f, const ast::Where& n, Span span) {
   place(f, n, first, gate);
   Frame bound = nested(gate, gate.region);
   size_t next = 0;
-  for (const ast::WhereItem& item : n.items) {  // each sees the names before it
+  for (const ast::WhereItem& item : n.items) {  // each item sees the names before it
     expr(bound, item.value);
     if (item.bind) bound.values[item.bind->symbol] = made[next++];
   }

@@ -19,8 +19,8 @@ Frame nested(Frame& f, size_t region) {
   return out;
 }
 
-// In a slot of an access: a name that nothing defines is a coordinate of the value around
-// (decisions.md, 1).
+// An index of an access: a name that nothing defines is a coordinate of the array (decisions.md,
+// 1).
 void Binder::slot(Frame& f, ast::ExprId id) {
   const ast::Name* name = lone(ast, id);
   if (!name) return expr(f, id);
@@ -30,7 +30,7 @@ void Binder::slot(Frame& f, ast::ExprId id) {
 void Binder::index(Frame& f, const ast::Index& n) {
   const ast::Name* base = lone(ast, n.base);
   if (base) {
-    use_value(f, *base, true);  // never an index
+    use_value(f, *base, true);  // the array is never an index
   } else {
     expr(f, n.base);
   }
@@ -39,12 +39,12 @@ void Binder::index(Frame& f, const ast::Index& n) {
 
 void Binder::comprehension(Frame& f, const ast::Comprehension& c, Span span) {
   Frame inside = nested(f, region(span));
-  const bool filtered = !c.block;  // then a generator sees those before it
+  const bool filtered = !c.block;  // then each generator sees the ones before it
   for (const ast::Generator& g : c.generators) {
     expr(g.name.symbol && !filtered ? f : inside, g.value);
     if (!g.name.symbol) continue;
     bool range = g.value && std::holds_alternative<ast::Range>(ast[g.value].node);
-    // The coordinates of the array have no names, so no other index meets this one.
+    // The coordinates of the resulting array have no names, so this index meets no other.
     uint32_t id = entity(range ? Kind::Index : Kind::Local, g.name);
     define(inside, range ? inside.indices : inside.values, id);
     occurs(g.name.span, id, true);
@@ -84,7 +84,7 @@ void Binder::match_arms(Frame& f, const ast::Match& n) {
   }
 }
 
-// Of a request: never an index.
+// An operand of a request, which is never an index.
 void Binder::operand(Frame& f, ast::ExprId id) {
   const ast::Name* name = lone(ast, id);
   if (!name || !use_value(f, *name, true)) expr(f, id);
@@ -162,7 +162,7 @@ void Binder::expr(Frame& f, ast::ExprId id) {
       [&](const ast::Error& n) { expr(f, n.kept); });
 }
 
-// A `const` that may be an integer is meant by its name in a signature too.
+// A `const` that may be an integer can stand for an extent in a signature by its name.
 bool Binder::fixes_extent(uint32_t id) const {
   const Entity& e = out.entities[id];
   const auto* c = e.stmt ? std::get_if<ast::Const>(&ast[e.stmt].node) : nullptr;
@@ -189,7 +189,7 @@ void Binder::dim(Frame& f, ast::ExprId id) {
   Frame* home = &f;
   while (!home->scope && home->up) home = home->up;
   auto it = home->extents.find(name->symbol);
-  bool own = home->function;  // of a signature
+  bool own = home->function;  // whether the function's signature declares it
   if (own && it != home->extents.end()) return occurs(name->span, it->second);
   const uint32_t* known = find_value(*home, name->symbol, true);
   if (known && (!own || in_result || fixes_extent(*known))) {

@@ -1,4 +1,4 @@
-// Files: what `use` and paths mean, and the names of types, which a whole file shares.
+// Files: what `use` and paths mean, and type names, which belong to a whole file.
 #include <algorithm>
 
 #include "ide/binder.h"
@@ -38,7 +38,7 @@ void Binder::use_path(Frame& f, const std::vector<ast::Name>& parts) {
   }
 }
 
-// What `use` brings by one name: an item of a module, or the module itself.
+// Binds what `use` imports under one name: an item of a module, or the module itself.
 void Binder::bring(Frame& f, size_t from, ast::Name name, ast::Name as, bool item, bool pub,
                    ModuleFrame* exports) {
   if (!item) {
@@ -70,7 +70,7 @@ void Binder::import(Frame& f, ast::StmtId id, ModuleFrame* exports) {
   auto target = program.targets.find(id);
   if (target == program.targets.end() || target->second.module >= modules.size()) return;
   size_t from = target->second.module;
-  auto mention = [&](const ast::Name& name) {  // of the file, before its items
+  auto mention = [&](const ast::Name& name) {  // of the file, in front of its items
     uint32_t entity_of_file = entity(Kind::Module, name);
     out.entities[entity_of_file].span = {program.modules[from].file, 0, 0};
     occurs(name.span, entity_of_file);
@@ -105,7 +105,8 @@ void Binder::import(Frame& f, ast::StmtId id, ModuleFrame* exports) {
   }
 }
 
-// Uses of the names of types are gone from the tree (sema/type_names.h), but not from the text.
+// Uses of type names have been replaced in the tree (sema/type_names.h), but they are still in the
+// text.
 void Binder::type_uses(size_t number) {
   FileId file = program.modules[number].file;
   Frame& f = modules[number].frame;

@@ -60,7 +60,7 @@ const Occurrence* occurrence_at(const Bindings& b, FileId file, uint32_t offset)
 
 std::vector<uint32_t> visible_at(const Bindings& b, FileId file, uint32_t offset) {
   std::vector<uint32_t> out;
-  std::set<std::pair<bool, Symbol>> taken;  // functions and values have names of their own
+  std::set<std::pair<bool, Symbol>> taken;  // functions and values have separate names
   for (size_t i = b.regions.size(); i-- > 0;) {
     const Region& r = b.regions[i];
     if (r.span.file != file || offset < r.span.begin || offset > r.span.end) continue;

@@ -66,7 +66,7 @@ struct Completing {
     add(text(e.name), kind_of(e.kind), rank, detail, doc);
   }
 
-  // The names of the path before the last `::`, as in `std::nn::`.
+  // The names before the last `::` of the path, as in `std::nn::`.
   std::vector<std::string> path() const {
     std::vector<std::string> names;
     for (size_t back = 1; is(back, Tok::ColonColon) && is(back + 1, Tok::Name); back += 2) {
@@ -100,8 +100,8 @@ struct Completing {
     }
   }
 
-  // What `p.b` before the dot is worth when the tree does not have it, because nothing stands behind
-  // the dot yet.
+  // What `p.b` stands for in front of a dot, even if the tree lacks it because nothing follows the
+  // dot yet.
   std::vector<sema::Shown> before_dot() const {
     std::vector<std::string> names;
     size_t back = 2;
@@ -149,7 +149,7 @@ struct Completing {
     }
   }
 
-  // In `x[…]`: the coordinate of x that stands at this place.
+  // In `x[…]`: the coordinate of x that belongs at this place.
   void coordinates() {
     int depth = 0;
     size_t commas = 0;
@@ -174,7 +174,7 @@ struct Completing {
     }
   }
 
-  // In `f(x, b`: the parameters that can be given by name.
+  // In `f(x, b`: the parameters that can be passed by name.
   void arguments() {
     auto signature =
         is(1, Tok::LParen) || is(1, Tok::Comma) ? signature_help(a, word.begin) : std::nullopt;
@@ -182,13 +182,14 @@ struct Completing {
         signature && signature->entity ? function_of(a, *signature->entity) : nullptr;
     if (!fn || signature->brackets) return;
     for (size_t i = signature->active; i < fn->params.size(); ++i) {
-      int rank = fn->params[i].value ? 0 : 2;  // one without a default is given by its place
+      // A parameter without a default is usually passed by position.
+      int rank = fn->params[i].value ? 0 : 2;
       add(text(fn->params[i].name.symbol) + " = ", Made::Value, rank,
           "argument of " + text(fn->name.symbol));
     }
   }
 
-  // Whether the place is in the brackets of a type, and behind its `;`.
+  // Whether the place is in the brackets of a type, and whether it is after the `;`.
   enum class InType : uint8_t { No, Element, Extents };
   InType in_type() const {
     bool extents = false;
@@ -206,7 +207,7 @@ struct Completing {
     return InType::No;
   }
 
-  // A number, or an extent that another type names.
+  // Extents: a number, or the name of an extent in another type.
   void extents() {
     for (uint32_t id : visible_at(a.bindings, a.root, word.begin)) {
       const Entity& e = a.bindings.entities[id];
@@ -243,7 +244,7 @@ struct Completing {
       if (end == std::string::npos) line = "\n" + line;
       found = true;
     }
-    if (!found) {  // below the comment that opens the file
+    if (!found) {  // below the comment at the top of the file
       const std::string& text = a.text();
       while (text.compare(at, 2, "//") == 0 && text.compare(at, 3, "///") != 0) {
         size_t end = text.find('\n', at);
@@ -293,7 +294,7 @@ struct Completing {
   }
 };
 
-// Whether a place in a string is code, as in `"{x"`: braces that are doubled are text.
+// Whether a place in a string is code, as in `"{x"`: doubled braces are text.
 bool in_placeholder(const std::string& text, uint32_t from, uint32_t to) {
   int depth = 0;
   for (uint32_t i = from + 1; i < to; ++i) {

@@ -1,4 +1,4 @@
-// The text that a request gets on hover. It comes from what differentiation recorded.
+// The text that is shown on hover over a request, taken from the record that differentiation keeps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ bool within(Span inner, Span outer) {
   return inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// What the tree asks for, in the program before its derivatives: a record is asked for by part.
+// The derivatives that this expression asks for, in the program before autodiff: a record has one
+// for each part.
 std::set<Pair> pairs_at(const core::Module& asked, Span span) {
   std::set<Pair> out;
   for (uint32_t i = 0; i < asked.families.size(); ++i) {
@@ -37,7 +38,7 @@ std::set<Pair> pairs_at(const core::Module& asked, Span span) {
   return out;
 }
 
-// Of the printed program, the definitions of these names with the comments before them.
+// The lines of the printed program that define these names, with the comments above them.
 std::string lines_of(const std::string& printed, const std::set<std::string>& names) {
   SourceMap sources;
   Diagnostics diags;
@@ -56,7 +57,7 @@ std::string lines_of(const std::string& printed, const std::set<std::string>& na
   return out;
 }
 
-// Whether the program has a value of that name at the top.
+// Whether the program defines a value of that name at the top level.
 bool defines(const Analysis& a, Symbol name) {
   return std::any_of(a.bindings.entities.begin(), a.bindings.entities.end(), [&](const Entity& e) {
     return e.name == name && e.top && e.span.file == a.root;
@@ -90,7 +91,7 @@ std::string derivative_text(const Analysis& a, ast::ExprId request) {
     for (const autodiff::Flow& f : e.steps) {
       adjoints.insert(text(f.adjoint));
       for (Symbol made :
-           {f.reader, f.of}) {  // a part of a definition, which the text does not name
+           {f.reader, f.of}) {  // a generated part of a definition, which the text does not name
         if (!defines(a, made)) adjoints.insert(text(made));
       }
       why += fmt::format("- `{}` is read by `{}`", f.cell, f.by);
@@ -114,7 +115,7 @@ std::string derivative_text(const Analysis& a, ast::ExprId request) {
     }
   }
   Span asking = a.ast()[request].span;
-  for (const ast::Stmt& s : a.ast().stmts) {  // `let dA = @loss / @A`: dA is the derivative
+  for (const ast::Stmt& s : a.ast().stmts) {  // in `let dA = @loss / @A`, dA is the derivative
     const auto* let = std::get_if<ast::Let>(&s.node);
     if (!let || !within(asking, s.span)) continue;
     for (const ast::Name& n : let->names) adjoints.insert(text(n.symbol));

@@ -1,5 +1,5 @@
-// What an editor shows of a program. Every function answers for whatever of the program makes sense;
-// an empty answer says that there is nothing to show. Texts for people are Markdown.
+// What an editor shows about a program. Every function answers for those parts of the program that
+// make sense; an empty answer means that there is nothing to show. Texts for people are Markdown.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ struct Hover {
   std::string markdown;
 };
 std::optional<Hover> hover(const Analysis& a, uint32_t offset);
-// Whether the answer needs a full analysis: the place is in a request.
+// Whether the place is in a request: then the answer needs a full analysis.
 bool in_request(const Analysis& a, uint32_t offset);
-// The derivative that is asked for at this tree: its lines, and what is summed and why.
+// The derivative that this request asks for: its lines, what is summed, and why.
 std::string derivative_text(const Analysis& a, ast::ExprId request);
 
 // ---- hints.cc ------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ std::string derivative_text(const Analysis& a, ast::ExprId request);
 struct Hint {
   uint32_t offset = 0;
   std::string text;
-  bool type = false;  // otherwise a range
+  bool type = false;  // a type; otherwise a range
 };
 std::vector<Hint> inlay_hints(const Analysis& a, uint32_t begin, uint32_t end);
 
@@ -35,22 +35,22 @@ struct Completion {
   enum class Kind : uint8_t { Value, Constant, Index, Function, Module, Type, Field, Keyword };
   std::string label, detail, doc;
   Kind kind = Kind::Value;
-  Span replaced;            // the word that is being written
-  std::vector<Edit> edits;  // further ones: the `use` that the name needs
-  int rank = 0;             // smaller is nearer
+  Span replaced;            // the word being written
+  std::vector<Edit> edits;  // further edits: the `use` that the name needs
+  int rank = 0;             // smaller is better
 };
 std::vector<Completion> complete(const Analysis& a, uint32_t offset);
 
 struct Signature {
   std::string label, doc;
-  std::vector<std::pair<uint32_t, uint32_t>> parameters;  // in the label, bytes
+  std::vector<std::pair<uint32_t, uint32_t>> parameters;  // byte ranges in the label
   size_t active = 0;
-  const Entity* entity = nullptr;  // the function; null: it is built in
-  bool brackets = false;           // the place is in the brackets of the call
+  const Entity* entity = nullptr;  // the function; null: a built-in one
+  bool brackets = false;  // the place is in the brackets of the call, not in its parentheses
 };
 std::optional<Signature> signature_help(const Analysis& a, uint32_t offset);
 
-// What is built in, in one line each (builtin_docs.def).
+// A line about each built-in function (builtin_docs.def).
 struct BuiltinDoc {
   std::string signature, doc;
 };
@@ -61,14 +61,14 @@ std::optional<BuiltinDoc> builtin_doc(const std::string& name);
 struct Action {
   std::string title;
   std::vector<Edit> edits;
-  const Diagnostic* fixes = nullptr;  // null: it repairs nothing
+  const Diagnostic* fixes = nullptr;  // null: it repairs no mistake
   bool safe = false;
 };
 std::vector<Action> actions(const Analysis& a, uint32_t begin, uint32_t end);
-// Of these, the one that gives a slice a name (slices.cc).
+// The action that gives a slice a name (slices.cc).
 std::optional<Action> name_slice(const Analysis& a, uint32_t begin, uint32_t end);
 
-// The text in the one style; nothing when the program has mistakes in its syntax.
+// The text as the formatter writes it; nothing if the program has syntax errors.
 std::optional<std::string> formatted(const Analysis& a);
 
 // ---- outline.cc ----------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ std::vector<Fold> folds(const Analysis& a);
 struct Lens {
   Span span;
   std::string title, verb;          // run, test, grad, explain, audit
-  std::vector<std::string> values;  // that the verb is about
+  std::vector<std::string> values;  // the values that the verb is about
 };
 std::vector<Lens> lenses(const Analysis& a);
 
@@ -114,7 +114,8 @@ enum class Colour : uint8_t {
   Input,
   Request
 };
-const std::vector<const char*>& colour_names();  // in the order of Colour, as editors call them
+// The names that editors use, in the order of Colour.
+const std::vector<const char*>& colour_names();
 struct Coloured {
   Span span;
   Colour colour = Colour::Value;

@@ -29,7 +29,7 @@ Colour colour_of(Kind kind) {
   return Colour::Value;
 }
 
-// By the token alone; `at` is its place.
+// The colour of a token, known from the token alone; `at` is its place.
 void add_token(Tok kind, std::string_view word, Span at, std::vector<Coloured>& out) {
   if (ast::is_keyword(word)) {
     out.push_back({at, Colour::Keyword});
@@ -42,7 +42,7 @@ void add_token(Tok kind, std::string_view word, Span at, std::vector<Coloured>& 
   }
 }
 
-// The code in a placeholder: for the lexer the whole string is one token.
+// Colours the code in a placeholder; the lexer sees the whole string as one token.
 void add_placeholder(const Analysis& a, Span code, std::vector<Coloured>& out) {
   SourceMap sources;
   Diagnostics ignored;
@@ -60,8 +60,8 @@ void add_tokens(const Analysis& a, std::vector<Coloured>& out) {
   for (const ast::Comment& c : a.lexed.comments) out.push_back({c.span, Colour::Comment});
 }
 
-// Strings, without the placeholders in them, which are code. Those that are no values, such as the
-// name of a test, have none.
+// Colours strings, except the placeholders in them, which are code. Strings that are not values,
+// such as the name of a test, have no placeholders.
 void add_strings(const Analysis& a, std::vector<Coloured>& out) {
   std::set<uint32_t> values;
   for (const ast::Expr& e : a.ast().exprs) {
@@ -111,7 +111,7 @@ std::vector<Coloured> coloured(const Analysis& a) {
   add_strings(a, out);
   auto place = [](const Coloured& x, const Coloured& y) { return x.span.begin < y.span.begin; };
   std::stable_sort(out.begin(), out.end(), place);
-  // What was meant first wins: names before the words that they are, both before the text around.
+  // The most specific colour wins: names, then words of the language, then the text around them.
   std::vector<Coloured> kept;
   for (const Coloured& c : out) {
     if (kept.empty() || c.span.begin >= kept.back().span.end) kept.push_back(c);

@@ -17,7 +17,8 @@ struct Hints {
 
   void range(const ast::Name& name) {
     auto it = a.meanings.ranges.find(sema::Meanings::place(name.span));
-    if (it == a.meanings.ranges.end() || it->second.size() != 1) return;  // differs by call
+    // Its range differs from call to call.
+    if (it == a.meanings.ranges.end() || it->second.size() != 1) return;
     const sema::ShownRange& r = it->second[0];
     if (r.inferred) add(name.span.end, " in " + r.lo + ".." + r.hi, false);
   }
@@ -31,7 +32,7 @@ struct Hints {
       auto it = a.meanings.values.find(sema::Meanings::place(n.span));
       if (it == a.meanings.values.end() || it->second.size() != 1) continue;
       const sema::Shown& v = it->second[0];
-      // After a left side with indices the coordinates stand there already.
+      // After a left side with indices the coordinates need not be shown again.
       sema::Shown shown = v;
       uint32_t at = n.span.end;
       if (l.has_slots) {
@@ -52,7 +53,8 @@ struct Hints {
     const Occurrence* o = occurrence_at(a.bindings, a.root, path->parts[0].span.begin);
     if (!o || o->span != path->parts[0].span) return;
     auto it = a.meanings.values.find(sema::Meanings::place(o->span));
-    if (it == a.meanings.values.end() || it->second.size() != 1) return;  // differs by call
+    // It differs from call to call.
+    if (it == a.meanings.values.end() || it->second.size() != 1) return;
     std::string names;
     for (const auto& c : it->second[0].coords) {
       if (c.name.empty()) return;
@@ -70,7 +72,7 @@ struct Hints {
     }
   }
 
-  // Behind the bracket that closes the left side.
+  // The position after the bracket that closes the left side.
   uint32_t closing(uint32_t from) const {
     size_t at = a.text().find(']', from);
     return at == std::string::npos ? from : static_cast<uint32_t>(at + 1);

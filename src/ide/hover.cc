@@ -22,7 +22,7 @@ std::string where(const Analysis& a, const Entity& e) {
   return fmt::format("\n*{}*\n", a.sources.name(e.span.file));
 }
 
-// The function in brackets of a call, and what the call at hand gives.
+// For a function that is called here: what this call returns.
 std::string result_at(const Analysis& a, const Occurrence& o) {
   ast::ExprId call = tree_at(a, o.span.begin, [&](const ast::Expr& e) {
     const auto* c = std::get_if<ast::Call>(&e.node);
@@ -42,7 +42,7 @@ const char* word_of(Kind kind) {
   }
 }
 
-// The range that a comprehension gives its index; elsewhere sema knows more than the text.
+// The range that a comprehension gives its index; for other indices sema knows more than the text.
 std::string written_range(const Analysis& a, const Entity& e) {
   for (const ast::Expr& x : a.ast().exprs) {
     const auto* c = std::get_if<ast::Comprehension>(&x.node);
@@ -75,7 +75,7 @@ std::string extent_text(const Analysis& a, const Entity& e) {
                 : "; known when the program gets its inputs\n");
 }
 
-// A field with the value that it has in the record before the dot.
+// A field, with its value in the record in front of the dot.
 std::string field_text(const Analysis& a, const Occurrence& o) {
   const std::string& name = text(entity_of(a, o).name);
   ast::ExprId access = tree_at(a, o.span.begin, [&](const ast::Expr& e) {
@@ -132,7 +132,7 @@ bool in_request(const Analysis& a, uint32_t offset) {
 std::optional<Hover> hover(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   ast::ExprId request = tree_at(a, offset, is_request);
-  if (!o && !request) {  // a field or a call without a name of its own
+  if (!o && !request) {  // a field, or a call without a name of its own
     ast::ExprId tree = tree_at(
         a, offset, [](const ast::Expr& e) { return std::holds_alternative<ast::Field>(e.node); });
     auto it = tree ? a.meanings.trees.find(tree) : a.meanings.trees.end();

@@ -1,4 +1,5 @@
-// What the standard library exports, for names that a program does not have yet. Read once.
+// What the standard library exports, to suggest names that a program does not import yet. Read
+// once.
 #pragma once
 
 #include <string>

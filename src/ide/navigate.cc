@@ -34,7 +34,7 @@ std::vector<Place> definition(const Analysis& a, uint32_t offset) {
   const Occurrence* o = occurrence_at(a.bindings, a.root, offset);
   if (!o) return {};
   const Entity& e = entity_of(a, *o);
-  if (e.kind == Kind::Field) {  // of every record that has one of this name
+  if (e.kind == Kind::Field) {  // all records that have a field of this name
     std::vector<Place> out;
     for (const Occurrence& other : a.bindings.occurrences) {
       if (other.entity == o->entity && other.defines) out.push_back(place_of(a, other.span, true));
@@ -42,9 +42,8 @@ std::vector<Place> definition(const Analysis& a, uint32_t offset) {
     return out;
   }
   Span span = e.span;
-  if (o->span == span && meets_by_name(e.kind)) {  // a coordinate in brackets: where it began
-    span = a.bindings.entities[e.group].span;
-  }
+  // A coordinate in brackets: where its name first occurs.
+  if (o->span == span && meets_by_name(e.kind)) { span = a.bindings.entities[e.group].span; }
   if (!span.valid()) return {};
   return {place_of(a, span, true)};
 }
@@ -121,7 +120,7 @@ std::string why_not_a_name(const std::string& name) {
 
 namespace {
 
-// Without those of fields, which keep their names: `{ a }` may have become `{ a: b }`.
+// The names without those of fields, which are not renamed: `{ a }` may have become `{ a: b }`.
 std::vector<Occurrence> names_in(const Analysis& a) {
   std::vector<Occurrence> out;
   for (const Occurrence& o : a.bindings.occurrences) {

@@ -1,4 +1,4 @@
-// From a name to where it is defined and used, through all files that a program has, and new names.
+// From a name to its definition and its uses, through all files of a program; and renaming.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace ein::ide {
 
-// A place in a file, by its path, so that the places of several analyses can be put together.
+// A place in a file that is given by path, so that places of several analyses can be combined.
 struct Place {
   std::string path;
   uint32_t begin = 0, end = 0;
   bool defines = false;
-  bool field = false;  // the name is that of a field too, and the field keeps it
+  bool field = false;  // also the name of a field, which keeps its name
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
 std::vector<Place> definition(const Analysis& a, uint32_t offset);
-// In the same file, those of the one index or value.
+// The uses of one index or value in the same file.
 std::vector<Place> highlights(const Analysis& a, uint32_t offset);
 
-// What a name means, as it can be asked of another program that has the same file.
+// What a name means, in a form that can be looked up in other programs with the same file.
 struct Target {
   std::string path;
   uint32_t begin = 0;
@@ -34,11 +34,11 @@ std::optional<Target> target_at(const Analysis& a, uint32_t offset);
 // Every place where the target is spelled by its own name, in all files of the program.
 std::vector<Place> references(const Analysis& a, const Target& target);
 
-// Why this name cannot have another one; empty: it can.
+// Why this name cannot be changed; empty if it can.
 std::string why_not_renamed(const Analysis& a, uint32_t offset);
 std::string why_not_a_name(const std::string& name);
-// Empty when, after the change, every name means what it meant: the same names in the same order
-// with the same definitions, and no new mistake. Otherwise what is wrong with the text after it.
+// Empty if a renaming changed nothing but the name: the same names in the same order have the same
+// definitions, and there is no new mistake. Otherwise what is wrong with the text after it.
 std::string what_changes(const Analysis& before, const Analysis& after);
 
 }  // namespace ein::ide

@@ -1,4 +1,4 @@
-// Symbols, folding and lenses: what the top of a program looks like.
+// Symbols, folding and lenses: an overview of a program.
 #include <algorithm>
 #include <set>
 
@@ -8,7 +8,7 @@
 namespace ein::ide {
 namespace {
 
-// Also the `;` and the doc comment belong to a statement for a reader, but not to its name.
+// For a reader the `;` and the doc comment belong to a statement, so its range includes them.
 Outline item(const Analysis& a, ast::Name name, Kind kind, const ast::Stmt& s) {
   Outline out;
   out.name = text(name.symbol);
@@ -24,7 +24,7 @@ void add_locals(const Analysis& a, ast::ExprId body, std::vector<Outline>& out);
 
 void add_items(const Analysis& a, const std::vector<ast::StmtId>& stmts, bool top,
                std::vector<Outline>& out) {
-  std::set<Symbol> seen;  // further clauses of a definition
+  std::set<Symbol> seen;  // names that had a clause before
   for (ast::StmtId id : stmts) {
     const ast::Stmt& s = a.ast()[id];
     if (s.span.file != a.root) continue;
@@ -61,7 +61,7 @@ void add_locals(const Analysis& a, ast::ExprId body, std::vector<Outline>& out) 
   if (block) add_items(a, block->stmts, false, out);
 }
 
-// The names of the derivatives that a statement asks for.
+// The names in the derivative that a statement asks for.
 bool asks(const Analysis& a, Span span, std::string& num, std::string& den) {
   for (const ast::Expr& e : a.ast().exprs) {
     const auto* r = std::get_if<ast::Request>(&e.node);

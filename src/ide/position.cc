@@ -6,7 +6,7 @@
 namespace ein::ide {
 namespace {
 
-// How many bytes the character at `at` has: 1 to 4, or 0 for a byte that belongs to none.
+// The length in bytes of the character at `at`: 1 to 4, or 0 for an invalid byte.
 uint32_t length_at(std::string_view s, size_t at) {
   auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
   unsigned lead = byte(at);
@@ -50,7 +50,7 @@ Position Lines::position(uint32_t offset, Units units) const {
   Position out{static_cast<uint32_t>(line), 0};
   for (uint32_t at = starts_[out.line]; at < offset;) {
     Step s = step_at(text_, at, units);
-    if (at + s.bytes > offset) break;  // inside a character: its beginning
+    if (at + s.bytes > offset) break;  // inside a character: go to its beginning
     at += s.bytes;
     out.character += s.units;
   }
@@ -65,7 +65,7 @@ uint32_t Lines::offset(Position p, Units units) const {
   while (end > at && (text_[end - 1] == '\n' || text_[end - 1] == '\r')) --end;
   for (uint32_t left = p.character; at < end && left > 0;) {
     Step s = step_at(text_, at, units);
-    if (s.units > left) break;  // inside a surrogate pair: before it
+    if (s.units > left) break;  // inside a surrogate pair: go in front of it
     at += s.bytes;
     left -= s.units;
   }
@@ -89,7 +89,7 @@ std::string valid_utf8(std::string_view text) {
 }
 
 std::string whole_pairs(std::string json) {
-  auto unit = [&](size_t at) {  // of `\\uXXXX`; 0: there is none
+  auto unit = [&](size_t at) {  // the unit of `\\uXXXX`, or 0 if there is none
     if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return 0u;
     unsigned value = 0;
     auto [end, error] = std::from_chars(json.data() + at + 2, json.data() + at + 6, value, 16);

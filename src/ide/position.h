@@ -1,5 +1,5 @@
-// Places of a text as editors count them: lines from 0, and in a line units of UTF-16 or bytes of
-// UTF-8. A byte that belongs to no character counts as one unit, so that a broken text has places too.
+// Positions in a text as editors count them: lines from 0, and within a line units of UTF-16 or
+// bytes of UTF-8. An invalid byte counts as one unit, so that invalid texts have positions, too.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Position {
   friend auto operator<=>(const Position&, const Position&) = default;
 };
 
-// A text with the beginnings of its lines, which end in \n, \r\n or \r.
+// A text and the beginnings of its lines. Lines end in \n, \r\n or \r.
 class Lines {
  public:
   explicit Lines(std::string_view text);
@@ -28,10 +28,10 @@ class Lines {
   std::vector<uint32_t> starts_;
 };
 
-// The text with every byte that belongs to no character as U+FFFD.
+// The text with every invalid byte replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
-// A message of JSON in which every half of a surrogate pair, `\ud83d` without the other, is U+FFFD.
-// Clients write it when an edit has cut a character in two.
+// A JSON message with every lone half of a surrogate pair, such as `\ud83d`, replaced by U+FFFD.
+// Clients send one if an edit cuts a character in two.
 std::string whole_pairs(std::string json);
 
 }  // namespace ein::ide

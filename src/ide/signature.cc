@@ -10,12 +10,13 @@ namespace {
 
 using ast::Tok;
 
-// The call around a place, found in the tokens: the tree of an unfinished call may be anything.
+// The call around a place. It is found in the tokens, because the tree of an unfinished call may be
+// anything.
 struct Open {
-  size_t callee = 0;  // the token of its name
+  size_t callee = 0;  // the token of the function's name
   bool brackets = false;
   size_t commas = 0;
-  std::string named;  // the argument that is being written by name
+  std::string named;  // the argument that is being passed by name
 };
 
 std::optional<Open> call_around(const Analysis& a, uint32_t offset) {
@@ -53,7 +54,7 @@ std::optional<Open> call_around(const Analysis& a, uint32_t offset) {
       open.callee = name;
       return open;
     }
-    open = {};  // brackets without a name, as in `(a + b)`: the call further out
+    open = {};  // brackets without a name, as in `(a + b)`: look further out
     open.commas = 0;
   }
   return std::nullopt;
@@ -71,7 +72,7 @@ const Entity* function_named(const Analysis& a, Span name) {
   return nullptr;
 }
 
-// The pieces between the brackets of a label that begin at `from`.
+// Records the parameters in the brackets that begin at `from` in the label.
 void parameters_in(Signature& s, char opening, char closing) {
   size_t from = s.label.find(opening);
   if (from == std::string::npos) return;

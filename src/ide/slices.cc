@@ -1,5 +1,6 @@
-// `W[s - 1]` gets a name of its own: `let w = W[s - 1];` before the first statement of the block that
-// reads it, and `w` wherever the block reads it. So a step can be differentiated by what it starts from.
+// Gives `W[s - 1]` a name: inserts `let w = W[s - 1];` before the first statement of the block that
+// reads it, and replaces it by `w` throughout the block. A step can then be differentiated with
+// respect to the value that it starts from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ bool inside(Span inner, Span outer) {
   return inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// The statements of a block or of the file, with the value of the block as the last piece.
+// The statements of a block or file; the value of a block is the last piece.
 struct Pieces {
   Span whole;
   std::vector<Span> spans;
@@ -37,14 +38,15 @@ Pieces pieces_around(const Analysis& a, Span at) {
     std::vector<Span> spans = spans_of(a, block->stmts);
     if (block->value) spans.push_back(a.ast()[block->value].span);
     bool has = std::any_of(spans.begin(), spans.end(), [&](Span s) { return inside(at, s); });
-    bool made = !spans.empty() && spans[0] == e.span;  // of a comprehension, by the parser
+    // A comprehension's block, made by the parser.
+    bool made = !spans.empty() && spans[0] == e.span;
     if (has && !made) best = {e.span, std::move(spans)};
   }
   return best;
 }
 
-// The entities of the names in a piece of text; nothing when one of them means something else than
-// it would before the statement.
+// The entities of the names in a piece of text; nothing if a name would mean something else in
+// front of the statement.
 bool known_before(const Analysis& a, Span piece, Span statement, std::vector<uint32_t>& entities) {
   for (const Occurrence& o : a.bindings.occurrences) {
     if (!inside(o.span, piece)) continue;
@@ -54,10 +56,10 @@ bool known_before(const Analysis& a, Span piece, Span statement, std::vector<uin
   return true;
 }
 
-// The first slots of an access, as far as they have a meaning before the statement.
+// The leading indices of an access, as far as they mean the same in front of the statement.
 struct Slice {
   size_t slots = 0;
-  std::string text;  // from the name to the last of these slots
+  std::string text;  // from the name to the last of these indices
   std::vector<uint32_t> entities;
   friend bool operator==(const Slice&, const Slice&) = default;
 };
@@ -90,12 +92,12 @@ std::string fresh_name(const Analysis& a, const std::string& base) {
   return name;
 }
 
-// Where a new line before the statement begins: above the comments and attributes that belong to it.
+// Where to insert a line before the statement: above its comments and attributes.
 uint32_t line_before(const std::string& text, uint32_t at, std::string& indent) {
   size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
   size_t first = text.find_first_not_of(" \t", line);
   indent = text.substr(line, first - line);
-  if (first != at) return ~0u;  // something else stands before it
+  if (first != at) return ~0u;  // something else precedes it on its line
   while (line > 0) {
     size_t above = line == 1 ? 0 : text.rfind('\n', line - 2) + 1;
     size_t word = text.find_first_not_of(" \t", above);
@@ -124,7 +126,7 @@ std::optional<Action> name_slice(const Analysis& a, uint32_t begin, uint32_t end
   };
   Span home = statement(at);
   if (!home.valid()) return std::nullopt;
-  for (const ast::Stmt& s : a.ast().stmts) {  // `let w = W[s - 1];` has its name
+  for (const ast::Stmt& s : a.ast().stmts) {  // it already has a name: `let w = W[s - 1];`
     const auto* let = std::get_if<ast::Let>(&s.node);
     if (let && let->value == id) return std::nullopt;
   }

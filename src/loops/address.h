@@ -1,5 +1,5 @@
-// Where an access in a loop goes: along which coordinate it moves with the loop, and at which cell of
-// the others it stands still.
+// Describes an access in a loop: along which coordinate it moves with the loop, and which cell it
+// reads along the other coordinates.
 #pragma once
 
 #include <compare>
@@ -12,26 +12,29 @@
 
 namespace ein::loops {
 
-// A sum that stands still in the loop: variables and extents with their factors, and a number.
+// A sum that does not change in the loop: variables and extents with their factors, plus a
+// constant.
 struct Index {
-  std::vector<std::tuple<bool, uint32_t, int64_t>> terms;  // whether a variable, its id, the factor
+  // Whether it is a variable, its id, its factor.
+  std::vector<std::tuple<bool, uint32_t, int64_t>> terms;
   int64_t constant = 0;
   auto operator<=>(const Index&) const = default;
 };
 using Cell = std::vector<Index>;
 
-// Where an access is: the coordinate that moves with the step, and how far from it; the others.
+// The address of an access: the coordinate that moves with the step, its distance from the step,
+// and the other coordinates.
 struct Address {
   std::optional<size_t> axis;
   int64_t offset = 0;
-  int64_t ring = 0;  // step t is at t mod `ring`; 0: at t
+  int64_t ring = 0;  // step t is stored at t mod `ring`; 0: at t
   Cell cell;
 };
 
-// The variables that the body of a loop binds, but for Let.
+// The variables that the body of a loop binds, except by Let.
 std::set<VarId> bound_in(const Loop& n);
 
-// Nothing where the address is no sum, or moves in another way. `moving`: variables that may change
+// Nothing if the address is not a sum, or moves in another way. `moving`: variables that may change
 // while the loop runs.
 std::optional<Address> address_in(const Program& p, const Lets& lets, VarId step,
                                   const std::set<VarId>& moving, const std::vector<ExprId>& at);

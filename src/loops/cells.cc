@@ -1,6 +1,6 @@
-// Writes out loops over few cells that are computed in different ways, such as the gates of a cell
-// with memory or the components of a vector field: the loop body asks which cell it has, and has
-// long loops inside. Left as a loop, every cell would compute what any of them needs.
+// Writes out loops over few cells that are computed in different ways, such as the gates of an LSTM
+// cell or the components of a vector field: the loop body tests which cell it is computing, and
+// contains long loops. Left as a loop, every cell would compute what any of them needs.
 #include "loops/copy.h"
 #include "loops/simplify.h"
 #include "loops/walk.h"

@@ -1,4 +1,4 @@
-// Copies of blocks, with variables of their own.
+// Copies blocks; the copies get variables of their own.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,8 @@
 
 namespace ein::loops {
 
-using Renaming = std::unordered_map<VarId, ExprId>;  // what stands for a variable from outside
+// What replaces a variable from outside of the block.
+using Renaming = std::unordered_map<VarId, ExprId>;
 
 struct Copier {
   Program& p;
@@ -17,7 +18,7 @@ struct Copier {
 
   ExprId expr(ExprId e, const Renaming& by);
   Block block(const Block& from, Renaming by);
-  Block at(const Loop& loop, int64_t i);  // its body, for one iteration
+  Block at(const Loop& loop, int64_t i);  // the loop's body for iteration i
 
  private:
   VarId fresh(VarId v, Renaming& by);

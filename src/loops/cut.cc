@@ -7,7 +7,7 @@
 namespace ein::loops {
 namespace {
 
-// By variable: the last statement at the top of the kernel in which it is mentioned.
+// For each variable, the last top-level statement of the kernel that mentions it.
 std::unordered_map<VarId, size_t> last_uses(const Program& p, const Block& body) {
   std::unordered_map<VarId, size_t> out;
   for (size_t i = 0; i < body.size(); ++i) {

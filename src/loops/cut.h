@@ -1,5 +1,5 @@
-// Cuts long lists of statements: an array literal of thousands of values is as many statements, and
-// the code generator would take more than proportionally long over one function with all of them.
+// Cuts long lists of statements. An array literal of thousands of values is that many statements,
+// and the code generator's time grows faster than the length of a function.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace ein::loops {
 
-// A long block (more than `kernel_statements`) as several, in order, none of which mentions a
+// Cuts a long block (more than `kernel_statements`) into several, in order, so that none mentions a
 // variable that another one binds. The pass `cut_kernels` makes kernels of them; code generation
-// cuts long loop bodies the same way (codegen/emit_parts.cc).
+// cuts long loop bodies in the same way (codegen/emit_parts.cc).
 std::vector<Block> independent_parts(const Program& p, const Block& body);
 
 }  // namespace ein::loops

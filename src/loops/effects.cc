@@ -79,11 +79,12 @@ std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block
   Effects moving = effects(p, block[from]), first = effects(p, block[to]);
   std::set<VarId> needs = moving.reads, changed = first.changes;
   needs.insert(moving.changes.begin(), moving.changes.end());
-  std::set<BufferId> loads, stores = first.stores;  // of what moves along; of what it passes
+  // Of the statements that move; of those they pass.
+  std::set<BufferId> loads, stores = first.stores;
   std::set<size_t> along;
   for (size_t k = from; k-- > to + 1;) {
     Effects e = effects(p, block[k]);
-    if (e.may_stop()) return {};  // reads after a check rely on it
+    if (e.may_stop()) return {};  // reads after a check rely on the check
     if (meet(moving.loads, e.stores) || meet(moving.stores, e.stores) ||
         meet(moving.stores, e.loads)) {
       return {};

@@ -1,4 +1,4 @@
-// What statements read and write: what a pass must know before it moves one past another.
+// What statements read and write. A pass must know this before it moves one statement past another.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace ein::loops {
 
-// Effects of a statement, its blocks included. What it binds and changes only inside is left out.
+// Effects of a statement, including its blocks, but without variables that only exist inside of it.
 struct Effects {
   std::set<VarId> reads, binds, changes;
   std::set<BufferId> loads, stores;
@@ -19,21 +19,21 @@ struct Effects {
 };
 
 Effects effects(const Program& p, const Stmt& s);
-// What a kernel touches and whether it may stop; its variables are its own.
+// What a kernel accesses and whether it may stop; its variables are its own.
 Effects effects(const Program& p, const Block& kernel);
 
 bool meet(const auto& a, const auto& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& x) { return b.contains(x); });
 }
 
-// The statements that have to move along when the one at `from` moves up to the one at `to`:
-// the Lets and Declares between them that it needs. None: it may not pass what stands between.
-// Whether it may pass the statement at `to` itself is not checked, except for variables and
-// what moves along.
+// The statements that must move along when the one at `from` moves up to the one at `to`: the Lets
+// and Declares between them that it needs. Nothing if it may not pass the statements in between.
+// Whether it may pass the statement at `to` itself is only checked for variables and for the
+// statements that move along.
 std::optional<std::set<size_t>> moves_along(const Program& p, const Block& block, size_t from,
                                             size_t to);
 
-// Puts what moves along before the statement at `to`, and takes the one at `from` out.
+// Moves the statements in `along` to just before the one at `to`, and removes the one at `from`.
 void move_up(Block& block, size_t from, size_t to, const std::set<size_t>& along);
 
 }  // namespace ein::loops

@@ -1,6 +1,6 @@
-// Takes sums over the same steps in one pass: the gradients of the nine cells of a matrix, or of
-// several parameters, read the same values at every step. Loops over few cells that hold long
-// reductions are written out first, so that the cells' reductions stand next to each other.
+// Computes sums over the same steps in one loop: the gradients of the nine cells of a matrix, or of
+// several parameters, read the same values at every step. Loops over few cells that contain long
+// reductions are written out first, so that the cells' reductions are adjacent.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,7 +17,7 @@ namespace {
 
 struct Fusion {
   Program& p;
-  Lets lets = {};  // all of the kernel
+  Lets lets = {};  // of the whole kernel
 
   // ---- cells written out -----------------------------------------------------------------------
 
@@ -26,8 +26,8 @@ struct Fusion {
     return n && n->axis.kind == Axis::Kind::Reduce && !trips(p, *n);
   }
 
-  // How many cells nested loops have that hold nothing but reductions and stores;
-  // 0: they hold more.
+  // The number of cells of nested loops that contain only reductions and stores; 0 if they contain
+  // anything else.
   int64_t cells(const Loop& n) const {
     auto count = trips(p, n);
     if (n.axis.kind != Axis::Kind::Parallel || !count || *count > p.tuning.fused_cells) return 0;
@@ -74,7 +74,8 @@ struct Fusion {
            Sums{p, lets}.equal(x.lo, y.lo) && Sums{p, lets}.equal(x.hi, y.hi);
   }
 
-  // Moves the loop at j into the one at i, with what it needs from between; false when it may not.
+  // Moves the loop at j into the one at i, together with the statements in between that it needs.
+  // False if that is not allowed.
   bool merge(Block& block, size_t i, size_t j) {
     Effects other = effects(p, block[j]), first = effects(p, block[i]);
     if (other.may_stop() || first.may_stop() || !other.stores.empty()) return false;
@@ -110,7 +111,7 @@ struct Fusion {
       for (size_t j = i + 1; j < block.size(); ++j) {
         if (!alike(block[i], block[j])) continue;
         if (!merge(block, i, j)) continue;
-        // The loop is further down now, after what was moved.
+        // The loop at i is further down now, behind the statements that were moved.
         while (!long_reduction(block[i])) ++i;
         j = i;
       }
@@ -125,7 +126,7 @@ Program fuse_sums(Program p) {
   for (Kernel& k : p.kernels) {
     Fusion fusion{p, lets_of(k.body)};
     fusion.run(k.body);
-    // A kernel that does nothing but sums may join the one before.
+    // A kernel that only computes sums may join the kernel before it.
     if (!out.empty() && fusion.sums_only(out.back().body) && fusion.sums_only(k.body)) {
       Block both = out.back().body;
       both.insert(both.end(), k.body.begin(), k.body.end());

@@ -1,11 +1,12 @@
-// A recurrence over a few numbers waits for its own results. Through memory each of them takes a
-// store, a load and an address; in a variable, nothing. So the loops of a step over a few cells are
-// written out, and every buffer whose cells then have constant addresses, but for the step, gets
-// variables: one for each cell and step that is read back.
+// Keeps the state of small recurrences in variables. A recurrence over a few numbers mostly waits
+// for its own results: through memory each takes a store, a load and the computation of an address,
+// and in a variable nothing. So the loops of a step over few cells are written out. Every buffer
+// whose cells then have constant addresses, apart from the step, gets variables: one for each cell
+// and each step that is read back.
 //
-// Where nothing else in the loop reads the buffer, the loop stores to it only when it ends and when
-// the caller looks (Loop::state). Where nothing else in the program does, the buffer keeps no more
-// steps than that.
+// If nothing else in the loop reads the buffer, the loop stores to it only when it ends and when
+// the caller looks at it (Loop::state). If nothing else in the program does, the buffer keeps only
+// as many steps as are read back.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,21 +23,22 @@ namespace {
 
 using core::Op;
 
-constexpr int64_t kMostBack = 3;  // steps that are read back through variables
+constexpr int64_t kMostBack = 3;  // the most steps back that are read through variables
 
 struct Held {
   std::optional<size_t> axis;
   int64_t ring = 0;
-  bool made_ring = false;    // by this pass: the addresses in the loop are those of before
-  int64_t most = kMostBack;  // steps that loads of variables may read back
-  int64_t back = 0;          // and do
-  bool wholly = true;        // all loads are loads of variables
-  size_t accesses = 0;       // that variables take the place of
-  std::set<std::pair<Cell, int64_t>> always;  // cells read at every step, and how far back
+  // The ring was made by this pass, so addresses in the loop do not have it yet.
+  bool made_ring = false;
+  int64_t most = kMostBack;                   // how many steps back variables can be read
+  int64_t back = 0;                           // how many steps back they are read
+  bool wholly = true;                         // variables replace all loads
+  size_t accesses = 0;                        // how many accesses variables replace
+  std::set<std::pair<Cell, int64_t>> always;  // cells read at every step, and how many steps back
   std::set<Cell> stored_always;
-  std::map<Cell, std::vector<VarId>> cells;  // by steps back
+  std::map<Cell, std::vector<VarId>> cells;  // the variables of each cell, by steps back
 
-  // Cells of which nobody knows whether they are one cell.
+  // Whether this cell might be the same as one of those known.
   bool may_be(const Cell& cell) const {
     const Cell& known = cells.begin()->first;
     for (size_t k = 0; k < cell.size(); ++k) {
@@ -48,7 +50,7 @@ struct Held {
 
 struct Step {
   Loop* loop;
-  std::set<VarId> moving;  // variables that it binds, and all that change
+  std::set<VarId> moving;  // variables that the loop binds, and `changing`
   std::map<BufferId, Held> held;
 };
 
@@ -81,8 +83,9 @@ struct Holder {
     });
   }
 
-  // The buffers whose stores in the loop all go to the current step of cells that stand still. A
-  // store that is made at every step is to a cell that exists; others are to cells that are known to.
+  // Finds the buffers for which all stores in the loop go to the current step, at cells that do not
+  // depend on the step. A store that is made at every step is known to be in bounds; for other
+  // stores that must be known from the extents.
   std::map<BufferId, Held> find_stores(const Step& s) const {
     std::map<BufferId, Held> out;
     std::set<BufferId> others;
@@ -130,7 +133,7 @@ struct Holder {
     return out;
   }
 
-  // How many steps back a load reads, if a variable has that.
+  // How many steps back a load reads; nothing if no variable holds that.
   std::optional<int64_t> reads(const Loop& n, const Held& held, const Address& a) const {
     int64_t ring = held.made_ring ? 0 : held.ring;
     if (a.axis != held.axis || a.ring != ring || !held.cells.contains(a.cell)) return {};
@@ -167,7 +170,7 @@ struct Holder {
     }
   }
 
-  // First the recurrences that the caller may watch; then those inside rows and steps.
+  // First the recurrences that the caller may watch are treated, then those inside rows and steps.
   bool watched = true;
 
   bool suits(const Loop& n) const {
@@ -227,7 +230,8 @@ struct Holder {
     return out;
   }
 
-  // Buffers that keep all steps, though these loops alone read them, and only so many steps back.
+  // Makes rings of buffers that keep all steps although only these loops access them, and only a
+  // few steps back.
   void make_rings(std::vector<Step>& steps) {
     std::map<BufferId, std::vector<Held*>> by_buffer;
     for (Step& s : steps) {
@@ -249,8 +253,8 @@ struct Holder {
     }
   }
 
-  // Downward, the step before the first one may lie beyond a buffer that is no ring, unless the
-  // first step reads it anyway.
+  // In a loop that runs downward, the step before the first one may be beyond the end of a buffer
+  // that is not a ring, unless the first step reads it anyway. Such buffers are left alone.
   static void leave_what_ends(std::vector<Step>& steps) {
     for (Step& s : steps) {
       for (auto& [buffer, held] : s.held) {
@@ -297,7 +301,7 @@ struct Holder {
     return n.downward ? op(Op::Lt, step, n.hi, DType::Bool) : op(Op::Ge, step, n.lo, DType::Bool);
   }
 
-  // Declares the variables, with what was stored before the loop begins.
+  // Declares the variables, with the values that were stored before the loop begins.
   void declare(const Loop& n, BufferId buffer, Held& held, Block& out) {
     DType type = p.buffers[buffer].dtype;
     int64_t steps = std::max(held.back + 1, held.wholly ? held.ring : 0);
@@ -311,7 +315,7 @@ struct Holder {
         out.push_back({Declare{vars.back(), none}});
       }
     }
-    // A step before the first one, where there may be one.
+    // The steps before the first one, if they exist.
     for (int64_t back = 0; back < (held.axis ? held.back : 1); ++back) {
       ExprId step = held.axis ? before(n, first, back + 1) : ExprId{};
       Block known;
@@ -356,8 +360,9 @@ struct Holder {
     block = std::move(out);
   }
 
-  // Whether the loop stores only at its end. A step that stores nothing leaves what there was, which
-  // variables would pass on: then that must be what nobody reads.
+  // Whether the stores are left to Loop::state. A step that does not store a cell leaves its old
+  // contents in memory, but a variable would carry over the value of the previous step; so nothing
+  // may read such a cell.
   static bool sinks(const Held& held) {
     if (!held.wholly || !held.axis || held.made_ring)
       return held.wholly && (held.ring > 0 || !held.axis);
@@ -368,7 +373,7 @@ struct Holder {
     Loop& n = *s.loop;
     for (auto& [buffer, held] : s.held) declare(n, buffer, held, before_loop);
     rewrite(s, n.body);
-    // A step begins with what the one before has left.
+    // At the start of a step, the variables move on by one step.
     Block body;
     for (auto& [buffer, held] : s.held) {
       for (auto& [cell, vars] : held.cells) {
@@ -424,7 +429,7 @@ Program hold_state(Program p) {
     h.watched = watched;
     std::vector<Step> steps;
     for (Kernel& k : p.kernels) h.find(k.body, steps);
-    if (watched) h.make_rings(steps);  // others are along a coordinate that the caller wants whole
+    if (watched) h.make_rings(steps);  // others have steps that the caller wants completely
     Holder::leave_what_ends(steps);
     for (Kernel& k : p.kernels) h.put(k.body, steps);
   }

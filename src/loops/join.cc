@@ -1,9 +1,9 @@
-// Runs recurrences along the same steps in one loop, and takes sums over steps while the steps are
-// made. A step that does little mostly waits for its own results: two of them side by side take as
-// long as one, and a sum there finds its operands in registers.
+// Runs recurrences along the same steps in one loop, and adds up sums over steps while the steps
+// are computed. A small step mostly waits for its own results: two of them in one loop take as long
+// as one, and a sum in the loop finds its operands in registers.
 //
-// A later loop may run along with an earlier one if every cell that it reads of the earlier one is
-// stored by then: addresses are compared by their distance from the step.
+// A later loop may join an earlier one if every cell that it reads of the earlier one has been
+// stored by then. To decide that, addresses are compared by their distance from the step.
 #include <tuple>
 
 #include "loops/copy.h"
@@ -15,7 +15,7 @@ namespace {
 
 struct Joining {
   Program& p;
-  Lets lets = {};  // all of the block
+  Lets lets = {};  // of the whole block
 
   Sums sums() const { return {p, lets}; }
 
@@ -25,7 +25,7 @@ struct Joining {
     int64_t least = INT64_MAX, most = INT64_MIN;
   };
 
-  // How far from the step along `axis` the loop stores into the buffer, or loads from it; none when
+  // How far from the step along `axis` the loop stores to the buffer, or loads from it. Nothing if
   // that is not always a known distance.
   std::optional<Range> reach(const Loop& n, BufferId buffer, size_t axis, bool stores) const {
     Range out;
@@ -49,8 +49,8 @@ struct Joining {
     return known ? std::optional(out) : std::nullopt;
   }
 
-  // Is everything that the body of `other` reads at step + shift stored once `into` has done its
-  // step (or, `before`, when it has not begun it)?
+  // Whether everything that the body of `other` reads at step + shift has been stored when `into`
+  // has finished its step (or, with `before`, when it begins it).
   bool there(const Loop& into, const Loop& other, BufferId buffer, int64_t shift,
              bool before) const {
     for (size_t axis = 0; axis < p.buffers[buffer].dims.size(); ++axis) {
@@ -80,7 +80,7 @@ struct Joining {
   }
   const Loop* recurrence(const Stmt& s) const { return recurrence(p, s); }
 
-  // The body of `other` at the step of `into` plus `shift`.
+  // The body of `other` for the step of `into` plus `shift`.
   Block body_at(const Loop& into, const Loop& other, int64_t shift) {
     return Copier{p}.block(other.body, {{other.var, step_of(into, shift)}});
   }
@@ -117,9 +117,9 @@ struct Joining {
     return true;
   }
 
-  // Accumulators that nothing reads and whose order does not matter. Sums of floats shorter
-  // than f64 stay separate and are added up in chunks: one after the other, a million of them
-  // would lose digits.
+  // Whether the loop only has accumulators that it does not read and whose order does not matter.
+  // Sums of floats shorter than f64 stay separate and are added up in chunks: added one after the
+  // other, a million of them would lose digits.
   bool plain_sums(const Loop& n) const {
     bool ok = n.axis.kind == Axis::Kind::Reduce && n.axis.width == 1;
     std::set<VarId> sums(n.folds.begin(), n.folds.end());
@@ -138,13 +138,13 @@ struct Joining {
   // ---- where a sum is taken --------------------------------------------------------------------
 
   struct Place {
-    int64_t shift = 0;           // the summand is that of the step plus this
-    bool before = false;         // it is added before what the step does
-    std::vector<ExprId> within;  // conditions that it is within the sum's range
-    size_t found = 0;            // how many of its loads the step makes too
+    int64_t shift = 0;           // it adds the term of the step plus this
+    bool before = false;         // it adds before the rest of the step runs
+    std::vector<ExprId> within;  // conditions for that term to exist
+    size_t found = 0;            // how many of its loads the step makes as well
   };
 
-  // Which cells the loop reads, by their distance from the step.
+  // The cells that the loop reads, by their distance from the step.
   using Cells = std::set<std::tuple<BufferId, size_t, int64_t>>;
   Cells cells_read(const Loop& n, int64_t shift) const {
     Cells out;
@@ -158,8 +158,8 @@ struct Joining {
     return out;
   }
 
-  // None when not all of the sum's steps are steps of the loop, or not everything
-  // is stored in time.
+  // Nothing if some of the sum's steps are not steps of the loop, or if something is not stored in
+  // time.
   std::optional<Place> place(const Loop& into, const Loop& other, int64_t shift,
                              const Effects& stores, const Effects& reads) {
     Place out{shift};
@@ -208,7 +208,7 @@ struct Joining {
     return true;
   }
 
-  // Whether anything was joined.
+  // Returns whether anything was joined.
   bool run(Block& block) {
     bool any = false;
     for (size_t i = 0; i < block.size(); ++i) {
@@ -216,7 +216,8 @@ struct Joining {
       for (size_t j = i + 1; j < block.size(); ++j) {
         if (!join_recurrence(block, i, j) && !join_sum(block, i, j)) continue;
         any = true;
-        while (!recurrence(block[i])) ++i;  // it is further down now, after what was moved
+        // It is further down now, behind the statements that were moved.
+        while (!recurrence(block[i])) ++i;
         j = i;
       }
     }
@@ -229,7 +230,7 @@ struct Joining {
   }
 };
 
-// May the kernel run before `other`, which comes earlier?
+// Whether the kernel may run before `other`, which comes earlier.
 bool passes(const Program& p, const Kernel& kernel, const Kernel& other) {
   Effects a = effects(p, kernel.body), b = effects(p, other.body);
   return !a.checks && !b.checks && !meet(a.stores, b.stores) && !meet(a.loads, b.stores) &&
@@ -238,7 +239,7 @@ bool passes(const Program& p, const Kernel& kernel, const Kernel& other) {
 
 }  // namespace
 
-// A kernel becomes part of an earlier one if something can be joined.
+// Moves a kernel into an earlier one if something can then be joined.
 Program join_steps(Program p) {
   std::vector<Kernel> out;
   auto join = [&](const Kernel& k) {

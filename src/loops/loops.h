@@ -6,7 +6,7 @@
 // Semantics, once:
 // - Expressions are strict and cannot fail: every Load is in bounds and every integer division
 //   has a divisor other than zero, because lowering proved it or put a Check before it.
-//   Laziness is an If.
+//   Whatever is evaluated only under a condition is inside an If.
 // - A variable is bound by Let (once, never changes), by Declare (changes through Assign and Fold)
 //   or by a Loop; it is visible in the rest of its block and in the blocks inside.
 // - A Loop's axis says what its iterations may do to each other:
@@ -20,19 +20,20 @@
 //               on the extents alone; width 1 folds in order.
 // - Fold combines a value into an accumulator by the rules of core.h (NaN beats numbers in max and
 //   min, the first winner stays).
-// - Update adds to memory; two iterations of a seq loop or a reduce of width 1 may hit one address,
-//   those of a parallel or vector loop around it never do.
-// - Invoke calls a scalar function, which may stop the program too; in lanes it is called once for
-//   each active one. Functions have no loops and touch no buffers.
-// - Check stops the program when its condition is false, and records `values` for the message.
-// - A Launch is one kernel of the device: `blocks` blocks of `threads` threads. What stands directly
-//   in it is done once for a block, and is the same for all of its threads; a loop with the axis
-//   `block` hands its iterations to them, one each, and `lane` to the 32 threads of a warp (inside a
-//   loop over `block`, whose iterations are warps then). An iteration of such a loop does not see
-//   what others store, before a Barrier of their scope. Stores, and Checks of what differs from
-//   thread to thread, stand in such loops. Blocks do not see each other.
-// - Integers wrap; where that must stop the program, a Check of Overflows stands before. Division
-//   and % truncate. min and max propagate the first NaN.
+// - Update adds to memory. Iterations of a seq loop, or of a reduce of width 1, may add to the same
+//   address; those of a parallel or vector loop never do.
+// - Invoke calls a scalar function, which may stop the program, too. In a vector loop it is called
+//   once for each active lane. Functions have no loops and access no buffers.
+// - Check stops the program if its condition is false, and records `values` for the message.
+// - A Launch is a kernel of the device: `blocks` blocks of `threads` threads. Statements directly in
+//   it are executed once for a block, with the same result for all of its threads. A loop with axis
+//   `block` hands its iterations to the block's threads, one each; a loop with axis `lane` does so for
+//   the 32 threads of a warp (it is inside a `block` loop, whose iterations are then warps). An
+//   iteration of such a loop does not see what others store until a Barrier of their scope. Stores,
+//   and Checks whose condition differs from thread to thread, are only in such loops. Blocks do not
+//   see each other's stores.
+// - Integers wrap. Where overflow must stop the program, there is a Check of Overflows before the
+//   operation. Division and % truncate. min and max propagate the first NaN.
 #pragma once
 
 #include <cstdint>
@@ -145,19 +146,18 @@ struct Loop {
   std::vector<VarId> folds;  // reduce only
   Block body;
   SiteId poll;  // seq only: before each step the caller may stop here; invalid: it may not
-  // Threads may share the loop, in chunks of this many iterations; invalid: they may not.
-  // Only where no loop around it is shared. Partial results of a reduce are combined in
-  // the chunks' order.
+  // Threads may share the loop, in chunks of this many iterations; invalid: they may not. A shared
+  // loop is in no other one. Partial results of a reduce are combined in the order of the chunks.
   ExprId grain = {};
   ExprId steps = {};  // of the recurrence that this loop is a part of; invalid: its own
-  // Seq only, a Get: a variable declared outside. Once it is true after a step, no further step
-  // runs. Invalid: all of them do.
+  // Seq only. A Get of a variable declared outside: the loop stops after a step that sets it.
+  // Invalid: all steps run.
   ExprId leave = {};
-  // Seq only, and in no such loop: threads run it together, as many as its loops have work for;
-  // known before it begins. Invalid: one thread does.
+  // Seq only. How many threads run the loop together, at most: as many as its loops have work for.
+  // Known before the loop begins. A team is in no other team. Invalid: a single thread runs it.
   ExprId team = {};
-  // Seq only: stores what the steps have left in variables. Runs after the last step, and before a
-  // step at which the caller wants to look; `var` is the step that comes next.
+  // Seq only. Stores the state that steps keep in variables. Runs after the last step, and before
+  // any step at which the caller wants to look; `var` is then the next step.
   Block state;
 };
 
@@ -177,33 +177,33 @@ struct Contract {
   struct Operand {
     BufferId buffer;
     std::vector<ExprId> at;
-  };               // where all indices are 0
+  };               // the cell at which all indices are 0
   DType type;      // of the result
-  DType operands;  // the same, or a shorter float
-  // Operands and sums that are subnormal may count as zero (runtime/contract.h).
+  DType operands;  // the same type, or a shorter float
+  // Subnormal operands and sums may be treated as zero (runtime/contract.h).
   bool drops_subnormals = false;
   std::vector<Index> batch, m, n, k;
   Operand a, b, out;
-  int64_t factor = -1;  // a matrix function instead, of this number (runtime/factor.h)
+  int64_t factor = -1;  // a matrix function instead of a product (runtime/factor.h); −1: a product
 };
 
-// var = function(args); `var` is bound like by Let.
+// var = function(args). `var` is bound as by Let.
 struct Invoke {
   VarId var;
-  uint32_t function;  // of the program
+  uint32_t function;  // its number in the program
   std::vector<ExprId> args;
-  SiteId site;  // the statement that calls; invalid inside a function
+  SiteId site;  // of the calling statement; invalid inside a function
 };
 
-// The rows of a streamed input from `first` on become the contents of its buffer, which is as long
-// as its window; rows that do not exist are left out, and their places must not be loaded. May stop
-// the program. Stands in no loop but sequential ones.
+// Reads the rows of a streamed input from `first` on into its buffer, which has the length of the
+// window. Rows that do not exist are left out, and their places must not be loaded. May stop the
+// program. Every loop around is sequential.
 struct Fetch {
   BufferId buffer;
   ExprId first;
   SiteId site;
-  // Valid: `buffer` gets what a move between ranks (Site::Kind::Move) makes of this one instead, at the
-  // step `first` of both; −1: at every step.
+  // If valid: instead, `buffer` gets the result of a move between ranks (Site::Kind::Move) of this
+  // one, at step `first` of both; if `first` is −1, at every step.
   BufferId from = {};
 };
 
@@ -212,26 +212,28 @@ struct Fetch {
 enum class Scope : uint8_t { Lane, Threads };  // the threads of a warp; all threads of a block
 const char* name_of(Scope scope);
 
-inline constexpr uint32_t kLanes = 32;  // of a warp
+inline constexpr uint32_t kLanes = 32;  // threads of a warp
 
-// A kernel of the device: its body runs for every block, `index` being its number.
+// A kernel of the device. Its body runs once for every block; `index` is the block's number.
 struct Launch {
   std::string name;
-  uint32_t number = 0;  // among those of the program
+  uint32_t number = 0;  // its number in the program
   VarId index;
   ExprId blocks;
-  uint32_t threads = 0;  // of a block
-  bool warps = false;    // loops over `block` run over warps, whose threads are lanes
+  uint32_t threads = 0;  // threads of a block
+  bool warps = false;    // iterations of `block` loops go to warps, whose threads are lanes
   Block body;
 };
 
-// All threads of the scope have come so far, and see what the others have stored.
+// No thread of the scope continues until all have arrived; then each sees what the others have
+// stored.
 struct Barrier {
   Scope scope;
 };
 
-// acc = op(acc, parts), where `parts` has one cell for every thread: those of a warp in a tree of
-// halves, then those of the warps in another. `parts` is local and has no coordinates.
+// acc = op(acc, parts), where `parts` has one cell for each thread. The cells of a warp are
+// combined as a tree, then the results of the warps as another. `parts` is local and has no
+// coordinates.
 struct Combine {
   core::ReduceOp op;
   VarId acc;
@@ -239,7 +241,7 @@ struct Combine {
   Scope scope;
 };
 
-// The host reads `loads` and writes `stores` in what follows, up to the next Launch.
+// Up to the next Launch the host reads `loads` and writes `stores`.
 struct Touch {
   std::vector<BufferId> loads, stores;
 };
@@ -259,9 +261,9 @@ struct Var {
 
 struct Buffer {
   enum class Space : uint8_t {
-    Input,     // supplied by the caller, read only; of a streamed one, the rows last fetched
-    Constant,  // an array literal, filled when compiling
-    Output,    // asked for
+    Input,     // supplied by the caller, read only; if it streams, the rows fetched last
+    Constant,  // an array literal, filled at compile time
+    Output,    // a wanted value
     Row,       // scratch of one iteration of a loop: every thread has its own
     Temp,      // everything else that is stored
     Shared,    // in a Launch: every block has its own
@@ -270,51 +272,53 @@ struct Buffer {
   std::string name;
   core::FamilyId family;
   DType dtype;
-  std::vector<core::ExprId> dims;  // evaluated by the caller, which also allocates
+  std::vector<core::ExprId> dims;  // the caller evaluates them and allocates the buffer
   Space space = Space::Temp;
-  // The extents that are constants; where one is less than `dims` says, only so many steps are kept.
+  // The extents that are constants. If one is less than `dims` says, only that many steps are kept.
   std::vector<std::optional<int64_t>> known = {};
 };
 const char* name_of(Buffer::Space space);
 
-// Where a program may stop, and how to say why.
+// A place where a program may stop, and what the message needs.
 struct Site {
   enum class Kind : uint8_t {
     Bounds,  // values: every index of the access, then the extent at `position`
     DivideByZero,
-    Shift,      // values: how far; outside the width of `type`
-    Overflow,   // values: the operands of `op`, in `type`
-    TooDeep,    // calls of the function `name` are nested too deep
-    Call,       // where a function that stopped was called from; never the reason itself
-    Step,       // values: the address of the next step; `name`: the recurrence,
-                // `position`: of its coordinate
-    Rows,       // the same, for one that runs row by row (plan/rows.h); values: how
-                // many pieces are done
+    Shift,     // values: the distance, which is outside the width of `type`
+    Overflow,  // values: the operands of `op`, in `type`
+    TooDeep,   // calls of the function `name` are nested too deep
+    Call,      // where a function that stopped was called from; never the reason itself
+    // Values: the address of the next step; `name`: the recurrence, `position`: of its coordinate.
+    Step,
+    // The same for a recurrence that runs row by row (plan/rows.h); values: how many pieces are
+    // done.
+    Rows,
     NotFinite,  // values: the address of the cell of `name`; its value is NaN or infinite
     Fetch,      // a file that is read while the program runs; `name`: the input
-    Move,       // cells that go between ranks; `move`: which
+    Move,       // a move of cells between ranks: `move`
   } kind = Kind::Bounds;
   std::string name;  // the family accessed
   uint32_t position = 0;
   Span span;                        // of the expression
-  Span statement;                   // the clause it is computed for
-  uint32_t step = 0;                // Step: which of the schedule's steps
-  std::vector<uint32_t> also = {};  // Step: those that run along with it
-  bool by_diagonals = false;        // Step: of a table, one diagonal after the other
+  Span statement;                   // the clause that is being computed
+  uint32_t step = 0;                // Step: the number of the step in the schedule
+  std::vector<uint32_t> also = {};  // Step: the numbers of those that run along with it
+  bool by_diagonals = false;        // Step: of a table that runs one diagonal after the other
   core::Op op = core::Op::Add;
   DType type = DType::I64;
   struct Moving {
     static constexpr uint32_t kNone = ~uint32_t{0};
     int64_t number = -1;
-    core::FamilyId from;                          // `name` gets what it makes of this one
-    uint32_t from_step = kNone, to_step = kNone;  // the coordinate that `first` is an address of
+    core::FamilyId from;  // the family whose cells move; `name` gets the result
+    // Which coordinate of each is addressed by `first`.
+    uint32_t from_step = kNone, to_step = kNone;
   } move = {};
 };
 
 struct Kernel {
   std::string name;
   Block body;
-  bool continues = false;  // a further part of the kernel before it, timed together with that
+  bool continues = false;  // a continuation of the previous kernel; the two are timed together
 };
 
 // Called with the number of calls around it, up to core::kMaxRecursion.
@@ -334,34 +338,37 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Kernel> kernels;
   Tuning tuning = {};
-  bool resumable = false;  // a run may go on at a step where another was stopped (native_abi.h)
-  // Products are never fused into sums but where a formula says so, so that the code for a device
-  // and the code that stands for it give the same bits.
+  // A run may resume at a step at which another one was stopped (native_abi.h).
+  bool resumable = false;
+  // Products are not fused with additions unless a formula asks for it, so that device code and its
+  // emulation give the same bits.
   bool exact = false;
 };
 
 // The passes over Loops, in the order in which driver/compile.cc runs them.
 
-// Takes reductions over the same steps in one pass (fuse.cc).
+// Computes reductions over the same steps in one loop (fuse.cc).
 Program fuse_sums(Program p);
-// Runs recurrences along the same steps in one loop, and takes sums over those steps there
-// (join.cc).
+// Runs recurrences along the same steps in one loop, and sums over those steps as well (join.cc).
 Program join_steps(Program p);
-// Splits the first and last steps of recurrences off (split.cc).
+// Splits off the first and last steps of recurrences (split.cc).
 Program split_steps(Program p);
 // Writes out loops over few cells that are computed in different ways (cells.cc).
 Program write_out_cells(Program p);
-// Keeps what the steps of a recurrence of a few numbers leave to each other in variables (hold.cc).
+// Keeps the state of recurrences over a few numbers in variables (hold.cc).
 Program hold_state(Program p);
-// Between these two, programs for a device get their Launches (device/device.h).
-// Lets threads share the outermost loops that may be, in chunks of about `chunk_work` operations
+
+// Between these two passes, programs for a device get their Launches (device/device.h).
+
+// Marks the outermost loops that threads may share, in chunks of about `chunk_work` operations
 // (share.cc).
 Program share_loops(Program p);
-// Cuts kernels of very many statements into several that share no variable (cut.cc).
+// Cuts kernels of very many statements into several that share no variables (cut.cc).
 Program cut_kernels(Program p);
 
 std::string print(const Program& p);
-// One line per broken rule of the above (scopes, types, where Update and folds may stand).
+// Checks the rules above (scopes, types, where Update and folds may stand). One line per broken
+// rule.
 std::vector<std::string> verify(const Program& p);
 
 }  // namespace ein::loops

@@ -1,8 +1,8 @@
-// Which loops threads share: the outermost that are parallel, in lanes or reductions, outside and
-// inside sequential ones. The number of iterations in a chunk follows from the work in one, which
-// is estimated from the loop's body and the extents of the loops inside, so chunks are the same on
-// every machine and for every number of threads. A loop of steps with several such loops inside is
-// run by a team.
+// Marks the loops that threads share: the outermost ones that are parallel, vector or reduce,
+// whether outside of sequential loops or inside them. How many iterations make a chunk depends on
+// the work of one, which is estimated from the loop's body and the extents of the loops inside. So
+// the chunks are the same on every machine and for every number of threads. A loop over steps that
+// contains several such loops is run by a team.
 #include <algorithm>
 #include <set>
 
@@ -15,12 +15,12 @@
 namespace ein::loops {
 namespace {
 
-constexpr int64_t kMany = 1 << 20;  // operations; more need no exact count
+constexpr int64_t kMany = 1 << 20;  // operations above which the exact count does not matter
 
 struct Sharing {
   Program& p;
   const Tuning tuning = p.tuning;
-  std::set<VarId> visible = {};  // outside the loop looked at
+  std::set<VarId> visible = {};  // variables from outside of the loop
 
   ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
   ExprId op(core::Op o, ExprId a, ExprId b) { return p.exprs.add({Apply{o, {a, b}}, DType::I64}); }
@@ -46,7 +46,7 @@ struct Sharing {
         [](const Overflows&) { return false; }, [](const Load&) { return false; });
   }
 
-  // Constant operations, and those that depend on extents.
+  // An estimate of operations: a constant number, plus numbers that depend on extents.
   struct Work {
     int64_t constant = 0;
     std::vector<ExprId> more = {};
@@ -96,7 +96,7 @@ struct Sharing {
     return {0, {times(count, sum)}};
   }
 
-  // Iterations for about as much work as a chunk should have, in whole vectors.
+  // How many iterations have about as much work as a chunk should have, in whole vectors.
   ExprId grain(const Loop& n) {
     Work w = work(n.body);
     int64_t lanes = n.axis.width;
@@ -105,13 +105,13 @@ struct Sharing {
     }
     ExprId sum = integer(w.constant + 1);
     for (ExprId e : w.more) sum = op(core::Op::Add, sum, e);
-    sum = op(core::Op::Max, sum, integer(1));  // a product of extents may have wrapped
+    sum = op(core::Op::Max, sum, integer(1));  // the product of extents may have overflowed
     ExprId vectors = op(core::Op::Div, integer(tuning.chunk_work / lanes), sum);
     return times(op(core::Op::Add, vectors, integer(1)), integer(lanes));
   }
 
-  // May a reduction be split? Not when it reads its own accumulator, and not when the first of
-  // equal candidates is to be found.
+  // Whether a reduction may be split. Not if it reads its own accumulator, and not if it must find
+  // the first of equal candidates.
   bool splits(const Loop& n) const {
     bool ok = true;
     for_each_stmt(n.body, [&](const Stmt& s) {
@@ -124,8 +124,8 @@ struct Sharing {
     return ok;
   }
 
-  // How many threads the loops in a block have work for, where the code outside of `visible` knows
-  // their extents, and how many such loops there are.
+  // How many threads the loops in a block have work for, as far as the extents are known outside of
+  // it (`visible`), and how many such loops there are.
   struct Width {
     ExprId most;
     int loops = 0;
@@ -163,11 +163,13 @@ struct Sharing {
       const auto* contract = std::get_if<Contract>(&s.node);
       if (contract) out.most = larger(out.most, width_of(*contract));
       if (loop && loop->grain) out.most = larger(out.most, width_of(*loop));
-      out.loops += contract ? 2 : loop && loop->grain;  // a contraction is two: it packs first
+      // A contraction counts as two loops: it packs its operands first.
+      out.loops += contract ? 2 : loop && loop->grain;
     });
   }
 
-  // The outermost loop of steps that a team can run; one loop a step is shared by itself.
+  // Marks the outermost loop over steps that a team can run. If each step has just one shared loop,
+  // that loop is shared by itself.
   void team(Loop& n) {
     if (!fits_a_team(p, n)) return;
     Width width{integer(1)};
@@ -205,7 +207,7 @@ struct Sharing {
     if (n.axis.kind == Axis::Kind::Reduce && !splits(n)) return;
     ExprId chunk = grain(n);
     auto count = trips(p, n), in_chunk = constant(p, chunk);
-    // One chunk, whatever the extents: nothing to share.
+    // It is a single chunk whatever the extents are: nothing to share.
     if (count && in_chunk && *count <= *in_chunk) return;
     n.grain = chunk;
   }
@@ -214,7 +216,7 @@ struct Sharing {
 }  // namespace
 
 Program share_loops(Program p) {
-  // Where integers are checked, the first failure must be the reference's first: nothing is shared.
+  // With checked integers the reference's first failure must come first, so nothing is shared.
   for (const Site& s : p.sites) {
     if (s.kind == Site::Kind::Overflow) return p;
   }

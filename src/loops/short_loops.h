@@ -1,4 +1,4 @@
-// Writes out short loops of known length, so that what they compute has constant addresses.
+// Writes out short loops of known length, so that the cells they compute have constant addresses.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace ein::loops {
 
-// The block without such loops, as long as it takes no more than `room` nodes; nothing otherwise.
-// `room` becomes what is left.
+// The block with its short loops written out, if that takes at most `room` nodes; otherwise
+// nothing. Reduces `room` by the nodes taken.
 std::optional<Block> written_out(Program& p, const Block& block, int64_t& room);
 
 }  // namespace ein::loops

@@ -28,7 +28,7 @@ struct Simplifier {
     }
   }
 
-  // `e` folded, after its parts were simplified.
+  // Folds `e`, whose operands are already simplified.
   ExprId folded(ExprId e) {
     const auto* a = std::get_if<Apply>(&p.exprs[e].node);
     if (!a) return e;
@@ -52,8 +52,8 @@ struct Simplifier {
     return known ? truth(*known) : e;
   }
 
-  // Accumulators that nothing is folded into any more keep what they began with; a reduction
-  // without any has nothing to do.
+  // Accumulators into which nothing is folded any more keep their initial values. True if none is
+  // left, so that the reduction has no effect.
   static bool reduces_nothing(Loop& n) {
     if (n.axis.kind != Axis::Kind::Reduce) return false;
     std::set<VarId> folded;
@@ -72,7 +72,7 @@ struct Simplifier {
     return !other;
   }
 
-  // `by`: variables that turned out to be true or false.
+  // `by`: variables that are known to be true or false.
   void run(Block& block, Renaming by) {
     Copier rewriting{p, [&](ExprId e) { return folded(e); }};
     Block out;
@@ -98,7 +98,7 @@ struct Simplifier {
   }
 };
 
-// From the last statement up: what is read below is known then.
+// Goes from the last statement up, so that it is known what is read below.
 void drop_unread(const Program& p, Block& block, std::set<VarId>& read) {
   Block out;
   for (auto it = block.rbegin(); it != block.rend(); ++it) {

@@ -1,6 +1,6 @@
-// Simplifies blocks after something became known: decides conditions, keeps the side of a
-// branch that is taken, drops variables that nothing reads any more and reductions that fold
-// nothing any more.
+// Simplifies blocks after a condition became known: decides conditions, keeps the branch that is
+// taken, and drops variables that nothing reads any more and reductions into which nothing is
+// folded any more.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace ein::loops {
 
-// What else is known about a condition: true, false, or nothing.
+// What is known about a condition: true, false, or nothing.
 using Answer = std::function<std::optional<bool>(ExprId)>;
 
 void simplify(Program& p, Block& block, const Answer& answer = nullptr);

@@ -1,11 +1,11 @@
 // Splits the first and the last steps of a recurrence from the others. A loop over steps whose body
-// asks at every step whether it is the first one becomes two loops, and the second no longer asks.
-// Values that a step stores and reads again then stay in registers. Only for steps that do little:
-// the body is compiled once more for every part.
+// tests at every step whether it is the first one becomes two loops, and the second no longer
+// tests. Values that a step stores and reads again then stay in registers. Only done for short
+// steps, because the body is compiled again for every part.
 //
-// So do loops over cells that ask whether a cell is at the rim of an array, as the derivative of a
-// stencil does: the innermost loop, in lanes, is cut as one over steps is, and a loop around it asks
-// once for each row.
+// Loops over cells that test whether a cell is at the edge of an array, as in the derivative of a
+// stencil, are treated alike: the innermost loop, in lanes, is cut like a loop over steps, and the
+// loop around it tests once for each row.
 #include <algorithm>
 #include <optional>
 
@@ -20,7 +20,7 @@ using core::Op;
 
 struct Splitter {
   Program& p;
-  Lets lets = {};  // all of the kernel
+  Lets lets = {};  // of the whole kernel
 
   ExprId integer(int64_t v) { return p.exprs.add({IntConst{v}, DType::I64}); }
   ExprId op(Op o, ExprId a, ExprId b) { return p.exprs.add({Apply{o, {a, b}}, DType::I64}); }
@@ -28,8 +28,8 @@ struct Splitter {
   // A comparison of the step with a point near the beginning or the end of the loop.
   struct Question {
     bool at_end = false;
-    int64_t distance = 0;  // from the beginning, or from the end
-    bool after = false;    // true for the steps from that point on; otherwise for those before it
+    int64_t distance = 0;  // of that point from the beginning, or from the end
+    bool after = false;    // it is true from that point on; otherwise before it
   };
 
   std::optional<Question> question(ExprId e, const Loop& loop) const {
@@ -42,9 +42,9 @@ struct Splitter {
     int64_t c = left ? *left : *right;
     ExprId point = left ? a->args[1] : a->args[0];
     bool less = a->op == Op::Lt || a->op == Op::Le, strict = a->op == Op::Lt || a->op == Op::Gt;
-    bool below = less == left.has_value();    // true for the steps before a point
-    int64_t shift = below == strict ? 0 : 1;  // t <= x is t < x + 1, t > x is t >= x + 1
-    // t + c < max(0, x) is t + c < x where t + c is not negative.
+    bool below = less == left.has_value();    // it is true for the steps before a point
+    int64_t shift = below == strict ? 0 : 1;  // t <= x means t < x + 1, and t > x means t >= x + 1
+    // t + c < max(0, x) means t + c < x if t + c is not negative.
     if (shift == 0 && c >= 0) point = sums.bare(point);
     if (auto d = sums.distance(loop.lo, point)) return Question{false, *d - c + shift, !below};
     if (auto d = sums.distance(point, sums.bare(loop.hi)))
@@ -114,7 +114,7 @@ struct Splitter {
     block = std::move(out);
   }
 
-  // A loop over cells that are many, as far as that is known, and little work each.
+  // Whether it is a loop over many cells, as far as that is known, with little work for each.
   bool asks_for_rim(const Loop& loop) const {
     if (loop.axis.kind != Axis::Kind::Vector && loop.axis.kind != Axis::Kind::Parallel)
       return false;
@@ -131,7 +131,8 @@ struct Splitter {
     return cuts;
   }
 
-  // The body becomes two: one for cells away from the ends, which no longer asks about them.
+  // Splits the body in two: one for cells away from the ends, which no longer tests for them, and
+  // the original for the others.
   void ask_once(Loop& loop, const Cuts& cuts) {
     Block middle = loop.body;
     simplify(p, middle, [&](ExprId e) {
@@ -166,7 +167,7 @@ struct Splitter {
   }
 
   void cut(const Loop& loop, const Cuts& cuts, Block& out) {
-    // If there are few steps, the middle is empty.
+    // If there are few steps, the middle part is empty.
     ExprId lo = cuts.first > 0 ? op(Op::Add, loop.lo, integer(cuts.first)) : loop.lo;
     ExprId hi = cuts.last > 0 ? op(Op::Sub, loop.hi, integer(cuts.last)) : loop.hi;
     std::vector<Stmt> parts;

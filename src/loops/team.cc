@@ -21,7 +21,7 @@ bool holds_such(const Stmt& s) {
   return out;
 }
 
-// Rows: every thread has its own, so that what one writes the others do not see.
+// Row buffers: every thread has its own, so one thread does not see what another writes there.
 bool touches_rows(const Program& p, const Effects& e) {
   auto row = [&](BufferId b) { return p.buffers[b].space == Buffer::Space::Row; };
   return std::any_of(e.loads.begin(), e.loads.end(), row) ||
@@ -42,13 +42,14 @@ bool fits(const Program& p, const Stmt& s) {
     case Role::First: return !touches_rows(p, e) && !e.polls && e.changes.empty();
     case Role::Together:
       if (!loop) return !touches_rows(p, e);
-      // What stands around it runs in every member, with results that all of them see.
+      // Everything around it is executed by every member, and all of them must see its results.
       return loop->folds.empty() ? e.changes.empty() : e.stores.empty();
     case Role::Inside: break;
   }
   if (loop && (loop->axis.kind != Axis::Kind::Seq || loop->poll || loop->leave)) return false;
-  if (loop && !loop->state.empty()) return false;  // its state is stored once
-  if (loop && !e.changes.empty()) return false;    // sums over steps keep track of their errors
+  if (loop && !loop->state.empty()) return false;  // its state must be stored only once
+  // Sums over steps keep track of their rounding errors.
+  if (loop && !e.changes.empty()) return false;
   bool ok = true;
   for_each_block(s, [&](const Block& b) { ok &= fits(p, b); });
   return ok;

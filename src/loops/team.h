@@ -1,4 +1,4 @@
-// Loops of steps that threads run together (runtime/team.h), and what each member does with the
+// Loops over steps that threads run together (runtime/team.h), and what each member does with the
 // statements inside.
 #pragma once
 
@@ -7,15 +7,15 @@
 namespace ein::loops {
 
 enum class Role : uint8_t {
-  All,       // every member by itself: it changes variables at most
-  First,     // one member alone: it writes memory
+  All,       // every member executes it for itself: it changes nothing but variables
+  First,     // only the first member executes it: it writes memory
   Together,  // a shared loop or a contraction
-  Inside,    // a branch or a loop of steps that holds such
+  Inside,    // a branch or a loop over steps that contains a shared loop or contraction
 };
 Role role_of(const Program& p, const Stmt& s);
 
-// Whether a team may run the loop: everything in it has a role, and it changes no variable of the
-// code around.
+// Whether a team may run the loop: every statement in it has a role, and it changes no variable of
+// the code around.
 bool fits_a_team(const Program& p, const Loop& loop);
 
 }  // namespace ein::loops

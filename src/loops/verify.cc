@@ -1,5 +1,5 @@
-// The rules of loops.h, checked: variables are visible where they are used, types agree,
-// accumulators and Updates stand only where their axis allows it.
+// Checks the rules of loops.h: variables are visible where they are used, types agree, and
+// accumulators and Updates only occur where their axis allows it.
 #include <fmt/format.h>
 
 #include <bit>
@@ -17,14 +17,14 @@ struct Verifier {
   const Program& p;
   std::vector<std::string> errors;
   std::string where;
-  std::vector<VarId> visible;    // in order of binding; popped with the block
+  std::vector<VarId> visible;    // in the order of binding; popped with the block
   std::set<VarId> bound;         // as a set, for lookup
   std::set<VarId> mutable_vars;  // bound by Declare
-  // Variables declared outside the innermost vector loop may not be assigned inside it.
+  // Variables declared outside of the innermost vector loop, which may not be assigned inside it.
   std::set<VarId> frozen;
   bool vector = false, ordered = true, shared = false, team = false;
-  const Launch* launch = nullptr;          // around
-  bool in_block = false, in_lane = false;  // loops that hand iterations to threads
+  const Launch* launch = nullptr;          // the one around, if any
+  bool in_block = false, in_lane = false;  // inside a loop that hands its iterations to threads
   bool threads() const { return in_lane || (in_block && !launch->warps); }
 
   void error(const std::string& what) { errors.push_back(where + ": " + what); }
@@ -96,7 +96,7 @@ struct Verifier {
     for (ExprId a : at) use(a, DType::I64);
   }
 
-  // What every block or thread has its own of.
+  // Checks a buffer of which every block or thread has its own.
   void own(BufferId b) {
     auto space = p.buffers[b].space;
     if (space == Buffer::Space::Row && launch) error("a row in a launch");
@@ -180,7 +180,8 @@ struct Verifier {
         },
         [&](const Launch& n) { launches(n); },
         [&](const Barrier& n) {
-          // What stands around is the same for all threads of the scope, but for the loops over them.
+          // All threads of the scope must meet here: nothing around may differ between them, except
+          // the loops that hand iterations to them.
           bool meets = launch && !in_lane && (n.scope == Scope::Lane) == in_block;
           if (!meets || (in_block && !launch->warps))
             error("a barrier that some threads never meet");
@@ -267,8 +268,8 @@ struct Verifier {
       frozen = mutable_vars;
       for (VarId v : n.folds) frozen.erase(v);
     }
-    // Updates in parallel loops and in lanes must not collide across iterations, which lowering
-    // guarantees by the addresses it computes.
+    // Updates in parallel loops and in lanes must not collide across iterations. Lowering
+    // guarantees that by the addresses it computes.
     if (n.axis.width > 1 && n.axis.kind == Axis::Kind::Reduce) ordered = false;
     bind(n.var);
     block(n.body);

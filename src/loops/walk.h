@@ -1,4 +1,5 @@
-// What a statement contains, in one place: passes over Loops ask here instead of listing its kinds.
+// What a statement contains, in one place: passes over Loops call these functions instead of
+// listing the kinds of statements.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +14,10 @@
 
 namespace ein::loops {
 
-using Lets = std::unordered_map<VarId, ExprId>;  // what variables stand for
+using Lets = std::unordered_map<VarId, ExprId>;  // the values of variables
 
-// `f` on every expression of the statement itself, not of its blocks. A pass that changes a program
-// takes them by reference.
+// Calls `f` on every expression of the statement itself, but not of its blocks. A pass that changes
+// a program takes the expressions by reference.
 template <class S, class F>
 void for_each_expr(S& s, F&& f) {
   auto some = [&](auto& e) {
@@ -64,7 +65,7 @@ void for_each_expr(S& s, F&& f) {
       s.node);
 }
 
-// `f` on every block directly inside.
+// Calls `f` on every block directly inside.
 template <class S, class F>
 void for_each_block(S& s, F&& f) {
   if (auto* n = std::get_if<If>(&s.node)) {
@@ -78,7 +79,7 @@ void for_each_block(S& s, F&& f) {
   if (auto* n = std::get_if<Launch>(&s.node)) f(n->body);
 }
 
-// Statements, outer ones first.
+// Calls `f` on every statement, outer ones first.
 template <class B, class F>
 void for_each_stmt(B& block, F&& f) {
   for (auto& s : block) {
@@ -87,7 +88,7 @@ void for_each_stmt(B& block, F&& f) {
   }
 }
 
-// Every node of an expression.
+// Calls `f` on every node of an expression.
 template <class F>
 void for_each_node(const Program& p, ExprId e, F&& f) {
   f(p.exprs[e].node);
@@ -99,14 +100,14 @@ void for_each_node(const Program& p, ExprId e, F&& f) {
   if (const auto* n = std::get_if<Load>(&p.exprs[e].node)) all(n->at);
 }
 
-// Every node of a block, its inner blocks included.
+// Calls `f` on every node of a block, including its inner blocks.
 template <class F>
 void for_each_node(const Program& p, const Block& block, F&& f) {
   for_each_stmt(
       block, [&](const Stmt& s) { for_each_expr(s, [&](ExprId e) { for_each_node(p, e, f); }); });
 }
 
-// What the variables bound by Let stand for, in the whole block.
+// The values of all variables that Lets in the block bind.
 inline Lets lets_of(const Block& block) {
   Lets out;
   for_each_stmt(block, [&](const Stmt& s) {
@@ -115,8 +116,8 @@ inline Lets lets_of(const Block& block) {
   return out;
 }
 
-// The variables that a block reads and does not bind itself, in the order in which they are first
-// read. `bound`: not those.
+// The variables that a block reads but does not bind itself, in the order in which they are first
+// read, without those in `bound`.
 inline std::vector<VarId> free_variables(const Program& p, const Block& block,
                                          std::set<VarId> bound = {}) {
   std::vector<VarId> out;
@@ -141,7 +142,7 @@ inline std::optional<int64_t> constant(const Program& p, ExprId e) {
   return n ? std::optional(n->value) : std::nullopt;
 }
 
-// How often a loop runs, where its bounds are constants.
+// How many iterations a loop has, if its bounds are constants.
 inline std::optional<int64_t> trips(const Program& p, const Loop& n) {
   auto lo = constant(p, n.lo), hi = constant(p, n.hi);
   return lo && hi ? std::optional(std::max<int64_t>(0, *hi - *lo)) : std::nullopt;
@@ -154,7 +155,7 @@ inline int64_t nodes_in(const Program& p, const Block& body) {
   return nodes;
 }
 
-// Every loop inside has a known length, and there are few nodes: a step that does little.
+// Whether a step is small: every loop inside has a known length, and there are few nodes.
 inline bool does_little(const Program& p, const Block& body, int64_t most_nodes) {
   bool ok = nodes_in(p, body) <= most_nodes;
   for_each_stmt(body, [&](const Stmt& s) {

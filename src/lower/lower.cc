@@ -35,8 +35,8 @@ loops::Buffer::Space space_of(const core::Module& m, const core::Family& f, bool
   return wanted ? loops::Buffer::Space::Output : loops::Buffer::Space::Temp;
 }
 
-// Rounded up to an odd number of cache lines: rows that are a power of two apart would all go to the
-// same few places of the cache.
+// Rounds up to an odd number of cache lines: rows that are a power of two apart would all fall into
+// the same few places of the cache.
 ExprId padded(core::Module& m, ExprId extent, DType type) {
   const int64_t line = 64 / static_cast<int64_t>(size_of(type));
   ExprId lines = core::apply(
@@ -106,7 +106,7 @@ loops::Program lower(plan::Plan& plan) {
     loops::Block body = std::move(l.pop()->block);
     if (!body.empty()) p.kernels.push_back({name_of_step(plan.module, s), std::move(body)});
   }
-  // Functions may call further ones: the list grows.
+  // Functions may call further ones, so the list grows.
   for (size_t i = 0; i < l.functions.size(); ++i) l.function(l.functions[i]);
   return p;
 }
@@ -119,7 +119,7 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
           auto in = plan.band_of.find(c.family);
           if (in == plan.band_of.end()) return members({c.family}, fixed);
           const plan::Band& b = plan.bands[in->second];
-          if (b.members[0] == c.family) band(b);  // the others follow it
+          if (b.members[0] == c.family) band(b);  // the first member lowers the whole band
         },
         [&](const core::Sequence& q) {
           bool by_diagonals = !in_sequence && plan.by_diagonals.contains(q.members[0].family);
@@ -132,7 +132,7 @@ void Lowering::steps(const std::vector<core::Step>& list, const Fixed& fixed) {
   }
 }
 
-// Families one after the other; the first member of a group stands for all.
+// One family after the other; the first member of a group lowers the whole group.
 void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
   for (FamilyId id : list) {
     auto in = plan.group_of.find(id);
@@ -146,7 +146,8 @@ void Lowering::members(const std::vector<FamilyId>& list, const Fixed& fixed) {
 
 void Lowering::group(const plan::Group& g, const Fixed& fixed) {
   Fixed inner = fixed;
-  std::vector<std::vector<uint32_t>> free;  // by member: its coordinates that no loop runs yet
+  // For each member, its coordinates without a loop so far.
+  std::vector<std::vector<uint32_t>> free;
   for (FamilyId id : g.members) {
     auto& at = inner[id];
     at.resize(m[id].rank());
@@ -163,7 +164,7 @@ void Lowering::group(const plan::Group& g, const Fixed& fixed) {
     const core::Coord coord = m[g.members[0]].coords[free[0][i]];
     core::Range all{core::int_lit(m, 0), coord.extent};
     auto [lo, hi] = ends_in_band(g.members[0], free[0][i], all);
-    for (size_t j = 1; j < g.members.size(); ++j) {  // as far as the one that runs furthest
+    for (size_t j = 1; j < g.members.size(); ++j) {  // up to the longest of them
       Value end = ends_in_band(g.members[j], free[j][i], all).second;
       if (end.expr != hi.expr) hi = op(Op::Max, {hi, end}, DType::I64);
     }
@@ -225,7 +226,7 @@ void Lowering::table(FamilyId id) {
   }
 }
 
-// The clause's range along k, cut to the family's extent where it is not proven to lie inside.
+// The clause's range along k, cut to the family's extent unless it is proven to lie inside.
 core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
   core::Range r = c.box[k];
   ExprId zero = core::int_lit(m, 0), extent = m[id].coords[k].extent;
@@ -235,7 +236,8 @@ core::Range Lowering::clamped(FamilyId id, const core::Clause& c, uint32_t k) {
   return r;
 }
 
-// Does the clause have cells where the loops around it are? (An invalid expr: always.)
+// Whether the clause has cells at the place of the loops around. An invalid expression means
+// always.
 Value Lowering::inside(FamilyId id, const core::Clause& c, const std::vector<Running>& fixed) {
   Value cond;
   auto also = [&](Value v) { cond = cond.expr ? op(Op::And, {cond, v}, DType::Bool) : v; };
@@ -272,7 +274,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     ExprId next = core::add(m, r.lo, core::int_lit(m, 1));
     bool runs = fixed[k].at.expr.valid();
     if (!runs) free.push_back(k);
-    // A coordinate with one cell needs no loop.
+    // A coordinate with one address needs no loop.
     if (runs || next == r.hi) {
       slots[k] = runs ? fixed[k].at : lower(r.lo);
       slots[k].depth = top();
@@ -289,7 +291,7 @@ void Lowering::clause(FamilyId id, size_t number, const std::vector<Running>& fi
     order.push_back(k);
     axes.push_back({loops::Axis::Kind::Vector, how.width});
   }
-  Value cell;  // the only one, where there are no loops
+  Value cell;  // the only cell, if there are no loops
   auto cells = [&] {
     loops_over(id, c, order, axes, [&] {
       Value v = lower(c.body);
@@ -429,7 +431,7 @@ void Lowering::to_stored(FamilyId id, std::vector<Value>& at) {
 }
 
 // A routed sum: zeros, then one pass over the coordinates that are not routed and the binders,
-// adding each body to the address it is routed to. The order of additions to one address is the
+// which adds each body to the address it is routed to. The additions to one address happen in the
 // order of the binders, as in the reference.
 void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
                        const std::vector<uint32_t>& free) {
@@ -450,7 +452,7 @@ void Lowering::scatter(FamilyId id, size_t number, const core::Reduce& original,
     if (std::find(open.begin(), open.end(), route.slot) != open.end()) {
       routes.push_back(route);
       std::erase(open, route.slot);
-    } else {  // a coordinate that stands still here: an ordinary condition
+    } else {  // this coordinate is fixed here, so the route becomes a condition
       ExprId cond = core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)});
       r.gate = core::both(m, r.gate, cond);
     }

@@ -1,13 +1,13 @@
-// Core + Plan → Loops. Every family of the plan's schedule becomes loops over its clauses' boxes,
-// in the schedule's order, along the axes and in the lanes that the plan says.
+// Core + Plan → Loops. Every family of the plan's schedule becomes loops over the boxes of its
+// clauses, in the order of the schedule, with the axes and lanes that the plan says.
 //
-// Where a value is computed. Lowering keeps a stack of scopes, one for each open loop or branch,
-// and puts every value into the outermost scope in which it is known: the innermost of those that
-// bind its slots. So a loop-invariant value leaves its loop, a reduction included. Three rules
-// keep that sound:
-// - An access whose bounds are proven only by the facts of some inner scope (a gate, a loop's
-//   range) stays in it. An access that is not proven gets a Check; a Check leaves a loop only
-//   together with the condition that the loop runs at all, and never leaves a branch.
+// Where a value is computed: lowering keeps a stack of scopes, one for each open loop or branch, and
+// puts every value into the outermost scope that has all it needs, which is the innermost of those
+// that bind its slots. So a loop-invariant value leaves its loop, even if it is a reduction. Three
+// rules keep that sound:
+// - An access that is in bounds only by the facts of some inner scope (a gate, a loop's range) stays
+//   in that scope. An access that is not proven gets a Check. A Check leaves a loop only together
+//   with the condition that the loop runs at all, and never leaves a branch.
 // - A reduction, or a selection that needs branches, leaves loops only when it is total at its
 //   destination, and leaves a branch only together with a loop around it (it may be expensive).
 // - A read of a family that a surrounding Sequence computes stays inside the clause that reads it.

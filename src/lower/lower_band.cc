@@ -1,5 +1,5 @@
-// Bands (plan/bands.h): a loop over the coordinates in front, in it one over bands, in it the
-// members, each over the rows of the band.
+// Bands (plan/bands.h): a loop over the front coordinates, inside it a loop over bands, and inside
+// that the members, each over the rows of the band.
 #include <utility>
 
 #include "core/rewrite.h"
@@ -25,7 +25,7 @@ std::pair<Value, Value> Lowering::ends_in_band(FamilyId id, uint32_t slot,
   return {lo, bind(op(Op::Max, {lo, end}, DType::I64), "end")};
 }
 
-// A total starts with zeros.
+// Sets a total to zero.
 void Lowering::clear_total(FamilyId id, const Fixed& fixed) {
   const core::Clause c = m[id].clauses[0];
   const plan::ClausePlan& how = plan.families.at(id).clauses[0];
@@ -49,7 +49,8 @@ void Lowering::clear_total(FamilyId id, const Fixed& fixed) {
   for (loops::Stmt& s : made) emit(top(), std::move(s));
 }
 
-// A number times zero is zero, but for those that are not finite.
+// Whether the operands that must be finite are. A finite number times zero is zero, so the sum of
+// these products is zero exactly if all numbers are finite.
 Value Lowering::all_finite(const plan::Band& b, const Fixed& fixed) {
   Value out;
   for (const auto& [id, operand] : b.finite) {
@@ -66,7 +67,7 @@ Value Lowering::all_finite(const plan::Band& b, const Fixed& fixed) {
     emit(top(), {loops::Declare{sum, zero(type).expr}});
     std::vector<std::pair<uint32_t, loops::VarId>> over;
     const core::Access read = std::get<core::Access>(m[operand].node);
-    for (ExprId at : read.at) {  // in the order in which its cells lie in memory
+    for (ExprId at : read.at) {  // in the order of its cells in memory
       uint32_t s = core::slot_of(m, at);
       if (s < b.outer) continue;
       bool coordinate = s < m[id].rank();
@@ -128,7 +129,7 @@ void Lowering::band(const plan::Band& b) {
   Value rows = bind(lower(b.rows)), height = bind(lower(b.height));
   Value up = op(Op::Sub, {op(Op::Add, {rows, height}, DType::I64), integer(1)}, DType::I64);
   Value bands = bind(op(Op::Max, {over(up, height), integer(0)}, DType::I64), "bands");
-  // Totals are added up in order; without any, threads share the bands, too.
+  // Totals must be added up in order. Without totals, threads share the bands, too.
   const bool in_order = !b.totals.empty();
 
   auto [var, at] = enter("front", bind(in_order ? fronts : times(fronts, bands)));

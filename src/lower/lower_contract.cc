@@ -1,5 +1,5 @@
-// Contractions: every index (batch, m, n or k) becomes a step per operand, read off
-// the affine indices.
+// Contractions: every index (batch, m, n or k) moves each operand by a fixed number of elements,
+// which is read off the affine addresses.
 #include "base/check.h"
 #include "core/rewrite.h"
 #include "lower/lowering.h"
@@ -8,8 +8,8 @@ namespace ein::lower {
 
 using core::ExprId;
 
-// The step is where a loop around stands: a coordinate of both values, or an address of the one that
-// cells come from.
+// Lowers a move between ranks. Its step is the step of a loop around: a coordinate of both
+// families, or a fixed address of the one whose cells move.
 void Lowering::move(core::FamilyId id, const plan::Contraction& x) {
   const core::Access read = std::get<core::Access>(m[x.a].node);
   const auto* cells = core::get_if<core::Reduce>(m, x.reduce);
@@ -20,12 +20,13 @@ void Lowering::move(core::FamilyId id, const plan::Contraction& x) {
   Value step = integer(0);
   for (uint32_t k = 0; k < read.at.size(); ++k) {
     uint32_t slot = core::slot_of(m, read.at[k]);
-    if (slot != ~0u && slot >= first) continue;  // all addresses
+    if (slot != ~0u && slot >= first) continue;  // the move takes all addresses of this coordinate
     EIN_CHECK(site.move.from_step == loops::Site::Moving::kNone,
               "a move within two loops of steps");
     site.move.from_step = k;
     if (slot != ~0u) site.move.to_step = slot;
-    bool all = slot != ~0u && !slots[slot].expr;  // no loop around: one step after the other
+    // Without a loop around, the move is done for every step.
+    bool all = slot != ~0u && !slots[slot].expr;
     step = all ? integer(-1) : bind(lower(read.at[k]), "step");
   }
   loops::BufferId from = buffers.at(read.family);
@@ -35,7 +36,7 @@ void Lowering::move(core::FamilyId id, const plan::Contraction& x) {
 void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x) {
   if (x.moved >= 0) return move(id, x);
   const core::Reduce r = std::get<core::Reduce>(m[x.reduce].node);
-  // The elements from one cell to the next along each coordinate of a family.
+  // For each coordinate of a family, how many elements lie between neighbouring cells.
   auto strides = [&](core::FamilyId family) {
     const std::vector<ExprId>& dims = p.buffers[buffers.at(family)].dims;
     std::vector<ExprId> out(dims.size());
@@ -50,7 +51,7 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   auto range_of = [&](uint32_t slot) {
     return slot < r.first ? clamped(id, c, slot) : r.over[slot - r.first];
   };
-  // How far an access moves when `slot` does.
+  // How many elements an access moves when `slot` increases by one.
   auto step_of = [&](core::FamilyId family, const std::vector<ExprId>& at, uint32_t slot) {
     std::vector<ExprId> stride = strides(family);
     ExprId sum = core::int_lit(m, 0), here = core::slot(m, slot);
@@ -95,12 +96,12 @@ void Lowering::contract(core::FamilyId id, const core::Clause& c, const plan::Co
   add_set(x.m, out.m);
   add_set(x.n, out.n);
   add_set(x.k, out.k);
-  // The operands' addresses where every index is at the start of its range.
+  // The addresses of the operands with every index at the start of its range.
   for (const auto* set : {&x.batch, &x.m, &x.n, &x.k}) {
     for (uint32_t s : *set) {
       Value lo = band_now ? ends_in_band(id, s, range_of(s)).first : lower(range_of(s).lo);
       slots[s] = bind(lo, "lo");
-      slots[s].depth = top();  // what is computed from it is valid in this scope only
+      slots[s].depth = top();  // values computed from it are valid in this scope only
     }
   }
   auto operand = [&](ExprId access, core::FamilyId family, const std::vector<ExprId>& at) {

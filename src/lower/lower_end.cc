@@ -1,5 +1,5 @@
-// Recurrences that end (plan/ends.h): the step that sets the flag is the last one that runs, and
-// what is read of later steps is filled in after the loop.
+// Recurrences that end (plan/ends.h): the loop stops after the step that sets the flag, and later
+// cells that something reads are filled in after the loop.
 #include <algorithm>
 
 #include "lower/lowering.h"
@@ -9,8 +9,8 @@ namespace ein::lower {
 using core::FamilyId;
 using core::Op;
 
-// `stop` becomes true, and `last` this step, when all cells of the flag are true, or `delay` steps
-// later.
+// Sets `stop` to true, and `last` to this step, when all cells of the flag are true, or `delay`
+// steps later.
 void Lowering::note_end(const plan::End& end, const Fixed& fixed, Value t, const Ended& ended) {
   const core::Family f = m[end.flag];
   std::vector<Running> known(f.rank());
@@ -68,7 +68,7 @@ void Lowering::note_end(const plan::End& end, const Fixed& fixed, Value t, const
   emit(top(), {loops::If{set.expr, std::move(then), {}}});
 }
 
-// The steps after `last` that somebody reads: of a ring, those that it still holds at the end.
+// Fills in the steps after `last` that something reads; of a ring, those that it holds at the end.
 void Lowering::fill_end(const plan::End& end, const core::Sequence& q, const Fixed& fixed,
                         const Ended& ended) {
   for (const plan::End::Fill& fill : end.fills) {
@@ -124,7 +124,7 @@ void Lowering::fill_end(const plan::End& end, const core::Sequence& q, const Fix
       store(fill.family, v);
     });
     auto s = pop();
-    // Steps of a ring may share their place with the one that is copied.
+    // A step of a ring may have the same place in memory as the step that is copied.
     loops::Axis axis{few ? loops::Axis::Kind::Seq : loops::Axis::Kind::Parallel, 1};
     emit(top(), {loops::Loop{t, s->lo.expr, s->hi.expr, axis, false, {}, std::move(s->block), {}}});
     loops::Block body = std::move(pop()->block);

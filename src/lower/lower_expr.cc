@@ -16,7 +16,8 @@ using core::Op;
 
 namespace {
 
-// What is evaluated whenever `e` is: everything but lazy sides and the insides of loops.
+// Collects what is evaluated whenever `e` is: everything except lazy sides and the insides of
+// loops.
 void evaluated(const core::Module& m, ExprId e, std::unordered_set<ExprId>& out,
                std::vector<ExprId>& order) {
   if (!out.insert(e).second) return;
@@ -60,7 +61,7 @@ Value Lowering::zero(DType type) {
 
 Value Lowering::lower(ExprId e) {
   if (const Value* v = known(e)) return *v;
-  const core::Expr expr = m[e];  // a copy: lowering adds nodes to the arena
+  const core::Expr expr = m[e];  // a copy, because lowering adds nodes to the arena
   Value v = match(
       expr.node,
       [&](const core::FloatLit& n) {
@@ -99,7 +100,8 @@ Value Lowering::affine(const core::Affine& n) {
   };
   std::vector<Term> terms;
   for (const auto& t : n.terms) terms.push_back({lower(t.atom), t.coef});
-  // Outer scopes first, so that what does not change in an inner loop is added up outside it.
+  // Terms of outer scopes first, so that what does not change in an inner loop is added up outside
+  // of it.
   std::stable_sort(terms.begin(), terms.end(),
                    [](const Term& a, const Term& b) { return a.v.depth < b.v.depth; });
   std::optional<Value> sum;
@@ -115,7 +117,7 @@ Value Lowering::affine(const core::Affine& n) {
   return *sum;
 }
 
-// Step by step as in the reference: each step may stop the program.
+// One operation after the other as in the reference, because each may stop the program.
 Value Lowering::checked_affine(const core::Affine& n, Span at) {
   auto step = [&](Op o, std::vector<Value> operands) {
     uint32_t depth = fits(o, DType::I64, operands, at);
@@ -133,7 +135,8 @@ Value Lowering::checked_affine(const core::Affine& n, Span at) {
   return *sum;
 }
 
-// Stops the program unless the result fits; binds the operands and returns the scope of the check.
+// Stops the program unless the result fits its type. Binds the operands, and returns the scope of
+// the check.
 uint32_t Lowering::fits(Op o, DType type, std::vector<Value>& operands, Span at) {
   uint32_t depth = 0;
   std::vector<Value> values;
@@ -205,8 +208,8 @@ bool Lowering::cheap(ExprId e, const core::Facts& facts) {
          core::total(m, e, facts, plan.overflow);
 }
 
-// The side that is always taken where `n` stands, if the ranges of loops and the conditions around
-// it say which.
+// The side of `n` that is always taken at this place, if the ranges of loops and the conditions
+// around decide that.
 std::optional<Value> Lowering::only_side(const core::Apply& n) {
   auto take = [&](ExprId side, auto asks) -> std::optional<Value> {
     auto holds = [&](const core::Facts& f) { return asks(m, n.args[0], f); };
@@ -223,7 +226,8 @@ std::optional<Value> Lowering::only_side(const core::Apply& n) {
 
 namespace {
 
-// A long `else if` or `match`: conditions and values in turn, the last `else` at the end.
+// A long `else if` or `match`: conditions and values alternate, and the last `else` comes at the
+// end.
 std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
   std::vector<ExprId> out;
   for (const core::Apply* n = &first; n && n->op == Op::Select;) {
@@ -240,8 +244,8 @@ std::vector<ExprId> chain_of(const core::Module& m, const core::Apply& first) {
 Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   if (auto only = only_side(n)) return *only;
   const core::Facts& here = scopes.back()->facts;
-  // Thousands of nested branches would take the optimiser more than proportionally long. Where
-  // every part is cheap and cannot fail, they are selections one after the other.
+  // With thousands of nested branches, LLVM's time grows faster than their number. If every part is
+  // cheap and cannot fail, they become selections one after the other.
   if (n.op == Op::Select) {
     const std::vector<ExprId> chain = chain_of(m, n);
     if (chain.size() > 2 * static_cast<size_t>(plan.tuning.chain_length) &&
@@ -270,8 +274,8 @@ Value Lowering::choose(ExprId e, const core::Apply& n, DType type) {
   });
 }
 
-// What both sides evaluate is evaluated once, before the branch. Without this, code that is shared
-// between the sides of nested selections would double at every level.
+// Computes what both sides evaluate once, before the branch. Otherwise code that the sides of
+// nested selections share would double at every level.
 void Lowering::share(ExprId then, ExprId otherwise) {
   std::unordered_set<ExprId> in_then, in_otherwise;
   std::vector<ExprId> order, ignored;
@@ -307,7 +311,7 @@ Value Lowering::branch(ExprId cond, ExprId then, ExprId otherwise, DType type) {
   return get(result, top());
 }
 
-// A call may stop the program and may take long: it is made where it stands.
+// A call may stop the program and may take long, so it stays at its place.
 Value Lowering::call(const core::Call& n, DType type) {
   std::vector<Value> with;
   for (ExprId a : n.args) with.push_back(bind(lower(a)));
@@ -372,7 +376,7 @@ Value Lowering::access(ExprId e, const core::Access& n, DType type) {
     });
     if (!proven) {
       for (Value& v : at) v = bind(v, "i");
-      // A negative extent counts as zero: no index is in bounds then.
+      // A negative extent counts as zero: then no index is in bounds.
       Value ok =
           op(Op::And, {compare(Op::Ge, at[k], integer(0)), compare(Op::Lt, at[k], lower(extent))},
              DType::Bool);

@@ -15,8 +15,8 @@ using core::ReduceOp;
 
 namespace {
 
-// The gate in parts, in order, and how many of the first may be tested earlier than written: those
-// before the first part that could stop the program.
+// The parts of a gate, in order. The first `movable` of them, those before the first part that
+// could stop the program, may be tested earlier than written.
 struct Parts {
   std::vector<ExprId> all;
   size_t movable = 0;
@@ -48,7 +48,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
     std::vector<ExprId> absorbed;
     for (size_t k = 0; k < parts.movable; ++k) {
       auto bound = core::bound_on(m, parts.all[k], slot);
-      // The other side is now evaluated once per run of the loop, even if that has no cells.
+      // The bound is then evaluated once whenever the loop runs, even if the loop has no cells.
       if (!bound || !core::total(m, parts.all[k], scopes.back()->facts, plan.overflow)) continue;
       if (bound->lo) range.lo = core::apply(m, Op::Max, {range.lo, bound->lo});
       if (bound->hi) range.hi = core::apply(m, Op::Min, {range.hi, bound->hi});
@@ -59,7 +59,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
       std::erase(parts.all, cond);
     }
     Value lo = lower(range.lo), hi = lower(range.hi);
-    if (total_rows == slot) {  // the sum over the rows of a band
+    if (total_rows == slot) {  // the sum is over the rows of the band
       lo = op(Op::Max, {lo, band_now->from}, DType::I64);
       hi = op(Op::Min, {hi, band_now->to}, DType::I64);
     }
@@ -86,7 +86,7 @@ void Lowering::binders(const core::Reduce& r, uint32_t lanes,
 
 Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   core::Reduce r = original;
-  // Where a routed sum is not the whole of a clause, a route is the condition it stands for.
+  // If a routed sum is not a whole clause, its routes become conditions.
   for (const core::Route& route : r.routes) {
     ExprId cond = core::apply(m, Op::Eq, {route.to, core::slot(m, route.slot)});
     r.gate = core::both(m, r.gate, cond);
@@ -94,7 +94,7 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
   r.routes.clear();
   bool arg = r.op == ReduceOp::ArgMax || r.op == ReduceOp::ArgMin;
   DType type = m[r.body].type;
-  // Sums and products of f16 and bf16 are taken in f32 and rounded at the end.
+  // Sums and products of f16 and bf16 are computed in f32 and rounded at the end.
   bool half = type == DType::F16 || type == DType::BF16;
   bool longer = half && (r.op == ReduceOp::Sum || r.op == ReduceOp::Prod);
   DType kept = longer ? DType::F32 : type;
@@ -115,7 +115,7 @@ Value Lowering::reduce(ExprId e, const core::Reduce& original) {
       emit(top(), {loops::Declare{where, integer(-1, DType::I32).expr}});
       folds.push_back(where);
     }
-    // To a fold, −1 means that nothing has won yet. If the range may start below 0, places are
+    // To a fold, −1 means that nothing has won yet. If the range may start below 0, indices are
     // counted from its start.
     bool below = arg && !core::proves_nonnegative(m, core::affine_form(m, r.over[0].lo),
                                                   scopes.back()->facts);

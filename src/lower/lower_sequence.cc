@@ -20,7 +20,7 @@ ExprId Lowering::count_of(const core::Sequence& q) {
   return count;
 }
 
-// Diagonal t has the cells (i, t − i). A table that is too narrow for that runs row by row.
+// Diagonal t has the cells (i, t − i). A table that is too narrow for diagonals runs row by row.
 void Lowering::diagonals(const core::Sequence& q) {
   const auto& inner = std::get<core::Sequence>(q.body[0]);
   ExprId rows = count_of(q), columns = count_of(inner);
@@ -79,8 +79,8 @@ void Lowering::diagonals(const core::Sequence& q) {
   emit(top(), {std::move(choice)});
 }
 
-// A part is some neighbouring rows (plan::RowsPlan), or the rows left over at the end. Threads share
-// the parts, in pieces: between two pieces the caller may stop the run.
+// A part is some neighbouring rows (plan::RowsPlan), or the rows left over at the end. Threads
+// share the parts in pieces: between two pieces the caller may stop the run.
 void Lowering::rows(const core::Sequence& q) {
   FamilyId first = q.members[0].family;
   const uint32_t last = m[first].rank() - 2;
@@ -109,7 +109,8 @@ void Lowering::rows(const core::Sequence& q) {
   }
   const plan::RowsPlan& how = plan.by_rows.at(first);
   Value together = integer(how.together), one = integer(1);
-  Value whole = bind(over(extents[last], together));  // parts of one table with all their rows
+  // How many parts of a table have all their rows.
+  Value whole = bind(over(extents[last], together));
   Value few = integer(how.together - 1);
   Value per_table = bind(over(plus(extents[last], few), together));
   Value parts = per_table;
@@ -130,7 +131,7 @@ void Lowering::rows(const core::Sequence& q) {
       fixed[member.family][k] = {at, m[first].coords[k].extent};
     }
   };
-  Value within = at_part;  // its place in its table
+  Value within = at_part;  // its number within its table
   if (last > 0) {
     Value table = bind(over(at_part, per_table));
     within = bind(rest(at_part, per_table));
@@ -139,7 +140,8 @@ void Lowering::rows(const core::Sequence& q) {
       if (k > 0) table = bind(over(table, extents[k]));
     }
   }
-  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a part are not watched
+  // The caller does not watch the steps of a part.
+  bool was_in_sequence = std::exchange(in_sequence, true);
   loops::If choice{compare(Op::Lt, within, whole).expr, {}, {}};
   push(Scope::Kind::Branch);
   some_rows = {last, bind(times(within, together)), how.together};
@@ -160,7 +162,7 @@ void Lowering::rows(const core::Sequence& q) {
   leave(number, {}, p.sites.add(std::move(site)));
 }
 
-// Threads share the members, in pieces: between two pieces the caller may stop the run.
+// Threads share the members in pieces: between two pieces the caller may stop the run.
 void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) {
   const FamilyId first = q.members[0].family;
   auto plus = [&](Value a, Value b) { return op(Op::Add, {a, b}, DType::I64); };
@@ -188,7 +190,8 @@ void Lowering::ensemble(const core::Sequence& q, const plan::EnsemblePlan& how) 
     fixed[id].resize(m[id].rank());
     fixed[id][k] = {get(var, top()), m[id].coords[k].extent};
   }
-  bool was_in_sequence = std::exchange(in_sequence, true);  // the steps of a member are not watched
+  // The caller does not watch the steps of a member.
+  bool was_in_sequence = std::exchange(in_sequence, true);
   sequence(q, fixed);
   in_sequence = was_in_sequence;
   auto members = pop();
@@ -261,7 +264,7 @@ void Lowering::sequence(const core::Sequence& q, const Fixed& fixed) {
   if (end) fill_end(*end, q, fixed, ended);
 }
 
-// Moves the windows of the inputs that the steps of an outermost Sequence read.
+// Moves the windows of the inputs that stream for this outermost Sequence.
 void Lowering::fetch(const core::Sequence& q, loops::VarId t) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
@@ -269,7 +272,7 @@ void Lowering::fetch(const core::Sequence& q, loops::VarId t) {
     if (stream == plan.streams.end() || !stream->second.first.contains(plan::key(q))) continue;
     ExprId first = stream->second.first.at(plan::key(q));
     const uint32_t around = top();
-    push(Scope::Kind::Guard);  // in the clauses, slot 0 may be something else
+    push(Scope::Kind::Guard);  // in the clauses, slot 0 may be another coordinate
     slots.assign(core::kMaxSlots, {});
     slots[0] = get(t, top());
     count_uses(first);

@@ -1,7 +1,7 @@
-// Private to src/lower: the state of one lowering, and its functions across files. Scopes and
-// placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in lower_reduce.cc,
-// families and clauses in lower.cc, sequences in lower_sequence.cc and their end in lower_end.cc,
-// bands in lower_band.cc, contractions in lower_contract.cc.
+// Private to src/lower: the state of lowering, and its functions, which are spread over several
+// files. Scopes and placement are in scope.cc, scalar expressions in lower_expr.cc, reductions in
+// lower_reduce.cc, families and clauses in lower.cc, sequences in lower_sequence.cc and their end in
+// lower_end.cc, bands in lower_band.cc, contractions in lower_contract.cc.
 #pragma once
 
 #include <functional>
@@ -27,15 +27,15 @@ struct Value {
 
 struct Scope {
   enum class Kind : uint8_t {
-    Kernel,  // the outermost
+    Kernel,  // the outermost scope
     Loop,
     Guard,   // the part of a Sequence's steps in which a clause has cells
-    Branch,  // a side of a Select, or a reduction's gate
+    Branch,  // a side of a Select, or the gate of a reduction
   } kind = Kind::Kernel;
-  core::Facts facts;  // all that holds inside, outer scopes included
+  core::Facts facts;  // all facts that hold inside, including those of outer scopes
   loops::Block block;
-  Value lo, hi;                                   // Loop
-  std::unordered_map<core::ExprId, Value> known;  // values that live in this scope
+  Value lo, hi;                                   // of a Loop
+  std::unordered_map<core::ExprId, Value> known;  // values that are bound in this scope
 };
 
 struct Lowering {
@@ -43,36 +43,41 @@ struct Lowering {
   core::Module& m;
   loops::Program& p;
   std::vector<std::unique_ptr<Scope>> scopes;
-  std::vector<Value> slots;  // by slot; an invalid expr where nothing is bound
+  std::vector<Value> slots;  // by slot; an invalid expression if the slot is not bound
   std::unordered_map<core::FamilyId, loops::BufferId> buffers;
-  std::unordered_map<core::ExprId, uint32_t> uses;  // in the body being lowered
-  std::set<core::FamilyId> running;                 // computed by a Sequence or a group around
+  // How often each expression occurs in the body being lowered.
+  std::unordered_map<core::ExprId, uint32_t> uses;
+  std::set<core::FamilyId> running;  // families computed by a Sequence or a group around
   bool in_sequence = false;
   struct Rows {
     uint32_t coordinate;
     Value from;
     int64_t count;
   };
-  std::optional<Rows> some_rows = {};  // those that a Sequence around runs at a time (plan/rows.h)
-  // The band around (plan/bands.h): its first row and the one after its last; and whether the
-  // operands that must be finite are (no expr: there are none).
+  // The rows that the Sequence around runs at a time (plan/rows.h).
+  std::optional<Rows> some_rows = {};
+  // The band around (plan/bands.h): its first row, the row after its last one, and whether the
+  // operands that must be finite are (no expression if there are none).
   struct BandNow {
     const plan::Band* plan;
     Value from, to, finite;
   };
   std::optional<BandNow> band_now = {};
-  std::optional<uint32_t> total_rows = {};  // the binder that runs over its rows, in a total
-  // Families of which the loops around compute one cell an iteration: that cell, and where it is.
+  // In a total: the binder that runs over the rows of the band.
+  std::optional<uint32_t> total_rows = {};
+  // For families of which the loops around compute one cell per iteration: the value of that cell,
+  // and its address.
   struct Cell {
     Value value;
     std::vector<loops::ExprId> at;
   };
   std::unordered_map<core::FamilyId, Cell> staged = {};
-  uint32_t clause_depth = 0;                     // the scope of the clause being lowered
-  Span statement = {};                           // where that clause stands
-  uint32_t step_number = 0;                      // of the schedule's step being lowered
-  std::vector<Value> params = {};                // of the function being lowered
-  std::vector<core::FunctionId> functions = {};  // called so far: their numbers in the program
+  uint32_t clause_depth = 0;       // the scope of the clause being lowered
+  Span statement = {};             // the source of that clause
+  uint32_t step_number = 0;        // the number of the schedule's step being lowered
+  std::vector<Value> params = {};  // the parameters of the function being lowered
+  // The functions called so far, in the order of their numbers in the program.
+  std::vector<core::FunctionId> functions = {};
 
   // scope.cc
   uint32_t top() const { return static_cast<uint32_t>(scopes.size() - 1); }
@@ -83,11 +88,11 @@ struct Lowering {
   Value integer(int64_t value, DType type = DType::I64);
   loops::VarId variable(const std::string& name, DType type);
   Value get(loops::VarId v, uint32_t depth);
-  // An operation on lowered values; operands from outer scopes are computed there.
+  // An operation on lowered values. It is computed in the outermost scope that has all operands.
   Value op(core::Op o, std::vector<Value> args, DType type);
   Value compare(core::Op o, Value a, Value b);
   Value bind(Value v, const std::string& name = "v");
-  bool atomic(Value v) const;  // a constant or a variable: never worth binding
+  bool atomic(Value v) const;  // a constant or a variable, which never needs binding
   const Value* known(core::ExprId e) const;
   // The outermost scope, from `from` inward, in which `holds` is true of the facts.
   template <class F>
@@ -97,7 +102,7 @@ struct Lowering {
     }
     return std::nullopt;
   }
-  // The scope for a value with branches or loops inside, and lowering it there.
+  // The scope for a value that contains branches or loops; and the same, lowered there.
   uint32_t home(core::ExprId e);
   template <class F>
   Value at_scope(uint32_t depth, F&& lower_it) {
@@ -113,7 +118,7 @@ struct Lowering {
     }
     return v;
   }
-  // Emits a check as far out as it may go; returns the scope it went to.
+  // Emits a check as far out as possible; returns the scope that it went to.
   uint32_t check(Value ok, loops::Site site, const std::vector<Value>& values);
 
   // lower_expr.cc
@@ -137,13 +142,14 @@ struct Lowering {
 
   // lower_reduce.cc
   Value reduce(core::ExprId e, const core::Reduce& r);
-  // Loops over the binders of `r` in the current scope, and in them `body` with what is left of the
-  // gate after affine conditions became loop bounds (invalid: nothing).
+  // Emits loops over the binders of `r` in the current scope, and inside them `body`. It is given
+  // what is left of the gate (invalid: nothing) after affine conditions became loop bounds.
   void binders(const core::Reduce& r, uint32_t lanes, const std::vector<loops::VarId>& folds,
                const std::function<void(core::ExprId gate)>& body);
 
   // lower.cc
-  // A coordinate that a loop around the family runs: where it is, and the end of that loop.
+  //
+  // A coordinate that a loop around the family runs over: its address, and the end of that loop.
   struct Running {
     Value at;
     core::ExprId count;
@@ -162,11 +168,14 @@ struct Lowering {
   void scatter(core::FamilyId id, size_t number, const core::Reduce& r,
                const std::vector<uint32_t>& free);
   void store(core::FamilyId id, Value value);
+  // Whether a cell of the family that is not finite stops the program.
   bool traps(core::FamilyId id) const;
-  // Stops at the first cell of a clause that is not finite, once all are stored.
+  // Stops the program at the first cell of a clause that is not finite, after all of them are
+  // stored.
   void trap(core::FamilyId id, const core::Clause& c, const std::vector<uint32_t>& free);
   void trap_cell(core::FamilyId id, Value value, const std::vector<Value>& at);
-  // Where a cell is stored: a step of a ring takes the place of an old one.
+  // Converts an address to where the cell is stored: in a ring, a step takes the place of an old
+  // one.
   void to_stored(core::FamilyId id, std::vector<Value>& at);
   // The same for an access to an input that streams: rows count from the start of its window.
   void to_window(core::ExprId access, core::FamilyId id, std::vector<Value>& at);
@@ -180,8 +189,8 @@ struct Lowering {
   void ensemble(const core::Sequence& q, const plan::EnsemblePlan& how);
 
   // lower_end.cc
-  // Variables of a Sequence that ends: whether it has, its last step, and how many more steps run
-  // once the flag is set.
+  // Variables of a Sequence that may stop early: whether it has, its last step, and how many more
+  // steps run once the flag is set.
   struct Ended {
     loops::VarId stop, last, left;
   };
@@ -199,7 +208,7 @@ struct Lowering {
   // lower_contract.cc
   void contract(core::FamilyId id, const core::Clause& c, const plan::Contraction& x);
   void move(core::FamilyId id, const plan::Contraction& x);
-  // Whether a contraction takes at most this many products.
+  // Whether a contraction takes at most this many multiplications.
   Value is_small(core::FamilyId id, const core::Clause& c, const plan::Contraction& x,
                  int64_t most);
 };

@@ -1,4 +1,4 @@
-// Scopes and placement: where a value is computed (see lower.h for the rules).
+// Scopes and placement: where a value is computed (the rules are in lower.h).
 #include <algorithm>
 
 #include "base/check.h"
@@ -87,9 +87,9 @@ uint32_t Lowering::home(core::ExprId e) {
     const auto* a = core::get_if<core::Access>(m, x);
     if (a && running.contains(a->family)) least = std::max(least, clause_depth);
   });
-  // Leaving a branch is worth it only when a loop is left too: then the value is computed
-  // once instead of many times. In the innermost scope it need not be total: it is evaluated
-  // where it stands.
+  // Leaving a branch only pays off if a loop is left too: then the value is computed once instead
+  // of many times. In the innermost scope the value need not be total, because it is evaluated at
+  // its own place.
   for (uint32_t d = least; d < top(); ++d) {
     bool leaves_loop = scopes[d + 1]->kind != Scope::Kind::Branch;
     if (leaves_loop && core::total(m, e, scopes[d]->facts, plan.overflow)) return d;
@@ -100,8 +100,8 @@ uint32_t Lowering::home(core::ExprId e) {
 uint32_t Lowering::check(Value ok, loops::Site site, const std::vector<Value>& values) {
   uint32_t least = ok.depth;
   for (const Value& v : values) least = std::max(least, v.depth);
-  // Loops may be left when their bounds are known outside; the check then also asks whether every
-  // loop it left would have run.
+  // A check may leave loops whose bounds are known outside. It then also tests whether every loop
+  // that it left would have run.
   uint32_t depth = top();
   for (uint32_t d = least; d < top(); ++d) {
     bool free_to_go = true;

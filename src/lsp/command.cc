@@ -1,5 +1,5 @@
-// Commands of lenses: `ein` as a process of its own, with limits of time and memory, so that a
-// program that runs for ever harms nobody.
+// The commands of code lenses. Each runs `ein` as a process of its own, with limits on time and
+// memory, so that a program that never ends harms nobody.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -25,10 +25,10 @@ constexpr int kMostAtOnce = 4;
 struct Ended {
   int status = 0;
   std::string output;
-  std::string why;  // it was stopped
+  std::string why;  // why it was stopped
 };
 
-// Between fork and exec only calls that are safe there.
+// Between fork and exec only async-signal-safe functions may be called.
 [[noreturn]] void become(char* const* argv, const char* folder, int out) {
   if (chdir(folder) != 0) _exit(126);
   int none = open("/dev/null", O_RDONLY);

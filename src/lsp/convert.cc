@@ -15,7 +15,8 @@ const Label* primary_of(const Diagnostic& d) {
   return d.labels.empty() ? nullptr : &d.labels[0];
 }
 
-// A place of the root for a mistake elsewhere: its own label, or the import that leads there.
+// The place in the root file for a mistake that lies in another file: a label of the mistake, or
+// the import that leads there.
 Span place_in_root(const ide::Analysis& a, const Diagnostic& d) {
   const Label* first = primary_of(d);
   if (first && first->span.file == a.root) return first->span;
@@ -81,7 +82,7 @@ uint32_t offset_of(const Server& s, const std::string& text, const Json& positio
 
 std::string uri_for(Server& s, const std::string& path) {
   if (path.starts_with("std/")) {
-    static const std::string folder = library_folder(s.version);  // written once
+    static const std::string folder = library_folder(s.version);  // written to disk once
     return uri_of(folder.empty() ? path : folder + path.substr(3));
   }
   return s.documents.uri_for(path);

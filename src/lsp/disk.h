@@ -1,4 +1,4 @@
-// What the server sees of the disk. A page has none (src/web/wasm/lacks.cc).
+// What the server reads from the disk. In a web page there is no disk (src/web/wasm/lacks.cc).
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 namespace ein::lsp {
 
 std::optional<std::string> text_on_disk(const std::string& path);
-// What `load` finds for the program at `path`: files beside it and in the current folder.
+// Answers `load` for the program at `path`: looks beside that file and in the current folder.
 sema::FileLookup files_for(const std::string& path, const SourceMap& sources);
-// The .ein files below the folders, at most some thousands.
+// The .ein files below the folders, a few thousand at most.
 std::vector<std::string> files_below(const std::vector<std::string>& folders);
-// The folder in which the library stands as files, so that an editor can open them: the texts of this very
-// compiler, written when this is called. Empty: there can be none.
+// A folder with the standard library as files, so that an editor can open them. Writes the texts
+// that this compiler embeds. Empty if no such folder can be made.
 std::string library_folder(const std::string& version);
 
 }  // namespace ein::lsp

@@ -1,5 +1,5 @@
-// The texts that a client has open, and those of files. Open documents stand before files, so that
-// modules that are not saved count. Written by the reading thread, read by the working one.
+// The texts that the client has open, and those of files. An open document takes precedence over
+// the file, so that unsaved modules count. The reading thread writes, the working thread reads.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,26 @@ using Json = nlohmann::json;
 struct Document {
   std::string uri, path, text;
   int64_t version = 0;
-  uint64_t change = 0;  // numbers all changes of all documents
+  uint64_t change = 0;  // counts the changes of all documents
 };
 
-std::string path_of(const std::string& uri);  // `file:///a%20b.ein` → `/a b.ein`; others stay
+// `file:///a%20b.ein` → `/a b.ein`; other URIs stay as they are
+std::string path_of(const std::string& uri);
 std::string uri_of(const std::string& path);
 
 class Documents {
  public:
   void open(const std::string& uri, std::string text, int64_t version);
-  // Edits as the protocol has them: ranges, or whole texts.
+  // Applies edits in the form of the protocol: ranges, or whole texts.
   void edit(const std::string& uri, const Json& changes, int64_t version, ide::Units units);
   void close(const std::string& uri);
 
   std::shared_ptr<const Document> find(const std::string& uri) const;
   std::vector<std::shared_ptr<const Document>> all() const;
   uint64_t change() const { return change_; }
-  // An open document by its path, or else a file, with broken characters replaced.
+  // The text of an open document, or else of the file, with invalid characters replaced.
   std::optional<std::string> read(const std::string& path) const;
-  // As the client spells it, for an open document.
+  // The URI as the client spells it, for an open document.
   std::string uri_for(const std::string& path) const;
 
  private:

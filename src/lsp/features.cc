@@ -1,4 +1,5 @@
-// Requests about one document: each asks the engine (ide/features.h) and writes what the protocol wants.
+// Requests about one document. Each asks the engine (ide/features.h) and converts the answer to the
+// protocol.
 #include "ide/features.h"
 
 #include <fmt/format.h>
@@ -73,7 +74,8 @@ Json hints(Server& s, const Item& item, const Json& params) {
 
 Json completion(Server& s, const Item& item, const Json& params) {
   Asked q(s, item, params, Depth::Quick);
-  static const int kinds[] = {6, 21, 23, 3, 9, 22, 5, 14};  // in the order of Completion::Kind
+  // The protocol's numbers, in the order of Completion::Kind.
+  static const int kinds[] = {6, 21, 23, 3, 9, 22, 5, 14};
   Json items = Json::array();
   for (const ide::Completion& c : ide::complete(*q.a, q.at())) {
     Json one{{"label", c.label},
@@ -103,10 +105,11 @@ Json signature(Server& s, const Item& item, const Json& params) {
           {"activeParameter", found->active}};
 }
 
-// Whether a program with these edits has no mistake that it did not have before.
+// Whether the program has no new mistakes after these edits.
 bool fits(Asked& q, const std::vector<Edit>& edits) {
   std::string text = q.a->text();
-  for (auto e = edits.rbegin(); e != edits.rend(); ++e) {  // they are in the order of the text
+  // Backwards, since they are sorted by position.
+  for (auto e = edits.rbegin(); e != edits.rend(); ++e) {
     text.replace(e->span.begin, e->span.end - e->span.begin, e->replacement);
   }
   const std::string& path = q.a->sources.name(q.a->root);
@@ -144,7 +147,7 @@ Json actions(Server& s, const Item& item, const Json& params) {
   return out;
 }
 
-// Only the lines that differ, so that the cursor stays where it is.
+// Sends only the lines that differ, so that the cursor stays where it is.
 Json formatting(Server& s, const Item& item, const Json& params) {
   Asked q(s, item, params, Depth::Names);
   auto text = ide::formatted(*q.a);
@@ -201,7 +204,7 @@ Json folding(Server& s, const Item& item, const Json& params) {
     uint32_t first = q.lines.position(f.begin, s.units).line,
              last = q.lines.position(f.end, s.units).line;
     bool code = f.kind == ide::Fold::Kind::Code;
-    if (code && last > first) --last;  // the line of the closing bracket stays
+    if (code && last > first) --last;  // the line of the closing bracket stays visible
     if (last <= first) continue;
     Json one{{"startLine", first}, {"endLine", last}};
     if (!code) one["kind"] = f.kind == ide::Fold::Kind::Comment ? "comment" : "imports";
@@ -215,7 +218,7 @@ Json tokens(Server& s, const Item& item, const Json& params) {
   Json data = Json::array();
   ide::Position last;
   for (const ide::Coloured& c : ide::coloured(*q.a)) {
-    for (uint32_t from = c.span.begin; from < c.span.end;) {  // line by line
+    for (uint32_t from = c.span.begin; from < c.span.end;) {  // one token for each line
       size_t end = q.a->text().find_first_of("\r\n", from);
       uint32_t to =
           std::min<uint32_t>(c.span.end, end == std::string::npos ? c.span.end : uint32_t(end));

@@ -1,5 +1,6 @@
-// `ein lsp`: the server between two file descriptors. One thread reads messages and keeps the documents;
-// one works, on the deep stack of the process; commands have a thread each, which waits for their process.
+// `ein lsp`: connects the server to two file descriptors. One thread reads messages and maintains
+// the documents; one works, on the deep stack of the process. Each command has its own thread,
+// which waits for its process.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@
 
 namespace ein::lsp {
 
-// Serves until the client leaves; the exit status of the process.
+// Serves until the client leaves. Returns the exit status of the process.
 int serve(int in, int out, const std::string& version);
 
 // ---- command.cc ------------------------------------------------------------------------------------
@@ -21,7 +22,8 @@ struct Commands {
   std::atomic<int> running = 0;
 };
 
-// Answers when the process has ended, from a thread of its own. Throws Refusal.
+// Starts the command; the answer is sent from another thread when its process has ended. Throws
+// Refusal.
 void run_command(Server& s, Commands& commands, const Json& id, const Json& params);
 
 }  // namespace ein::lsp

@@ -82,7 +82,8 @@ void analyse_into(Server& s, const Document& d, ide::Depth depth,
   note_modules(s, *k.analysis, k);
 }
 
-// After an edit: quick diagnostics now, full ones later, also of those that use the document.
+// After an edit: sends quick diagnostics now; later the full ones, also for documents that use this
+// one.
 void changed(Server& s, const Item& item) {
   auto doc = s.documents.find(item.uri);
   if (!doc) {
@@ -92,7 +93,7 @@ void changed(Server& s, const Item& item) {
             {"params", {{"uri", item.uri}, {"diagnostics", Json::array()}}}});
     return;
   }
-  if (doc->change != item.change) return;  // a newer edit is in the queue
+  if (doc->change != item.change) return;  // a newer edit is queued
   auto stop = [&] {
     auto now = s.documents.find(item.uri);
     return s.leaving || !now || now->change != doc->change;
@@ -117,7 +118,7 @@ void full(Server& s, const std::string& uri) {
     auto now = s.documents.find(uri);
     return s.leaving || !now || now->change != doc->change;
   };
-  auto waiting = [&] {  // somebody wants an answer: quiet is over
+  auto waiting = [&] {  // a request is queued, so the pause is over
     std::lock_guard<std::mutex> lock(s.mutex);
     return !s.queue.empty();
   };
@@ -150,7 +151,7 @@ void initialize(Server& s, const Json& params) {
   s.shows_output = at(options, "showsOutput") == true;
 }
 
-// The answer to one request; nothing for one that is answered later.
+// The answer to one request, or nothing if it is answered later.
 std::optional<Json> handle(Server& s, const Item& item, const Json& id, const std::string& method) {
   Json params = item.message.contains("params") ? item.message["params"] : Json::object();
   if (method == "initialize") {
@@ -252,7 +253,7 @@ void receive(Server& s, const std::string& text) {
   }
   std::string method =
       message.value("method", Json()).is_string() ? message["method"].get<std::string>() : "";
-  if (method.empty()) return;  // an answer to something that we said
+  if (method.empty()) return;  // a response to a request of ours
   Json params = message.contains("params") ? message["params"] : Json::object();
   try {
     if (method == "$/cancelRequest") {

@@ -1,7 +1,8 @@
-// The language server: messages come in, are worked on in their order, and answers go out. An answer is
-// always about the version that the client had when it asked: a newer edit or a cancellation ends the
-// work between two passes. Quick diagnostics follow every edit, full ones a moment of quiet. Threads and
-// streams are the business of `serve` (serve.h); whoever has neither calls `receive` and `work`.
+// The language server: takes messages, works on them in order, and sends answers. An answer always
+// refers to the version of the document that the client had when it asked; a newer edit or a
+// cancellation stops the work between two passes. Quick diagnostics follow every edit, full ones
+// follow when the user pauses. `serve` (serve.h) adds the threads and streams; a caller without
+// them uses `receive` and `work` directly.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@
 
 namespace ein::lsp {
 
-// The answer to a request that has no result: one of the protocol's codes, and why.
+// Thrown instead of a result: an error code of the protocol, and the reason.
 struct Refusal {
   int code = 0;
   std::string message;
@@ -33,47 +34,49 @@ using Clock = std::chrono::steady_clock;
 
 struct Item {
   Json message;
-  std::string uri;      // the document that it is about; empty: none
-  uint64_t change = 0;  // of that document when the message came
+  std::string uri;      // the document that the message is about, if any
+  uint64_t change = 0;  // the document's change number when the message came
 };
 
-// What is known of a document, and when its mistakes are looked for next.
+// What is known of a document, and when its full diagnostics are due.
 struct Known {
   std::shared_ptr<const ide::Analysis> analysis;
-  uint64_t change = 0;                      // of the document
-  std::map<std::string, uint64_t> modules;  // that are open, and their changes then
-  std::optional<Clock::time_point> due;     // of the full analysis
+  uint64_t change = 0;  // the document's change number
+  // Its modules that are open, with their change numbers at that time.
+  std::map<std::string, uint64_t> modules;
+  std::optional<Clock::time_point> due;  // when full diagnostics are due
 };
 
 struct Server {
-  // What surrounds the server: messages to the client, a word that something is in the queue, and
-  // commands, which answer by themselves when they are done. Without the last there are none.
+  // What the surroundings provide: sending messages to the client, being told that the queue has
+  // work, and running commands, which send their answers themselves. Without the last, commands are
+  // refused.
   std::function<void(const Json&)> send;
   std::function<void()> arrived = [] {};
   std::function<void(const Json& id, const Json& params)> run_command = {};
   Documents documents;
 
-  // -- shared with the reading thread, where there is one
+  // -- shared with the reading thread, if there is one
   std::mutex mutex;
   std::deque<Item> queue;
-  std::set<std::string> cancelled;  // ids of requests, as JSON
-  bool gone = false;                // the client
+  std::set<std::string> cancelled;  // ids of cancelled requests, as JSON
+  bool gone = false;                // the client has left
   std::atomic<bool> leaving = false;
   std::atomic<ide::Units> units = ide::Units::Utf16;
 
-  // -- of the working thread
+  // -- used only by the working thread
   std::map<std::string, Known> known;
   bool initialized = false, shut_down = false, left = false;
   std::vector<std::string> folders;
-  bool shows_output = false;  // the client shows what commands print
+  bool shows_output = false;  // whether the client displays the output of commands
   std::string version;
 };
 
-// Takes one message of the client: edits at once, the rest into the queue.
+// Takes one message from the client. Edits are applied at once, everything else is queued.
 void receive(Server& s, const std::string& text);
-// Does the first thing of the queue. Nothing was there: false.
+// Handles the first item of the queue. False if the queue is empty.
 bool work(Server& s);
-// The document whose full diagnostics are due first, and finding them.
+// The document whose full diagnostics are due next.
 struct Due {
   std::string uri;
   Clock::time_point at;
@@ -83,8 +86,8 @@ void diagnose_fully(Server& s, const std::string& uri);
 
 // ---- server.cc: what features ask ----------------------------------------------------------------
 
-// The newest analysis of a document that is at least so deep. Throws a Refusal where the document
-// is not open, has changed since, or the request was cancelled.
+// The newest analysis of a document that is at least this deep. Throws Refusal if the document is
+// not open or has changed since, or if the request was cancelled.
 std::shared_ptr<const ide::Analysis> analysis_of(Server& s, const Item& item, ide::Depth depth);
 ide::Documents texts_of(Server& s, const std::string& path);
 void log(Server& s, const std::string& line);
@@ -105,8 +108,8 @@ Json workspace_symbols(Server& s, const Json& params);
 
 Json range_json(const ide::Lines& lines, uint32_t begin, uint32_t end, ide::Units units);
 uint32_t offset_of(const Server& s, const std::string& text, const Json& position);
-// Where a file of an analysis is for the client: open documents by their URI, the library in a
-// folder of its own, which is written when it is first asked for.
+// The URI of a file of an analysis: an open document keeps the client's URI; library files get a
+// folder of their own, which is written when it is first needed.
 std::string uri_for(Server& s, const std::string& path);
 std::string path_text(Server& s, const ide::Analysis& a, const std::string& path);
 void publish(Server& s, const std::string& uri, Known& k);

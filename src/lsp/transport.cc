@@ -10,7 +10,7 @@
 namespace ein::lsp {
 namespace {
 
-constexpr size_t kLongest = size_t{1} << 28;  // of a message, in bytes
+constexpr size_t kLongest = size_t{1} << 28;  // the longest message, in bytes
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::optional<std::string> Transport::read() {
 }
 
 bool Transport::write(const Json& message) {
-  // Texts of programs may have bytes that are no UTF-8.
+  // Programs may contain invalid UTF-8.
   std::string body = message.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string all = fmt::format("Content-Length: {}\r\n\r\n", body.size()) + body;
   std::lock_guard<std::mutex> lock(writing_);

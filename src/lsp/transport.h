@@ -1,5 +1,5 @@
-// Messages of the language server protocol over two file descriptors: a header with a length, then
-// JSON. One thread reads; answers may come from any thread.
+// Messages of the language server protocol over two file descriptors: a header with the length,
+// then JSON. One thread reads; any thread may write.
 #pragma once
 
 #include <mutex>
@@ -15,9 +15,9 @@ class Transport {
  public:
   Transport(int in, int out) : in_(in), out_(out) {}
 
-  // The next message's text; nothing when the client is gone. A broken header is skipped.
+  // The text of the next message; nothing if the client has left. Skips broken headers.
   std::optional<std::string> read();
-  // False when the client does not listen any more.
+  // False if the client no longer listens.
   bool write(const Json& message);
 
  private:

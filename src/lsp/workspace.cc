@@ -1,4 +1,4 @@
-// What concerns several files: references, rename, symbols.
+// Requests about several files: references, rename, symbols.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using ide::Depth;
 
-// The paths of the files that may use a name of the document: those that spell one of the words.
+// The files that may use a name of this document: those whose text contains one of the words.
 std::vector<std::string> candidates(Server& s, const Item& item, const ide::Target& target,
                                     const std::vector<std::string>& words) {
   std::string own = path_of(item.uri);
@@ -42,9 +42,9 @@ void stop_if_cancelled(Server& s, const Item& item) {
 }
 
 struct Found {
-  std::vector<std::string> paths;  // of the candidates
+  std::vector<std::string> paths;  // paths of the candidates
   std::map<std::string, std::shared_ptr<const ide::Analysis>> analyses;
-  std::map<std::string, std::vector<ide::Place>> places;  // by file
+  std::map<std::string, std::vector<ide::Place>> places;  // the uses, by file
 };
 
 Found find_all(Server& s, const Item& item, const ide::Target& target,
@@ -108,10 +108,10 @@ Json rename(Server& s, const Item& item, const Json& params) {
   }
   auto target = ide::target_at(*a, at);
   Found found = find_all(s, item, *target, {target->name, name}, Depth::Quick);
-  std::map<std::string, std::string> texts;  // after the change
+  std::map<std::string, std::string> texts;  // the texts after the change
   Json changes = Json::object();
   for (const auto& [path, places] : found.places) {
-    if (path.starts_with("std/")) throw Refusal{kFailed, "the standard library is not changed"};
+    if (path.starts_with("std/")) throw Refusal{kFailed, "the standard library cannot be changed"};
     const std::string before = s.documents.read(path).value_or("");
     ide::Lines lines(before);
     Json edits = Json::array();

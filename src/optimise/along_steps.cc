@@ -18,16 +18,16 @@ using namespace core;
 
 constexpr uint32_t kNone = ~0u;
 
-// Which slots of a reader stand for the step and for the member.
+// Which slots of a reader are the step and the member.
 struct Place {
   uint32_t step = kNone, member = kNone;
 };
 
-// A recurrence, and the values that can be computed in its steps.
+// A recurrence, and the families that can be computed in its steps.
 struct Stepwise {
   bool downward = false;
-  ExprId steps, members;             // extents
-  std::map<FamilyId, Place> places;  // of families: coordinates
+  ExprId steps, members;             // how many there are
+  std::map<FamilyId, Place> places;  // for each family, which of its coordinates these are
   std::set<FamilyId> later;          // known only when the recurrence is done
 };
 
@@ -37,8 +37,9 @@ uint32_t shifted_slot(const Module& m, ExprId e) {
   return f.terms.size() == 1 && f.terms[0].coef == 1 ? slot_of(m, f.terms[0].atom) : kNone;
 }
 
-// Where these reads stand in the recurrence: all of them name the step, shifted or not, by one slot
-// and the member by another. Nothing when they do not, or none is of the recurrence.
+// Which slots of the reader are the step and the member: all reads of the recurrence must use the
+// same slot, shifted or not, as the step, and another as the member. Nothing if they do not, or if
+// nothing reads the recurrence.
 std::optional<Place> place_of(const Module& m, const Stepwise& s,
                               const std::vector<CellRead>& reads) {
   std::optional<Place> out;
@@ -63,7 +64,7 @@ bool reads_any(const Stepwise& s, const std::vector<CellRead>& reads) {
 std::optional<Stepwise> stepwise(Module& m, const Schedule& order, size_t at, const Tuning& tuning,
                                  Overflow overflow) {
   const auto* q = std::get_if<Sequence>(&order.steps[at]);
-  constexpr int64_t kLanes = 8;  // of f64
+  constexpr int64_t kLanes = 8;  // lanes of f64
   auto members = q ? members_of(m, *q, kLanes, tuning, overflow) : std::nullopt;
   if (!members) return std::nullopt;
   Stepwise out{q->downward, {}, {}, {}, {}};
@@ -99,7 +100,7 @@ struct Accumulating {
   const Facts& entry;
   int64_t cells_left;
 
-  // The cells of the result, if these are few.
+  // The number of cells of the result, if it is small.
   std::optional<int64_t> cells(const Family& f) const {
     int64_t out = 1;
     for (const Coord& c : f.coords) {
@@ -111,7 +112,7 @@ struct Accumulating {
     return out;
   }
 
-  // Which binders of the sum run over the steps and the members; all others are short.
+  // Which binders of the sum run over the steps and the members. All other binders must be short.
   std::optional<Place> binders(const Reduce& r) const {
     if (r.op != ReduceOp::Sum || !r.routes.empty() || m[r.body].type != DType::F64) return {};
     std::vector<CellRead> reads;
@@ -134,7 +135,7 @@ struct Accumulating {
     return place;
   }
 
-  // The sum up to a step, for every member: a recurrence of its own. Nothing if it might fail where
+  // A new recurrence: the sum up to each step, for every member. Nothing if it might fail although
   // the sum does not.
   std::optional<FamilyId> total_of(const Family& f, const Reduce& r, const Place& place) {
     const uint32_t rank = f.rank() + 2;
@@ -183,7 +184,7 @@ struct Accumulating {
     return id;
   }
 
-  // `term` where the step of the clause counts, as far as that is not known.
+  // `term` under the condition that the step of the clause counts, unless that is known.
   ExprId where(ExprId counts, ExprId term, const Clause& clause) {
     Facts facts = clause_facts(m, clause);
     std::vector<ExprId> parts, open;
@@ -194,7 +195,7 @@ struct Accumulating {
     return gated(m, all_of(m, open), term);
   }
 
-  // The sum as the sum over the members of what the last step leaves.
+  // The result: the sum over the members of the new recurrence's last step.
   ExprId result(FamilyId total, const Reduce& r, const Place& place, uint32_t rank) {
     std::vector<ExprId> at{s.downward ? int_lit(m, 0) : sub(m, s.steps, int_lit(m, 1)),
                            slot(m, r.first)};
@@ -242,7 +243,8 @@ bool sum_along_steps(Module& m, const std::vector<FamilyId>& wanted, const Tunin
                      Overflow overflow) {
   const Schedule order = schedule(m, wanted);
   bool changed = false;
-  // Every recurrence looks at all that comes after it. Very long programs stay as they are.
+  // For every recurrence the search looks at everything after it, so it is skipped in very long
+  // programs.
   constexpr size_t kMost = 1'000'000;
   const auto recurrences =
       static_cast<size_t>(std::count_if(order.steps.begin(), order.steps.end(), [](const Step& s) {
@@ -251,7 +253,7 @@ bool sum_along_steps(Module& m, const std::vector<FamilyId>& wanted, const Tunin
   if (recurrences * order.steps.size() > kMost) return false;
   Facts entry;
   entry.entry = entry_facts(m);
-  // The last recurrence that a sum reads is the one it runs along with.
+  // A sum runs along with the last recurrence that it reads.
   for (size_t i = order.steps.size(); i-- > 0;) {
     auto found = stepwise(m, order, i, tuning, overflow);
     if (!found || !proves_le(m, int_lit(m, 1), found->steps, entry)) continue;

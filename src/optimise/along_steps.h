@@ -1,12 +1,13 @@
 // Sums over the steps and the members of a small recurrence (members.h), such as the likelihood of a
-// batch of filters or its gradient by a matrix that all of them share. A few sums of this kind are
-// taken along with the steps: `sum[t, b](x[t, b] * x[t, b])` is the sum over `b` of what
+// batch of filters, or its gradient with respect to a matrix that all of them share. Sums with few
+// cells are added up while the steps run: `sum[t, b](x[t, b] * x[t, b])` is the sum over `b` of the
+// last step of
 //
 //   total[t, b] = (total[t - 1, b] where t > 0) + x[t, b] * x[t, b];
 //
-// ends with. The steps need not be kept for the sum then (plan/follow.h), and its terms are computed
-// in lanes from what is in registers. Only sums of f64: shorter floats would have to be added up in
-// f64 (wide_sums.h), in half as many lanes.
+// Then the steps need not be kept for the sum (plan/follow.h), and its terms are computed in lanes
+// from values that are still in registers. This applies to sums of f64 only: shorter floats would
+// have to be added up in f64 (wide_sums.h), in half as many lanes.
 #pragma once
 
 #include "base/tuning.h"
@@ -15,7 +16,7 @@
 
 namespace ein::optimise {
 
-// Rewrites in place what `wanted` needs; true when anything changed.
+// Rewrites, in place, what `wanted` needs. True if anything changed.
 bool sum_along_steps(core::Module& m, const std::vector<core::FamilyId>& wanted,
                      const Tuning& tuning, core::Overflow overflow);
 

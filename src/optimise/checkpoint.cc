@@ -28,7 +28,7 @@ int64_t cells(const Module& m, const std::vector<Range>& box, const std::vector<
   return out;
 }
 
-// Bytes of all computed families, each counted with what is kept of it.
+// The bytes of all computed families. A family that keeps few steps counts with those.
 uint64_t bytes_stored(Module& m, const Schedule& order, const std::vector<FamilyId>& wanted,
                       const std::vector<int64_t>& params) {
   auto rings = find_rings(m, order, wanted);
@@ -50,8 +50,8 @@ uint64_t bytes_stored(Module& m, const Schedule& order, const std::vector<Family
   return out;
 }
 
-// Scalar operations of one evaluation, as the evaluator counts them; a range that depends on other
-// indices or on values counts as one cell.
+// Scalar operations of one evaluation, as the evaluator would count them. A range that depends on
+// other indices or on values counts as one cell.
 double operations(const Module& m, ExprId e, const std::vector<int64_t>& params,
                   std::map<ExprId, double>& memo) {
   if (auto it = memo.find(e); it != memo.end()) return it->second;
@@ -84,7 +84,7 @@ double operations(const Module& m, const Schedule& order, const std::vector<int6
   return out;
 }
 
-// The recurrences with one number of steps; by family, the coordinate that counts the steps.
+// The recurrences with this number of steps; for each family, the coordinate that counts the steps.
 struct Runs {
   std::map<FamilyId, uint32_t> forward, backward;
 };
@@ -107,7 +107,7 @@ std::map<int64_t, Runs> find_runs(const Module& m, const Schedule& order) {
   return out;
 }
 
-// Does a member of the backward runs read one of the forward runs?
+// Whether a member of a backward run reads one of a forward run.
 bool reads_backwards(const Module& m, const Runs& runs) {
   bool found = false;
   for (const auto& [id, position] : runs.backward) {
@@ -121,7 +121,8 @@ bool reads_backwards(const Module& m, const Runs& runs) {
   return found;
 }
 
-// The forward run keeps start states (before · T/K) and about three segments of K steps.
+// The best length of a segment: the forward run keeps the start states (before · T/K of them) and
+// about three segments of K steps.
 int64_t choose_segment(const Region& region, int64_t asked) {
   int64_t least = std::max({region.before, region.after, region.ahead, int64_t{1}});
   double best = std::sqrt(static_cast<double>(region.steps * region.before) / 3.0);
@@ -203,7 +204,7 @@ Checkpointed checkpoint(const Module& m, const std::vector<FamilyId>& wanted,
   }
   if (std::none_of(planner.out.plans.begin(), planner.out.plans.end(),
                    [](const SegmentPlan& p) { return p.segment > 0; })) {
-    planner.out.module = m;  // nothing was cut: leave the extents as they were
+    planner.out.module = m;  // nothing was cut, so the extents stay symbolic
   }
   return std::move(planner.out);
 }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace core;
 
-// The index is a sum of constant multiples of slots (plus anything without slots).
+// Whether the index is a sum of constant multiples of slots and terms without slots.
 bool linear(const Module& m, ExprId e) {
   for (const auto& t : affine_form(m, e).terms) {
     if (m[t.atom].free != 0 && slot_of(m, t.atom) == ~0u) return false;
@@ -29,7 +29,7 @@ uint64_t slots_of(const Module& m, const Access& a) {
   return out;
 }
 
-// A rectangular sum of products of two linear accesses that are in bounds everywhere.
+// A sum over a rectangle, of products of two linear accesses that are in bounds everywhere.
 struct TwoFactors {
   ExprId reduce, a, b;
   uint64_t binders, of_a, of_b;
@@ -54,7 +54,7 @@ std::optional<TwoFactors> two_factors(Module& m, const Clause& clause, const Tun
   Facts facts = clause_facts(m, clause);
   enter(m, r, facts);
   for (ExprId operand : {out.a, out.b}) {
-    const auto copy = std::get<Access>(m[operand].node);  // proofs add nodes
+    const auto copy = std::get<Access>(m[operand].node);  // a copy, because proofs add nodes
     for (ExprId e : copy.at) {
       if (!linear(m, e)) return {};
     }
@@ -76,19 +76,19 @@ std::optional<Contraction> classify(Module& m, const Clause& clause, uint64_t fr
     uint64_t bit = uint64_t{1} << s;
     bool in_a = p->of_a & bit, in_b = p->of_b & bit;
     if (p->binders & bit) {
-      // An index that only one operand has should be summed there first.
+      // If only one operand has the index, that operand should be summed first.
       if (!in_a || !in_b) return std::nullopt;
       c.k.push_back(s);
     } else if (free & bit) {
       if (in_a && in_b) c.batch.push_back(s);
       if (in_a && !in_b) c.m.push_back(s);
       if (!in_a && in_b) c.n.push_back(s);
-      if (!in_a && !in_b) return std::nullopt;  // constant along it: compute once, then copy
+      if (!in_a && !in_b) return std::nullopt;  // constant along it: compute it once, then copy
     }
   }
-  // Products with vectors are limited by memory: this would not make them faster.
+  // Products with vectors are limited by memory bandwidth, so a contraction would not be faster.
   if (c.m.empty() || c.n.empty()) return std::nullopt;
-  // The result's last coordinate is a column, so that rows of it are written in order.
+  // The last coordinate of the result must be a column, so that rows are written in order.
   auto last = static_cast<uint32_t>(clause.box.size()) - 1;
   if (std::count(c.m.begin(), c.m.end(), last) > 0) {
     std::swap(c.m, c.n);

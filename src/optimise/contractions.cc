@@ -29,12 +29,12 @@ constexpr double kUnknownExtent = 256;
 
 struct Isolation : Operands {
   Reduce r;
-  double worthwhile_work;  // multiplications; below that plain loops are as good
-  Facts facts_around;      // outside the reduction
+  double worthwhile_work;  // multiplications below which plain loops are as fast
+  Facts facts_around;      // outside of the reduction
   std::vector<Term> terms = {};
   std::vector<Term> outside = {};  // factors without binders
   std::vector<ExprId> outer_conds = {};
-  bool masked = false;  // some condition became zeros in an operand
+  bool masked = false;  // whether some condition became zeros in an operand
 
   double extent(uint32_t slot) const {
     const Range& range = facts.slots[slot];
@@ -50,7 +50,7 @@ struct Isolation : Operands {
     return out;
   }
 
-  // The term with the fewest slots that has all of these; −1 when none has.
+  // The term with the fewest slots that has all of `slots`; −1 if there is none.
   int holder(uint64_t slots, int except) const {
     int best = -1;
     for (int i = 0; i < static_cast<int>(terms.size()); ++i) {
@@ -70,8 +70,7 @@ struct Isolation : Operands {
     into.slots |= t.slots;
   }
 
-  // Gives factors and conditions to their terms; false when a condition or a binder
-  // belongs to none.
+  // Assigns factors and conditions to terms. False if a condition or a binder belongs to none.
   bool split(const Product& p) {
     auto add = [&](ExprId e, bool below) {
       bool inside = m[e].free & binders;
@@ -94,7 +93,8 @@ struct Isolation : Operands {
     }
     uint64_t mentioned = 0;
     for (const Term& t : terms) mentioned |= t.slots;
-    if (binders & ~mentioned) return false;  // such a binder multiplies the sum by its extent
+    // A binder that nothing mentions multiplies the sum by its extent.
+    if (binders & ~mentioned) return false;
     std::vector<ExprId> parts;
     conjuncts(m, r.gate, parts);
     for (ExprId cond : parts) {
@@ -112,8 +112,8 @@ struct Isolation : Operands {
            stand_outside();
   }
 
-  // Factors without binders may have relied on a condition with binders, which does
-  // not move with them.
+  // Factors without binders are moved outside of the sum. False if one may rely on a condition with
+  // binders, which stays inside.
   bool stand_outside() {
     Facts around = facts_around;
     for (ExprId cond : outer_conds) assume(m, cond, around);
@@ -121,7 +121,8 @@ struct Isolation : Operands {
                        [&](const Term& t) { return total(m, value(t), around, Overflow::Wraps); });
   }
 
-  // Each term is computed on its own, so a read that relies on a condition takes it along.
+  // Each term is computed on its own, so a read that relies on a condition takes that condition
+  // along.
   bool guarded(Term& t, const std::vector<ExprId>& conds) {
     if (total(m, value(t), facts, Overflow::Wraps)) return true;
     for (ExprId cond : conds) {
@@ -132,12 +133,12 @@ struct Isolation : Operands {
     return total(m, value(t), facts, Overflow::Wraps);
   }
 
-  // A sum over some binders, as a family; invalid when it has no closed extents.
+  // The sum over some binders as a family; invalid if it has no closed extents.
   ExprId sum_over(uint64_t over, ExprId body) {
     over &= m[body].free;
     if (over == 0) return hoisted(body, "_product");
-    // The binders that stay are coordinates of the new family; the others bind again above all
-    // slots.
+    // The remaining binders become coordinates of the new family. The others are bound again, with
+    // slots above all of those.
     Reduce inner{ReduceOp::Sum, static_cast<uint32_t>(facts.slots.size()), {}, {}, {}, {}, {}};
     std::vector<ExprId> with(facts.slots.size());
     for (uint32_t s = 0; s < facts.slots.size(); ++s) {
@@ -152,7 +153,7 @@ struct Isolation : Operands {
     return hoisted(reduce(m, inner, span), "_sum");
   }
 
-  uint64_t exclusive(size_t i, size_t j) const {  // binders that only these two have
+  uint64_t exclusive(size_t i, size_t j) const {  // binders that no other term has
     uint64_t others = 0;
     for (size_t k = 0; k < terms.size(); ++k) {
       if (k != i && k != j) others |= terms[k].slots;
@@ -160,7 +161,7 @@ struct Isolation : Operands {
     return (terms[i].slots | terms[j].slots) & binders & ~others;
   }
 
-  // Sums out what only one term has, then contracts pairs until two terms are left.
+  // Sums over binders that only one term has, then contracts pairs until two terms are left.
   bool reduce_terms() {
     for (size_t i = 0; i < terms.size(); ++i) {
       uint64_t alone = exclusive(i, i);
@@ -203,17 +204,18 @@ struct Isolation : Operands {
     bool as_it_is = whole && outside.empty() && outer_conds.empty() && plain(terms[0], stored) &&
                     plain(terms[1], stored) && exclusive(0, 0) == 0 && exclusive(1, 1) == 0 &&
                     !wants_order(terms[0]) && !wants_order(terms[1]);
-    // What only one of them has is summed first: a sum of products becomes a product of sums.
+    // If one of the two last terms has binders of its own, they are summed first: a sum of products
+    // becomes a product of sums.
     bool factors = exclusive(0, 0) != 0 || exclusive(1, 1) != 0;
     return (contraction || factors) && !as_it_is;
   }
 
-  // What replaces the reduction; invalid: it stays.
+  // The expression that replaces the reduction; invalid if it stays.
   ExprId run(ExprId e, bool whole) {
     Product p = as_product(m, r.body);
     if (!split(p) || !worthwhile(whole)) return {};
     bool was_masked = masked;
-    // Some factors are multiplied outside the sum. Where the sum has no cells the result is 0,
+    // Some factors are multiplied outside of the sum. If the sum has no cells, the result must be 0
     // whatever they are.
     bool moves = !outside.empty() || terms.size() > 2 || exclusive(0, 0) || exclusive(1, 1);
     if (!reduce_terms()) return {};
@@ -222,7 +224,7 @@ struct Isolation : Operands {
       if (wants_order(t)) give_order(t);
     }
     ExprId body = apply(m, Op::Mul, {terms[0].product.num[0], terms[1].product.num[0]});
-    // Nothing but the operands is another: a clause that was this sum still is one.
+    // If only the operands changed, the sum stays in its clause.
     uint64_t everything = (bit(static_cast<uint32_t>(facts_around.slots.size())) - 1) | binders;
     bool same_cells = (terms[0].slots | terms[1].slots) == everything;
     if (whole && same_cells && !was_masked && !moves && !p.negative && outer_conds.empty()) {
@@ -256,7 +258,7 @@ struct Isolation : Operands {
   }
 };
 
-// Sums over a rectangle, of f32 or f64.
+// A sum over a rectangle, of f32 or f64.
 bool is_rectangular(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   if (r.op != ReduceOp::Sum || !r.routes.empty()) return false;
@@ -266,9 +268,9 @@ bool is_rectangular(const Module& m, const Reduce& r) {
   });
 }
 
-// The families of the outermost Sequence around a family, and the coordinates of it
-// that Sequences run.
-using Together = std::shared_ptr<const std::set<FamilyId>>;  // one set for all of them
+// The families of the outermost Sequence around a family, and its coordinates that are steps of
+// Sequences.
+using Together = std::shared_ptr<const std::set<FamilyId>>;  // one set, shared by all of them
 struct Around {
   Together together = std::make_shared<const std::set<FamilyId>>();
   uint64_t sequential = 0;
@@ -303,8 +305,8 @@ bool reads_any(const Module& m, ExprId e, const std::set<FamilyId>& families) {
   return found;
 }
 
-// The clause's ranges without the cells that conditions at a place exclude: of the steps of a
-// derivative, say, those that have a next one.
+// The clause's ranges without the cells that the conditions at a place exclude, for example the
+// last step of a recurrence in its derivative.
 Facts narrowed(Module& m, const Facts& top, const Facts& here) {
   Facts out = top;
   for (const AffineForm& form : here.nonnegative) {
@@ -336,12 +338,12 @@ Facts narrowed(Module& m, const Facts& top, const Facts& here) {
 
 void isolate(Module& m, FamilyId id, size_t number, const Around& around, const Tuning& tuning,
              std::set<FamilyId>& ordered) {
-  const Family& f = m[id];  // not a copy for each clause: there may be thousands
+  const Family& f = m[id];  // a reference, since there may be thousands of clauses
   Clause clause = f.clauses[number];
   Facts top = clause_facts(m, clause);
   struct Found {
     ExprId e;
-    Facts facts;  // where it stands
+    Facts facts;  // that hold at its place
     int places = 1;
   };
   std::vector<Found> found;
@@ -389,7 +391,7 @@ std::set<FamilyId> isolate_contractions(Module& m, const Schedule& order,
   std::set<FamilyId> ordered;
   Arounds arounds;
   note_sequences(order.steps, arounds);
-  size_t families = m.families.size();  // new families already have the right form
+  size_t families = m.families.size();  // families added by this loop already have the right form
   for (uint32_t i = 0; i < families; ++i) {
     if (except.contains(FamilyId(i))) continue;
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {

@@ -1,12 +1,12 @@
-// Brings sums of products into the form that contractions are found in: a whole clause, a product
-// of two plain reads. In `relu(sum[k](x[i, k] * W[k, j]) + b[j])` the sum gets a family of its own.
-// Factors and conditions that belong to one operand become part of it, and it gets a family too. Of
-// more than two operands, two at a time are contracted, the cheapest pair first; an unknown extent
-// counts as 256. A read under the condition that it is in bounds, as in a convolution with padding,
-// becomes a read of a copy with a rim of zeros. What every step of a recurrence multiplies by is
-// copied into the order in which the product reads it.
+// Brings sums of products into the form in which contractions are recognised: a whole clause, a
+// product of two plain reads. In `relu(sum[k](x[i, k] * W[k, j]) + b[j])` the sum gets a family of
+// its own. Factors and conditions that concern one operand only become part of it, and that operand
+// gets a family, too. A product of more than two operands is contracted in pairs, the cheapest pair
+// first; an unknown extent counts as 256. A read under the condition that it is in bounds, as in a
+// convolution with padding, becomes a read of a copy with a rim of zeros. An operand that does not
+// change between the steps of a recurrence is copied into the order in which the product reads it.
 //
-// A condition that became zeros in an operand must not act as a multiplication: where the result is
+// A condition that became zeros in an operand must not act as a multiplication: if the result is
 // not finite, the sum is computed again as it was written.
 #pragma once
 
@@ -19,8 +19,8 @@
 namespace ein::optimise {
 
 // `order` is the schedule of the module as it is. An operand must not carry a sequential
-// coordinate. The families in `except` stay as they are. Returns the copies made only to change the
-// order of their coordinates.
+// coordinate. The families in `except` stay as they are. Returns the copies that were made only to
+// change the order of coordinates.
 std::set<core::FamilyId> isolate_contractions(core::Module& m, const core::Schedule& order,
                                               const std::set<core::FamilyId>& except,
                                               const Tuning& tuning);

@@ -35,7 +35,7 @@ class Expansion {
 
   Module& m_;
   const ExpandWish& wish_;
-  std::unordered_map<FunctionId, ExprId> bodies_;  // expanded
+  std::unordered_map<FunctionId, ExprId> bodies_;  // the expanded bodies
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ Factor which_of(const Module& m, const Apply& a) {
   return static_cast<Factor>(get_if<IntLit>(m, a.args[0])->value);
 }
 
-// The extents of a result, symbolically; `factor_shape` says the same of numbers.
+// The extents of a result as expressions; `factor_shape` computes the same with numbers.
 struct Extents {
   ExprId rows, cols;
 };
@@ -54,7 +54,8 @@ bool is_linear(const Module& m, ExprId e) {
   return true;
 }
 
-// `cells`: a Collect. Its body is an access whose address is linear and in bounds.
+// Whether `cells`, a Collect, just reads an array: its body is an access whose address is linear
+// and in bounds.
 bool is_plain(Module& m, ExprId cells, const Facts& facts) {
   const Reduce r = *get_if<Reduce>(m, cells);
   const auto* read = get_if<Access>(m, r.body);
@@ -69,7 +70,8 @@ bool is_plain(Module& m, ExprId cells, const Facts& facts) {
   return in_bounds(m, copy, inner);
 }
 
-// A condition that holds here was met further out: its binders are numbered from `depth` on now.
+// A condition that was met further out, with its binders renumbered from `depth`, so that it can be
+// compared here.
 ExprId numbered_from(Module& m, ExprId e, uint32_t depth) {
   uint32_t outermost = kMaxSlots;
   for_each_node(m, e, [&](ExprId x) {
@@ -92,7 +94,7 @@ class FactorsApart {
     uint64_t all = f.rank() >= 64 ? ~0ull : (1ull << f.rank()) - 1;
     if (classify_factor(m_, c, all)) return;
     names_ = coordinate_names(f);
-    // One that stands in an operand of another goes first.
+    // A matrix function inside an operand of another one comes first.
     for (bool again = true; again;) {
       again = false;
       const Clause now = m_[family_].clauses[number];
@@ -142,7 +144,7 @@ class FactorsApart {
     ExprId read = hoist(m_, base_ + "_matrix", cell, {}, outer, names, m_[e].span);
     EIN_CHECK(read.valid(), "a matrix function at an index without a bound");
     Access at = *get_if<Access>(m_, read);
-    // Beyond the ranges of indices nothing is read: no condition is needed.
+    // Nothing is read outside of the indices' ranges, so no condition is needed.
     for (Clause& c : m_.families[at.family].clauses) {
       const auto* gated = get_if<Apply>(m_, c.body);
       if (gated && gated->op == Op::Select) c.body = gated->args[1];
@@ -156,7 +158,7 @@ class FactorsApart {
     return cast(m_, access(m_, at.family, at.at, m_[e].span), type);
   }
 
-  // The operand with plain cells, its indices numbered from `inside`.
+  // The operand as plain cells, its indices numbered from `inside`.
   ExprId operand(ExprId cells, const Facts& facts, uint32_t inside) {
     Reduce r = *get_if<Reduce>(m_, cells);
     bool moves = !facts.holds.empty() || facts.guarded || !is_plain(m_, cells, facts) ||
@@ -250,10 +252,11 @@ void isolate_factors(Module& m) {
 
 namespace {
 
-// What is multiplied by an inverse: by which function instead, and of which operand.
+// For a product with an inverse: the function that computes it directly, and that function's
+// operand.
 struct Solution {
   Factor which;
-  bool transposed;  // the operand
+  bool transposed;  // the operand must be transposed
 };
 std::optional<Solution> solution_for(Factor inverse, bool transposed) {
   switch (inverse) {
@@ -267,7 +270,8 @@ std::optional<Solution> solution_for(Factor inverse, bool transposed) {
   }
 }
 
-// `e`, a sum of products with a cell of an inverse, as the cell of a solution; invalid if it is not.
+// If `e` is a sum of products with a cell of an inverse: the cell of the solution instead;
+// otherwise invalid.
 ExprId as_solution(Module& m, ExprId e) {
   const auto* found = get_if<Reduce>(m, e);
   if (!found || found->op != ReduceOp::Sum || found->gate || !found->routes.empty() ||
@@ -303,7 +307,7 @@ ExprId as_solution(Module& m, ExprId e) {
     ExprId column = from_product(m, rest, m[e].type);
     if (!apart || (m[column].free & m[other].free) != 0 || has_reduce(m, column)) continue;
     if ((m[column].free & summed) == 0) continue;
-    // The operand of the inverse, at this place, with rows and columns exchanged where needed.
+    // The inverse's operand at this place, with rows and columns exchanged if needed.
     ExprId moved = substitute(m, a.args[3], read.at, r.first);
     Reduce matrix = *get_if<Reduce>(m, moved);
     if (how->transposed) {

@@ -27,8 +27,8 @@ struct Use {
   FamilyId reader;
   size_t clause;
   ExprId access;
-  size_t in_clause;  // of the candidate
-  bool every_cell;   // read once per iteration of everything around it
+  size_t in_clause;  // the clause of the candidate that it reads
+  bool every_cell;   // it is read once per iteration of everything around it
   bool feeds_contraction;
 };
 
@@ -39,7 +39,7 @@ struct Uses {
 
 bool is_access(const Node& n) { return std::holds_alternative<Access>(n); }
 
-// The clause of `family` that contains the access, if that is proven.
+// The clause of `family` that the access falls into, if that can be proven.
 std::optional<size_t> clause_of(Module& m, const Access& access, const Facts& facts) {
   const Family& f = m[access.family];
   for (size_t c = 0; c < f.clauses.size(); ++c) {
@@ -53,7 +53,7 @@ std::optional<size_t> clause_of(Module& m, const Access& access, const Facts& fa
   return std::nullopt;
 }
 
-// Do the access's indices use all slots in scope there (as far as the facts name them)? Then
+// Whether the access's indices use all slots in scope (as far as the facts name them). Then
 // inlining repeats no computation.
 bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
   uint64_t used = 0;
@@ -61,11 +61,11 @@ bool uses_all_slots(const Module& m, const Access& access, const Facts& facts) {
   return used == (facts.slots.size() >= 64 ? ~0ull : (1ull << facts.slots.size()) - 1);
 }
 
-// Which families read which, and how many nodes a family has; kept up to date while bodies change.
+// Which families read which, and how many nodes each family has. Updated when bodies change.
 struct Readers {
-  // How many nodes one clause may grow to. The same limit bounds how much is looked at to decide.
-  // Every step here walks the bodies it concerns, so a chain of definitions that all became one
-  // expression would take quadratic time; beyond this size there is little left to gain.
+  // How many nodes a clause may grow to, and also how many are examined to decide. Every step here
+  // walks whole bodies, so a chain of definitions that all became one expression would take
+  // quadratic time. Beyond this size inlining gains little.
   size_t most_nodes;
   std::map<FamilyId, std::set<FamilyId>> of = {}, reads = {};
   std::map<FamilyId, size_t> nodes = {}, at_first = {}, looked_at = {};
@@ -92,8 +92,9 @@ struct Readers {
     reads.erase(it);
   }
 
-  // Whether the candidate and its readers stay within bounds: how much a reader grows, and how much
-  // of it is looked at on behalf of all that it reads. What was written long may stay long.
+  // Whether the candidate and its readers stay within the limit: how large a reader becomes, and
+  // how much of it must be examined for everything that it reads. A clause that is long as written
+  // may stay long.
   bool small(FamilyId candidate) {
     size_t own = nodes[candidate];
     if (own > most_nodes) return false;
@@ -117,13 +118,13 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
     for (ExprId cell : family.cells) {
       for_each_node(m, cell, [&](ExprId e) {
         const auto* a = get_if<Access>(m, e);
-        if (a && a->family == candidate) out.legal = false;  // array literals keep their reads
+        if (a && a->family == candidate) out.legal = false;  // array literals are not inlined into
       });
     }
     for (size_t c = 0; c < family.clauses.size(); ++c) {
       uint64_t coords = family.rank() >= 64 ? ~0ull : (1ull << family.rank()) - 1;
-      bool factor = has_factor(m, family.clauses[c].body) ||  // its operands stay plain
-                    classify_moved(m, family.clauses[c]);
+      // Whose operands must stay plain reads.
+      bool factor = has_factor(m, family.clauses[c].body) || classify_moved(m, family.clauses[c]);
       auto contraction = classify(m, family.clauses[c], coords, tuning);
       for_each_with_facts(m, family.clauses[c], is_access, [&](ExprId e, const Facts& facts) {
         const Access access = std::get<Access>(m[e].node);
@@ -139,7 +140,7 @@ Uses find_uses(Module& m, FamilyId candidate, const std::set<FamilyId>& readers,
       });
     }
   }
-  // One node may stand in several contexts; it is replaced by one body.
+  // One node may appear in several contexts; all of them get the same replacement.
   std::map<std::tuple<FamilyId, size_t, ExprId>, size_t> chosen;
   for (const Use& u : out.all) {
     auto [it, fresh] = chosen.try_emplace({u.reader, u.clause, u.access}, u.in_clause);
@@ -162,7 +163,7 @@ bool worthwhile(const Module& m, const Family& f, const Uses& uses, uint64_t tri
   for (const Clause& c : f.clauses) most = std::max(most, cost(m, c.body));
   bool renames = f.clauses.size() == 1 && get_if<Access>(m, f.clauses[0].body) != nullptr;
   for (const Use& u : uses.all) {
-    // A contraction wants plain operands; a family that only renames one is just as good.
+    // A contraction needs plain operands. A family that only renames another one is still plain.
     if (u.feeds_contraction && !renames) return false;
     if (most > trivial && !(uses.all.size() == 1 && u.every_cell)) return false;
   }
@@ -174,8 +175,8 @@ void replace(Module& m, FamilyId candidate, const Uses& uses) {
   for (const Use& u : uses.all) by_clause[{u.reader, u.clause}][u.access] = u.in_clause;
   for (const auto& [where, accesses] : by_clause) {
     ExprId body = m[where.first].clauses[where.second].body;
-    // Indices of an access may themselves read the candidate, so rebuilt accesses are recognised by
-    // family, and the clause by the node they were before.
+    // The indices of an access may contain reads of the candidate, so a rebuilt access is
+    // recognised by its family, and its clause is looked up by the original node.
     std::unordered_map<ExprId, ExprId> memo;
     std::function<ExprId(ExprId)> visit = [&](ExprId e) {
       if (auto it = memo.find(e); it != memo.end()) return it->second;
@@ -183,7 +184,7 @@ void replace(Module& m, FamilyId candidate, const Uses& uses) {
       if (auto it = accesses.find(e); it != accesses.end()) {
         const Access now = std::get<Access>(m[rebuilt].node);
         ExprId clause_body = m[candidate].clauses[it->second].body;
-        // Without reductions in the body there are no binders to renumber.
+        // A body without reductions has no binders to renumber.
         rebuilt = substitute(m, clause_body, now.at, static_cast<uint32_t>(now.at.size()));
       }
       memo.emplace(e, rebuilt);
@@ -199,7 +200,7 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
   const Module before = p.module;
   Module& m = p.module;
   std::set<FamilyId> keep(p.wanted.begin(), p.wanted.end());
-  // Only what is reached matters: families that are not scheduled neither read nor are read.
+  // Unscheduled families do not matter: they neither read nor are read.
   std::vector<FamilyId> reached = families_of(schedule(m, p.wanted).steps);
   const auto trivial = static_cast<uint64_t>(p.tuning.inline_cost);
   Readers readers{static_cast<size_t>(p.tuning.inline_nodes)};
@@ -219,12 +220,12 @@ Program inline_families(Program p, const Wish& wish, Overflow overflow) {
       continue;
     replace(m, candidate, uses);
     readers.forget(candidate);
-    std::set<FamilyId> changed;  // one may read the candidate thousands of times
+    std::set<FamilyId> changed;  // a family may read the candidate thousands of times
     for (const Use& u : uses.all) changed.insert(u.reader);
     for (FamilyId reader : changed) readers.add(m, reader);
     p.inlined.push_back(candidate);
   }
-  // Inlining may have merged reads into an expression whose order cannot be proven any more.
+  // Inlining may have combined reads into an expression whose order can no longer be proven.
   if (schedule(m, p.wanted).cycle) {
     p.module = before;
     p.inlined.clear();

@@ -19,7 +19,7 @@ namespace {
 
 using namespace core;
 
-constexpr int64_t kMostLookedAt = 100'000;  // nodes, of a clause
+constexpr int64_t kMostLookedAt = 100'000;  // the most nodes of a clause that is searched
 
 struct Invariants {
   Module& m;
@@ -30,7 +30,7 @@ struct Invariants {
     return !lo || !hi || *hi - *lo > tuning.unrolled_iterations;
   }
 
-  // Whether a long loop that the expression does not depend on stands outside of one that it
+  // Whether a long loop that the expression does not depend on lies outside of a loop that it
   // depends on.
   bool repeated(ExprId e, const Facts& facts) const {
     const int32_t level = m[e].level();
@@ -50,8 +50,9 @@ struct Invariants {
     return true;
   }
 
-  // What is repeated, with what is known of its slots; conditions around it left out. An expression
-  // that stands in two reductions may have two ranges for one slot: then it stays where it is.
+  // The expressions that are repeated, with the facts about their slots, but without the conditions
+  // around them. If an expression appears in two reductions that give a slot different ranges, it
+  // stays where it is.
   std::unordered_map<ExprId, Facts> find(const Clause& clause) {
     std::unordered_map<ExprId, Facts> out;
     std::unordered_set<ExprId> two_ranges;
@@ -70,8 +71,8 @@ struct Invariants {
     return out;
   }
 
-  // Those of them that are worth an array and stand in no other. Looking at an expression takes as
-  // long as it is, so in very long ones some are missed.
+  // The repeated expressions that are worth an array and not part of a larger one. The search stops
+  // after a while, so in very long clauses some are missed.
   std::vector<ExprId> outermost(ExprId body, const std::unordered_map<ExprId, Facts>& repeated) {
     std::vector<ExprId> out, open{body};
     std::unordered_set<ExprId> seen{body};
@@ -98,7 +99,7 @@ struct Invariants {
   bool clause(FamilyId id, size_t number) {
     const Family f = m[id];
     const Clause& clause = f.clauses[number];
-    // Operands of statements of their own stay plain.
+    // Matrix functions and moves become statements of their own, whose operands must stay plain.
     if (has_factor(m, clause.body) || classify_moved(m, clause)) return false;
     const std::unordered_map<ExprId, Facts> found = find(clause);
     if (found.empty()) return false;

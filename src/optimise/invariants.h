@@ -1,9 +1,10 @@
-// What does not change in the loops around it is computed once. A loop around everything that an
-// expression depends on needs nothing for that: lowering computes it before the loops inside. But in
-// `sum[r](exp(q[k, r]) * x[n, k, r])` for every `n` and `k` the exponential stands inside of a loop
-// over `n` that it does not depend on, and depends on loops inside of that: it becomes an array over
-// `k` and `r`. So do other expressions with an elementary function or a division, where they may be
-// evaluated everywhere.
+// Computes once what loops would repeat. If the loops around an expression that it does not depend
+// on are all inside of those that it depends on, nothing needs to be done: lowering computes it
+// before the inner loops. But in `sum[r](exp(q[k, r]) * x[n, k, r])` for every `n` and `k`, the
+// exponential is inside a loop over `n`, on which it does not depend, and that loop contains the
+// loops over `k` and `r`, on which it does. It becomes an array over `k` and `r`. The same is done
+// with other expressions that contain an elementary function or a division, provided that they may
+// be evaluated everywhere.
 #pragma once
 
 #include "base/tuning.h"
@@ -11,7 +12,7 @@
 
 namespace ein::optimise {
 
-// Rewrites in place what `wanted` needs; true when anything changed.
+// Rewrites, in place, what `wanted` needs. True if anything changed.
 bool isolate_invariants(core::Module& m, const std::vector<core::FamilyId>& wanted,
                         const Tuning& tuning);
 

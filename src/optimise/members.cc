@@ -25,7 +25,8 @@ struct MemberSearch {
     return std::nullopt;
   }
 
-  // Which coordinate of every family names the member, if `k` does so for the first of them.
+  // For each family, the coordinate that distinguishes the members, if for the first family that is
+  // `k`.
   std::optional<std::map<FamilyId, uint32_t>> members_along(FamilyId first, uint32_t k) const {
     const ExprId extent = m[first].coords[k].extent;
     std::map<FamilyId, uint32_t> out{{first, k}};
@@ -60,15 +61,15 @@ struct MemberSearch {
     return out;
   }
 
-  // How often a short loop runs; nothing for others.
+  // How many iterations a short loop has; nothing for other loops.
   std::optional<int64_t> times(const Range& r) const {
     auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
     if (!lo || !hi || *hi - *lo > tuning.unrolled_iterations) return std::nullopt;
     return std::max<int64_t>(*hi - *lo, 1);
   }
 
-  // Adds the nodes that are evaluated in `often` evaluations of `e`; false where loops inside are not
-  // short, or there are too many.
+  // Adds to `all` the nodes evaluated by `often` evaluations of `e`. False if a loop inside is not
+  // short, or if there are too many nodes.
   bool count(ExprId e, int64_t often, int64_t& all) const {
     all += often;
     if (get_if<Call>(m, e) || all > tuning.member_nodes) return false;
@@ -85,7 +86,7 @@ struct MemberSearch {
     return ok;
   }
 
-  // Operations of one step of one member; invalid where loops inside are not short.
+  // The operations of one step of one member; nothing if a loop inside is not short.
   std::optional<int64_t> work(const std::map<FamilyId, uint32_t>& along) {
     int64_t all = 0;
     for (const auto& [id, at] : along) {

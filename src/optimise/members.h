@@ -1,6 +1,6 @@
-// Recurrences of a few numbers that run for many members side by side: a coordinate that every read
-// of the recurrence names as it is, so that no member reads another one. A batch of filters has such
-// a coordinate, and so have trajectories with different starts.
+// Recurrences of a few numbers that run for many members side by side. There is a coordinate, the
+// member, that every read within the recurrence uses unchanged, so that no member reads another
+// one. A batch of filters has such a coordinate, and so have trajectories with different starts.
 #pragma once
 
 #include <map>
@@ -14,12 +14,13 @@
 namespace ein::optimise {
 
 struct Members {
-  std::map<core::FamilyId, uint32_t> along;  // by family: which coordinate names the member
-  int64_t operations = 0;                    // of one step of one member
+  // For each family, the coordinate that distinguishes the members.
+  std::map<core::FamilyId, uint32_t> along;
+  int64_t operations = 0;  // operations of one step of one member
 };
 
-// Where the first family of the recurrence has at least `fewest` members, as far as that is known,
-// and a step of one of them is short: loops inside are short, and nothing there can fail.
+// The members of a recurrence. Nothing if it has fewer than `fewest` members, as far as that is
+// known, or if the step of a member is not short: loops inside must be short, and nothing may fail.
 std::optional<Members> members_of(core::Module& m, const core::Sequence& q, int64_t fewest,
                                   const Tuning& tuning, core::Overflow overflow);
 

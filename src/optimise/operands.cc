@@ -16,7 +16,7 @@ using namespace core;
 
 namespace {
 
-// The read that a factor is, if it is one but for conversions.
+// The access, if the factor is nothing but an access and conversions.
 const Access* converted_read(const Module& m, ExprId e) {
   for (const auto* cast = get_if<Apply>(m, e); cast && cast->op == Op::Cast;
        cast = get_if<Apply>(m, e)) {
@@ -76,9 +76,9 @@ ExprId Operands::hoisted(ExprId e, const char* suffix) {
   return hoist(m, name + suffix, e, {}, facts, names, span);
 }
 
-// An operand that depends on fewer index expressions than slots becomes a family over those
-// expressions. `x[n, c, p + kh - 1]` under conditions on p + kh - 1 is one: what a convolution
-// reads, with a rim. Invalid when the operand is not like that.
+// Some operands depend on fewer index expressions than slots; such an operand becomes a family over
+// those expressions. An example is `x[n, c, p + kh - 1]` under conditions on p + kh - 1: what a
+// convolution reads, with a rim. Invalid if the operand is not like that.
 ExprId Operands::over_expressions(const Term& t, DType stored) {
   std::vector<ExprId> axes;
   for (ExprId f : t.product.num) {
@@ -100,7 +100,7 @@ ExprId Operands::over_expressions(const Term& t, DType stored) {
   for (ExprId e : axes) {
     ExprId most = closed_upper(m, e, facts), least = closed_upper(m, neg(m, e), facts);
     if (!most || !least) return {};
-    // A coordinate keeps its numbers: if shifted, a sequential one would be read at another step.
+    // A sequential coordinate must keep its numbers: shifted, it would be read at another step.
     const auto* s = get_if<Slot>(m, e);
     bool keeps = s && m[facts.slots[s->n].lo].free == 0;
     low.push_back(keeps ? int_lit(m, 0) : neg(m, least));
@@ -123,7 +123,7 @@ ExprId Operands::over_expressions(const Term& t, DType stored) {
     if (m[e].free == 0 || !ok) return e;
     if (auto it = memo.find(e); it != memo.end()) return it->second;
     ExprId out;
-    if (m[e].type == DType::I64) {  // one of the expressions, or a fixed distance from it
+    if (m[e].type == DType::I64) {  // one of the expressions, or a fixed distance from one
       for (size_t i = 0; i < axes.size() && !out; ++i) {
         auto off = const_int(m, sub(m, e, axes[i]));
         if (!off) continue;
@@ -146,8 +146,8 @@ ExprId Operands::over_expressions(const Term& t, DType stored) {
   return access(m, id, at, span);
 }
 
-// Gives an operand's coordinates the order of the largest read it is made of, so that computing it
-// runs through memory in order.
+// Orders an operand's coordinates like those of the largest array it reads, so that computing it
+// goes through memory in order.
 ExprId Operands::in_order_of_reads(ExprId read, const Term& t) {
   std::vector<uint32_t> order;  // slots
   for (ExprId f : t.product.num) {
@@ -163,7 +163,8 @@ ExprId Operands::in_order_of_reads(ExprId read, const Term& t) {
   return in_order(read, order);
 }
 
-// Gives the family that is read, a new one, its coordinates in the order of these slots.
+// Puts the coordinates of the family that is read, which is a new one, into the order of these
+// slots.
 ExprId Operands::in_order(ExprId read, const std::vector<uint32_t>& order) {
   const Access access = std::get<Access>(m[read].node);
   if (order.size() != access.at.size()) return read;

@@ -113,7 +113,7 @@ Program isolate_invariants(Program p) {
 }
 
 Program form_contractions(Program p) {
-  std::set<FamilyId> except;  // left as they were
+  std::set<FamilyId> except;  // left unchanged
   for (;;) {
     Module split = p.module;
     split_small_sums(split, p.tuning);

@@ -19,7 +19,7 @@ uint64_t binders_of(const Reduce& r) {
   return out;
 }
 
-// The reduction with its factors rounded; unchanged when it is not a sum of products.
+// The reduction with its factors rounded; unchanged if it is not a sum of products.
 ExprId rounded(Module& m, ExprId e, DType to) {
   const auto* found = get_if<Reduce>(m, e);
   if (!found || found->op != ReduceOp::Sum || m[e].type != DType::F32) return e;

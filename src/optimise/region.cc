@@ -1,4 +1,5 @@
-// Which families follow a recurrence step by step, and how far from their own step they read.
+// Finds the families that follow a recurrence step by step, and how far from their own step they
+// read.
 #include <algorithm>
 #include <functional>
 
@@ -18,8 +19,8 @@ void for_each_access(const Module& m, ExprId e, const std::function<void(const A
   });
 }
 
-// Where the step is known to be `step`, writes reads of members at constant steps relative to the
-// reader's own step.
+// Where the step is known to be `step`, rewrites reads of members at constant steps to be relative
+// to the reader's own step.
 ExprId relative(Module& m, const Region& region, ExprId e, uint32_t position, int64_t step) {
   return rewrite(m, e, [&](ExprId x) {
     const auto* found = get_if<Access>(m, x);
@@ -35,7 +36,7 @@ ExprId relative(Module& m, const Region& region, ExprId e, uint32_t position, in
   });
 }
 
-// The step that a condition demands, as `t == 5` among its parts does.
+// The step that a condition requires, because one of its parts is of the form `t == 5`.
 std::optional<int64_t> demanded_step(Module& m, ExprId cond, uint32_t position) {
   std::vector<ExprId> parts;
   conjuncts(m, cond, parts);
@@ -52,7 +53,8 @@ std::optional<int64_t> demanded_step(Module& m, ExprId cond, uint32_t position) 
   return std::nullopt;
 }
 
-// Makes reads relative in clauses of one step, and in arms of selections that hold at one step.
+// Makes reads relative in clauses of a single step, and in branches that are taken at one step
+// only.
 void make_relative(Module& m, const Region& region, FamilyId id, uint32_t position) {
   for (size_t c = 0; c < m[id].clauses.size(); ++c) {
     const Clause clause = m[id].clauses[c];
@@ -78,7 +80,7 @@ std::vector<ExprId> bodies_of(const Module& m, FamilyId id) {
   return out;
 }
 
-// Widens the region by what one more member reads; false when a read is out of order.
+// Widens the region by what one more member reads. False if a read is out of order.
 bool admit(Region& region, Role role, const std::vector<Offset>& reads) {
   Region wider = region;
   for (const Offset& o : reads) {

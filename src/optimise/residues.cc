@@ -16,7 +16,7 @@ using namespace core;
 constexpr int64_t kMostResidues = 4;
 constexpr int kMostFamilies = 64;
 
-// `coordinate + shift`, divided by `by`: its quotient, or the remainder.
+// The quotient or the remainder of `coordinate + shift`, divided by `by`.
 struct Division {
   uint32_t coordinate;
   int64_t shift, by;
@@ -33,7 +33,7 @@ std::optional<Division> division(const Module& m, ExprId e) {
   return n == ~0u ? std::nullopt : std::optional(Division{n, f.constant, *by});
 }
 
-// The first coordinate that a sum of products divides.
+// The first coordinate that the sum of products divides.
 std::optional<Division> divided(const Module& m, const Clause& clause) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->op != ReduceOp::Sum || !r->routes.empty() || !is_float(m[r->body].type)) return {};
@@ -52,12 +52,13 @@ int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) 
 struct Residues {
   Module& m;
 
-  // The body at `by * quotient + residue - shift`, where `quotient` has the place of the coordinate.
+  // The body for coordinate `by * quotient + residue - shift`; the quotient takes the coordinate's
+  // slot.
   ExprId at_residue(ExprId body, const Division& d, int64_t residue) {
     const ExprId quotient = slot(m, d.coordinate);
     const ExprId here = add(m, mul(m, int_lit(m, d.by), quotient), int_lit(m, residue - d.shift));
-    // A quotient that stands for the coordinate must not be taken for it: first the divisions, by a
-    // slot that nothing uses, then the coordinate.
+    // The new quotient must not be mistaken for the coordinate. So the divisions are replaced
+    // first, by a slot that nothing uses, and then the coordinate.
     const uint32_t unused = kMaxSlots - 1;
     ExprId out = rewrite(m, body, [&](ExprId e) {
       auto found = division(m, e);
@@ -71,7 +72,7 @@ struct Residues {
     return substitute_slot(m, out, unused, quotient);
   }
 
-  // False where a part might fail: then the family must stay as it was.
+  // False if a part might fail: then the family must stay as it was.
   bool family(FamilyId id) {
     const Family f = m[id];
     const Clause& clause = f.clauses[0];
@@ -97,7 +98,8 @@ struct Residues {
       part.clauses[0].box[d->coordinate].hi = quotients;
       part.clauses[0].body = at_residue(clause.body, *d, residue);
       const Clause& made = part.clauses[0];
-      // Another coordinate may be divided as well; until then nothing is known of its remainders.
+      // If another coordinate is divided as well, nothing is known about its remainders until it is
+      // split, too.
       if (!divided(m, made) && !total(m, made.body, clause_facts(m, made), Overflow::Wraps)) {
         return false;
       }

@@ -18,13 +18,13 @@ namespace {
 using namespace core;
 
 struct Scan {
-  uint32_t along = 0;  // the coordinate
-  bool up = true;      // the cell before is at along − 1, otherwise at along + 1
+  uint32_t along = 0;  // the coordinate along which the range grows
+  bool up = true;      // the previous cell is at along − 1, otherwise at along + 1
   ExprId next;         // the binder's value in the cell that is added
   ExprId cond;         // whether that cell counts; invalid: always
 };
 
-// The constant in `bound = along + constant`; none when the bound has another form.
+// The constant in `bound = along + constant`; nothing if the bound has another form.
 std::optional<int64_t> offset(const Module& m, ExprId bound, uint32_t along) {
   AffineForm f = affine_form(m, bound);
   if (f.terms.size() != 1 || f.terms[0].coef != 1 || slot_of(m, f.terms[0].atom) != along) {
@@ -39,7 +39,7 @@ std::optional<Scan> scan_along(Module& m, const Reduce& r, uint32_t along) {
   std::vector<ExprId> gates, rest;
   conjuncts(m, r.gate, gates);
   ExprId lo = r.over[0].lo, hi = r.over[0].hi;
-  std::optional<int64_t> grows, shrinks;  // the bound that moves: above (up), below (down)
+  std::optional<int64_t> grows, shrinks;  // the bound that moves: up and down
   auto moving_hi = [&](ExprId e) {
     if (grows || shrinks || !offset(m, e, along)) return false;
     grows = offset(m, e, along);
@@ -84,7 +84,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   if (!found || found->over.size() != 1 || !found->routes.empty()) return std::nullopt;
   const Reduce r = *found;
   if (!combination(r.op)) return std::nullopt;
-  // Reductions of f16 and bf16 are rounded once; a recurrence would round at each step.
+  // A reduction of f16 or bf16 is rounded once; a recurrence would round at each step.
   DType type = m[r.body].type;
   if (type == DType::F16 || type == DType::BF16) return std::nullopt;
   for (uint32_t k = 0; k < f.rank(); ++k) {
@@ -97,7 +97,7 @@ std::optional<Scan> find_scan(Module& m, ExprId e, const Family& f, const Clause
   return std::nullopt;
 }
 
-// Splits clause `number` of a family, whose body is the reduction, into a start and a step.
+// Splits clause `number`, whose body is the reduction, into a first cell and a step.
 void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   const Family f = m[id];
   const Clause clause = f.clauses[number];
@@ -136,14 +136,14 @@ void rewrite_clause(Module& m, FamilyId id, size_t number, const Scan& scan) {
   clauses.insert(clauses.begin() + static_cast<ptrdiff_t>(number) + 1, step);
 }
 
-// Whether a clause as a whole is a running sum of floats shorter than f64.
+// Whether the whole clause is a running sum of floats shorter than f64.
 bool is_wide_scan(Module& m, const Family& f, const Clause& clause, int64_t short_extent) {
   ExprId by = widened_sum(m, clause.body);
   return by && find_scan(m, get_if<Apply>(m, by)->args[0], f, clause, short_extent);
 }
 
-// Puts running sums of floats shorter than f64 inside larger expressions into f64, where they may
-// be evaluated everywhere: only those become recurrences.
+// Converts running sums of floats shorter than f64 inside larger expressions to f64, if they may be
+// evaluated everywhere: only those become recurrences.
 ExprId with_wide_sums(Module& m, const Family& f, const Clause& clause, int64_t short_extent) {
   std::unordered_map<ExprId, ExprId> wide;
   auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
@@ -183,9 +183,10 @@ bool make_scans(Module& m, int64_t short_extent) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     FamilyId id(i);
     for (size_t c = 0; c < m[id].clauses.size(); ++c) {
-      const Family& f = m[id];  // not a copy for each clause: there may be thousands
+      const Family& f = m[id];  // a reference, since there may be thousands of clauses
       Clause clause = f.clauses[c];
-      if (is_wide_scan(m, f, clause, short_extent)) {  // the added family gets its turn later
+      // The new family is handled later in this loop.
+      if (is_wide_scan(m, f, clause, short_extent)) {
         widen_clause(m, id, c);
         changed = true;
         continue;

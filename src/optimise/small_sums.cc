@@ -23,7 +23,7 @@ std::optional<int64_t> short_extent(const Module& m, const Range& r, const Tunin
   return *hi - *lo;
 }
 
-// Sums of f32 or f64 without conditions or routes.
+// Whether it is a sum of f32 or f64 without conditions or routes.
 bool is_bare_sum(const Module& m, const Reduce& r) {
   DType type = m[r.body].type;
   return r.op == ReduceOp::Sum && !r.gate && r.routes.empty() &&
@@ -33,15 +33,15 @@ bool is_bare_sum(const Module& m, const Reduce& r) {
 struct ShortTerm {
   Product product;
   uint64_t slots = 0;
-  // Conditions under which what was summed has cells at all: what the sum is multiplied by
-  // counts only there.
+  // Conditions under which the sums so far have any cells. Only then do the factors outside of them
+  // count.
   std::vector<ExprId> conds = {};
 };
 
 struct Splitter {
   Module& m;
   const Reduce& r;
-  uint32_t above;  // slots are below this
+  uint32_t above;  // all slots are below this
   DType type;
   Span span;
   const Facts& facts;
@@ -50,7 +50,7 @@ struct Splitter {
 
   uint32_t slot_at(size_t binder) const { return r.first + static_cast<uint32_t>(binder); }
 
-  // The multiplications for summing this binder now, for each combination of long indices.
+  // How many multiplications summing this binder now takes, for each combination of long indices.
   int64_t cost(size_t binder) const {
     uint64_t slots = 0;
     for (const ShortTerm& t : terms) {
@@ -64,15 +64,15 @@ struct Splitter {
     return out;
   }
 
-  // Whether another binder's range depends on this one: that one is summed first.
+  // Whether the range of another binder depends on this one. That binder must be summed first.
   bool bounds_another(size_t binder, const std::vector<size_t>& left) const {
     return std::any_of(left.begin(), left.end(), [&](size_t other) {
       return (m[r.over[other].lo].free | m[r.over[other].hi].free) & bit(slot_at(binder));
     });
   }
 
-  // What holds where a binder is summed: the ranges of the binders that its own range depends on,
-  // which are summed around it. The other ranges may be empty.
+  // The facts inside the sum over a binder: the ranges of the binders that its range depends on,
+  // which are summed outside of it. Other ranges may be empty, so nothing follows from them.
   Facts around(size_t binder) const {
     Facts out = facts;
     out.slots.resize(above);
@@ -100,7 +100,7 @@ struct Splitter {
     return factors(t) > 1 ? gated(m, all_of(m, t.conds), product) : product;
   }
 
-  // Sums over one binder the product of all terms that have it.
+  // Replaces all terms that have this binder by the sum of their product over it.
   void sum_out(size_t binder) {
     const uint64_t own = bit(slot_at(binder));
     ShortTerm both;
@@ -115,14 +115,14 @@ struct Splitter {
       }
     };
     take([&](const ShortTerm& t) { return (t.slots & own) != 0; });
-    // Which steps have cells depends on the step, so nothing can be said outside the sum:
+    // Which steps have cells depends on the step, so a condition cannot be moved out of the sum:
     // everything moves in.
     auto depends = [&](ExprId cond) { return (m[cond].free & own) != 0; };
     if (std::any_of(both.conds.begin(), both.conds.end(), depends)) {
       take([](const ShortTerm&) { return true; });
     }
     ExprId body = value(both);
-    // Binders stand above all slots until the whole is put together.
+    // Binders get slots above all others until the whole expression is assembled.
     Reduce inner{ReduceOp::Sum, above, {r.over[binder]}, {}, {}, {}, {}};
     if (binder < r.names.size()) inner.names = {r.names[binder]};
     std::vector<ExprId> with(above);
@@ -135,7 +135,7 @@ struct Splitter {
     terms.push_back(std::move(out));
   }
 
-  // What replaces the sum; invalid: it stays.
+  // The expression that replaces the sum; invalid if the sum stays.
   ExprId run() {
     Product p = as_product(m, r.body);
     auto add = [&](ExprId e, bool below) {
@@ -152,12 +152,13 @@ struct Splitter {
     std::vector<size_t> left;
     bool splits = false;
     for (size_t i = 0; i < r.over.size(); ++i) {
-      if (!(mentioned & bit(slot_at(i)))) return {};  // it multiplies the sum by its extent
+      // The binder just multiplies the sum by its extent.
+      if (!(mentioned & bit(slot_at(i)))) return {};
       splits |= !(everywhere & bit(slot_at(i)));
       left.push_back(i);
     }
     if (!splits) return {};
-    // The long one last: what is inside it is computed for each of its steps anyway.
+    // The long binder comes last: what is inside it is computed for each of its steps anyway.
     auto sooner = [&](size_t a, size_t b) {
       bool wait_a = bounds_another(a, left), wait_b = bounds_another(b, left);
       if (wait_a != wait_b) return wait_b;
@@ -178,14 +179,14 @@ struct Splitter {
   }
 };
 
-// The terms of a sum over one short binder without the zeros, if there are some; invalid: it stays.
+// A sum over one short binder without the terms that are zero; invalid if there are none.
 ExprId without_zeros(Module& m, const Reduce& r) {
   if (r.over.size() != 1) return {};
   auto lo = const_int(m, r.over[0].lo), hi = const_int(m, r.over[0].hi);
   ExprId out;
   bool any = false;
   for (int64_t i = *lo; i < *hi; ++i) {
-    // Sums inside now bind from here on.
+    // The slots of sums inside move down by one binder.
     std::vector<ExprId> with(r.first + 1);
     with[r.first] = int_lit(m, i);
     ExprId term = substitute(m, r.body, with, r.first);
@@ -200,7 +201,8 @@ ExprId without_zeros(Module& m, const Reduce& r) {
   return out ? out : float_lit(m, 0, m[r.body].type);
 }
 
-// Innermost first: sums inside sums are small together. `first` tells the scope of a sum.
+// Innermost first, so that nested sums are treated as one small sum. `first` numbers the binders of
+// each sum.
 void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
   const Clause clause = m[id].clauses[number];
   Facts top = clause_facts(m, clause);
@@ -214,8 +216,8 @@ void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
       return terms ? terms : e;
     }
     if (r.first != rank) return e;
-    // Ranges that are never empty visit every factor as before. From a range that may be empty a
-    // factor may move out, so nothing may fail there.
+    // If no range is ever empty, every factor is evaluated as before. A factor may move out of a
+    // range that may be empty, so then nothing may fail.
     bool never_empty = std::all_of(r.over.begin(), r.over.end(), [&](const Range& range) {
       return short_extent(m, range, tuning);
     });
@@ -226,7 +228,7 @@ void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
     return by ? by : e;
   };
   ExprId once = rewrite(m, clause.body, visit);
-  // The sums that came out of the first pass have one binder each.
+  // After the first pass each sum has one binder.
   m.families[id].clauses[number].body = once == clause.body ? once : rewrite(m, once, visit);
 }
 
@@ -234,7 +236,7 @@ void split_in(Module& m, FamilyId id, size_t number, const Tuning& tuning) {
 
 bool is_small(const Module& m, const Clause& clause, const Reduce& r, const Tuning& tuning) {
   int64_t work = 1;
-  uint64_t open = 0;  // slots that run far
+  uint64_t open = 0;  // slots with long ranges
   auto take = [&](const Range& range, uint32_t slot) {
     if (auto n = short_extent(m, range, tuning)) {
       work = std::min(work * *n, tuning.written_work + 1);

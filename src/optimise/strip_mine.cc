@@ -44,7 +44,7 @@ class StripMiner {
 
   void run(const std::vector<FamilyId>& reached) {
     for (const auto& [id, member] : region_.members) declare(id, member);
-    // The old definitions are needed for several new families.
+    // The old definitions, which several new families need.
     std::map<FamilyId, Family> before;
     for (const auto& [id, member] : region_.members) before.emplace(id, m_[id]);
     std::vector<FamilyId> outside;
@@ -74,7 +74,7 @@ class StripMiner {
   }
 
  private:
-  // Where a cell stands: in which run, at which step.
+  // The place of a cell: its run, and its step.
   struct Here {
     ExprId step;  // invalid: outside of the runs
     ExprId s, r;  // step = s·K + r
@@ -95,7 +95,7 @@ class StripMiner {
     f.span = of.span;
     return f;
   }
-  // The coordinates (segment, step within it) in place of the step.
+  // The family's coordinates with (segment, step within it) instead of the step.
   std::vector<Coord> cut_coords(const Family& f, uint32_t position, int64_t width) {
     std::vector<Coord> out{{intern("segment"), lit(segments_)},
                            {f.coords[position].name, lit(width)}};
@@ -104,7 +104,7 @@ class StripMiner {
     }
     return out;
   }
-  // How many steps before its first one a segment carries.
+  // How many steps before its first one a segment also holds.
   int64_t halo(Role role) const { return role == Role::Forward ? region_.before : 0; }
   int64_t width(Role role, bool again) const {
     switch (role) {
@@ -132,7 +132,7 @@ class StripMiner {
     }
   }
 
-  // The cell of a member at step `at`, read from `here`.
+  // The cell of a member at step `at`, as it is read from `here`.
   ExprId read(const Access& a, const Here& here) {
     const Region::Member& member = region_.members.at(a.family);
     ExprId at = a.at[member.position], s, r;
@@ -157,7 +157,7 @@ class StripMiner {
     }
     return access(m_, from, std::move(to));
   }
-  // Does every segment of that run carry the step that is `by` away from its own?
+  // Whether every segment of that run has the step that is `by` away from each of its own steps.
   bool carried(Role role, bool from_backward, int64_t by) const {
     switch (role) {
       case Role::Forward: return by >= -region_.before && by <= (from_backward ? region_.after : 0);
@@ -176,13 +176,13 @@ class StripMiner {
     });
   }
 
-  // The clauses of member `of`, which were those of `f`, cut into segments. `in_backward`: computed
-  // in the backward run.
+  // Defines a family by the clauses of member `of`, which were those of `f`, cut into segments.
+  // `in_backward`: it is computed in the backward run.
   void define(FamilyId id, FamilyId of, const Family& f, const Region::Member& member,
               bool in_backward) {
     uint32_t p = member.position;
     int64_t before = halo(member.role), wide = width(member.role, in_backward);
-    // For a backward recurrence the steps after a segment are those at the start of the next one.
+    // In a backward recurrence, the steps after a segment are the first steps of the next one.
     int64_t own = member.role == Role::Backward ? k_ : wide - before;
     Here here{{}, slot(m_, 0), sub(m_, slot(m_, 1), lit(before)), in_backward};
     here.step = add(m_, mul(m_, here.s, lit(k_)), here.r);
@@ -229,7 +229,7 @@ class StripMiner {
     m_.families[id].clauses = std::move(clauses);
   }
 
-  // The state a segment starts from: the last steps of the one before.
+  // The state that a segment starts from: the last steps of the previous segment.
   void define_start(FamilyId id, const Family& f, const Region::Member& member) {
     std::vector<ExprId> last{sub(m_, slot(m_, 0), lit(1)), add(m_, slot(m_, 1), lit(k_))};
     std::vector<Range> first{range(0, 1), range(0, region_.before)}, later = first;
@@ -245,7 +245,7 @@ class StripMiner {
     if (segments_ > 1) clauses.push_back({later, access(m_, run_.at(id), last), f.span});
   }
 
-  // Keeps the family under its own name, for whoever reads all steps.
+  // Keeps the family under its own name, for readers that read all steps.
   void define_whole(FamilyId id) {
     Family& f = m_.families[id];
     Access a{id, {}};
@@ -258,7 +258,7 @@ class StripMiner {
     f.clauses = {{std::move(box), body, f.span}};
   }
 
-  // Sums over all steps in `id` become running sums over the segments.
+  // Turns sums over all steps in `id` into running sums over the segments.
   void accumulate(FamilyId id) {
     if (m_[id].kind != Family::Kind::Defined) return;
     for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
@@ -266,7 +266,7 @@ class StripMiner {
         again = false;
         const Family family = m_[id];
         const Clause clause = family.clauses[c];
-        ExprId found, cond;  // `cond`: it is evaluated if this holds
+        ExprId found, cond;  // `cond`: the condition under which it is evaluated
         bool always = false;
         Facts where;
         for_each_with_facts(
@@ -290,11 +290,11 @@ class StripMiner {
   }
 
   struct Binder {
-    uint32_t number = 0;  // among the reduction's
+    uint32_t number = 0;  // its number among the binders of the reduction
     bool backward = false;
   };
   // The binder of a sum that runs over the steps, if every read of a member is at a constant
-  // distance from it, and the run in which those steps are available.
+  // distance from it; and the run in which those steps are available.
   std::optional<Binder> binder_of(ExprId e) {
     const Reduce r = std::get<Reduce>(m_[e].node);
     if (r.op != ReduceOp::Sum || !r.routes.empty()) return std::nullopt;
@@ -323,10 +323,10 @@ class StripMiner {
     return std::nullopt;
   }
 
-  // The running sum that stands for the reduction `e` of `family`, evaluated only where `cond`
-  // holds; invalid when its coordinates have no closed bounds.
+  // The running sum that replaces the reduction `e` of `family`, evaluated only where `cond` holds.
+  // Invalid if its coordinates have no closed bounds.
   ExprId running_sum(const Family& family, ExprId e, ExprId cond, const Facts& facts) {
-    // A family of its own first, whose coordinates are what the sum depends on.
+    // The sum first becomes a family whose coordinates are what it depends on.
     ExprId stands =
         hoist(m_, text(family.name) + "_sum", e, cond, facts, coordinate_names(family), m_[e].span);
     if (!stands) return {};

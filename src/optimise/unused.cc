@@ -25,8 +25,8 @@ bool is_whole(const Module& m, const Family& f, uint32_t q) {
   });
 }
 
-// Whether the coordinate certainly has addresses. Without it the cells are computed
-// even at extent 0.
+// Whether the coordinate certainly has addresses. If it is dropped, the cells are computed even at
+// extent 0.
 bool surely_has_cells(Module& m, const Coordinate& p, const Facts& facts) {
   return proves_lt(m, int_lit(m, 0), m[p.first].coords[p.second].extent, facts);
 }
@@ -40,9 +40,10 @@ bool is_total(Module& m, FamilyId id) {
 
 struct Finder {
   Module& m;
-  Coordinates open = {};                                      // all that may still be dropped
-  std::map<Coordinate, std::vector<Coordinate>> handed = {};  // those that hand on to it
-  std::vector<Coordinate> needed = {};                        // used for more than being handed on
+  Coordinates open = {};  // coordinates that may still be dropped
+  // For each coordinate, the coordinates that pass their index on to it.
+  std::map<Coordinate, std::vector<Coordinate>> handed = {};
+  std::vector<Coordinate> needed = {};  // coordinates whose index is used for more than that
 
   void note_uses(FamilyId id) {
     const Family& f = m[id];
@@ -67,8 +68,8 @@ struct Finder {
     }
   }
 
-  // Keeps coordinates that every read accesses in bounds: at a coordinate of the reader of
-  // the same extent.
+  // Keeps coordinates that are not read in bounds everywhere. A read is in bounds if it uses a
+  // coordinate of the reader with the same extent.
   void check_reads(FamilyId reader) {
     const Family& f = m[reader];
     for_each_body(m, reader, [&](ExprId body) {
@@ -117,12 +118,13 @@ struct Finder {
 };
 
 void drop(Module& m, const Coordinates& places) {
-  std::map<FamilyId, std::vector<uint32_t>> by_family;  // the coordinates that go, ascending
+  // The dropped coordinates, in ascending order.
+  std::map<FamilyId, std::vector<uint32_t>> by_family;
   for (const Coordinate& p : places) by_family[p.first].push_back(p.second);
   auto without = [](auto& list, const std::vector<uint32_t>& gone) {
     for (size_t i = gone.size(); i-- > 0;) list.erase(list.begin() + gone[i]);
   };
-  // Reads first, while all families still have the ranks that the reads were written for.
+  // Reads are rewritten first, while all families still have their old ranks.
   rewrite_all(m, [&](ExprId root) {
     std::unordered_map<ExprId, ExprId> memo;
     std::function<ExprId(ExprId)> visit = [&](ExprId e) -> ExprId {
@@ -137,7 +139,8 @@ void drop(Module& m, const Coordinates& places) {
         for (ExprId& x : a.at) x = visit(x);
         without(a.at, found->second);
         std::vector<Coord> all = m[a.family].coords;
-        without(m.families[a.family].coords, found->second);  // a read must have as many indices
+        // Keeps as many coordinates as reads now have indices.
+        without(m.families[a.family].coords, found->second);
         out = access(m, a.family, a.at, m[e].span);
         m.families[a.family].coords = std::move(all);
       }
@@ -145,7 +148,7 @@ void drop(Module& m, const Coordinates& places) {
     };
     return visit(root);
   });
-  std::map<FamilyId, uint32_t> ranks;  // before dropping
+  std::map<FamilyId, uint32_t> ranks;  // ranks before dropping
   for (const auto& [id, gone] : by_family) {
     ranks[id] = m[id].rank();
     without(m.families[id].coords, gone);

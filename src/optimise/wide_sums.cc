@@ -13,7 +13,7 @@ bool is_short_sum(const Module& m, const Reduce& r) {
   return r.op == ReduceOp::Sum && is_float(type) && type != DType::F64;
 }
 
-// A family that has this clause of `id` in f64, and zeros elsewhere.
+// A new family that has this clause of `id`, in f64, and zeros elsewhere.
 FamilyId wide_family(Module& m, FamilyId id, size_t number) {
   Family out = m[id];
   out.name = fresh_name(m, text(out.name) + "_wide");

@@ -1,4 +1,4 @@
-// Private to src/plan: steps that belong together, next to each other.
+// Private to src/plan: reorders a schedule so that steps that belong together are adjacent.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace ein::plan {
 
-// Puts steps of the same node next to each other, everything after what it reads, and otherwise
-// leaves the order as it is. `before`: by step, the steps that it reads; `node`: by step, a number
-// below the number of steps. Nothing where nodes need each other.
+// Makes the steps of each node adjacent, keeps everything after what it reads, and otherwise keeps
+// the order. `before`: for each step, the steps that it reads; `node`: for each step, a number
+// smaller than the number of steps. Returns nothing if two nodes need results of each other.
 std::optional<std::vector<core::Step>> arrange(const std::vector<core::Step>& steps,
                                                const std::vector<std::set<uint32_t>>& before,
                                                const std::vector<uint32_t>& node);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace core;
 
-// Which loops may end where the band ends.
+// Decides which loops may stop at the last row of the band.
 struct BandEnds {
   Plan& plan;
   Band& band;
@@ -23,14 +23,14 @@ struct BandEnds {
   }
   bool is_cut(FamilyId id, uint32_t slot) const { return band.cut.contains({id, slot}); }
 
-  // Where a member's clause has the row; ~0: nowhere.
+  // The slot that is the row in a member's clause; ~0 if none is.
   uint32_t row_slot(FamilyId id) const {
     if (auto part = band.parts.find(id); part != band.parts.end()) return part->second;
     if (auto total = band.totals.find(id); total != band.totals.end()) return total->second;
     return band.outer;
   }
 
-  // Is the member 0, by a condition, wherever its coordinate j is larger than its row?
+  // Whether a condition makes the member 0 wherever its coordinate j is larger than its row.
   bool zero_behind(FamilyId id, uint32_t j) {
     const Family& f = m[id];
     if (!band.is_row(id) || f.clauses.size() != 1) return false;
@@ -45,7 +45,8 @@ struct BandEnds {
     return proves_le(m, slot(m, j), slot(m, band.outer), facts);
   }
 
-  // Every product of it is checked, and computed as written where it is not finite.
+  // Whether everything that reads the product checks that it is finite and otherwise computes it as
+  // written.
   bool checked(FamilyId id) const {
     bool any = false, all = true;
     for (FamilyId reader : families_of(plan.schedule.steps)) {
@@ -59,7 +60,7 @@ struct BandEnds {
     return any && all;
   }
 
-  // An index of a product along which one operand is 0 behind the row.
+  // Finds indices of a product along which one operand is 0 beyond the row.
   void cut_product(FamilyId id, const Contraction& x) {
     const uint32_t row = row_slot(id);
     for (auto [one, other] : {std::pair(x.a, x.b), std::pair(x.b, x.a)}) {
@@ -70,7 +71,8 @@ struct BandEnds {
         uint32_t v = slot_of(m, z.at[j]);
         if (v == ~0u || v == row) continue;
         bool summed = std::count(x.k.begin(), x.k.end(), v) > 0;
-        // A product by rows must have zeros behind the row, too; a part is added to what is there.
+        // If the result has rows of its own, its cells beyond the row must be computed, zeros or
+        // not; a part only adds to what is there.
         if (!summed && band.is_row(id)) continue;
         if (!zero_behind(z.family, j)) continue;
         if (!checked(id)) {
@@ -85,8 +87,8 @@ struct BandEnds {
     }
   }
 
-  // Does every reader of a member stay in front of its own row along coordinate j, or run no
-  // further than the band?
+  // Whether every reader of a member reads coordinate j only up to its own row, or itself stops at
+  // the end of the band.
   bool read_in_front(FamilyId id, uint32_t j) {
     bool ok = true;
     for (FamilyId reader : band.members) {
@@ -123,7 +125,7 @@ struct BandEnds {
         if (read_in_front(*it, j)) band.cut.insert({*it, j});
       }
     }
-    // Totals add only what the parts have.
+    // A total needs to add only those cells that its parts compute.
     for (const auto& [id, binder] : band.totals) {
       for (const CellRead& r : reads_of(m, id)) {
         if (!band.parts.contains(r.family)) continue;
@@ -144,7 +146,8 @@ void finish_bands(Plan& plan) {
     if (it != plan.band_of.end()) plan.bands[it->second].members.push_back(c->family);
   }
   if (plan.bands.empty()) return;
-  std::map<FamilyId, std::set<uint32_t>> read_by;  // bands; ~0: something outside of them
+  // By which bands; ~0: by something outside of bands.
+  std::map<FamilyId, std::set<uint32_t>> read_by;
   for (FamilyId f : plan.wanted) read_by[f].insert(~0u);
   for (FamilyId reader : families_of(plan.schedule.steps)) {
     auto own = plan.band_of.find(reader);

@@ -19,7 +19,7 @@ struct BandFinder {
   Module& m = plan.module;
   std::vector<core::Step>& steps = plan.schedule.steps;
   std::map<FamilyId, uint32_t> step_of = {};
-  std::vector<std::set<uint32_t>> before = {};  // by step: the steps it reads
+  std::vector<std::set<uint32_t>> before = {};  // for each step, the steps it reads
   std::map<FamilyId, std::set<FamilyId>> readers = {};
 
   void look() {
@@ -42,7 +42,7 @@ struct BandFinder {
     }
   }
 
-  // The family that a step computes, if it is one that may be in a band.
+  // The family that a step computes, if that family may be in a band.
   std::optional<FamilyId> candidate(uint32_t step) const {
     const auto* c = std::get_if<Compute>(&steps[step]);
     if (!c || plan.band_of.contains(c->family)) return std::nullopt;
@@ -54,8 +54,9 @@ struct BandFinder {
     return c->family;
   }
 
-  // How many coordinates stand in front of the row of a product that may be the first of a band;
-  // 0: it may not. It is computed from other rows and columns for each address of those.
+  // How many coordinates precede the row of a product that may be the first member of a band; 0 if
+  // it may not be. For each address of those coordinates the product has rows and columns of its
+  // own.
   uint32_t starts(FamilyId id) const {
     const Contraction* x = product_of(plan, id);
     if (!x) return 0;
@@ -86,7 +87,7 @@ struct BandFinder {
     return true;
   }
 
-  // Does a read of a member stand at the reader's own coordinates in front, and at this row?
+  // Whether a read of a member uses the reader's own front coordinates, and slot `row` as the row.
   bool at_row(const Draft& d, const CellRead& r, uint32_t row) const {
     for (uint32_t k = 0; k < d.band.outer; ++k) {
       if (slot_of(m, r.at[k]) != k) return false;
@@ -105,7 +106,7 @@ struct BandFinder {
     return any || starts(id) == d.band.outer;
   }
 
-  // The binder that runs over the rows in every read of a member.
+  // The binder that is the row in every read of a member, provided that it runs over all rows.
   std::optional<uint32_t> row_binder(const Draft& d, const Reduce& r,
                                      const std::vector<CellRead>& reads) const {
     std::optional<uint32_t> out;
@@ -144,14 +145,14 @@ struct BandFinder {
     return row_binder(d, *form->sum, reads);
   }
 
-  // All that may run along with the product that a step computes.
+  // The band that begins with the product of step `start`, with everything that can run along.
   Draft gather(uint32_t start) const {
     FamilyId first = *candidate(start);
     Draft d;
     d.band.outer = starts(first);
     for (uint32_t k = 0; k <= d.band.outer; ++k) d.extents.push_back(m[first].coords[k].extent);
     d.band.rows = d.extents.back();
-    std::set<uint32_t> after;  // steps outside that need a member
+    std::set<uint32_t> after;  // steps outside of the band that need a member
     for (uint32_t s = start; s < steps.size(); ++s) {
       bool late = std::any_of(before[s].begin(), before[s].end(),
                               [&](uint32_t b) { return after.contains(b); });
@@ -179,7 +180,7 @@ struct BandFinder {
     return true;
   }
 
-  // Does nothing outside of the band read it?
+  // Whether only members of the band read it.
   bool stays(const Draft& d, FamilyId id) const {
     if (std::count(plan.wanted.begin(), plan.wanted.end(), id) > 0) return false;
     auto it = readers.find(id);
@@ -187,7 +188,8 @@ struct BandFinder {
            std::all_of(it->second.begin(), it->second.end(), [&](FamilyId r) { return d.has(r); });
   }
 
-  // Drops what is in the band without need: what reads no member, unless its cells stay inside.
+  // Drops members that need not be there: those that read no other member, unless only the band
+  // reads their cells.
   void prune(Draft& d) const {
     for (bool again = true; again;) {
       again = false;
@@ -204,7 +206,8 @@ struct BandFinder {
     }
   }
 
-  // Worth it where a product is used up by another one, and never needed whole.
+  // A band is worthwhile if one of its products reads the results of another, so that the
+  // intermediate array is never needed whole.
   bool worthwhile(const Draft& d) const {
     bool made = false, used = false;
     for (FamilyId id : d.members) {
@@ -217,7 +220,8 @@ struct BandFinder {
     return made && used;
   }
 
-  // The steps with the members of each band in one piece; none where bands need each other.
+  // The schedule with the members of each band adjacent. Nothing if two bands need results of each
+  // other.
   std::optional<std::vector<core::Step>> arranged(const Draft& d) const {
     std::vector<uint32_t> node(steps.size());
     std::map<uint32_t, uint32_t> first;  // by band: its first step
@@ -233,7 +237,8 @@ struct BandFinder {
     return arrange(steps, before, node);
   }
 
-  // A part whose total is the product itself becomes a family of its own.
+  // Splits a part that nothing totals yet: the partial sums become a family of their own, and the
+  // product's own family becomes the total.
   void split_part(Draft& d, FamilyId id) {
     Family f = m[id];
     f.name = fresh_name(m, text(f.name) + "_part");
@@ -260,7 +265,7 @@ struct BandFinder {
     d.band.parts.erase(id);
   }
 
-  // The loops in front run outside of the products.
+  // The front coordinates become loops around the products, so the products lose them.
   void fix_front(const Draft& d) {
     for (FamilyId id : d.members) {
       for (ClausePlan& how : plan.families.at(id).clauses) {
@@ -275,15 +280,15 @@ struct BandFinder {
   ExprId height_of(const Draft& d) {
     ExprId height = int_lit(m, plan.tuning.band_rows);
     if (d.band.totals.empty()) return height;
-    // Totals add the parts up one after the other: not more than this many, so that they keep
-    // their digits.
+    // A total adds the parts one after the other. With at most this many parts it loses little
+    // precision.
     const int64_t most = plan.tuning.band_parts;
     ExprId more =
         core::apply(m, Op::Div, {add(m, d.band.rows, int_lit(m, most - 1)), int_lit(m, most)});
     return core::apply(m, Op::Max, {height, more});
   }
 
-  // The band that begins with a step, if one does.
+  // The band that begins with this step, if there is one.
   std::optional<Draft> begin(uint32_t s) {
     auto id = candidate(s);
     if (!id || starts(*id) == 0) return std::nullopt;
@@ -304,7 +309,8 @@ struct BandFinder {
     return true;
   }
 
-  // The products that a band begins with, and members as wide as these that are no products.
+  // The products that a band begins with, and other members with the same columns that are computed
+  // from them.
   std::set<FamilyId> wide_members(const Draft& d) const {
     std::set<FamilyId> out;
     for (FamilyId id : families_of(steps)) {
@@ -321,8 +327,8 @@ struct BandFinder {
     return out;
   }
 
-  // Wide members that something outside of the band reads, and what they are computed from. A
-  // derivative reads the exponentials of a softmax that way, long after.
+  // Wide members that something outside of the band reads, and the wide members they are computed
+  // from. For example, a derivative reads the exponentials of a softmax long after the softmax.
   std::set<FamilyId> read_later(const Draft& d) const {
     const std::set<FamilyId> wide = wide_members(d);
     std::set<FamilyId> out;
@@ -342,7 +348,7 @@ struct BandFinder {
     return out;
   }
 
-  // An expression with other families in the place of these.
+  // Replaces reads of some families by reads of others.
   struct Redirect {
     Plan& plan;
     const std::map<FamilyId, FamilyId>& to;
@@ -376,8 +382,8 @@ struct BandFinder {
     }
   }
 
-  // Computes these members again for those who read them later, so that they need not be stored
-  // whole. Returns what the new ones are called.
+  // Adds copies of these members that are computed again for the readers outside of the band, so
+  // that the members need not be stored whole. Returns the copies.
   std::set<FamilyId> compute_again(const Draft& d, const std::set<FamilyId>& these) {
     std::map<FamilyId, FamilyId> again;
     std::vector<core::Step> made;
@@ -391,7 +397,7 @@ struct BandFinder {
       f.generated = true;
       FamilyId copy = m.families.add(std::move(f));
       FamilyPlan how = plan.families.at(c->family);
-      for (ClausePlan& clause : how.clauses) {  // as it was before the band
+      for (ClausePlan& clause : how.clauses) {  // undo fix_front
         if (!clause.contraction) continue;
         auto& batch = clause.contraction->batch;
         for (uint32_t k = d.band.outer; k-- > 0;) batch.insert(batch.begin(), k);
@@ -419,7 +425,7 @@ struct BandFinder {
     return out;
   }
 
-  // A second band with the members that later steps read, where all of those can be in it.
+  // Adds a second band for the members that are read later, provided that all of them fit into it.
   void repeat(const Draft& d, const std::set<FamilyId>& these) {
     if (these.empty()) return;
     Plan before_it = plan;
@@ -438,7 +444,7 @@ struct BandFinder {
     look();
   }
 
-  // Takes a band into the plan.
+  // Adds a band to the plan.
   void settle(Draft d) {
     std::map<FamilyId, uint32_t> parts = d.band.parts;
     for (const auto& [part, binder] : parts) {
@@ -464,7 +470,7 @@ struct BandFinder {
       auto d = begin(s++);
       if (!d) continue;
       settle(std::move(*d));
-      s = 0;  // the order has changed
+      s = 0;  // the schedule has changed
     }
   }
 };

@@ -16,12 +16,14 @@ struct Finder {
   Module& m;
   const Sequence& q;
   const Outer& outer;
-  std::map<FamilyId, uint32_t> position = {};  // of the steps, by member
+  std::map<FamilyId, uint32_t> position = {};  // which coordinate counts the steps, by member
   FamilyId flag = {};
   uint32_t flag_position = 0;
-  ExprId first = {};  // the first step at which the flag may be true (downward: the end of that)
-  // Where the flag is true these hold, and no step changes them: the conditions around a recurrence
-  // that runs inside the steps of another. Over the flag's coordinates.
+  // The first step at which the flag may be true; going downward, the exclusive bound of those
+  // steps.
+  ExprId first = {};
+  // Conditions that hold wherever the flag is true and that no step changes, in terms of the flag's
+  // coordinates. They come from a recurrence that runs within the steps of another one.
   std::vector<ExprId> given = {};
   std::map<FamilyId, std::optional<int64_t>> settled = {};
 
@@ -36,7 +38,8 @@ struct Finder {
     return it == outer.end() ? none : it->second;
   }
 
-  // The flag, read by `reader` at the step before, and at the same steps of the Sequences around.
+  // Whether `a` reads the flag at the step before the reader's own, and at the same steps of the
+  // Sequences around.
   bool reads_flag(FamilyId reader, const Access& a) {
     if (a.family != flag || a.at[flag_position] != step_before(position.at(reader))) return false;
     const auto &mine = around(reader), &theirs = around(flag);
@@ -46,7 +49,7 @@ struct Finder {
     return true;
   }
 
-  // The body at a step after the one that set all cells of the flag.
+  // The clause's body at a step after all cells of the flag have become true, simplified.
   ExprId when_set(FamilyId reader, const Clause& c) {
     uint32_t p = position.at(reader);
     Facts facts = clause_facts(m, c);
@@ -91,7 +94,7 @@ struct Finder {
     return b && b->value == value;
   }
 
-  // The side of a box where the steps begin, and the one where they end.
+  // The bound of a box at which its steps begin.
   ExprId begin(const Clause& c, uint32_t p) const { return q.downward ? c.box[p].hi : c.box[p].lo; }
   bool runs_to_the_end(const Clause& c, uint32_t p, FamilyId id) const {
     return q.downward ? const_int(m, c.box[p].lo) == 0 : c.box[p].hi == m[id].coords[p].extent;
@@ -99,7 +102,7 @@ struct Finder {
   bool from_the_start(const Clause& c, uint32_t p, FamilyId id) const {
     return q.downward ? c.box[p].hi == m[id].coords[p].extent : const_int(m, c.box[p].lo) == 0;
   }
-  // Of a flag's clause `if cond { … } else { false }`, where no step changes the condition.
+  // For a flag's clause `if cond { … } else { false }` whose condition no step changes: its parts.
   std::vector<ExprId> conditions_of(const Clause& c) const {
     uint64_t outside = 0;
     for (uint32_t k : around(flag)) outside |= uint64_t{1} << k;
@@ -110,14 +113,14 @@ struct Finder {
     }
     return out;
   }
-  // All of the clause's steps come before step `at`.
+  // Whether all steps of the clause come before step `at`.
   bool before(const Clause& c, uint32_t p, ExprId at) {
     Facts facts;
     facts.entry = entry_facts(m);
     return q.downward ? proves_le(m, at, c.box[p].lo, facts) : proves_le(m, c.box[p].hi, at, facts);
   }
 
-  // Does the flag stay true? Notes where it begins.
+  // Whether the flag stays true once it is true. Also finds the first step at which it may be.
   bool stays_set() {
     const Family f = m[flag];
     if (f.kind != Family::Kind::Defined) return false;
@@ -154,10 +157,11 @@ struct Finder {
     return get_if<FloatLit>(m, e) || get_if<IntLit>(m, e) || get_if<BoolLit>(m, e);
   }
 
-  // After how many steps from the one that sets the flag a family no longer changes; none: it may
-  // go on for ever. `fills`: its clauses that have such steps.
+  // How many steps after the one that sets the flag the family stops changing; nothing if it may
+  // change for ever. `fills` receives the clauses that cover such steps.
   std::optional<int64_t> settles(FamilyId id, std::vector<End::Fill>* fills = nullptr) {
-    auto [it, fresh] = settled.try_emplace(id);  // while it is looked at: none, which ends circles
+    // Nothing until it is known, which also ends cycles.
+    auto [it, fresh] = settled.try_emplace(id);
     if (!fresh && !fills) return it->second;
     uint32_t p = position.at(id);
     const Family f = m[id];
@@ -179,7 +183,7 @@ struct Finder {
     return after;
   }
 
-  // The same for an expression: its steps are those of members that it reads, at fixed distances.
+  // The same for an expression: it may depend on steps only by reading members at fixed distances.
   bool settles(ExprId e, uint32_t p, int64_t& after) {
     if (!mentions_slot(m, e, p)) return true;
     if (get_if<Slot>(m, e)) return false;

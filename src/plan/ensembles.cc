@@ -14,8 +14,8 @@ struct EnsembleFinder {
   const Sequence& q;
   Module& m = plan.module;
 
-  // Lanes along another coordinate would be as good, and so are lanes along this one where all of
-  // the recurrence has them.
+  // Whether the recurrence has enough lanes already: along this coordinate in all of its clauses,
+  // or along another coordinate somewhere.
   bool in_lanes(const std::map<FamilyId, uint32_t>& along) const {
     bool all = true, elsewhere = false;
     for (const auto& [id, at] : along) {
@@ -38,7 +38,7 @@ struct EnsembleFinder {
       how.small_contraction.reset();
     }
     if (p.wanted || p.moved || along + 1 == m[id].rank()) return;
-    // Lanes are neighbours in memory.
+    // Makes the cells of neighbouring members neighbours in memory, for the lanes.
     for (uint32_t k = 0; k < m[id].rank(); ++k) {
       if (k != along) p.order.push_back(k);
     }

@@ -22,7 +22,7 @@ using StepPositions = std::map<FamilyId, uint32_t>;
 struct Follower {
   FamilyId family;
   uint32_t position = 0;
-  std::set<FamilyId> reads;  // members and followers before it
+  std::set<FamilyId> reads;  // members of the recurrence, and followers before it
 };
 
 void for_each_access(const Module& m, FamilyId id, const std::function<void(const Access&)>& f) {
@@ -40,14 +40,15 @@ const Sequence* sequence_at(const Schedule& order, size_t i) {
 struct FollowerSearch {
   Module& m;
   const Schedule& order;
-  const size_t at;  // of the recurrence in the schedule
+  const size_t at;  // where the recurrence is in the schedule
   const Sequence& q;
   const Tuning& tuning;
-  std::map<FamilyId, bool>& small;  // recurrences of a few numbers with members, by first family
-  StepPositions steps = {};         // of members and followers
-  std::set<FamilyId> late = {};     // known only after the recurrence
+  // By first family: whether the recurrence is small, see is_small.
+  std::map<FamilyId, bool>& small;
+  StepPositions steps = {};      // of members and followers: the coordinate that counts the steps
+  std::set<FamilyId> late = {};  // known only when the recurrence is done
 
-  // Whether a read at `index` is of the step that slot `position` says, or of one before it.
+  // Whether a read at `index` reads the step given by slot `position`, or an earlier one.
   bool is_there(ExprId index, uint32_t position) {
     ExprId now = slot(m, position);
     auto back = const_int(m, q.downward ? sub(m, index, now) : sub(m, now, index));
@@ -60,7 +61,7 @@ struct FollowerSearch {
     ExprId extent = m[id].coords[position].extent;
     for_each_access(m, id, [&](const Access& a) {
       legal &= !late.contains(a.family);
-      if (a.family == id) return;  // of a recurrence: in the same direction
+      if (a.family == id) return;  // it is itself a recurrence, in the same direction
       auto found = steps.find(a.family);
       if (found == steps.end()) return;
       legal &= m[a.family].coords[found->second].extent == extent &&
@@ -93,16 +94,16 @@ struct FollowerSearch {
     return it->second;
   }
 
-  // A recurrence of one value follows where both are small and have members that do not read each
-  // other: then the steps of both are computed in registers. Elsewhere a product of all steps that
-  // it reads would become one in each step.
+  // A recurrence of one family may follow if both recurrences are small and have independent
+  // members: then the steps of both are computed in registers. Otherwise following could turn one
+  // product over all steps into a product in each step.
   std::optional<Follower> recurrent(const Sequence& other) {
     if (other.members.size() != 1 || other.downward != q.downward) return std::nullopt;
     if (!is_small(q) || !is_small(other)) return std::nullopt;
     return along(other.members[0].family, other.members[0].position);
   }
 
-  // In the order of the schedule.
+  // Finds followers in the order of the schedule.
   std::vector<Follower> run() {
     for (const auto& member : q.members) steps[member.family] = member.position;
     std::vector<Follower> out;
@@ -124,7 +125,7 @@ struct FollowerSearch {
   }
 };
 
-// The bytes of all cells, as far as extents are known; the others count as one.
+// The size of a family in bytes. Unknown extents count as 1.
 int64_t known_bytes(const Module& m, FamilyId id) {
   int64_t bytes = static_cast<int64_t>(size_of(m[id].dtype));
   for (const Coord& c : m[id].coords) {
@@ -136,11 +137,12 @@ int64_t known_bytes(const Module& m, FamilyId id) {
   return bytes;
 }
 
-// Values computed before a recurrence that could as well be computed in the step that reads them.
+// Finds values that are computed before a recurrence, but could be computed in the step that reads
+// them.
 struct LeaderSearch {
   Module& m;
   const Schedule& order;
-  const size_t at;  // of the recurrence in the schedule
+  const size_t at;  // where the recurrence is in the schedule
   const Sequence& q;
   const std::vector<FamilyId>& wanted;
   const Tuning& tuning;
@@ -152,8 +154,8 @@ struct LeaderSearch {
   };
   std::map<FamilyId, std::vector<Read>> reads = {};
 
-  // Its only readers are in the recurrence, or in front of it with `id`, and none of them reads
-  // ahead of its own step.
+  // Whether all readers are in the recurrence, or before it and computed in its steps like `id`,
+  // and none of them reads a step later than its own.
   bool read_by_step(FamilyId id, uint32_t position) {
     ExprId extent = m[id].coords[position].extent;
     return std::all_of(reads[id].begin(), reads[id].end(), [&](const Read& r) {
@@ -163,7 +165,7 @@ struct LeaderSearch {
     });
   }
 
-  // One product of all steps is much faster than one in each of them.
+  // A single product over all steps is much faster than one product in each step.
   bool is_product(FamilyId id) {
     const Family f = m[id];
     uint64_t coords = f.rank() >= 64 ? ~0ull : optimise::bit(f.rank()) - 1;
@@ -179,7 +181,7 @@ struct LeaderSearch {
            std::find(wanted.begin(), wanted.end(), id) == wanted.end();
   }
 
-  // Backward through the schedule, so that readers come first.
+  // Goes backward through the schedule, so that readers come before what they read.
   std::vector<Follower> run() {
     for (const auto& member : q.members) steps.steps[member.family] = member.position;
     for (FamilyId reader : families_of(order.steps)) {
@@ -202,7 +204,7 @@ struct LeaderSearch {
   }
 };
 
-// Those that read one of `few`, and what they need.
+// The followers that depend on a family of `few`, and the followers that these need.
 std::vector<Follower> useful(const std::vector<Follower>& all, const std::set<FamilyId>& few) {
   std::set<FamilyId> reach = few, needed;
   auto touches = [](const Follower& f, const std::set<FamilyId>& set) {
@@ -247,7 +249,7 @@ struct Following {
   std::map<FamilyId, bool> small = {};
   std::unordered_map<FamilyId, Ring> rings = find_rings(m, order, wanted);
 
-  // Members of the recurrence that keep all steps, though nobody wants them.
+  // Members of the recurrence that must keep all their steps only because something reads them.
   std::set<FamilyId> kept_whole(const Sequence& q) {
     std::set<FamilyId> out;
     for (const auto& member : q.members) {
@@ -258,8 +260,8 @@ struct Following {
     return out;
   }
 
-  // Lets the followers run along; gives those of `whole` that keep few steps then. Changes nothing
-  // if there are none.
+  // Makes the followers run along, and returns those of `whole` that then keep few steps. Changes
+  // nothing if there are none.
   std::set<FamilyId> attempt(size_t at, const std::vector<Follower>& followers,
                              const std::set<FamilyId>& whole) {
     const Sequence q = *sequence_at(order, at);
@@ -297,7 +299,7 @@ struct Following {
     std::set<FamilyId> few = attempt(at, some, whole);
     std::vector<Follower> fewer = useful(all, few);
     if (few.empty() || fewer.size() == some.size()) return;
-    // Some of them run along for nothing.
+    // Some followers turned out to be useless: try again without them.
     m.locksteps.pop_back();
     order = before;
     rings = rings_before;
@@ -327,7 +329,8 @@ Schedule follow_steps(Module& m, const std::vector<FamilyId>& wanted, const Tuni
   for (size_t i = 0; i < order.steps.size(); ++i) {
     if (const Sequence* q = sequence_at(order, i)) first.push_back(q->members[0].family);
   }
-  // Every recurrence looks at all that comes after it. Very long programs keep their steps.
+  // For every recurrence the search looks at everything after it, so it is skipped in very long
+  // programs.
   constexpr size_t kMost = 1'000'000;
   if (first.empty() || first.size() * order.steps.size() > kMost) return order;
   Following following{m, wanted, tuning, std::move(order)};

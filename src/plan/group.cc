@@ -24,19 +24,19 @@ namespace {
 
 using namespace core;
 
-// The coordinates of a family that Sequences around run, outermost first.
+// For each family: the coordinates that are steps of the Sequences around it, outermost first.
 using Positions = std::map<FamilyId, std::vector<uint32_t>>;
 
 // A family as grouping sees it.
 struct Candidate {
   bool joins = false;
-  std::vector<uint32_t> free;    // its coordinates that no Sequence runs
-  std::optional<uint32_t> lane;  // among them, the one that runs in lanes
+  std::vector<uint32_t> free;    // its coordinates that are not steps of a Sequence
+  std::optional<uint32_t> lane;  // which of them runs in lanes
   uint32_t width = 1;
-  bool columns = false;  // it is wider than a vector, for the sake of a sum
-  uint32_t fixed = 0;    // leading coordinates that its group must share: those of a band
+  bool columns = false;  // the lanes are several vectors wide, because the clause sums columns
+  uint32_t fixed = 0;    // how many leading coordinates its group must share: those of its band
   std::vector<CellRead> reads;
-  size_t nodes = 0;  // in its bodies
+  size_t nodes = 0;  // how many nodes its bodies have
 };
 
 struct Level {
@@ -45,10 +45,10 @@ struct Level {
   const Positions& around;
   std::vector<core::Step>& steps;
   std::vector<Candidate> candidates = {};           // by step
-  std::map<FamilyId, uint32_t> step_of = {};        // of this level
-  std::vector<std::set<uint32_t>> before = {};      // by step: the steps it reads
-  std::vector<uint32_t> node = {};                  // by step: the group it is in
-  std::vector<std::vector<uint32_t>> members = {};  // by group: its steps
+  std::map<FamilyId, uint32_t> step_of = {};        // the step that computes each family
+  std::vector<std::set<uint32_t>> before = {};      // for each step, the steps it reads
+  std::vector<uint32_t> node = {};                  // for each step, its group
+  std::vector<std::vector<uint32_t>> members = {};  // for each group, its steps
 
   const std::vector<uint32_t>& positions(FamilyId id) const {
     static const std::vector<uint32_t> none;
@@ -76,8 +76,8 @@ struct Level {
     if (std::holds_alternative<Compute>(steps[step])) describe(family_at(step), c);
   }
 
-  // A step later in the list is read at an earlier step of a Sequence around: that
-  // orders nothing here.
+  // A read of a later step in the list is a read of an earlier iteration of a Sequence around,
+  // which does not restrict the order here.
   void note(uint32_t step, FamilyId read) {
     auto it = step_of.find(read);
     if (it != step_of.end() && it->second < step) before[step].insert(it->second);
@@ -108,7 +108,7 @@ struct Level {
     }
   }
 
-  // How many leading coordinates all clauses of the family cover from end to end.
+  // How many leading coordinates all clauses of the family cover completely.
   uint32_t covered(FamilyId id, const Candidate& c) const {
     const Module& m = plan.module;
     const Family& f = m[id];
@@ -124,8 +124,8 @@ struct Level {
     return n;
   }
 
-  // How many leading coordinates a read uses unchanged. A read of another step of a recurrence is
-  // not inside the group, so it allows all of them.
+  // How many leading coordinates a read uses unchanged. A read of another step of a recurrence does
+  // not count as inside the group, so it allows all coordinates.
   uint32_t aligned(FamilyId reader, const CellRead& read) const {
     const Module& m = plan.module;
     const auto &mine = positions(reader), &theirs = positions(read.family);
@@ -143,7 +143,7 @@ struct Level {
     return n;
   }
 
-  // The loops that these steps would share, if they may be a group.
+  // The loops that these steps would share, if they can form a group.
   std::optional<Group> fit(const std::vector<uint32_t>& chosen) const {
     const Module& m = plan.module;
     Group out;
@@ -197,8 +197,8 @@ struct Level {
     return nodes <= static_cast<size_t>(plan.tuning.group_nodes);
   }
 
-  // Does the step need something outside the group that needs the group? Also yes when finding out
-  // takes long: then the step stays where it is.
+  // Whether something outside the group must be computed between the group and the step. Also true
+  // if the search takes too long: then the step stays where it is.
   bool between(uint32_t step, uint32_t group) const {
     std::vector<uint32_t> open;
     std::set<uint32_t> seen;
@@ -224,7 +224,8 @@ struct Level {
     return found;
   }
 
-  // The groups worth joining: of what the step reads, then of what reads the same.
+  // The groups that the step may join: first those it reads, then those that read the same
+  // families.
   std::vector<uint32_t> neighbours(uint32_t step) const {
     std::vector<uint32_t> out;
     auto add = [&](uint32_t s) {
@@ -279,7 +280,7 @@ struct Level {
       for (FamilyId f : g.members) plan.group_of[f] = static_cast<uint32_t>(plan.groups.size());
       plan.groups.push_back(std::move(g));
     }
-    // A group is in one piece, and everything is read after it is computed.
+    // Makes the steps of each group adjacent, with everything after what it reads.
     auto order = arrange(steps, before, node);
     EIN_CHECK(order, "groups that need each other");
     steps = std::move(*order);
@@ -295,7 +296,7 @@ void form(Plan& plan, const Choices& choices, std::vector<core::Step>& steps,
     for (const auto& member : q->members) inner[member.family].push_back(member.position);
     form(plan, choices, q->body, inner);
   }
-  // Bands stay in one piece, so groups are formed between them and inside each.
+  // Bands must stay adjacent, so groups are formed between bands and inside each band.
   auto band_at = [&](const core::Step& s) {
     const auto* c = std::get_if<Compute>(&s);
     auto it = c ? plan.band_of.find(c->family) : plan.band_of.end();
@@ -311,8 +312,8 @@ void form(Plan& plan, const Choices& choices, std::vector<core::Step>& steps,
   }
 }
 
-// Families that nothing outside their group reads are not stored beyond an iteration. Inside a
-// Sequence a ring does the same.
+// Families that only their own group reads are stored for one iteration at a time. Inside a
+// Sequence a ring achieves the same.
 void choose_storage(Plan& plan) {
   std::set<FamilyId> outside(plan.wanted.begin(), plan.wanted.end());
   for (const core::Step& s : plan.schedule.steps) {

@@ -22,19 +22,18 @@ namespace {
 using namespace core;
 using optimise::bit;
 
-// Loops over an extent known to be short don't fill a vector.
+// A loop over a short known extent would not fill a vector.
 bool short_range(const Module& m, const Range& r, uint32_t lanes) {
   auto lo = const_int(m, r.lo), hi = const_int(m, r.hi);
   return lo && hi && *hi - *lo < lanes;
 }
 
-// What happens under an expression when a slot moves by one.
+// How the reads in an expression move when a slot increases by one.
 struct Movement {
   bool ok = true;  // no loop's length depends on the slot
   bool moves = false, gathers = false, function = false;
 
-  // An elementary function makes up for gathering its operand: computing it lane by lane would cost
-  // more.
+  // Gathering operands lane by lane pays off for an elementary function, which is costly.
   bool streams() const { return ok && moves && (function || !gathers); }
 };
 
@@ -54,7 +53,7 @@ void look(const Module& m, ExprId e, uint32_t slot, Movement& out) {
       sums.push_back(r->body);
     }
   });
-  // A function outside of a reduction does not make up for what its every term gathers.
+  // A function outside of a reduction does not pay for the gathers of every term inside.
   for (ExprId body : sums) {
     if (body == e) continue;
     Movement inside;
@@ -63,18 +62,19 @@ void look(const Module& m, ExprId e, uint32_t slot, Movement& out) {
   }
 }
 
-// Every access under `e` stands still or goes to the next element when `slot` moves, no loop's
-// length depends on it, and at least one access moves, or elementary functions are worth gathers.
+// Whether an expression can be computed in lanes along `slot`: every access stays or moves to the
+// next element, no loop's length depends on the slot, and at least one access moves; or elementary
+// functions are worth the gathers.
 bool streams(const Module& m, ExprId e, uint32_t slot, bool store_moves) {
   Movement found{.moves = store_moves};
   look(m, e, slot, found);
   return found.streams();
 }
-// Sums down the columns of an array take this many vectors of columns at a time: one alone would use
-// a single line of each row, and memory is fetched by lines that follow each other.
+// A sum down the columns of an array takes this many vectors of columns at a time. A single vector
+// would use one cache line of each row, but memory is fetched in runs of lines.
 constexpr uint32_t kColumnVectors = 4;
 
-// Whether a sum in the clause steps through an array row by row while `axis` runs along the rows.
+// Whether a sum in the clause goes down an array row by row while `axis` runs along the rows.
 bool sums_columns(const Module& m, const Clause& clause, uint32_t axis) {
   bool found = false;
   for_each_node(m, clause.body, [&](ExprId e) {
@@ -98,8 +98,8 @@ uint32_t choose_vector_axis(const Module& m, const Clause& clause, uint64_t free
   return streams(m, clause.body, last, true) ? last : kMaxSlots;
 }
 
-// Whether something in it is checked for overflow. Such a clause runs cell by cell, as in the
-// reference, so that the first failure is the same.
+// Whether the expression has a checked integer operation. Such a clause runs cell by cell in the
+// order of the reference, so that the same failure comes first.
 bool checked(const Module& m, ExprId e) {
   bool found = false;
   for_each_node(m, e, [&](ExprId x) {
@@ -111,19 +111,19 @@ bool checked(const Module& m, ExprId e) {
   return found;
 }
 
-// May this be one pass over the binders that adds to addresses?
+// Whether the clause may be a single pass over its binders that adds to addresses.
 bool may_scatter(const Module& m, const Clause& clause, uint64_t free) {
   const auto* r = get_if<Reduce>(m, clause.body);
   if (!r || r->routes.empty()) return false;
-  // A sum that is still f16 or bf16 (wide_sums.h) is rounded once, at the end; memory would
-  // round each addition.
+  // A sum that is still f16 or bf16 (wide_sums.h) is rounded once, at the end. Adding in memory
+  // would round every addition.
   DType type = m[r->body].type;
   if (type == DType::F16 || type == DType::BF16) return false;
   uint64_t routed = 0;
   for (const Route& route : r->routes) routed |= bit(route.slot) & free;
   if (routed == 0) return false;
-  // A range, gate, target or body that needs the routed coordinate itself cannot run before it
-  // is known.
+  // If a range, gate, target or body needs the routed coordinate, it cannot be evaluated before the
+  // address is known.
   uint64_t used = m[r->body].free | (r->gate ? m[r->gate].free : 0);
   for (const Range& range : r->over) used |= m[range.lo].free | m[range.hi].free;
   for (const Route& route : r->routes) used |= m[route.to].free;
@@ -135,7 +135,8 @@ struct Planner {
   const Choices& choices;
   std::set<FamilyId> wanted = {plan.wanted.begin(), plan.wanted.end()};
 
-  // `fixed`: the coordinates that sequences around run; `repeated`: there is one around.
+  // `fixed`: the coordinates that are steps of Sequences around; `repeated`: whether there is such
+  // a Sequence.
   void steps(const std::vector<core::Step>& list, const std::map<FamilyId, uint64_t>& fixed,
              bool repeated) {
     for (const core::Step& s : list) {
@@ -151,8 +152,8 @@ struct Planner {
     }
   }
 
-  // Other values run step by step for the sake of files that stream (streams.h). They are computed in
-  // the same way as at once, so that every bit is the same.
+  // Values that run step by step only because a file streams (streams.h) are computed as if they
+  // ran at once, so that every bit is the same.
   bool is_recurrence(const Sequence& q) const {
     if (q.members.size() > 1) return true;
     bool found = false;
@@ -199,11 +200,11 @@ struct Planner {
     if (choices.overflow == Overflow::Stops && checked(m, c.body)) return out;
     out.scatters = choices.scatters && may_scatter(m, c, free);
     if (out.scatters) {
-      // The cells that one step adds to run side by side.
+      // Lanes go over the cells that one step adds to.
       uint64_t unrouted = free;
       for (const Route& route : get_if<Reduce>(m, c.body)->routes) unrouted &= ~bit(route.slot);
       uint32_t last = f.rank() - 1;
-      // Vectors have a power of two of lanes.
+      // A vector has a power of two of lanes.
       uint32_t lanes = std::bit_floor(static_cast<uint32_t>(plan.tuning.scatter_lanes));
       if (free & bit(last)) out.clear_width = lanes;
       if ((unrouted & bit(last)) == 0 || short_range(m, c.box[last], lanes)) return out;
@@ -228,7 +229,7 @@ struct Planner {
     for_each_node(m, c.body, [&](ExprId e) {
       const auto* r = get_if<Reduce>(m, e);
       if (!r || !optimise::lanes_legal(m, e) || plan.stops.contains(e)) return;
-      // Which addition overflows depends on their order, so it is that of the reference.
+      // Which addition overflows depends on their order, so sums keep the order of the reference.
       bool adds = r->op == ReduceOp::Sum || r->op == ReduceOp::Prod;
       if (plan.overflow == Overflow::Stops && adds && is_int(m[r->body].type)) return;
       uint32_t last = r->first + static_cast<uint32_t>(r->over.size()) - 1;
@@ -264,7 +265,7 @@ void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& ou
     const auto* q = std::get_if<Sequence>(&s);
     if (!q) continue;
     std::set<FamilyId> later = read_later(plan.module, plan.schedule, plan.wanted, *q);
-    if (moves_between_ranks(plan, *q)) continue;  // they all take the same steps
+    if (moves_between_ranks(plan, *q)) continue;  // all ranks must run the same steps
     if (auto end = find_end(plan.module, *q, outer, later)) plan.ends[key(*q)] = std::move(*end);
     Outer inner = outer;
     for (const auto& member : q->members) inner[member.family].push_back(member.position);
@@ -272,8 +273,8 @@ void find_ends(Plan& plan, const std::vector<core::Step>& steps, const Outer& ou
   }
 }
 
-// Finds every `all` and `any` that reads a cell which may fail: the reference does not look at it once
-// an earlier cell has decided.
+// Finds every `all` and `any` that may read a cell that fails: the reference does not evaluate that
+// cell if an earlier one decides.
 void find_stops(Plan& plan) {
   Module& m = plan.module;
   auto logical = [](const Node& n) {
@@ -281,7 +282,7 @@ void find_stops(Plan& plan) {
     return r && (r->op == ReduceOp::All || r->op == ReduceOp::Any);
   };
   auto look = [&](const Clause& c) {
-    bool some = false;  // few clauses have one, and working out facts takes time
+    bool some = false;  // few clauses have one, and deriving facts takes time
     for_each_node(m, c.body, [&](ExprId e) { some |= logical(m[e].node); });
     if (!some) return;
     for_each_with_facts(m, c, logical, [&](ExprId e, const Facts& facts) {
@@ -295,8 +296,8 @@ void find_stops(Plan& plan) {
   }
 }
 
-// Only where all steps are kept: then nobody watches the steps of one row, and memory bounds how
-// long a row can run.
+// Only for recurrences that keep all steps: then nobody watches the steps of a row, and memory
+// limits how long a row can run.
 void find_rows(Plan& plan) {
   for (const core::Step& s : plan.schedule.steps) {
     const auto* q = std::get_if<Sequence>(&s);
@@ -350,7 +351,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   plan.tuning = choices.tuning;
   plan.resumable = choices.resumable;
   plan.schedule = schedule(plan.module, plan.wanted);
-  // Checked integers are computed family by family and sum by sum, as in the reference.
+  // Checked integers are computed in the order of the reference, family by family and sum by sum.
   bool free_order = choices.overflow == Overflow::Wraps;
   EIN_CHECK(!plan.schedule.cycle, "a module without a legal order reached planning");
   if (free_order && choices.rings) {
@@ -365,7 +366,7 @@ Plan make_plan(optimise::Program p, const Choices& choices) {
   find_stops(plan);
   Planner{plan, choices}.steps(plan.schedule.steps, {}, false);
   note_moves(plan);
-  // Bands are for the caches of a processor.
+  // Bands help the caches of a processor, so a device does not use them.
   bool bands = choices.bands && !choices.trap && choices.device == Device::Cpu;
   if (free_order && bands) form_bands(plan);
   if (free_order) form_groups(plan, choices);

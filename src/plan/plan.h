@@ -8,7 +8,7 @@
 // - inline or materialise. An inlined family has no buffer: each access becomes the body of the
 //   clause it falls into. Legal only where every access is proven to fall into one clause and that
 //   clause's body is total (total.h), has no reduction and does not read the family itself;
-//   otherwise a wish to inline is not granted. By default trivial families and those that are read
+//   otherwise a request to inline is ignored. By default trivial families and those that are read
 //   once are inlined.
 // - for every clause, the axis of every coordinate: seq (a Sequence of the schedule runs it),
 //   parallel, or vector (at most one, run in lanes, innermost). Legal: vector on any coordinate
@@ -68,52 +68,54 @@ using optimise::Contraction;
 
 struct ClausePlan {
   std::vector<AxisKind> axes;  // one per coordinate
-  uint32_t width = 1;          // lanes of the vector axis
-  bool scatters = false;       // a routed sum, run as one pass over the binders
-  uint32_t clear_width = 1;    // lanes of the loop that sets its cells to zero first
+  uint32_t width = 1;          // how many lanes the vector axis has
+  bool scatters = false;       // the clause is a routed sum that runs as one pass over the binders
+  uint32_t clear_width = 1;    // how many lanes first set its cells to zero
   std::optional<Contraction> contraction;
-  // Up to this much work the contraction is written as loops: it runs at every step of a sequence,
-  // where a call costs more than it saves.
+  // Up to this many multiplications the contraction is written as loops. It runs at every step of a
+  // sequence, where a call costs more than it saves.
   std::optional<int64_t> small_contraction;
 };
 
-// Where the cells of a family are.
+// How many cells of a family are in memory at a time.
 enum class Storage : uint8_t {
-  Full,      // all of them in a buffer (of a recurrence: the steps that are kept)
+  Full,      // all, in a buffer (for a recurrence: the steps that are kept)
   Band,      // those of one band, in scratch
   Row,       // those of one iteration of its group, in scratch
-  Register,  // one cell per iteration of its group
+  Register,  // one, in a register
 };
 
 struct FamilyPlan {
   bool wanted = false;
-  bool moved = false;  // cells go between ranks into it or out of it: it lies as it is written
+  // Its cells move between ranks, so they must be stored as the program orders them.
+  bool moved = false;
   Storage storage = Storage::Full;
-  // The order in which its coordinates lie in memory, the last one fastest; empty: their own.
+  // The order of its coordinates in memory, the last one fastest. Empty: as declared.
   std::vector<uint32_t> order;
   std::vector<ClausePlan> clauses;
 };
 
-// Computed together: loops over the first `shared` coordinates of the members (of those that no
-// Sequence around runs), the members in order inside. They stand next to each other in the
-// schedule.
+// Families computed together: loops over the first `shared` coordinates of the members (not
+// counting steps of Sequences around), and inside them the members in order. They are adjacent in
+// the schedule.
 struct Group {
   std::vector<core::FamilyId> members;
   uint32_t shared = 0;
   uint32_t width = 1;  // lanes of the last shared coordinate
 };
 
-// Computed together, some neighbouring rows at a time (bands.h).
+// Families computed together for some neighbouring rows at a time (bands.h).
 struct Band {
-  std::vector<core::FamilyId> members;  // in order; they stand next to each other in the schedule
-  uint32_t outer = 0;                   // coordinates in front of the row
-  core::ExprId rows, height;            // the extent of the row; how many rows are a band
-  // Sums over the rows of one band: the binder that runs over them, a slot of the clause.
+  std::vector<core::FamilyId> members;  // in order; adjacent in the schedule
+  uint32_t outer = 0;                   // how many coordinates precede the row
+  core::ExprId rows, height;            // the extent of the row; how many rows a band has
+  // Sums over the rows of one band, each with the binder that runs over the rows (a slot of the
+  // clause).
   std::map<core::FamilyId, uint32_t> parts;
-  // Their totals, and the same binder of the sum that is computed where a part must be computed
-  // again; ~0: there is none.
+  // Their totals, each with the corresponding binder of the sum that is computed if a part must be
+  // computed again; ~0 if there is no such sum.
   std::map<core::FamilyId, uint32_t> totals;
-  // Indices that run no further than the end of the band, by slots of clauses.
+  // Indices that stop at the end of the band, as slots of clauses.
   std::set<std::pair<core::FamilyId, uint32_t>> cut;
   // Operands that must be finite for that: the access, and the member whose product reads it.
   std::vector<std::pair<core::FamilyId, core::ExprId>> finite;
@@ -122,98 +124,102 @@ struct Band {
 };
 
 // A recurrence that runs some rows at a time (rows.h). A part is `together` neighbouring rows.
-// Between two moments at which the caller may stop the run there are `parts` parts, and as many more
-// as fit into `steps` steps of a part.
+// Between two points where the caller may stop the run there are `parts` parts, plus as many as
+// `steps` steps make up.
 struct RowsPlan {
   int64_t together = 1;
   int64_t parts = 1, steps = 0;
 };
 
-// A recurrence that runs for many members side by side (ensembles.h). Between two moments at which
-// the caller may stop the run, `parts` vectors of members run, and as many more as fit into `steps`
-// steps of one.
+// A recurrence that runs for many members side by side (ensembles.h). Between two points where the
+// caller may stop the run, `parts` vectors of members run, plus as many as `steps` steps make up.
 struct EnsemblePlan {
-  std::map<core::FamilyId, uint32_t> along;  // the coordinate that names the member
+  // For each family, the coordinate that distinguishes the members.
+  std::map<core::FamilyId, uint32_t> along;
   uint32_t width = 1;
   int64_t parts = 1, steps = 0;
 };
 
 struct Plan {
-  core::Module module;  // what is lowered: the input with inlining applied
+  core::Module module;  // what is lowered: the input after inlining
   core::Schedule schedule;
   std::vector<core::FamilyId> wanted;
-  std::vector<core::FamilyId> inlined;                       // in the order of inlining
-  std::unordered_map<core::FamilyId, FamilyPlan> families;   // those that are scheduled
-  std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; absent: 1
-  std::set<core::ExprId> stops;  // `all` and `any` that stop at the cell that decides
+  std::vector<core::FamilyId> inlined;  // in the order in which they were inlined
+  std::unordered_map<core::FamilyId, FamilyPlan> families;   // the scheduled ones
+  std::unordered_map<core::ExprId, uint32_t> reduce_widths;  // by Reduce node; 1 if absent
+  std::set<core::ExprId> stops;  // each `all` and `any` that must stop at the cell that decides
   std::unordered_map<core::FamilyId, core::Ring> rings;  // families that keep few steps
-  // Recurrences that may run by diagonals (wavefront.h), and in how many lanes.
+  // Recurrences that may run by diagonals (wavefront.h), and with how many lanes.
   std::unordered_map<core::FamilyId, uint32_t> by_diagonals;
   std::unordered_map<core::FamilyId, RowsPlan> by_rows;  // by the first member of the recurrence
   std::unordered_map<core::FamilyId, EnsemblePlan> ensembles;  // likewise
-  // How Sequences end early (ends.h), by their first member and its coordinate.
+  // How Sequences end early (ends.h), keyed by their first member and its coordinate.
   std::map<SequenceKey, End> ends;
   std::unordered_map<core::FamilyId, Stream> streams;          // inputs
-  std::unordered_map<core::ExprId, core::ExprId> window_rows;  // by access to one of them
-  std::map<core::FamilyId, std::string> whole;  // why other inputs that may do not stream
-  Tuning tuning;  // every decision that a number makes (base/tuning.def)
+  std::unordered_map<core::ExprId, core::ExprId> window_rows;  // by access to such an input
+  std::map<core::FamilyId, std::string> whole;  // inputs that could stream but do not, and why
+  Tuning tuning;  // the numbers behind the decisions (base/tuning.def)
   std::vector<Group> groups;
   std::unordered_map<core::FamilyId, uint32_t> group_of;  // by member
   std::vector<Band> bands;
   std::unordered_map<core::FamilyId, uint32_t> band_of;  // by member
-  core::Overflow overflow = core::Overflow::Wraps;       // of integers
-  DType operands = DType::F32;                           // of contractions (precision.h)
-  bool resumable = false;                                // see Choices
-  bool trap = false;          // a stored cell that is not finite stops the program
-  uint32_t first_made = ~0u;  // families from here on are made by passes: no cell of them stops it
+  core::Overflow overflow = core::Overflow::Wraps;       // of integer operations
+  // The type to which operands of contractions are rounded (precision.h).
+  DType operands = DType::F32;
+  bool resumable = false;  // see Choices
+  bool trap = false;       // the program stops if a stored cell is not finite
+  // Families from this number on are made by passes. Their cells do not stop the program.
+  uint32_t first_made = ~0u;
   Device device = Device::Cpu;
   uint64_t mapping = 0;  // see Choices
 };
 
-// Overrides; an empty function or answer leaves the decision to the planner. There is none for
-// `widen-sums`, `expand-calls` of what must be expanded, `isolate-routes` and `read-extents`: the
-// first gives sums the digits that docs/reference.md promises, the others prepare what planning
-// relies on.
+// Overrides of decisions. An empty function or answer leaves the decision to the planner. Some
+// passes cannot be overridden: `widen-sums`, which gives sums the precision that docs/reference.md
+// promises, and `isolate-routes`, `read-extents` and the required part of `expand-calls`, which
+// planning relies on.
 struct Choices {
   std::function<std::optional<bool>(core::FamilyId)> inlines;
-  // Whether calls of a scalar function are expanded where they stand.
+  // Whether calls of a scalar function are replaced by its body.
   optimise::ExpandWish expands;
-  // The vector axis of a clause (by family and clause number); kMaxSlots for none.
+  // The vector axis of a clause (by family and clause number), or kMaxSlots for none.
   std::function<std::optional<uint32_t>(core::FamilyId, size_t)> vector_axis;
   std::function<std::optional<uint32_t>(core::ExprId)> reduce_width;
-  // Whether a family joins a group where it may.
+  // Whether a family joins a group that it could join.
   std::function<std::optional<bool>(core::FamilyId)> joins;
-  Tuning tuning;             // every decision that a number makes
-  bool contractions = true;  // use the contraction class at all
-  bool scatters = true;      // routed sums add to addresses in one pass
-  bool unused = true;        // local arrays lose the coordinates that nothing depends on
-  bool invariants = true;    // what loops repeat is computed once
-  bool scans = true;         // running reductions in linear time
-  bool bands = true;         // run products and what lies between them some rows at a time
-  bool rings = true;         // keep only the steps that are still read; readers follow step by step
-  bool diagonals = true;     // run tables diagonal by diagonal
-  // Run recurrences along the last coordinate row by row. Diagonals need this too: neither can be
-  // watched step by step.
+  Tuning tuning;             // the numbers behind the decisions
+  bool contractions = true;  // whether contractions are recognised at all
+  bool scatters = true;      // compute routed sums in one pass that adds to addresses
+  bool unused = true;        // drop coordinates of local arrays that nothing depends on
+  bool invariants = true;    // compute once what loops would repeat
+  bool scans = true;         // compute running reductions in linear time
+  bool bands = true;         // run products, and what lies between them, some rows at a time
+  // Keep only the steps that are still read, and let readers follow step by step.
+  bool rings = true;
+  bool diagonals = true;  // run tables diagonal by diagonal
+  // Run recurrences along the last coordinate row by row. Also required for diagonals: in neither
+  // case can the steps be watched one by one.
   bool rows = true;
-  // Run many members of a small recurrence side by side, and take sums over its steps along.
+  // Run many members of a small recurrence side by side, and add up sums over its steps while they
+  // run.
   bool ensembles = true;
-  bool resumable = false;  // a run may be stopped between two steps and go on later
-  bool ends = true;        // leave recurrences whose further steps only repeat
+  bool resumable = false;  // a run may be stopped between two steps and resumed later
+  bool ends = true;        // stop recurrences whose further steps only repeat
   // Inputs that may stream, because the caller has them in files that can be read row by row.
   std::vector<core::FamilyId> streams;
   core::Overflow overflow = core::Overflow::Wraps;
-  DType operands = DType::F32;  // what operands of contractions are rounded to
-  // Every family is stored, and a cell of one of the program's own that is not finite stops the run.
-  // What passes make may have cells that the program never computes.
+  DType operands = DType::F32;  // the type to which operands of contractions are rounded
+  // Store every family, and stop the run if a cell of one of the program's own is not finite.
+  // Families made by passes may have cells that the program never computes.
   bool trap = false;
   Device device = Device::Cpu;
-  // How kernels are laid out on a device is drawn with this seed (0 and 1: it is chosen); where it is
-  // odd and the device emulated, threads run in the opposite order.
+  // Seed for drawing at random how kernels are laid out on a device; 0 and 1: chosen normally. If
+  // it is odd and the device is emulated, threads run in reverse order.
   uint64_t mapping = 0;
 
-  // Whether something is not as in ordinary runs, as when a test draws plans at random. (An ordinary
-  // run sets only `tuning`, `rows`, `resumable`, `streams`, `overflow`, `operands` and `device`, which
-  // are part of the cache key.)
+  // Whether a choice was made that ordinary runs never make, as when a test draws plans at random.
+  // (Ordinary runs set only `tuning`, `rows`, `resumable`, `streams`, `overflow`, `operands` and
+  // `device`, which are part of the cache key.)
   bool drawn() const {
     return inlines || expands || vector_axis || reduce_width || joins || !contractions ||
            !scatters || !unused || !scans || !invariants || !bands || !ensembles || !rings ||
@@ -221,17 +227,17 @@ struct Choices {
   }
 };
 
-// Lanes of loops over this type. They depend on the element size alone, never on the machine, and
-// are not in tuning.def, so that sums have one shape and the same bits everywhere.
+// How many lanes loops over this type have. That depends only on the element size, never on the
+// machine, and is not in tuning.def, so that sums have the same shape and the same bits everywhere.
 uint32_t lanes_for(DType type);
-// Moves take place at the same step on every rank, so all ranks run such a recurrence step by step, to
-// its end.
+// Ranks exchange cells at the same step, so all of them run such a recurrence step by step to its
+// end.
 bool moves_between_ranks(const Plan& plan, const core::Sequence& q);
 
 Plan make_plan(optimise::Program p, const Choices& choices = {});
 std::string print(const Plan& plan);
 
-// Forms groups and puts their members next to each other in the schedule (group.cc).
+// Forms groups and makes their members adjacent in the schedule (group.cc).
 void form_groups(Plan& plan, const Choices& choices);
 
 }  // namespace ein::plan

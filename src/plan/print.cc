@@ -1,4 +1,4 @@
-// The plan as a table: what --emit plan shows.
+// The plan as a table, as `--emit plan` shows it.
 #include <fmt/format.h>
 
 #include "base/match.h"
@@ -120,7 +120,7 @@ struct Printer {
     for (FamilyId id : g.members) family(id, depth + 1);
   }
 
-  // The first member of a group stands for all of it.
+  // The first member of a group stands for the whole group.
   void member(FamilyId id, int depth) {
     auto in = plan.group_of.find(id);
     if (in == plan.group_of.end()) return family(id, depth);

@@ -21,8 +21,8 @@ bool same_rows(const Module& m, FamilyId one, FamilyId other) {
   return true;
 }
 
-// Every row is defined by its own cells alone, and a cell costs little: most of the cost is reading
-// cells that lie far apart in memory.
+// Whether every row depends only on its own cells and a cell is cheap to compute. Then most of the
+// time goes into reading cells that are far apart in memory.
 bool stays_in_row(const Module& m, FamilyId id, const std::set<FamilyId>& members) {
   const Family& f = m[id];
   bool ok = f.kind == Family::Kind::Defined;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace core;
 
-// An index as a part that the step alone decides and a rest between `least` and `most`.
+// An index, split into a part that only depends on the step and a rest between `least` and `most`.
 struct Split {
   ExprId by_step, rest;
   int64_t least = 0, most = 0;
@@ -46,7 +46,7 @@ std::optional<Split> split(Module& m, ExprId at, uint32_t step, const Facts& fac
   return out;
 }
 
-// Every read of an input by a family, with what holds there.
+// Calls `f` for every read of an input in a family, with the facts that hold there.
 template <class F>
 void for_each_read(Module& m, FamilyId reader, const std::set<FamilyId>& inputs, F&& f) {
   auto wanted = [&](const Node& n) {
@@ -64,7 +64,7 @@ void for_each_read(Module& m, FamilyId reader, const std::set<FamilyId>& inputs,
   for (ExprId cell : family.cells) look(Clause{{}, cell, {}});
 }
 
-// The coordinate along which a family that is no recurrence reads the inputs row by row.
+// The coordinate along which a family that is not a recurrence reads the inputs row by row.
 std::optional<uint32_t> row_coordinate(Module& m, FamilyId id, const std::set<FamilyId>& inputs) {
   for (uint32_t k = 0; k < m[id].rank() && m[id].kind == Family::Kind::Defined; ++k) {
     bool reads = false, ok = true;
@@ -88,13 +88,13 @@ Schedule step_by_step(Module& m, const Schedule& schedule, const std::set<Family
   return out;
 }
 
-// What is found about one input.
+// What is known about one input.
 struct Found {
   bool read = false;
   int64_t least = INT64_MAX, most = INT64_MIN;
   std::map<SequenceKey, ExprId> by_step;  // slot 0 is the step
   std::unordered_map<ExprId, ExprId> rests;
-  std::string why;  // it does not stream
+  std::string why;  // why it does not stream
 };
 
 struct Search {
@@ -125,11 +125,12 @@ struct Search {
       ExprId by_step = substitute_slot(m, parts->by_step, *position, slot(m, 0));
       auto [it, fresh] = to.by_step.emplace(key(*q), by_step);
       if (it->second != by_step) {
-        to.why = fmt::format("`{}` reads rows at different places of {}", name, step);
+        to.why = fmt::format("`{}` reads rows that move differently with {}", name, step);
         return;
       }
       auto [rest, first] = to.rests.emplace(e, parts->rest);
-      if (rest->second != parts->rest) to.why = fmt::format("`{}` reads it in two ways", name);
+      if (rest->second != parts->rest)
+        to.why = fmt::format("`{}` reads its rows in two ways", name);
       to.least = std::min(to.least, parts->least);
       to.most = std::max(to.most, parts->most);
     });
@@ -171,9 +172,10 @@ Streams find_streams(Module& m, Schedule& schedule, const std::vector<FamilyId>&
   Streams out;
   std::set<FamilyId> left(candidates.begin(), candidates.end());
   for (FamilyId id : wanted) {
-    if (left.erase(id) > 0) out.whole[id] = "its value is asked for";
+    if (left.erase(id) > 0) out.whole[id] = "its value is wanted as a whole";
   }
-  // What is not computed step by step for the sake of one input need not be for another.
+  // If an input turns out not to stream, families need not run step by step for its sake, which may
+  // affect other inputs: start over.
   while (!left.empty()) {
     Schedule stepwise = step_by_step(m, schedule, left);
     Search search{m, left};

@@ -15,7 +15,7 @@ struct Place {
   uint32_t outer, inner;
 };
 
-// Every read of a member is a fixed distance back along both coordinates.
+// Whether every read of a member goes a fixed distance back along both coordinates.
 bool reads_back(Module& m, FamilyId reader, const std::map<FamilyId, Place>& places,
                 bool downward) {
   bool ok = true;

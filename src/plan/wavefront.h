@@ -1,6 +1,6 @@
-// Recurrences along two coordinates, as tables of dynamic programming are: every cell reads cells
-// with smaller indices, a fixed distance away. Cells on one diagonal do not read each other, so the
-// table may be run diagonal by diagonal, each in lanes.
+// Recurrences along two coordinates, such as the tables of dynamic programming: every cell reads
+// cells with smaller indices, a fixed distance away. Cells on one diagonal do not read each other,
+// so the table can be computed diagonal by diagonal, each diagonal in lanes.
 #pragma once
 
 #include "core/core.h"
@@ -8,9 +8,9 @@
 
 namespace ein::plan {
 
-// May the outer of two nested Sequences run this way? Both count in the same direction, nothing
-// else stands in the outer one, and all members have these two coordinates only, neither of them
-// known to be shorter than `fewest`.
+// Whether the outer of two nested Sequences may run this way: both run in the same direction, the
+// outer one contains nothing else, and all members have only these two coordinates, neither of
+// which is known to be shorter than `fewest`.
 bool runs_by_diagonals(core::Module& m, const core::Sequence& outer, int64_t fewest);
 
 }  // namespace ein::plan

@@ -12,10 +12,10 @@ namespace {
 
 using namespace tuned;
 
-enum class Operand { A = 1, B = 2, Out = 3 };  // where its step stands in the table
+enum class Operand { A = 1, B = 2, Out = 3 };  // the column of its step in the table
 enum class IndexSet { Batch, Rows, Columns, Sums };
 
-// One index: how far it runs, its step in the operand, and its step in the copy.
+// One index: its extent, its step in the operand, and its step in the copy.
 struct BatchIndex {
   int64_t extent, step, copied;
 };
@@ -50,13 +50,13 @@ int64_t values(const std::vector<BatchIndex>& set) {
   return out;
 }
 
-// Whether neighbours along one of these indices lie side by side.
+// Whether cells that are neighbours along one of these indices are neighbours in memory.
 bool together(const std::vector<BatchIndex>& set) {
   return std::any_of(set.begin(), set.end(),
                      [](const BatchIndex& x) { return std::abs(x.step) == 1 && x.extent > 1; });
 }
 
-// The indices of an operand: those that number products, and those of one product.
+// The indices of an operand: those that count the products (`batch`), and those of one product.
 struct OperandLayout {
   Operand operand;
   std::vector<BatchIndex> batch, lines, sums;
@@ -71,7 +71,8 @@ struct OperandLayout {
 
   int64_t matrix() const { return values(lines) * values(sums); }
 
-  // Whether every cell of the matrix is another cell of the operand: then a copy is not larger.
+  // Whether the cells of the matrix are all different cells of the operand: then a copy is not
+  // larger than the operand.
   bool distinct() const {
     int64_t span = 1;
     for (const std::vector<BatchIndex>* set : {&lines, &sums}) {
@@ -81,11 +82,13 @@ struct OperandLayout {
     return matrix() <= span;
   }
 
-  // What the copy has side by side: tiles read the sums of a row of a, and the columns of b.
+  // The indices that are contiguous in the copy: tiles read along the sums of a row of a, and along
+  // the columns of b.
   const std::vector<BatchIndex>& neighbours() const { return operand == Operand::A ? sums : lines; }
   const std::vector<BatchIndex>& others() const { return operand == Operand::A ? lines : sums; }
 
-  // The batch index whose neighbours lie side by side, if none of one product do.
+  // The batch index along which neighbours are adjacent in memory, provided that they are not
+  // within a product.
   const BatchIndex* across(int64_t least) const {
     if (together(lines) || together(sums) || !distinct() || values(neighbours()) < least) {
       return nullptr;
@@ -95,7 +98,8 @@ struct OperandLayout {
     return it == batch.end() ? nullptr : &*it;
   }
 
-  // In the copy: batch, then the others, then neighbours, without gaps.
+  // Assigns the steps of the copy: batch first, then `others`, then `neighbours`, without gaps.
+  // Returns its size.
   int64_t arrange() {
     int64_t step = 1;
     auto *first = operand == Operand::A ? &sums : &lines, *second = first == &sums ? &lines : &sums;
@@ -109,7 +113,8 @@ struct OperandLayout {
   }
 };
 
-// The offsets of all values of a set of indices, the last fastest: in the operand and in the copy.
+// The offsets for all values of a set of indices, the last one fastest: in the operand and in the
+// copy.
 struct CopiedPlaces {
   std::vector<int64_t> from{0}, to{0};
 
@@ -134,7 +139,7 @@ constexpr int64_t kVectorCells = 16 / static_cast<int64_t>(sizeof(T));
 template <class T>
 constexpr int64_t kLineCells = 64 / static_cast<int64_t>(sizeof(T));
 
-// Copies the cells of all values of `across`, whose step is one, and of `rows`.
+// Copies the cells for all values of `across`, whose step is one, and of `rows`.
 template <class T>
 void copy_across(T* to, const T* from, const BatchIndex& across, const CopiedPlaces& rows) {
   const auto count = static_cast<int64_t>(rows.from.size());
@@ -158,7 +163,8 @@ void copy_across(T* to, const T* from, const BatchIndex& across, const CopiedPla
   }
 }
 
-// The operand, or a copy of it at `to` whose steps `shape` then has; `to` moves behind the copy.
+// The operand in place, or a copy of it at `to`, whose steps are then written to `shape`; `to`
+// moves past the copy.
 template <class T>
 const T* by_product(std::vector<int64_t>& shape, Operand operand, const T* from, T*& to) {
   OperandLayout layout(shape, operand);
@@ -186,7 +192,7 @@ const T* by_product(std::vector<int64_t>& shape, Operand operand, const T* from,
   return copy;
 }
 
-// The table of the block with this number, and how far it is from the first in each operand.
+// The table of the block with this number, and its distance from the first block in each operand.
 struct BatchPart {
   std::vector<int64_t> shape;
   int64_t offset[4] = {};  // by Operand
@@ -215,7 +221,8 @@ int64_t Batches::blocks() const {
 
 template <class T>
 std::optional<Batches> batches_to_copy(const int64_t* given) {
-  if (given[0] == 0) return std::nullopt;  // one product, perhaps of every step of a recurrence
+  // A single product, perhaps for every step of a recurrence.
+  if (given[0] == 0) return std::nullopt;
   Batches out;
   out.shape.assign(given, given + 4 + 4 * (given[0] + given[1] + given[2] + given[3]));
   for (size_t at = 4; at < out.shape.size(); at += 4) {

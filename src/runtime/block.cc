@@ -15,28 +15,29 @@
 namespace ein {
 namespace {
 
-constexpr size_t kMedium = size_t{1} << 16;    // from here on: kept when freed
-constexpr size_t kLarge = size_t{1} << 20;     // from here on: pages of their own
+constexpr size_t kMedium = size_t{1} << 16;  // blocks of at least this size are kept when freed
+constexpr size_t kLarge = size_t{1} << 20;   // blocks of at least this size get pages of their own
 constexpr size_t kHugePage = size_t{2} << 20;  // the unit of large blocks
-constexpr size_t kTouched = size_t{64} << 20;  // from here on: first touched by all threads
+// Blocks of at least this size are first touched by all threads.
+constexpr size_t kTouched = size_t{64} << 20;
 
 struct Freed {
   void* at;
   size_t bytes;
 };
 
-// Blocks that were freed: at most so many, and so many bytes, are kept.
+// Freed blocks that are kept, up to a number and a total size.
 struct Kept {
   size_t most_blocks, most_bytes;
   void (*release)(const Freed&);
   ForkMutex mutex;
-  std::vector<Freed> blocks;  // the last freed at the end
+  std::vector<Freed> blocks;  // the block freed last is at the end
   size_t bytes = 0;
 };
 
 bool is_large(size_t bytes) { return bytes >= kLarge; }
 
-// Those of medium size are kept, too, because malloc gives them back to the system.
+// Medium-sized blocks are kept as well, because malloc would return them to the system.
 Kept& kept(size_t bytes) {
   // Never destroyed: blocks may be freed while the process ends.
   static Kept* large =
@@ -51,7 +52,7 @@ void* take_kept(size_t bytes, size_t& found) {
   std::lock_guard lock(k.mutex);
   for (size_t i = k.blocks.size(); i-- > 0;) {
     Freed b = k.blocks[i];
-    // Not one that is far too large: it would be missing where it fits.
+    // Skips a block that is far too large, which would then be missing where it fits.
     if (b.bytes < bytes || b.bytes / 2 > bytes) continue;
     k.blocks.erase(k.blocks.begin() + static_cast<ptrdiff_t>(i));
     k.bytes -= b.bytes;
@@ -77,8 +78,8 @@ void* map(size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-// Memory is where the processor is that writes a page first. Threads begin with the part of a loop
-// that corresponds to theirs here.
+// A page of memory belongs to the processor that first writes it. Each thread touches the part that
+// corresponds to its part of a loop.
 void touch(void* at, size_t bytes) {
   if (bytes < kTouched || in_team() || inside_chunk()) return;
   constexpr size_t page = 4096;
@@ -107,7 +108,7 @@ Block::Block(size_t bytes) {
   void* found = take_kept(pages, bytes_);
   if (!found) {
     found = map(pages);
-    if (!found) {  // what is kept may be what is missing
+    if (!found) {  // the kept blocks may be what is missing
       give_back_all();
       found = map(pages);
     }

@@ -1,6 +1,6 @@
-// Memory in large pieces. Freed blocks are kept for the next that fits: the first write to fresh
-// memory costs several times what a later one does. Large ones ask for huge pages, and are touched by all
-// threads at once.
+// Memory in large pieces. Freed blocks are kept for the next request that fits, because the first
+// write to fresh memory costs several times as much as a later one. Large blocks ask for huge pages
+// and are first touched by all threads at once.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Block {
 
  private:
   std::byte* at_ = nullptr;
-  size_t bytes_ = 0;  // as asked of the system
+  size_t bytes_ = 0;  // the size that the system was asked for
 };
 
 }  // namespace ein

@@ -32,7 +32,8 @@ using namespace tuned;
 template <class How>
 constexpr int64_t kBlockK = block_bytes / static_cast<int64_t>(sizeof(typename How::Unit));
 constexpr int64_t kSpan = 16384;
-constexpr int64_t packed_cells = 1 << 14;  // copies worth handing to a thread
+// Copies of at least this many cells are worth handing to a thread.
+constexpr int64_t packed_cells = 1 << 14;
 
 // Offsets of a set of indices in two operands, the last index fastest.
 struct Offsets {
@@ -58,7 +59,7 @@ Offsets offsets(const int64_t* index, int64_t count, int px, int py) {
   return out;
 }
 
-// Splits 0..size into `count` parts, as equal as possible: where part i begins.
+// Where part i begins when 0..size is split into `count` parts, as equal as possible.
 int64_t part_begin(int64_t size, int64_t count, int64_t i) {
   return size / count * i + std::min(i, size % count);
 }
@@ -89,38 +90,38 @@ bool equal_steps(const std::vector<int64_t>& offsets, int64_t step) {
 // How the columns of a tile lie in the result.
 enum class Columns : uint8_t {
   Apart,
-  Row,    // one after the other
-  Whole,  // so, and whole vectors of them: a tile can write them itself
+  Row,    // contiguous
+  Whole,  // contiguous, and a whole number of vectors: a tile can write them itself
 };
 struct ColumnTile {
   Columns lie;
   bool in_place;  // b is read in place
 };
 
-// What the products of one call have in common.
+// What all products of one call share.
 template <class How>
 struct Shape {
   const Tiles<How>& tiles;
-  Offsets m, n, k;  // as many ks as fill units
-  bool direct_a;    // tiles read a where it is
-  int64_t blocks;   // of k
+  Offsets m, n, k;  // as many ks as fill whole units
+  bool direct_a;    // tiles read a in place
+  int64_t blocks;   // blocks of k
   std::vector<ColumnTile> columns;
 
-  int64_t units() const { return k.size() / How::ks_per_unit; }  // of k
+  int64_t units() const { return k.size() / How::ks_per_unit; }  // units of k
   // Where the blocks of k begin and end, in units.
   Range ks(Range which) const {
     return {part_begin(units(), blocks, which.lo), part_begin(units(), blocks, which.hi)};
   }
 };
 
-// A number that no other round has, of this thread or another.
+// A number for a round that no other round has, of this thread or another.
 uint64_t next_round() {
   static std::atomic<uint64_t> threads_seen{0};
   thread_local uint64_t rounds = ++threads_seen << 40;
   return ++rounds;
 }
 
-// Which rows of which round a thread has packed.
+// Which rows a thread has packed, in which round.
 struct Packed {
   uint64_t round = 0;  // 0: none
   int64_t lo = 0, hi = 0;
@@ -136,11 +137,12 @@ struct Product {
   const Shape<How>& shape;
   const Cell *a, *b;
   Sum* out;
-  bool symmetric = false;  // tiles below the diagonal are left out
+  bool symmetric = false;  // skip tiles below the diagonal
   const Tiles<How>& tiles = shape.tiles;
   const Offsets &m = shape.m, &n = shape.n, &k = shape.k;
 
-  // A panel of b holds one tile of columns, the last may be narrow.
+  // How many columns tile j has: a panel of b holds one tile of columns, and the last tile may be
+  // narrower.
   int64_t width(int64_t j) const {
     return std::min(ceil_div(n.size() - j, tiles.lanes), tiles.vectors) * tiles.lanes;
   }
@@ -160,11 +162,11 @@ struct Product {
     }
   }
 
-  // Adds the products of some blocks of k to the rows and columns, whose panels of b begin at `pb`;
-  // null: they are packed when they are needed.
+  // Adds the products of some blocks of k to these rows and columns. `pb`: the packed panels of b;
+  // null if they are packed when they are needed.
   void compute(uint64_t number, const Unit* pb, Range rows, Range cols, Range which) const {
     thread_local Panels<Unit> mine;
-    thread_local Packed packed;  // the rows in `mine`
+    thread_local Packed packed;  // of the rows in `mine`
     Packed wanted{number, rows.lo, rows.hi};
     bool once = rows.size() <= block_rows && which.size() == 1, there = once && packed == wanted;
     packed = once ? wanted : Packed{};
@@ -223,7 +225,7 @@ struct Product {
           tile_a = a + *unit_of(k.x, now.lo);
           steps = &m.x[static_cast<size_t>(rows.lo + lo)];
         }
-        // Prefetches what this tile adds to, and a part of the next panel.
+        // Prefetches the cells that this tile adds to, and a part of the next panel.
         for (int64_t r = 0; r < hi - lo; ++r) {
           for (int64_t c = 0; c < wide; c += line) {
             __builtin_prefetch(out + columns[0] + to[r] + c, 1);
@@ -263,7 +265,7 @@ struct Product {
     int64_t at_once = packed_bytes / (columns * static_cast<int64_t>(sizeof(Unit))) / block;
     for (int64_t j = 0; j < n.size() && k.size() > 0; j += columns) {
       for (int64_t i = 0; i < shape.blocks; i += std::max<int64_t>(at_once, 1)) {
-        if (i > 0) all_done();  // it adds to what the round before has computed
+        if (i > 0) all_done();  // this round adds to the results of the previous one
         round({j, std::min(j + columns, n.size())},
               {i, std::min(i + std::max<int64_t>(at_once, 1), shape.blocks)});
       }
@@ -276,10 +278,10 @@ struct Product {
     });
   }
 
-  // How the work of a round is cut, by extents alone.
+  // How the work of a round is cut; this depends on extents alone.
   struct Cut {
-    int64_t rows = 1, columns = 1;  // tasks along them
-    bool late = false;              // panels of b are packed by the tasks that use them
+    int64_t rows = 1, columns = 1;  // how many tasks along each
+    bool late = false;              // the tasks that use panels of b also pack them
   };
   Cut cut(Range cols, int64_t depth) const {
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), cells = cols.size() * depth;
@@ -287,8 +289,8 @@ struct Product {
     int64_t worth = std::max(m.size() * cells / task_work,
                              cells * static_cast<int64_t>(sizeof(Unit)) / task_bytes);
     int64_t tasks = threads() == 1 ? 1 : std::clamp<int64_t>(worth, 1, most_tasks);
-    // If the rows are one block, a panel of b is used once: it is packed just before, and stays in
-    // cache.
+    // If the rows are a single block, each panel of b is used once: it is packed just before its
+    // use, and stays in cache.
     if (m.size() <= block_rows && tiles_n >= 2 * std::min<int64_t>(tasks, most_tasks / 8)) {
       return {1, std::min(tasks, tiles_n), true};
     }
@@ -302,7 +304,7 @@ struct Product {
   void round(Range cols, Range which) const {
     int64_t tiles_n = ceil_div(cols.size(), tiles.cols()), depth = shape.ks(which).size();
     Cut tasks = cut(cols, depth);
-    std::vector<int64_t> missing;  // tiles whose panels of b are packed now
+    std::vector<int64_t> missing;  // tiles of columns whose panels of b must be packed now
     for (int64_t t = 0; t < tiles_n && !tasks.late; ++t) {
       if (!shape.columns[static_cast<size_t>(cols.lo / tiles.cols() + t)].in_place)
         missing.push_back(t);
@@ -320,7 +322,7 @@ struct Product {
     });
     if (packs > 0) all_done();
     uint64_t number = next_round();
-    // Tasks of the same rows follow each other, so that a thread packs them once.
+    // Tasks of the same rows are consecutive, so that a thread packs those rows once.
     for_each_chunk(tasks.rows * tasks.columns, [&](int64_t task, int) {
       int64_t tm = task / tasks.columns, tn = task % tasks.columns;
       int64_t lo = part_begin(tiles_n, tasks.columns, tn) * tiles.cols();
@@ -336,16 +338,19 @@ template <class How>
 Shape<How> shape_of(const Tiles<How>& tiles, Offsets m, Offsets n, Offsets k) {
   constexpr auto bytes = static_cast<int64_t>(sizeof(typename How::Unit));
   int64_t rows = m.size(), columns = n.size(), units = k.size() / How::ks_per_unit;
-  bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();  // b looks like one already
+  // Cells of b already lie in memory like a panel.
+  bool panel = k.size() > 1 && k.y[1] - k.y[0] == tiles.cols();
   bool small = columns * units * bytes <= in_place_bytes;
-  // Rows of a that are read few times are read where they are if b is packed, or as good as packed.
+  // Rows of a that are read only a few times are read in place if b is packed or as good as packed.
   bool direct_a = tiles.direct_a[1][1] && columns <= direct_uses * tiles.cols() &&
                   consecutive(k.x.data(), k.size());
   bool packed = columns == tiles.cols() && equal_steps(k.y, tiles.cols());
   bool in_place = tiles.direct_b[1] && (rows <= in_place_rows || small || panel);
-  if (direct_a && rows >= columns && !packed) in_place = false;  // packing a would take longer
+  // Packing a would take longer than packing b.
+  if (direct_a && rows >= columns && !packed) in_place = false;
   direct_a = direct_a && (!in_place || packed);
-  // As equal as possible, and rather one block that is longer than one that is short.
+  // Blocks of equal size, as far as possible; rather one block that is longer than an extra one
+  // that is short.
   int64_t blocks = std::max<int64_t>(1, (units + kBlockK<How> / 2) / kBlockK<How>);
   Shape<How> out{tiles, std::move(m), std::move(n), std::move(k), direct_a, blocks, {}};
   for (int64_t j = 0; j < columns; j += tiles.cols()) {
@@ -360,8 +365,8 @@ Shape<How> shape_of(const Tiles<How>& tiles, Offsets m, Offsets n, Offsets k) {
   return out;
 }
 
-// A sum over very many ks is taken span by span: the first goes to the result itself, every other
-// one beside it, from where it is added.
+// A sum over very many ks is computed span by span. The first span goes to the result itself, every
+// other one to separate memory, from which it is added.
 template <class How>
 struct Spans {
   using Cell = typename How::Cell;
@@ -385,14 +390,14 @@ struct Spans {
     }
   }
 
-  // Whether the product is that of an array with itself: then cell (i, j) is cell (j, i).
+  // Whether this is the product of an array with itself: then cell (i, j) equals cell (j, i).
   bool symmetric(const Cell* a, const Cell* b) const {
     const Shape<How>& first = all[0];
     return a == b && first.m.size() > 2 * first.tiles.cols() && first.m.x == first.n.x &&
            std::all_of(all.begin(), all.end(), [](const auto& s) { return s.k.x == s.k.y; });
   }
 
-  // The cells below the diagonal, from those above it, square by square.
+  // Copies the cells above the diagonal to those below it, square by square.
   void mirror(Sum* out) const {
     constexpr int64_t side = 32;
     const std::vector<int64_t>&r = all[0].m.y, &c = all[0].n.y;
@@ -438,7 +443,7 @@ struct Spans {
     for (size_t i = 1; i < all.size(); ++i) {
       Product<How>{all[i], a, b, now, half}.run();
       all_done();
-      // total + part, exactly; what is lost of a total that is not finite is NaN.
+      // total + part with compensation. If a total is not finite, its compensation is NaN.
       each_cell([&](Sum& total, int64_t at) {
         Sum part = now[at], both = total + part, of_part = both - total;
         Sum rest = (total - (both - of_part)) + (part - of_part);
@@ -454,11 +459,11 @@ struct Spans {
   }
 };
 
-// Calls `product` for every batch, with where its operands and its result begin.
+// Calls `product` for every batch, with the offsets of its operands and its result.
 template <class F>
 void for_each_batch(const Offsets& ab, const Offsets& out, int64_t work, const F& product) {
-  // Many products, or those that are small, go to threads whole, one or several at a time; threads
-  // share each of a few large ones.
+  // If there are many products, or they are small, threads get whole products, one or several at a
+  // time. If there are a few large ones, threads share each of them.
   int64_t batches = ab.size(), together = batches;
   if (batches >= std::min<int64_t>(most_tasks / 4, work / task_work)) {
     together = std::max<int64_t>(1, task_work / std::max<int64_t>(1, work));
@@ -470,11 +475,11 @@ void for_each_batch(const Offsets& ab, const Offsets& out, int64_t work, const F
     }
   };
   int64_t chunks = ceil_div(batches, together);
-  if (chunks == 1) return some(0, 0);  // all members of a team share what is inside
+  if (chunks == 1) return some(0, 0);  // all members of a team share the work inside
   for_each_chunk(chunks, some);
 }
 
-// Pairs leave no k alone: one that has no partner is paired with zeros.
+// Pairs of ks: a k without a partner is paired with zeros.
 template <class How>
 void fill_units(Offsets& k) {
   if constexpr (How::ks_per_unit == 2) {

@@ -16,13 +16,14 @@ using Contraction = void (*)(const int64_t* shape, const T* a, const T* b, T* ou
 Contraction<float> contract_f32(Level level);
 Contraction<double> contract_f64(Level level);
 
-// Of operands in 16 bits, summed in f32. Products are exact: both factors are widened first.
+// For operands in 16 bits, summed in f32. Products are exact, because both factors are widened
+// first.
 using ShortContraction = void (*)(const int64_t* shape, const uint16_t* a, const uint16_t* b,
                                   float* out);
 ShortContraction contract_f16(Level level);
 ShortContraction contract_bf16(Level level);
-// Where the level has an instruction for pairs of bf16, by that: products are exact as well, but
-// operands and sums in registers that are subnormal count as zero.
+// The same with the instruction for pairs of bf16, if the level has it. Products are exact as well,
+// but subnormal operands and sums in registers count as zero.
 ShortContraction dot_bf16(Level level);
 
 }  // namespace ein

@@ -1,4 +1,4 @@
-// Private to the pool: what a thread that calls loops keeps for its next one.
+// Private to the pool: what a thread that calls loops keeps from one loop to the next.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace ein {
 class Crew {
  public:
   ~Crew();
-  // Room for so many ranks; false when there is no memory.
+  // Makes room for this many ranks. False if there is no memory.
   bool reserve(int width);
   Seat* seats() const { return seats_; }
-  int* workers() const { return workers_; }  // by rank; 0 is not used
-  uint64_t next_loop() {                     // from 1 on: 0 is what seats begin with
+  int* workers() const { return workers_; }  // by rank; entry 0 is not used
+  uint64_t next_loop() {                     // starts at 1, because seats start with 0
     if (++loop_ == HandOut::kLoops) reset();
     return loop_;
   }
-  void reset();  // as if no loop had been
+  void reset();  // as if there had been no loop yet
 
-  bool inside = false;  // this thread runs a chunk
+  bool inside = false;  // this thread is running a chunk
 
-  // What all members of a team see; it belongs to the one that calls.
+  // What all members of a team see; it belongs to the thread that calls.
   struct Piece {
     Block block;
     size_t bytes = 0;
@@ -38,6 +38,6 @@ class Crew {
   uint64_t loop_ = 0;
 };
 
-Crew& crew();  // of this thread
+Crew& crew();  // the crew of this thread
 
 }  // namespace ein

@@ -69,7 +69,7 @@ bool is_blank(std::string_view s) {
 [[noreturn]] void bad_cell(int64_t line, std::string_view cell, const std::string& what) {
   std::string shown(cell.substr(0, 40));
   throw Malformed{shown.empty()
-                      ? fmt::format("line {} has an empty cell; what it stands for is said with "
+                      ? fmt::format("line {} has an empty cell; say what it stands for with "
                                     "`missing = nan` or another number",
                                     line)
                       : fmt::format("line {}: `{}` is not {}", line, shown, what)};
@@ -252,8 +252,8 @@ std::vector<size_t> chosen_columns(const Table& t, const CsvOptions& options) {
   }
   if (t.headings.empty()) {
     throw Malformed{
-        "its columns have no names: its first line is not one of headings (say `headings = true` "
-        "if it is)"};
+        "its columns have no names: its first line does not look like headings (if it is, say "
+        "`headings = true`)"};
   }
   for (const std::string& name : options.columns) {
     auto found = std::find(t.headings.begin(), t.headings.end(), name);

@@ -52,7 +52,8 @@ char separator_named(const std::string& name) {
   for (auto [known, separator] : kSeparators) {
     if (name == known) return separator;
   }
-  throw Malformed{fmt::format("`{}` is not a separator; there are comma, semicolon and tab", name)};
+  throw Malformed{
+      fmt::format("`{}` is not a separator; the separators are comma, semicolon and tab", name)};
 }
 
 DType csv_type(const std::string& name) {
@@ -91,7 +92,7 @@ CsvOptions parse_csv_options(const std::string& text) {
       out.type = csv_type(value);
     } else {
       throw Malformed{fmt::format(
-          "`{}` does not say how a csv file is read; there are `headings`, `no headings`, "
+          "`{}` is not an option for csv files; the options are `headings`, `no headings`, "
           "`columns = a, b`, `labels`, `missing = nan`, `separator = tab` or `decimal = comma`",
           part)};
     }

@@ -1,7 +1,6 @@
 // How a .csv file is read, as the command line says it and as files.h wants it in the place of a
-// member's name: `headings; columns = "a", "b"; labels; missing = nan; separator = tab;
-// decimal = comma; type = f64`. Every part may be left out. In a program they are named arguments of
-// `load`.
+// member's name: `headings; columns = "a", "b"; labels; missing = nan; separator = tab; decimal =
+// comma; type = f64`. Every part may be left out. In a program they are named arguments of `load`.
 #pragma once
 
 #include <optional>

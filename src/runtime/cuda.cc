@@ -9,13 +9,13 @@ namespace ein {
 namespace {
 
 constexpr const char* kDriver = "libcuda.so.1";
-constexpr int kOldestDriver = 11000;     // CUDA 11.0, the first that knows the instructions we use
-constexpr int kOldestDevice = 80;        // compute capability 8.0
-constexpr int kMajor = 75, kMinor = 76;  // attributes: the compute capability
+constexpr int kOldestDriver = 11000;  // CUDA 11.0, the first version with the instructions we use
+constexpr int kOldestDevice = 80;     // compute capability 8.0
+constexpr int kMajor = 75, kMinor = 76;  // the attributes with the compute capability
 
 struct Opened {
   Cuda cuda;
-  std::string why;  // it cannot be used; empty when it can
+  std::string why;  // why it cannot be used; empty if it can
 };
 
 bool find_all(void* library, Cuda& c, std::string& missing) {

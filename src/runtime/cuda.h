@@ -1,5 +1,5 @@
-// NVIDIA's driver, opened when a program first asks for it. The prototypes are our own, and nothing
-// of CUDA is needed to build or to run programs of the processor.
+// NVIDIA's driver, opened when a program first needs it. The prototypes are our own, so CUDA is not
+// needed to build, nor to run programs on the processor.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace ein {
 
-// Names and arguments are the driver's; all give 0, or a number that `what_failed` explains.
+// The driver's functions with their names and arguments. Each returns 0, or an error number that
+// `what_failed` explains.
 struct Cuda {
   using Address = uint64_t;  // in the memory of the device
   int (*cuInit)(unsigned flags);
@@ -34,11 +35,12 @@ struct Cuda {
                         void* stream, void** arguments, void** more);
   int (*cuGetErrorString)(int result, const char** text);
 
-  void* context = nullptr;  // of the first device
+  void* context = nullptr;  // for the first device
   std::string what_failed(int result) const;
 };
 
-// The driver and its first device; null: `why` says what is missing, in a sentence.
+// The driver and its first device. Null if there is none; then `why` says what is missing, in a
+// sentence.
 const Cuda* cuda(std::string& why);
 
 }  // namespace ein

@@ -8,7 +8,7 @@ namespace ein {
 enum class Device : uint8_t {
   Cpu,
   Gpu,
-  Emulated,  // what would run on a GPU, computed by the processor: the same bits
+  Emulated,  // on the processor, exactly what would run on a GPU, with the same bits
 };
 
 }  // namespace ein

@@ -15,7 +15,7 @@ namespace {
 constexpr int kOutOfMemory = 2;             // CUDA_ERROR_OUT_OF_MEMORY
 constexpr int64_t kMostBlocks = INT32_MAX;  // of a launch, along x
 
-// The code of a program, loaded once in this process.
+// The code of a program, which is loaded once in this process.
 struct LoadedCode {
   int failed = 0;
   std::string log;
@@ -69,7 +69,7 @@ DeviceRun::DeviceRun(const Image& image, const Frame& frame, NativeFailure* fail
     return;
   }
   functions_ = code.functions;
-  for (uint32_t b = 0; b < places_.size(); ++b) {  // the others have no cells yet
+  for (uint32_t b = 0; b < places_.size(); ++b) {  // other buffers have no contents yet
     auto space = image.buffers[b].space;
     places_[b].there =
         space != Image::Buffer::Space::Input && space != Image::Buffer::Space::Constant;
@@ -133,7 +133,7 @@ bool DeviceRun::download(uint32_t buffer) {
                             "computing or copying cells back");
 }
 
-// Waits for all launches.
+// Waits for all launches, then looks at the record of failures.
 bool DeviceRun::look_at_record() {
   if (failed_ || wrong_) return false;
   int64_t words[DeviceFailure::kWords] = {};
@@ -158,7 +158,7 @@ int32_t DeviceRun::launch(int64_t number, int64_t blocks, const int64_t* words) 
   auto is_scratch = [&](uint32_t b) {
     return image_.buffers[b].space == Image::Buffer::Space::Row;
   };
-  size_t bytes = 0;  // of scratch, for all blocks
+  size_t bytes = 0;  // scratch memory of all blocks
   std::vector<size_t> from;
   for (uint32_t b : n.buffers) {
     if (!is_scratch(b)) continue;
@@ -166,7 +166,7 @@ int32_t DeviceRun::launch(int64_t number, int64_t blocks, const int64_t* words) 
     bytes += (bytes_of(b) * static_cast<size_t>(blocks) + 255) / 256 * 256;
   }
   if (bytes > scratch_bytes_) {
-    if (scratch_ && !fine(cuda_->cuMemFree(scratch_), "giving memory back")) return 1;
+    if (scratch_ && !fine(cuda_->cuMemFree(scratch_), "freeing memory")) return 1;
     scratch_ = 0;
     if (int result = cuda_->cuMemAlloc(&scratch_, bytes)) {
       wrong_ = RuntimeError{result == kOutOfMemory ? Code::E0807 : Code::E0813,
@@ -195,12 +195,12 @@ int32_t DeviceRun::launch(int64_t number, int64_t blocks, const int64_t* words) 
   int result =
       cuda_->cuLaunchKernel(functions_[static_cast<size_t>(number)], static_cast<unsigned>(blocks),
                             1, 1, n.threads, 1, 1, 0, nullptr, arguments.data(), nullptr);
-  return fine(result, "beginning a launch") ? 0 : 1;
+  return fine(result, "starting a kernel") ? 0 : 1;
 }
 
 int32_t DeviceRun::touch(const int64_t* loads, int64_t load_count, const int64_t* stores,
                          int64_t store_count) {
-  // Rows that the host does not store keep the cells that they have.
+  // Rows that the host does not store must keep their cells.
   bool waits = false;
   for (const auto& [list, count] : {std::pair{loads, load_count}, {stores, store_count}}) {
     for (int64_t i = 0; i < count; ++i) waits |= !places_[static_cast<size_t>(list[i])].here;
@@ -218,7 +218,7 @@ int32_t DeviceRun::touch(const int64_t* loads, int64_t load_count, const int64_t
 int32_t DeviceRun::fetch_all(uint32_t kernel) {
   if (!look_at_record()) return 1;
   for (uint32_t b = 0; b < places_.size(); ++b) {
-    // The memory of others may hold something else by now.
+    // Other buffers that share this memory may have overwritten it.
     const Lifetime& lives = image_.buffers[b].lives;
     if (lives.first <= kernel && kernel <= lives.last && !download(b)) return 1;
   }

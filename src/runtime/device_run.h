@@ -1,9 +1,10 @@
 // A program on a device, while it runs: its code, and where the newest copy of each buffer is.
 //
 // The host runs the program's machine code, which launches kernels one after the other and does the
-// rest itself. Before it touches a buffer it says so; only then are cells copied back. What fails in
-// a launch leaves a record on the device, of which the smallest key wins; the launches after it do
-// nothing. The host looks at the record whenever it waits for the device.
+// rest itself. Before the host accesses a buffer it announces that, and only then are cells copied
+// back. A failure in a launch leaves a record on the device. Of several records, the one with the
+// smallest key wins, and later launches do nothing. The host looks at the record whenever it waits
+// for the device.
 #pragma once
 
 #include <memory>
@@ -17,12 +18,12 @@
 
 namespace ein {
 
-// The record of failures: words, in the memory of the device. Written by generated code too
+// The record of failures: words in the memory of the device. Generated code writes it, too
 // (codegen/emit_device.cc).
 struct DeviceFailure {
   enum Word : uint32_t {
-    Lock,    // 1 while somebody writes
-    Set,     // 1 once somebody has
+    Lock,    // 1 while a thread writes
+    Set,     // 1 once a thread has written
     Serial,  // of the launch; this and the next three are the key
     Block,
     Phase,  // of the block: its warp, then which part of the work
@@ -35,28 +36,29 @@ struct DeviceFailure {
 
 class DeviceRun {
  public:
-  // `wrong()` says what could not be begun. Inputs and constants are on the host; where an input
-  // streams, its window is.
+  // If the run cannot begin, `wrong()` says why. Inputs and constants are on the host; of an input
+  // that streams, its window.
   DeviceRun(const Image& image, const Frame& frame, NativeFailure* failure);
   ~DeviceRun();
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
 
   const std::optional<RuntimeError>& wrong() const { return wrong_; }
-  // These give 1 when the program has to stop: `wrong()`, or a failure of the program, which is then
-  // where the constructor was told.
+  // Both return 1 if the program must stop: because of `wrong()`, or because of a failure, which is
+  // then in the `failure` given to the constructor.
   int32_t launch(int64_t number, int64_t blocks, const int64_t* words);
   int32_t touch(const int64_t* loads, int64_t load_count, const int64_t* stores,
                 int64_t store_count);
-  // All buffers are there that the host may look at while this kernel runs.
+  // Makes sure that all buffers which the host may read during this kernel are on the host.
   int32_t fetch_all(uint32_t kernel);
-  // Outputs are there. Whether a launch has failed, even if the host has, later.
+  // Copies the outputs to the host. Returns whether a launch has failed, even if the host failed as
+  // well, later.
   bool finish();
 
  private:
   struct Place {
     Cuda::Address at = 0;
-    bool here = true, there = false;  // the newest cells are with the host, on the device
+    bool here = true, there = false;  // whether the host, and the device, have the newest cells
   };
   size_t bytes_of(uint32_t buffer) const;
   bool fine(int result, const char* doing);
@@ -78,13 +80,13 @@ class DeviceRun {
   std::optional<RuntimeError> wrong_;
 };
 
-// Called by generated code; a context of a program for a device.
+// Called by generated code with the context of a program for a device.
 int32_t device_launch(const NativeContext* context, int64_t number, int64_t blocks,
                       const int64_t* words);
 int32_t device_touch(const NativeContext* context, const int64_t* loads, int64_t load_count,
                      const int64_t* stores, int64_t store_count);
 
-// Why no GPU can be used here, in a sentence; empty when one can.
+// Why no GPU can be used here, in a sentence; empty if one can.
 std::string gpu_missing();
 
 }  // namespace ein

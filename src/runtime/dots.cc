@@ -16,8 +16,9 @@
 namespace ein {
 namespace {
 
-constexpr int kVector = 64;      // bytes that are added side by side, on every processor
-constexpr int64_t kSteps = 128;  // vectors added before a sum joins the total of its cell
+constexpr int kVector = 64;  // bytes that are added in lanes, on every processor alike
+// Vectors that are added before the sum joins the total of its cell.
+constexpr int64_t kSteps = 128;
 template <class T>
 constexpr int64_t kLanes = kVector / static_cast<int64_t>(sizeof(T));
 
@@ -26,7 +27,7 @@ struct DotIndex {
 };
 using Steps = std::pair<std::vector<int64_t>, std::vector<int64_t>>;
 
-// The steps in two operands for all values of the indices, the last one fastest.
+// The offsets in two operands for all values of the indices, the last one fastest.
 Steps steps_of(const std::vector<DotIndex>& indices, int64_t DotIndex::*x, int64_t DotIndex::*y) {
   Steps out{{0}, {0}};
   for (const DotIndex& index : indices) {
@@ -48,7 +49,7 @@ int64_t cells_of(const std::vector<DotIndex>& indices) {
   return out;
 }
 
-// Adds `part` to a sum, and what rounding takes from it to `lost`.
+// Adds `part` to a sum, and the rounding error to `lost`.
 template <class V>
 [[gnu::always_inline]] inline void add_exactly(V& sum, V& lost, const V& part) {
   V both = sum + part, of_part = both - sum;
@@ -56,7 +57,7 @@ template <class V>
   sum = both;
 }
 
-// A sum and what rounding has taken from it.
+// A sum and its rounding error.
 template <class T>
 struct Total {
   T sum = 0, lost = 0;
@@ -64,19 +65,19 @@ struct Total {
   void add(T part) { add_exactly(sum, lost, part); }
 };
 
-// What is lost of a sum that is not finite is NaN.
+// If a sum is not finite, its compensation is NaN.
 template <class T>
 T value_of(const Total<T>& total) {
   return total.lost == total.lost ? total.sum + total.lost : total.sum;
 }
 
-// One call: the product, and how its ks are cut. A unit is a piece of a line, a part some units.
+// One call: the product, and how its ks are cut. A unit is a piece of a line; a part is some units.
 template <class How>
 struct Cut {
   using T = typename How::Sum;
   const Dots& dots;
   const typename How::Cell *a, *b;
-  int64_t most = kSteps * kLanes<T>;  // of a unit
+  int64_t most = kSteps * kLanes<T>;  // the most ks of a unit
   int64_t per_line = (dots.length + most - 1) / most;
   int64_t units = per_line * static_cast<int64_t>(dots.a_lines.size());
 
@@ -171,7 +172,7 @@ EIN_SQUARE(square_avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]])
 EIN_SQUARE(square_plain, [[gnu::optimize("O3")]])
 #undef EIN_SQUARE
 
-// The sums of a square fill the registers.
+// The sums of a square of cells fill the registers.
 template <Level level>
 constexpr size_t kSide = level == Level::Avx512 ? 4 : 2;
 
@@ -226,7 +227,7 @@ void run(const Dots& dots, const typename How::Cell* a, const typename How::Cell
       out[dots.out_rows[i / columns] + dots.out_columns[i % columns]] = value_of(cell);
     }
   });
-  all_done();  // the next product takes the same memory
+  all_done();  // the next product uses the same memory
 }
 
 }  // namespace
@@ -242,7 +243,7 @@ std::optional<Dots> dots_of(const int64_t* shape) {
   auto& [batch, m, n, k] = sets;
   int64_t rows = cells_of(m), columns = cells_of(n);
   if (rows == 0 || columns == 0 || rows * columns > tuned::dots_cells) return {};
-  // The longest line of neighbours; lines that follow each other are one.
+  // The longest contiguous line; lines that follow each other in memory become one.
   auto neighbours = [](const DotIndex& x) { return x.a == 1 && x.b == 1; };
   auto line = std::max_element(k.begin(), k.end(), [&](const DotIndex& x, const DotIndex& y) {
     return (neighbours(x) ? x.extent : 0) < (neighbours(y) ? y.extent : 0);

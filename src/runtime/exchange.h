@@ -1,6 +1,6 @@
-// How the cells of a program that runs on several ranks go from one to the others. Generated code reaches
-// a move at a place that all ranks reach in the same order (native_abi.h: poll); what it does is
-// in the description of the move (moves.h), which is the same on every rank.
+// How cells go between the ranks of a program that runs on several. Generated code reaches a move
+// at a place that all ranks reach in the same order (native_abi.h: poll). The description of the
+// move (moves.h), which is the same on every rank, says what it does.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ein {
 
-// Dense, row-major cells of one rank.
+// The cells of one rank, dense and row-major.
 struct RankCells {
   DType dtype;
   std::vector<int64_t> shape;
@@ -21,7 +21,7 @@ struct RankCells {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  // Returns once `to` has its cells. An error ends the run of this rank.
+  // Returns when `to` has its cells. An error ends the run of this rank.
   virtual std::optional<RuntimeError> move(int64_t number, const RankCells& from,
                                            const RankCells& to) = 0;
 };

@@ -108,7 +108,7 @@ std::optional<RuntimeError> check_entry(const Image& image, std::span<const View
     }
   }
   for (const Image::Constraint& c : image.constraints) {
-    // Constraints between inputs that nothing needs are not checked.
+    // A constraint that uses the extent of an input which nothing needs is not checked.
     bool bound = std::all_of(c.params.begin(), c.params.end(),
                              [&](uint32_t p) { return frame.params[p] >= 0; });
     if (bound && evaluate(c.cond, frame.params.data()) == 0) {
@@ -153,7 +153,7 @@ RuntimeError why_stopped(const Image& image, const NativeFailure& failure, const
           site.span, site.statement};
 }
 
-// What a poll needs to know about the run, and what it leaves if it stops the run.
+// What a poll needs to know about the run, and its answer if it stops the run.
 struct Polled {
   const Image& image;
   const Frame& frame;
@@ -161,11 +161,11 @@ struct Polled {
   std::span<const View> inputs;
   DeviceRun* device = nullptr;
   std::optional<Stopped> stopped = {};
-  std::optional<RuntimeError> error = {};  // of a file that is read while the program runs
+  std::optional<RuntimeError> error = {};  // from a file that is read while the program runs
 };
 
-// A step of a member of the recurrence that runs. A buffer that keeps the last few steps has step t
-// at t modulo their number.
+// A step of a member of the running recurrence. A buffer that keeps only the last few steps has
+// step t at t modulo their number.
 std::optional<Tensor> kept_step(const Polled& run, const Image::Site& site, const Moment& now,
                                 const std::string& family, int64_t at) {
   for (const Image::Site::Member& member : site.members) {
@@ -190,12 +190,12 @@ int32_t fetch(Polled& run, const Image::Site& site, int64_t first) {
   return 1;
 }
 
-// A step of a buffer, or the whole of it, as dense memory of its own.
+// The cells of a step of a buffer, or of all of it, as dense memory of its own.
 struct Dense {
   void* at;
   std::vector<int64_t> shape;
   DType dtype;
-  int64_t outer = 1, inner = 1;  // of a step: how many pieces there are, of how many bytes each
+  int64_t outer = 1, inner = 1;  // of a step: how many pieces it has, and the bytes of each
   int64_t kept = 1, step = 0;
   Tensor copy = {};
 
@@ -274,8 +274,8 @@ int32_t poll(void* state, int64_t number, int64_t next, int64_t steps) {
   return 1;
 }
 
-// Temporary buffers share memory where they may; every thread has rows of its own. Outputs that
-// have no memory yet live from beginning to end.
+// Temporary buffers share memory where possible; every thread has its own rows. Outputs that have
+// no memory yet live from beginning to end.
 void lay_out_buffers(const Image& image, int workers, Frame& frame) {
   using Space = Image::Buffer::Space;
   std::vector<size_t> items;
@@ -303,7 +303,7 @@ void lay_out_buffers(const Image& image, int workers, Frame& frame) {
   frame.workers = workers;
 }
 
-// The temporary or row that needs the most memory, for the message.
+// The temporary buffer or row that needs the most memory, for the message.
 size_t largest(const Image& image, const Frame& frame) {
   size_t out = 0;
   double most = -1;
@@ -342,7 +342,7 @@ std::optional<RuntimeError> place(const Image& image, std::span<const View> inpu
   for (const Frame::Placed& p : frame.placed) {
     frame.by_worker[static_cast<size_t>(p.worker)][p.buffer] = frame.block.at() + p.at;
   }
-  // Buffers that are not rows are the same for all threads.
+  // Buffers other than rows are the same for all threads.
   for (const Frame::Placed& p : frame.placed) {
     if (image.buffers[p.buffer].space == Space::Row) continue;
     for (auto& own : frame.by_worker) own[p.buffer] = frame.pointers[p.buffer];
@@ -402,8 +402,8 @@ std::optional<RuntimeError> prepare(const Image& image, std::span<const View> in
 
 namespace {
 
-// Machine code relies on outputs not overlapping what it reads: a caller who wants the new state
-// where the old one is would get a mix of both.
+// Machine code relies on outputs not overlapping its inputs: if a caller wanted the new state where
+// the old one is, it would get a mix of both.
 std::optional<RuntimeError> overlapping(const Image& image, std::span<const View> inputs,
                                         Frame& frame) {
   auto& areas = frame.areas;
@@ -419,12 +419,13 @@ std::optional<RuntimeError> overlapping(const Image& image, std::span<const View
   }
   if (areas.empty()) return std::nullopt;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].rows) continue;  // memory that nobody else knows
+    if (inputs[i].rows) continue;  // memory that only we know
     add(image.inputs[i].name, inputs[i].data, byte_size(inputs[i].shape, inputs[i].dtype), false);
   }
   std::sort(areas.begin(), areas.end(),
             [](const auto& a, const auto& b) { return a.from < b.from; });
-  const Frame::Area *reaching = nullptr, *written = nullptr;  // furthest, of all and of outputs
+  // Those that reach furthest so far: of all areas, and of outputs.
+  const Frame::Area *reaching = nullptr, *written = nullptr;
   for (const Frame::Area& a : areas) {
     const Frame::Area* other = a.output ? reaching : written;
     if (other && other->to > a.from) {
@@ -501,7 +502,7 @@ CallResult execute(const Image& image, NativeEntry entry, std::span<const View> 
     times[0] = clock_nanoseconds();
   }
   bool finished = entry(&context) == 0;
-  // What a launch did wrong came before what the host did afterwards.
+  // A failed launch came before anything that the host did afterwards.
   if (device && !polled.stopped && !polled.error) finished &= device->finish();
   if (options.kernel_times) options.kernel_times->assign(times.begin() + 1, times.end());
   if (finished) return out;

@@ -1,6 +1,6 @@
-// Calling a compiled program: extents from the shapes of its inputs, the checks made once before it
-// runs, memory, and what a failure means. Nothing here knows the compiler, so that `ein run`, the C
-// interface and libraries made by `ein build` call programs in the same way.
+// Calls a compiled program: computes extents from the shapes of inputs, makes the checks at entry,
+// provides memory, and explains failures. Nothing here depends on the compiler, so `ein run`, the C
+// interface and libraries made by `ein build` all call programs in the same way.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace ein {
 
-// Dense, row-major memory that belongs to somebody else.
+// Dense, row-major memory owned by somebody else.
 struct View {
   DType dtype = DType::F32;
   std::span<const int64_t> shape = {};
@@ -26,10 +26,10 @@ struct View {
 };
 View view_of(const Tensor& t);
 
-// What one call needs while it runs. Kept for the next call, which then allocates nothing; not for
-// two calls at a time.
+// What one call needs while it runs. Kept for the next call, which then allocates nothing; two
+// calls must not use it at the same time.
 struct Frame {
-  struct Area {  // of memory that the caller gave
+  struct Area {  // memory that the caller gave
     const std::string* name;
     uintptr_t from, to;
     bool output;
@@ -37,7 +37,7 @@ struct Frame {
   std::vector<Area> areas;
   std::vector<int64_t> params, dims;
   std::vector<size_t> first;    // by buffer: where its extents start in `dims`
-  std::vector<void*> pointers;  // rows: those of the first thread
+  std::vector<void*> pointers;  // for rows: those of the first thread
 
   std::span<const int64_t> shape(const Image& image, size_t buffer) const {
     return {dims.data() + first[buffer], image.buffers[buffer].dims.size()};
@@ -54,7 +54,7 @@ struct Frame {
   std::vector<Placed> placed;
   Block block;
   size_t block_bytes = 0;
-  std::vector<std::vector<void*>> by_worker;  // by thread: `pointers`, with rows of its own
+  std::vector<std::vector<void*>> by_worker;  // for each thread, `pointers` with its own rows
   std::vector<NativeFailure> failures;
   std::vector<NativeContext> contexts;
 };
@@ -65,7 +65,7 @@ class Exchange;
 struct CallOptions {
   Monitor* monitor = nullptr;
   std::function<void(Moment&)> observe = {};     // adds the watched values, before it is shown
-  std::vector<int64_t>* kernel_times = nullptr;  // become nanoseconds, by kernel
+  std::vector<int64_t>* kernel_times = nullptr;  // receives nanoseconds, by kernel
   const KeptState* resume = nullptr;             // where to go on (state.h)
   Exchange* exchange = nullptr;                  // of a program with moves (exchange.h)
 };
@@ -73,9 +73,9 @@ struct CallOptions {
 struct CallResult {
   std::optional<RuntimeError> error;
   std::optional<Stopped> stopped;
-  uint32_t step = 0;    // the step of the schedule that was stopped
-  std::string refused;  // why `resume` does not fit; nothing has run
-  // E0812: the family, the address of its cell, and what is there. The message is the caller's.
+  uint32_t step = 0;    // at which step of the schedule it was stopped
+  std::string refused;  // why `resume` does not fit; then nothing was run
+  // E0812: the family, the address of the cell, and its value. The caller writes the message.
   struct NotFinite {
     std::string family;
     std::vector<int64_t> at;
@@ -88,15 +88,15 @@ struct CallResult {
 // entry constraints.
 std::optional<RuntimeError> prepare(const Image& image, std::span<const View> inputs, Frame& frame);
 
-// After `prepare`. `pointers` of Output buffers must be set or null; null ones get
-// memory from `frame`.
+// Call this after `prepare`. `pointers` of Output buffers must be set or null; null ones get memory
+// from `frame`.
 CallResult execute(const Image& image, NativeEntry entry, std::span<const View> inputs,
                    Frame& frame, const CallOptions& options = {});
 
-// The bytes of an output; throws std::bad_alloc when they do not fit 63 bits.
+// The size of an output in bytes; throws std::bad_alloc if it does not fit in 63 bits.
 size_t byte_size(std::span<const int64_t> shape, DType dtype);
 
-// A copy of a buffer, as it is when a call has ended.
+// A copy of a buffer after a call.
 Tensor value_of(const Image& image, const Frame& frame, uint32_t buffer);
 RuntimeError out_of_memory(const Image& image, const Frame& frame, size_t buffer);
 

@@ -9,10 +9,10 @@
 namespace ein {
 namespace {
 
-// Smaller matrices are done by our own loops, whose bits do not depend on what is installed.
+// Smaller matrices always use our own loops, whose bits do not depend on what is installed.
 int64_t smallest_for_lapack(Factor f) { return f == Factor::Eigen || f == Factor::Svd ? 16 : 32; }
 
-// Matrices of less work than this share a chunk.
+// Matrices with less work than this share a chunk.
 constexpr int64_t kChunkWork = 1 << 16;
 
 struct Index {
@@ -22,10 +22,10 @@ struct Index {
 template <class T>
 struct FactorJob {
   Factor f;
-  std::vector<Index> batch, columns;  // columns: of right sides with one matrix
+  std::vector<Index> batch, columns;  // columns: right-hand sides for the same matrix
   Index row, col, k, q;               // of the result, then of `a`
   FactorShape shape;
-  int64_t right = 1;  // the product of `columns`
+  int64_t right = 1;  // how many right-hand sides `columns` has in total
 
   void one(const T* a, const T* b, T* out) const {
     std::vector<T> packed;
@@ -58,7 +58,8 @@ struct FactorJob {
 
   void solve(const T* a, const T* b, T* out) const {
     const int64_t n = shape.rows;
-    // Right sides stay as they stand in memory, one after the other or side by side.
+    // Whether each right-hand side is contiguous; then they stay as they are in memory, one after
+    // the other.
     bool upright = for_lapack() && k.b == 1 && row.out == 1;
     std::vector<T> result(static_cast<size_t>(n * right));
     std::vector<Index> sides(static_cast<size_t>(right));  // where each begins

@@ -1,7 +1,7 @@
-// Functions of whole matrices: factorisations, inverses and triangular solutions. What each gives
-// is said here once. Compiled programs call `factor_f32` and `factor_f64`, which take LAPACK for
-// large matrices where it is installed (lapack.h) and the loops of factor_plain.h otherwise; the
-// reference evaluator takes those loops alone.
+// Functions of whole matrices: factorisations, inverses and triangular solutions. This file defines
+// what each of them returns. Compiled programs call `factor_f32` and `factor_f64`, which use LAPACK
+// for large matrices if it is installed (lapack.h) and the loops of factor_plain.h otherwise. The
+// reference evaluator only uses those loops.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ein {
 
-// A is the operand, of `rows` × `cols` cells; every result is one matrix.
+// A is the operand, of `rows` × `cols` cells. Every result is one matrix.
 enum class Factor : int64_t {
   Cholesky,           // n × n: L, from the lower triangle; NaN from the first pivot below 0 on
   Lu,                 // n × (n + 1): L below the diagonal, U from it on; the last column: pivots
@@ -23,45 +23,45 @@ enum class Factor : int64_t {
   SolveUpper,         // for the upper triangle
   SolveLu,            // from the result of Lu: the solution for its matrix
   SolveLuTransposed,  // for the transpose of that matrix
-  Cofactors,          // n × n: the derivatives of the determinant, whatever the rank
+  Cofactors,          // n × n: the derivatives of the determinant; works for any rank of A
 };
 constexpr int64_t kFactors = 13;
 const char* name_of(Factor f);
 
-// Of a wide matrix the columns of Q and the rows of R from `rows` on are 0, and so are the singular
-// values. Of a singular or eigenvector the first cell that is nearly as large as the largest is
-// positive.
+// If A is wide, the columns of Q and the rows of R from `rows` on are 0, and so are the singular
+// values. Signs: the first cell of a singular vector or eigenvector that is nearly as large as the
+// largest one is positive.
 constexpr double kNearlyLargest = 1 - 1e-3;
 
 inline bool is_solve(Factor f) { return f >= Factor::SolveLower && f <= Factor::SolveLuTransposed; }
 
-// Of the result for an operand of these extents.
+// The extents of the result for an operand of these extents.
 struct FactorShape {
   int64_t rows, cols;
 };
 FactorShape factor_shape(Factor f, int64_t rows, int64_t cols);
 
-// `a`: rows × cols cells, row by row. `out`: the result, row by row; of a solution `columns` right
-// sides, which are replaced.
+// `a`: rows × cols cells, row by row. `out`: the result, row by row; for a solution, `columns`
+// right-hand sides, which are replaced.
 template <class T>
 void factor_plain(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, T* out);
 
-// The parts that LAPACK leaves to us. Whether the last column of a result of Lu are pivots; the rows
-// of `x` as these order them, or back.
+// The parts that LAPACK leaves to us. These two: whether the last column of a result of Lu is a
+// list of pivots; and reordering the rows of `x` by the pivots, or back.
 template <class T>
 bool has_pivots(int64_t n, const T* lu);
 template <class T>
 void exchange_rows(int64_t n, const T* lu, bool back, int64_t columns, T* x);
-// The result of Eigen and Svd from n vectors of n cells, one after the other, and their values.
+// The result of Eigen and Svd, from n vectors of n cells, one after the other, and their values.
 template <class T>
 void order_vectors(int64_t n, const T* vectors, const T* value, bool falling, T* out);
-// Turns columns of Q with rows of R so that the diagonal of R is not negative.
+// Flips the signs of columns of Q and rows of R so that the diagonal of R is not negative.
 template <class T>
 void positive_diagonal(int64_t m, int64_t n, T* q, T* r);
 
-// What compiled programs call. `shape` is that of a contraction (contract.h) in which m and n are the
-// rows and columns of the result (n has none for a solution) and k the rows and columns of `a`; the
-// rows of `b`, the right sides of a solution, move along the first index of k.
+// Called by compiled programs. `shape` is that of a contraction (contract.h), in which m and n are
+// the rows and columns of the result (n is empty for a solution) and k the rows and columns of `a`;
+// the rows of `b`, the right-hand sides of a solution, move along the first index of k.
 void factor_f32(const int64_t* shape, const float* a, const float* b, float* out, int64_t factor);
 void factor_f64(const int64_t* shape, const double* a, const double* b, double* out,
                 int64_t factor);

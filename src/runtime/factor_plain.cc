@@ -1,4 +1,4 @@
-// The textbook algorithms, in plain loops over rows.
+// Textbook algorithms, as plain loops over rows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,8 @@
 namespace ein {
 namespace {
 
-// The root of a² + b² without overflow. The C library's would need a newer one than wheels may.
+// The root of a² + b² without overflow. The C library's hypot would require a newer C library than
+// wheels may assume.
 template <class T>
 T length(T a, T b) {
   a = std::abs(a);
@@ -39,7 +40,7 @@ void cholesky(int64_t n, const T* a, T* l) {
   }
 }
 
-// With rows exchanged. A column without a pivot has factors of 0.
+// With row exchanges. A column without a nonzero pivot gets factors of 0.
 template <class T>
 void lu(int64_t n, const T* a, T* out) {
   std::vector<int64_t> row(static_cast<size_t>(n));
@@ -65,7 +66,8 @@ void lu(int64_t n, const T* a, T* out) {
   for (int64_t i = 0; i < n; ++i) out[i * w + n] = static_cast<T>(row[static_cast<size_t>(i)]);
 }
 
-// Householder reflections of the columns. Of a wide matrix the first m alone give columns of Q.
+// Householder reflections of the columns. In a wide matrix only the first m columns give columns of
+// Q.
 template <class T>
 void qr(int64_t m, int64_t n, const T* a, T* out) {
   const int64_t turns = std::min(m, n);
@@ -103,14 +105,14 @@ void qr(int64_t m, int64_t n, const T* a, T* out) {
   positive_diagonal(m, n, q, r);
 }
 
-// Jacobi's method converges quadratically; this many sweeps are more than enough.
+// Jacobi's method converges quadratically, so this many sweeps are more than enough.
 constexpr int kSweeps = 30;
 
 template <class T>
 struct Rotation {
   T c, s;
 };
-// Makes the product `off` of a pair 0.
+// The rotation that makes the product `off` of a pair 0.
 template <class T>
 Rotation<T> rotation(T low, T high, T off) {
   T tau = (high - low) / (2 * off);
@@ -164,10 +166,10 @@ void eigen(int64_t n, const T* a, T* out) {
   order_vectors(n, v.data(), value.data(), false, out);
 }
 
-// Jacobi's method on the columns.
+// Jacobi's method, applied to the columns.
 template <class T>
 void svd(int64_t m, int64_t n, const T* a, T* out) {
-  // The columns of `b` and of `v` one after the other.
+  // The columns of `b` and `v` are contiguous.
   std::vector<T> b(static_cast<size_t>(m * n)), v(static_cast<size_t>(n * n), 0);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) b[j * m + i] = a[i * n + j];
@@ -209,7 +211,7 @@ void svd(int64_t m, int64_t n, const T* a, T* out) {
   order_vectors(n, v.data(), value.data(), true, out);
 }
 
-// `w`: cells from one row of `a` to the next. `transposed`: the triangle of the transpose.
+// `w`: the distance between rows of `a`, in cells. `transposed`: use the triangle of the transpose.
 template <class T>
 void solve_triangle(bool lower, bool transposed, bool unit, int64_t n, int64_t w, const T* a,
                     int64_t columns, T* x) {
@@ -246,9 +248,9 @@ void identity(int64_t n, T* out) {
   }
 }
 
-// Row k of L D U is a multiple of a pivot that is the largest cell of the whole remaining matrix:
-// after a pivot of 0 everything is 0. L and U have diagonals of 1, so the cofactors are those of D
-// between the inverses of the transposes, and nothing divides by a pivot of 0.
+// The pivots are chosen from the whole remaining matrix, so after a pivot of 0 everything is 0. L
+// and U of A = L D U have diagonals of 1; the cofactors are those of D between the inverses of the
+// transposes of L and U, and nothing divides by a pivot of 0.
 template <class T>
 void cofactors(int64_t n, const T* a, T* out) {
   std::vector<T> w(a, a + n * n), d(static_cast<size_t>(n), 0), lower, upper;
@@ -294,7 +296,7 @@ void cofactors(int64_t n, const T* a, T* out) {
   identity(n, upper.data());
   solve_triangle(true, false, true, n, n, w.data(), n, lower.data());
   solve_triangle(false, false, true, n, n, w.data(), n, upper.data());
-  std::vector<T> others(static_cast<size_t>(n), sign);  // the product of the other pivots
+  std::vector<T> others(static_cast<size_t>(n), sign);  // for each pivot, the product of the others
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) others[i] *= i == j ? T(1) : d[j];
   }

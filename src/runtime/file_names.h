@@ -1,5 +1,5 @@
-// Private to src/runtime: what the name of a file says about it, and what a file of a format can hold. Nothing here
-// opens a file; the questions that others may ask are in files.h.
+// Private to src/runtime: what the name of a file says about it, and what a file of a format can
+// hold. Nothing here opens a file; the questions that others may ask are in files.h.
 #pragma once
 
 #include <string>

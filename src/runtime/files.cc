@@ -116,7 +116,7 @@ Tensor tensor_of(const InFile& file, const std::string& path, const std::string&
   throw Malformed{unknown_format(path)};
 }
 
-// Names come from files: bytes that are not text must not reach a terminal.
+// Names come from files, so bytes that are not text must not reach a terminal.
 std::string printable(const std::string& s) {
   std::string out;
   for (size_t i = 0; i < s.size();) {
@@ -139,7 +139,7 @@ void check_name(const std::string& path) {
   if (format_of(path) == Format::Unknown) throw Malformed{unknown_format(path)};
 }
 
-// Runs `body`; what it throws becomes a message that names the file.
+// Runs `body`, and turns what it throws into a message that names the file.
 template <class T, class F>
 std::variant<T, RuntimeError> named(const char* doing, const std::string& path, const F& body) {
   auto fail = [&](const std::string& why, bool missing = false) {
@@ -159,7 +159,7 @@ std::optional<RowFile> find_rows(const std::string& path, const std::string& mem
                                  std::string& why) try {
   const Format format = format_of(path);
   if (format != Format::Npy && format != Format::Idx && format != Format::Safetensors) {
-    why = fmt::format("{} files are read whole", extension(path));
+    why = fmt::format("{} files are read as a whole", extension(path));
     return std::nullopt;
   }
   const InFile file(path);

@@ -98,8 +98,8 @@ class MemberFile {
 std::vector<NamedTensor> numbered(const std::vector<NamedTensor>& values,
                                   std::deque<Tensor>& slices);
 
-// file_names.cc: what keeps a value out of a file of that format, by what is known before anything is computed;
-// empty when nothing does.
+// file_names.cc: what keeps a value out of a file of that format, by what is known before anything
+// is computed; empty when nothing does.
 std::string idx_problem(DType dtype);
 std::string png_problem(const std::string& name, DType dtype, size_t rank);
 std::string pnm_problem(const std::string& extension, const std::string& name, DType dtype,
@@ -114,8 +114,8 @@ IdxHeader read_idx_header(Source& in);  // the data must be there, and nothing e
 Tensor read_idx_data(Source& in, const IdxHeader& header);
 std::string idx_bytes(const Tensor& t);  // the whole file
 
-// png.cc: images of u8, or with 16 bits of i32 from 0 to 65535; [y, x] grey, [y, x, c] with 2 (grey,
-// alpha), 3 (red, green, blue) or 4 channels.
+// png.cc: images of u8, or with 16 bits of i32 from 0 to 65535; [y, x] grey, [y, x, c] with 2
+// (grey, alpha), 3 (red, green, blue) or 4 channels.
 struct PngHeader {
   DType dtype = DType::U8;
   std::vector<int64_t> shape;

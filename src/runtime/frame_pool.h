@@ -1,5 +1,5 @@
-// Frames for the calls of one program: a call takes one that is idle, so that calls from several
-// threads do not share memory and calls one after the other do not ask for it again.
+// Frames for the calls of one program. Each call takes an idle one: so calls from several threads
+// do not share memory, and consecutive calls do not allocate it again.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class FramePool {
   std::vector<std::unique_ptr<Frame>> idle_;
 };
 
-// One frame for as long as this lives.
+// Borrows a frame for its own lifetime.
 class Borrowed {
  public:
   explicit Borrowed(FramePool& pool) : pool_(pool), frame_(pool.take()) {}
@@ -39,7 +39,7 @@ class Borrowed {
   ~Borrowed() {
     try {
       pool_.put(std::move(frame_));
-    } catch (const std::bad_alloc&) {}  // then it is gone
+    } catch (const std::bad_alloc&) {}  // then the frame is freed
   }
   Frame& operator*() const { return *frame_; }
 

@@ -19,7 +19,8 @@ void guard_contraction(const int64_t* shape, int64_t operand, int64_t buffer, in
   for (int64_t i = 0; i < indices; ++i) {
     const int64_t* index = shape + 4 + 4 * i;
     if (index[0] <= 0) {
-      // Nothing is read, and a result without rows or columns is not written.
+      // Nothing is read if there are no cells, and nothing is written if the result has no rows or
+      // columns.
       bool summed = i >= indices - shape[3];
       if (operand < 3 || !summed) return;
       continue;

@@ -1,10 +1,11 @@
-// Which thread runs which chunks. Each of `width` threads begins with a contiguous part, the same
-// one every time, so that it meets what its caches hold; one that is done takes half of what is
-// left from the end of the fullest part.
+// Decides which thread runs which chunks. Each of `width` threads begins with a contiguous part,
+// always the same one, so that it finds its data in its cache. A thread that is done takes half of
+// what is left from the end of the fullest part.
 //
-// A part is one word: the number of the loop, begin and end. The word of an earlier loop stands for
-// the whole part, so that nothing has to be set before a loop begins. In a team (team.h) a thread
-// may still be in the loop before: there, that is so only when the earlier part is empty.
+// A part is a single word: the number of the loop, begin and end. A word with the number of an
+// earlier loop stands for a whole, untouched part, so nothing needs to be set before a loop begins.
+// In a team (team.h) a thread may still be working on the previous loop; there, an earlier word
+// stands for an untouched part only if that earlier part is empty.
 #pragma once
 
 #include <algorithm>
@@ -15,25 +16,26 @@
 
 namespace ein {
 
-// What a thread of a region writes and others look at.
+// What a thread of a region writes and other threads read.
 struct alignas(128) Seat {
   std::atomic<uint64_t> part{0};
-  alignas(64) Word meeting{0};  // of a team
+  alignas(64) Word meeting{0};  // for a team
   int rank = 0;
 };
 
 struct HandOut {
   static constexpr int kBits = 20;
-  static constexpr int64_t kMost = (int64_t{1} << kBits) - 1;          // chunks of a loop
-  static constexpr uint64_t kLoops = uint64_t{1} << (64 - 2 * kBits);  // then numbers repeat
+  static constexpr int64_t kMost = (int64_t{1} << kBits) - 1;  // the most chunks of a loop
+  // How many loops until numbers repeat.
+  static constexpr uint64_t kLoops = uint64_t{1} << (64 - 2 * kBits);
 
   Seat* seats;
   int width;
   int64_t count;  // at most kMost
-  uint64_t loop;  // below kLoops; in a team, one more than that of the loop before
+  uint64_t loop;  // below kLoops; in a team, one more than the previous loop's
   bool team;
 
-  // Calls `run(chunk)` for chunks that are this thread's, then for others'.
+  // Calls `run(chunk)` for the chunks of this thread, then for chunks taken from others.
   template <class Run>
   void work(int rank, Run&& run) const {
     if (team) enter(rank);
@@ -65,7 +67,8 @@ struct HandOut {
   // Whether the word is of the loop before this one.
   bool follows(uint64_t word) const { return word >> 2 * kBits == ((loop - 1) & (kLoops - 1)); }
 
-  // Makes the word one of this loop, unless somebody else has done so or even begun the next.
+  // Marks the word as one of this loop, unless another thread has done so or has even begun the
+  // next loop.
   void enter(int rank) const {
     std::atomic<uint64_t>& own = seats[rank].part;
     uint64_t now = own.load(std::memory_order_relaxed);
@@ -86,8 +89,8 @@ struct HandOut {
     }
   }
 
-  // Puts a stolen part on this thread's seat, from where others may take it again. Not when
-  // somebody has begun the next loop on that seat.
+  // Puts a stolen part on this thread's seat, from where others may steal it in turn. Not if
+  // another thread has already begun the next loop on that seat.
   bool keep(int rank, Part p) const {
     std::atomic<uint64_t>& own = seats[rank].part;
     uint64_t now = own.load(std::memory_order_relaxed);
@@ -95,8 +98,8 @@ struct HandOut {
            own.compare_exchange_strong(now, word(p), std::memory_order_acq_rel);
   }
 
-  // Chunks of another thread; none when nobody has any. Where everybody has few, looking for them
-  // costs more than it gains: only a caller does, for threads that never came.
+  // Takes chunks of another thread; none if no thread has any. If every thread has only few,
+  // stealing costs more than it gains; then only the caller does it, for threads that never came.
   Part steal(int rank) const {
     if ((rank != 0 || team) && count < 2 * int64_t{width}) return {0, 0};
     for (;;) {

@@ -1,4 +1,5 @@
-// How images are written. One function per struct names its fields, for writing and reading alike.
+// How images are written. One function for each struct lists its fields, for writing and reading
+// alike.
 #include "runtime/image.h"
 
 #include <cstring>

@@ -54,7 +54,7 @@ bool open(const std::string& name, Library& out) {
   return true;
 }
 
-// Null: there is none. Never closed.
+// Null if there is none. Never closed.
 const Library* library() {
   static const Library* const opened = []() -> const Library* {
     static Library l;
@@ -79,7 +79,7 @@ const Routines<T>& routines(const Library& l) {
   }
 }
 
-// out[j, i] = a[i, j], tile by tile. `w` and `ow`: cells from one row to the next.
+// out[j, i] = a[i, j], tile by tile. `w` and `ow`: the distance between rows, in cells.
 template <class T>
 void transpose(int64_t rows, int64_t cols, const T* a, int64_t w, T* out, int64_t ow) {
   constexpr int64_t kTile = 16;
@@ -97,7 +97,7 @@ bool finite(const T* a, int64_t count) {
   return std::all_of(a, a + count, [](T x) { return std::isfinite(x); });
 }
 
-// LAPACK's matrices are stored column by column: ours are their transposes.
+// LAPACK stores matrices column by column, so it sees the transposes of ours.
 template <class T>
 struct Calls {
   const Routines<T>& r;
@@ -199,7 +199,7 @@ struct Calls {
 
   bool svd(int64_t rows, int64_t cols, const T* a, T* out) {
     if (!finite(a, rows * cols)) return false;
-    const char* wanted = rows < cols ? "A" : "S";  // all right vectors, of a wide matrix too
+    const char* wanted = rows < cols ? "A" : "S";  // all right-hand vectors, even of a wide matrix
     std::vector<T> t(a, a + rows * cols), v = buffer<T>(cols * cols), u = buffer<T>(rows * cols);
     std::vector<T> value = buffer<T>(cols);
     std::vector<Int> whole = buffer<Int>(8 * cols);
@@ -228,15 +228,15 @@ struct Calls {
     return info == 0;
   }
 
-  // The solutions for the columns of the identity: two products with triangles, which libraries do
-  // faster than their own inverse (getri). `transposed`: the inverse of the transpose.
+  // Solves for the columns of the identity: two products with triangles, which libraries do faster
+  // than their own inversion (getri). `transposed`: the inverse of the transpose.
   bool invert_lu(bool transposed, int64_t rows, const T* a, T* out) {
     std::fill_n(out, rows * rows, T(0));
     for (int64_t i = 0; i < rows; ++i) out[i * (rows + 1)] = T(1);
     return solve_lu(transposed, rows, a, rows, false, out);
   }
 
-  // From the inverse, unless the matrix is close to a singular one.
+  // Computes cofactors from the inverse, unless the matrix is nearly singular.
   bool cofactors(int64_t rows, const T* a, T* out) {
     std::vector<T> w = buffer<T>(rows * (rows + 1));
     if (!lu(rows, a, w.data())) return false;
@@ -254,7 +254,7 @@ struct Calls {
     for (int64_t i = 0; i < rows * rows; ++i) out[i] *= det;
     return true;
   }
-  // Whether the order of the pivots takes an odd number of exchanges.
+  // Whether the pivots amount to an odd number of exchanges.
   static bool odd(int64_t rows, const T* lu) {
     std::vector<bool> seen(static_cast<size_t>(rows), false);
     bool out = false;
@@ -268,7 +268,7 @@ struct Calls {
     return out;
   }
 
-  // The triangle of a matrix with `w` cells from one row to the next.
+  // Solves for, or inverts, the triangle of a matrix whose rows are `w` cells apart.
   void triangle(bool lower, bool transposed, bool unit, int64_t rows, int64_t w, const T* a,
                 int64_t columns, bool upright, T* x) {
     const char* which = lower ? "U" : "L";
@@ -312,7 +312,8 @@ template <class T>
 bool factor_lapack(Factor f, int64_t rows, int64_t cols, const T* a, int64_t columns, bool upright,
                    T* out) {
   const Library* l = library();
-  constexpr int64_t kMost = std::numeric_limits<Int>::max() / 8;  // sizes of work areas fit
+  // The largest size for which the sizes of work areas fit.
+  constexpr int64_t kMost = std::numeric_limits<Int>::max() / 8;
   if (!l || rows * cols > kMost || rows * columns > kMost) return false;
   Calls<T> call{routines<T>(*l)};
   switch (f) {

@@ -15,8 +15,8 @@
 
 namespace ein::lapack {
 
-using Int = int32_t;    // Fortran's INTEGER in the libraries of Debian
-using Length = size_t;  // of a character argument, passed behind the others
+using Int = int32_t;    // Fortran's INTEGER, as in Debian's libraries
+using Length = size_t;  // the length of a character argument, passed after all others
 
 template <class T>
 struct Routines {

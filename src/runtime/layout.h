@@ -1,5 +1,5 @@
-// Where the temporary buffers of a run lie. A buffer lives from the first kernel that mentions it
-// to the last; buffers that never live at the same time may share memory.
+// Decides where the temporary buffers of a run lie. A buffer lives from the first kernel that
+// mentions it to the last one; buffers that never live at the same time may share memory.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ struct Lifetime {  // kernels, both included; first > last: never mentioned
 };
 
 struct Layout {
-  std::vector<size_t> at;  // by item: where it begins
+  std::vector<size_t> at;  // where each item begins
   size_t bytes = 0;
 };
-// Items of `bytes` each, the largest placed first, each at the lowest place that is free while it
-// lives. Throws std::bad_alloc when the sum does not fit the address space.
+// Items of `bytes` each, the largest placed first, each at the lowest place that is free during its
+// life. Throws std::bad_alloc if the sum exceeds the address space.
 Layout lay_out(const std::vector<size_t>& bytes, const std::vector<Lifetime>& lives);
 
 }  // namespace ein

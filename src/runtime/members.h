@@ -12,8 +12,8 @@ namespace ein {
 // In the order of the file; none where a file holds one tensor and no name.
 std::variant<std::vector<std::string>, RuntimeError> file_members(const std::string& path);
 
-// `h.#.w` stands for the tensors `h.0.w`, `h.1.w`, …: one value, with a coordinate for every `#` in
-// front of those that the tensors have themselves.
+// `h.#.w` stands for the tensors `h.0.w`, `h.1.w`, …: a single value that has one coordinate for
+// every `#`, in front of the coordinates of the tensors.
 constexpr const char* kNumber = "#";
 size_t count_numbers(const std::string& name);
 std::string with_numbers(const std::string& name, const std::vector<int64_t>& numbers);
@@ -31,9 +31,9 @@ struct ChosenMembers {
   std::vector<int64_t>
       counts;  // how many there are of every `#`; none for a tensor that is the value
 };
-// A tensor that is called `wanted` itself comes first, then those that are numbered, then one that
-// holds all of them and is called the same without the numbers. `at` is empty when there is none. A
-// text says why there is no value although some tensors fit: a number is missing.
+// A tensor with exactly the name `wanted` comes first, then numbered ones, then one that holds all
+// of them and has the same name without the numbers. `at` is empty if there is none. A text says
+// why there is no value although some tensors fit: a number is missing.
 std::variant<ChosenMembers, std::string> choose_members(const std::vector<std::string>& names,
                                                         const std::string& wanted);
 

@@ -1,7 +1,7 @@
 // Ranks in a mesh of named axes, and how they share the addresses of a coordinate.
 //
-// n addresses in p parts: part r has ⌊n·r/p⌋ to ⌊n·(r+1)/p⌋. Parts differ by at most one address, and some
-// are empty where n < p.
+// n addresses in p parts: part r has ⌊n·r/p⌋ to ⌊n·(r+1)/p⌋. Parts differ by at most one address,
+// and some are empty where n < p.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Mesh {
   int64_t ranks() const;
   int64_t at(uint32_t axis, int64_t rank) const;  // the place of a rank; the last axis runs fastest
   int64_t parts(Axes along) const;                // how many parts these axes make together
-  int64_t part(Axes along, int64_t rank) const;   // which of them a rank holds
+  int64_t part(Axes along, int64_t rank) const;   // which of these parts a rank holds
   std::string names(Axes along) const;            // "data+model"
 };
 
-// The first address of a part; that of part p is n.
+// The first address of a part; for part p, that is n.
 int64_t first_of(int64_t n, int64_t part, int64_t parts);
 
 }  // namespace ein

@@ -1,6 +1,6 @@
-// How a running program is watched and stopped. Between two steps of the outermost sequential loop
-// a back end looks at `wake` and calls `poll` only when it is set, by a timer or a signal: a load
-// per step, and never more calls than somebody asked for.
+// How a running program is watched and stopped. Between two steps of the outermost sequential loop,
+// a back end looks at `wake` and calls `poll` only if it is set, by a timer or a signal. That costs
+// one load for each step, and no calls that nobody asked for.
 #pragma once
 
 #include <atomic>
@@ -17,33 +17,33 @@ namespace ein {
 
 // A moment between two steps.
 struct Moment {
-  std::string family, coordinate;  // the recurrence that runs, and along what
+  std::string family, coordinate;  // the recurrence that runs, and the coordinate of its steps
   int64_t done = 0, steps = 0;
-  int64_t next = 0;                                     // the address of the step to come
+  int64_t next = 0;                                     // the address of the next step
   std::vector<std::pair<std::string, Tensor>> watched;  // values of the last step, by name
   bool by_rows = false;   // it runs row by row: `done` and `steps` count pieces of equal size
-  bool downward = false;  // from the last address to the first
-  // A step of a family that runs along, by the family's name, as long as it is kept; only while the
-  // monitor is asked.
+  bool downward = false;  // it runs from the last address to the first
+  // A step of a family that runs along, by the family's name, if it is still kept. Only valid while
+  // the monitor is asked.
   std::function<std::optional<Tensor>(const std::string& family, int64_t step)> step_of = {};
 
-  // Everything that a run needs to go on from here, as bytes; empty where it cannot. Only while the
-  // monitor is asked.
+  // Everything that a run needs to resume from here, as bytes; empty if it cannot resume. Only
+  // valid while the monitor is asked.
   std::function<std::string()> state = {};
 
-  int64_t last() const { return downward ? next + 1 : next - 1; }  // the step that is done
+  int64_t last() const { return downward ? next + 1 : next - 1; }  // the last finished step
 };
 
 class Monitor {
  public:
   virtual ~Monitor() = default;
   virtual bool poll(const Moment& now) = 0;  // true: stop here; resets `wake`
-  // Whether it is worth finding out what is watched; asked before that is done.
+  // Whether the watched values are needed; asked before they are computed.
   virtual bool cares(const Moment&) { return true; }
   std::atomic<int32_t> wake{0};
 };
 
-// Where a program was told to stop. What was finished before is kept.
+// Where a program was stopped. What was finished before is kept.
 using Stopped = Moment;
 
 // The cells of a dense tensor at one address of one coordinate.

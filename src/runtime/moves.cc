@@ -10,7 +10,7 @@
 namespace ein {
 namespace {
 
-// An interval of every coordinate, in addresses of the whole value.
+// An interval of addresses for each coordinate, in terms of the whole value.
 struct MovedCells {
   std::vector<int64_t> lo, hi;
   int64_t size() const {
@@ -32,7 +32,7 @@ MovedCells cells_had(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
   return out;
 }
 
-// As the memory of the result has them: beyond the ends of a coordinate, too.
+// The cells in the memory of the result, which may reach beyond the ends of a coordinate.
 MovedCells cells_wanted(const Mesh& mesh, const MoveOfCells& move, int64_t rank) {
   MovedCells out;
   for (const auto& c : move.coords) {
@@ -52,7 +52,7 @@ MovedCells common(const MovedCells& a, const MovedCells& b) {
   return out;
 }
 
-// Ranks whose places are the same, but for these axes; in order.
+// The ranks whose place in the mesh differs only along these axes, in order.
 std::vector<int64_t> ranks_along(const Mesh& mesh, Axes along, int64_t rank) {
   std::vector<int64_t> out;
   for (int64_t r = 0; r < mesh.ranks(); ++r) {
@@ -71,7 +71,8 @@ Axes split_source(const MoveOfCells& move) {
   return out;
 }
 
-// Copies `cells` between memory that holds `held` and dense memory of their own.
+// Copies `cells` between memory that holds the cells `held` and dense memory that holds only
+// `cells`.
 void copy(std::byte* held_at, const MovedCells& held, std::byte* dense, const MovedCells& cells,
           size_t size, bool out_of_held) {
   if (cells.size() == 0) return;
@@ -142,7 +143,7 @@ void combine_as(Combine op, void* into, const void* from, int64_t n) {
   EIN_UNREACHABLE("cells of a fetch are not combined");
 }
 
-// Half precision goes through the tensor, which rounds.
+// Half precision goes through Tensor, which does the rounding.
 void combine_halves(Combine op, DType dtype, void* into, const void* from, int64_t n) {
   Tensor a = Tensor::uncleared(dtype, {n}), b = Tensor::uncleared(dtype, {n});
   const size_t bytes = static_cast<size_t>(n) * size_of(dtype);
@@ -174,7 +175,7 @@ void combine_cells(Combine op, DType dtype, void* into, const void* from, int64_
   EIN_UNREACHABLE("text is not combined");
 }
 
-// All ranks along `over` want the same cells.
+// Whether all ranks along `over` want the same cells.
 bool wants_alike(const MoveOfCells& move) {
   return std::none_of(move.coords.begin(), move.coords.end(),
                       [&](const auto& c) { return (c.want & move.over) != 0; });
@@ -267,7 +268,8 @@ bool RankExchange::combine(const MoveOfCells& move, const RankCells& from, const
   auto bytes = [&](int64_t cells) { return static_cast<size_t>(cells) * size; };
   std::vector<std::byte> mine, message;
 
-  // The result of `n` cells, each rank's in `given(r)`, into `into`.
+  // Combines `n` cells of every rank into `into`, in the order of the ranks. `own_cells` are this
+  // rank's; those of the others are received.
   auto in_order = [&](int64_t n, std::byte* into, const std::byte* own_cells) {
     message.resize(bytes(n));
     for (int64_t o = 0; o < p; ++o) {

@@ -23,11 +23,12 @@ std::optional<int64_t> number_in(const char* name) {
   return wrong == std::errc() && *end == 0 ? std::optional(out) : std::nullopt;
 }
 
-// Tags. End: no more cells; Gone: no more of anything.
+// Tags of messages. End: no more cells; Gone: no more messages at all.
 constexpr int kCellsTag = 7, kWordsTag = 8, kEndTag = 9, kGoneTag = 10;
 constexpr int kAnyTag = -1;
 
-// What the two agree on is left out: the order of arguments, and tags and ranks as int.
+// Only what differs between the two implementations; they agree on the order of arguments, and on
+// tags and ranks being int.
 struct OpenMpi {
   using Handle = void*;
   struct Status {
@@ -60,15 +61,15 @@ class Mpi : public MpiTransport {
   using Status = typename Api::Status;
 
  public:
-  // The reason why it is not there; empty: it is.
+  // Why the library cannot be opened; empty if it is open.
   std::string open(const MpiPlace& place) {
     for (const char* name : Api::kLibraries) {
-      // Open MPI's own parts look for its symbols among those of the process.
+      // Open MPI's own plug-ins look for its symbols among those of the process.
       if (!library_) library_ = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
     }
     if (!library_)
-      return fmt::format("{} started this process, and its library is not here: {}", Api::kName,
-                         dlerror());
+      return fmt::format("{} started this process, but its library cannot be opened: {}",
+                         Api::kName, dlerror());
     bool all = find("MPI_Init_thread", init_) && find("MPI_Comm_rank", comm_rank_) &&
                find("MPI_Comm_size", comm_size_) && find("MPI_Isend", isend_) &&
                find("MPI_Test", test_) && find("MPI_Recv", receive_) &&
@@ -97,7 +98,8 @@ class Mpi : public MpiTransport {
     constexpr int kPatience = 10'000;  // 2 s
     for (int k = 0; !sending_.empty(); ++k) {
       progress();
-      // A rank that failed takes no more cells; then MPI ends all of us as it sees fit.
+      // A rank that failed no longer receives cells. After this time, MPI ends all ranks as it sees
+      // fit.
       if (k == kPatience) return;
       if (k > 100) usleep(200);
     }
@@ -147,7 +149,7 @@ class Mpi : public MpiTransport {
     std::string bytes;
     Handle request = {};
   };
-  // A message of MPI has at most 2³¹ − 1 bytes; longer ones go in pieces.
+  // An MPI message has at most 2³¹ − 1 bytes; longer ones are sent in pieces.
   static constexpr size_t kMost = size_t{1} << 30;
   void post(int64_t to, int tag, const void* bytes, size_t count) {
     const auto* at = static_cast<const char*>(bytes);
@@ -176,7 +178,8 @@ class Mpi : public MpiTransport {
     }
   }
 
-  // The next message of a rank, in the order in which it sent them. Ends are noted, and words kept, on the way.
+  // The next message from a rank, in the order in which it was sent. Notes ends and keeps words
+  // that arrive before it.
   bool wait(int64_t from, int tag, Status& status) {
     if (tag == kWordsTag && !words_[static_cast<size_t>(from)].empty()) return true;
     for (int idle = 0;; ++idle) {
@@ -200,7 +203,7 @@ class Mpi : public MpiTransport {
       count_(&status, bytes_, &count);
       std::string message(static_cast<size_t>(count), 0);
       take(from, status.tag, status, message.data(), message.size());
-      // Cells that nobody waits for any more: this rank has failed before it needed them.
+      // Cells that nobody waits for any more, because this rank failed before it needed them.
       if (status.tag != kWordsTag) continue;
       words_[static_cast<size_t>(from)].push_back(std::move(message));
       if (tag == kWordsTag) return true;
@@ -219,7 +222,7 @@ class Mpi : public MpiTransport {
   Handle world_ = {}, bytes_ = {};
   int64_t rank_ = 0, ranks_ = 0;
   std::list<Sending> sending_;
-  std::vector<int> silent_;  // by rank: kEndTag or kGoneTag, once it is
+  std::vector<int> silent_;  // by rank: kEndTag or kGoneTag, once received
   std::vector<std::deque<std::string>> words_;
   int (*init_)(int*, char***, int, int*) = nullptr;
   int (*comm_rank_)(Handle, int*) = nullptr;

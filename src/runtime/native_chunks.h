@@ -1,4 +1,4 @@
-// Private to the pool: the chunks of a loop of generated code, and the first of them that fails.
+// Private to the pool: the chunks of a loop in generated code, and the first chunk that fails.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ struct NativeChunks {
   }
 };
 
-// The same one in whatever order chunks run: those before it always do.
+// The failure of the first chunk in order. It does not depend on the order in which chunks run,
+// because all chunks before a failed one are always run.
 class FirstFailure {
  public:
   void run(const NativeChunks& chunks, const NativeContext* with, int64_t i) {

@@ -14,8 +14,8 @@
 
 namespace ein {
 
-// The `lanes` units of 16 bytes whose cells lie one after the other in memory, and one unit. `ks`
-// are the offsets of the ks that a unit holds.
+// Cells that are packed as they are. `load` reads a vector of units whose cells are contiguous in
+// memory, `unit` reads a single one. `ks`: the offsets of the ks that a unit holds.
 template <class T>
 struct Same {
   using Cell = T;
@@ -33,13 +33,13 @@ struct Same {
     for (; i + lanes <= count; i += lanes) std::memcpy(to + i, from + i, 16);
     for (; i < count; ++i) to[i] = from[i];
   }
-  // Every second cell: what a convolution with a stride of two reads.
+  // Copies every second cell: what a convolution with a stride of two reads.
   static void copy_every_second(T* to, const T* from, const int64_t* ks, int64_t count) {
     constexpr int64_t lanes = 16 / static_cast<int64_t>(sizeof(T));
     from += ks[0];
     int64_t i = 0;
     for (V a, b; i + lanes < count;
-         i += lanes) {  // what is read ends at a cell that is copied, or before
+         i += lanes) {  // no read goes beyond the last cell that is copied
       std::memcpy(&a, from + 2 * i, sizeof a);
       std::memcpy(&b, from + 2 * i + lanes, sizeof b);
       V even;
@@ -90,14 +90,15 @@ struct Widened {
   }
 };
 
-// Two neighbouring ks of bf16 in one unit, the first in its low half: what a processor that has
-// vdpbf16ps multiplies at a time.
+// Two consecutive ks of bf16 in one unit, the first in its low half: what a processor with
+// vdpbf16ps multiplies at once.
 struct Paired {
   using Cell = uint16_t;
   using Unit = uint32_t;
   using Sum = float;
   static constexpr int64_t ks_per_unit = 2;
-  static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();  // a k that counts as zero
+  // A missing k, which counts as zero.
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
   using V [[gnu::vector_size(16)]] = uint32_t;
 
   static void load(V& to, const Cell* from) { std::memcpy(&to, from, sizeof to); }
@@ -128,11 +129,10 @@ inline bool consecutive(const int64_t* offsets, int64_t count) {
   return true;
 }
 
-// The stretches of a row of offsets in which every one is `step` more than the one before:
-// begin and length.
+// The runs of offsets that increase by `step` each time: begin and length.
 struct Runs {
   std::array<std::pair<int64_t, int64_t>, 16> at;
-  int64_t count = 0;  // more than there is room for: too many to be of use
+  int64_t count = 0;  // if there are more than fit, they are too short to be of use
 
   Runs(const int64_t* offsets, int64_t size, int64_t step = 1) {
     for (int64_t i = 0, end = 0; i < size && count <= room(); i = end, ++count) {
@@ -168,8 +168,8 @@ void pack(typename How::Unit* panel, const typename How::Cell* from, const int64
     Runs runs(rows, have, 2);
     if (runs.long_enough(have, 2 * lanes)) return by_runs(runs, How::copy_every_second);
   }
-  // A line of the operand at a time: rows that are a power of two apart share few lines of the
-  // cache.
+  // Takes one cache line of each row at a time: rows that are a power of two apart compete for a
+  // few lines of the cache.
   for (int64_t k0 = 0; k0 < count; k0 += line, panel += line * wide, ks += line * per) {
     int64_t nk = std::min(line, count - k0), r = 0;
     bool squares[4];

@@ -1,5 +1,5 @@
-// Private to contractions: memory that a thread keeps from call to call, and memory that all threads
-// which compute one product see.
+// Private to contractions: memory that a thread keeps from call to call, and memory that is shared
+// by all threads that compute one product.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ class Panels {
   size_t have_ = 0;
 };
 
-// In a team, a member may still read the panels of one round while another packs those of the next,
-// so that pieces 0 and 1 take turns; a meeting after the packing keeps the round after that away.
-// The sums over the spans of a long product have a piece of their own.
+// In a team, a member may still be reading the panels of one round while another packs those of the
+// next, so pieces 0 and 1 alternate; all members meet after packing, which keeps the round after
+// that away. The sums over the spans of a long product have a piece of their own.
 constexpr int kSpanSums = 2;
 template <class T>
 T* memory_for_all(int piece, int64_t count) {

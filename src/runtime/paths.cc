@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMostLinks = 40;  // the same limit as in the kernel
 
 bool is_null_device(const std::string& path) {
   struct stat there {
@@ -58,7 +58,7 @@ std::string resolved(const std::string& path) {
     // weakly_canonical would take a dangling link for a file that does not exist.
     if (!fs::is_symlink(fs::symlink_status(at, error))) return at.string();
     fs::path to = fs::read_symlink(at, error);
-    at = folder / to;  // `to` alone where it is absolute
+    at = folder / to;  // just `to` if that is absolute
   }
   return "";
 }
@@ -85,7 +85,7 @@ std::optional<RuntimeError> refuse_read(const FileAccess& access, const std::str
                 "--allow-read");
 }
 
-// A program may save to wherever its printed output goes.
+// A program may always save to where its printed output goes.
 std::optional<RuntimeError> refuse_write(const FileAccess& access, const std::string& path) {
   if (path.find('\0') == std::string::npos && (is_null_device(path) || standard_stream(path) >= 0))
     return std::nullopt;

@@ -14,10 +14,10 @@
 namespace ein {
 namespace {
 
-constexpr int kSums = 12;  // in flight at once: latency 4 or 5, two units, and registers to spare
+constexpr int kSums = 12;  // independent sums: latency 4 or 5, two units, and registers to spare
 
-// kSums · lanes multiply-adds per round. The sums converge, so they neither overflow nor become
-// denormal.
+// Does kSums · lanes multiply-adds per round. The sums converge, so they neither overflow nor
+// become subnormal.
 template <class T, int Bytes>
 [[gnu::always_inline]] inline double fma_rounds(int64_t rounds) {
   using V [[gnu::vector_size(Bytes)]] = T;
@@ -54,7 +54,7 @@ Rounds pick() {
   return {rounds32_plain, rounds64_plain, 16};
 }
 
-// Seconds from when all threads had started until all have done `body`.
+// Seconds from when all threads have started until all have finished `body`.
 double together(int threads, const std::function<void(int)>& body) {
   std::atomic<int> waiting = threads;
   std::vector<std::thread> others;
@@ -72,7 +72,7 @@ double together(int threads, const std::function<void(int)>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The best of a few: whatever else ran on the machine can only take away.
+// The best of a few runs: other load on the machine can only slow them down.
 double best_rate(int threads, double work, const std::function<void(int)>& body) {
   double best = 0;
   for (int i = 0; i < 5; ++i) best = std::max(best, work / together(threads, body));
@@ -86,7 +86,7 @@ double best_rate(int threads, double work, const std::function<void(int)>& body)
 
 double stream_rate(int threads) {
   int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t{8} << 20);
-  int64_t each = 2 * cache / static_cast<int64_t>(sizeof(double));  // so both are 4 caches
+  int64_t each = 2 * cache / static_cast<int64_t>(sizeof(double));  // so both together are 4 caches
   auto size = static_cast<size_t>(each);
   std::unique_ptr<double[]> x(new double[size]), y(new double[size]);
   auto part = [&](int t) { return each * t / threads; };

@@ -1,4 +1,4 @@
-// What this machine can do at most, measured now: the yardsticks of `ein bench`.
+// What this machine can do at most, measured now: the reference values of `ein bench`.
 #pragma once
 
 #include "runtime/dtype.h"
@@ -13,7 +13,8 @@ struct Peaks {
   double fma(DType type) const { return type == DType::F64 ? fma64 : fma32; }
 };
 
-// All threads at once. Takes about half a second, and memory of several times the last cache.
+// Uses all threads at once. Takes about half a second, and several times as much memory as the
+// last-level cache.
 Peaks measure_peaks(int threads = 1);
 
 }  // namespace ein

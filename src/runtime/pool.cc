@@ -45,7 +45,7 @@ namespace {
 
 struct SharedLoop : Job {
   HandOut parts{};
-  int64_t bunch = 1, count = 0;  // chunks that are handed out together, and all of them
+  int64_t bunch = 1, count = 0;  // chunks handed out together, and the total
   const ChunkFunction* chunk = nullptr;
 };
 
@@ -60,7 +60,7 @@ void run_loop_member(const Job& job, int rank) {
   inside = false;
 }
 
-// False when there is nobody to share with.
+// False if there are no other threads to share with.
 bool share(Crew& mine, int64_t count, const ChunkFunction& chunk, int width) {
   if (!mine.reserve(width)) return false;
   int* workers = mine.workers();
@@ -110,7 +110,7 @@ int32_t native_parallel(const NativeContext* context, NativeBody body, void* clo
   }
   FirstFailure first;
   auto chunk = [&](int64_t i, int worker) { first.run(chunks, context->workers + worker, i); };
-  for_each_chunk(count, chunk, (hi - lo) / grain);  // a chunk is worth 5 µs, if it is a whole one
+  for_each_chunk(count, chunk, (hi - lo) / grain);  // a whole chunk is worth about 5 µs
   return first.copy_to(*context->failure);
 }
 

@@ -12,16 +12,17 @@
 
 namespace ein {
 
-// How many threads share loops from now on, the caller's included; 0: as many as this process may
-// use. Not while a program runs.
+// How many threads share loops from now on, including the caller's; 0: as many as this process may
+// use. Not to be called while a program runs.
 void set_threads(int count);
 int threads();
 
-// From now on threads that start stay on one processor each, if there is one thread for every
-// processor of the machine and this process may use them all. For processes of our own.
+// Threads that start from now on each stay on one processor, provided that there is one thread for
+// every processor of the machine and this process may use all of them. For processes that we start
+// ourselves.
 void pin_threads();
 
-// While it lives, loops of this thread are shared by at most `most` threads; 0: as many as there are.
+// During its lifetime, loops of this thread are shared by at most `most` threads; 0: no limit.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int most);
@@ -33,15 +34,16 @@ class ThreadLimit {
   int before_;
 };
 
-// Set when the system gave fewer threads: how many were asked for and how many there are, the
-// caller's included.
+// Set if the system refused some threads: how many were wanted and how many there are, including
+// the caller's.
 struct Shortage {
-  int wanted = 0, started = 0;  // 0: there was none
+  int wanted = 0, started = 0;  // 0: none was refused
   std::string why;
 };
 Shortage thread_shortage();
 
-// A function of a chunk's number and a worker, which is called while the loop runs and not kept.
+// A function of a chunk's number and a worker. It is called while the loop runs and not kept
+// afterwards.
 class ChunkFunction {
  public:
   template <class F>
@@ -58,14 +60,15 @@ class ChunkFunction {
   void (*call_)(void*, int64_t, int);
 };
 
-// Calls `chunk(number, worker)` for every number below `count`; `worker` is below threads(), and no
-// two calls at a time have the same. Returns when all are done. At most `width` threads take part,
-// and no more than there are chunks, which should be worth about 5 µs each. Inside a chunk it runs
-// in order on the same thread, as worker 0: chunks that need scratch should have it on their stack.
+// Calls `chunk(number, worker)` for every number below `count`. `worker` is below threads(), and no
+// two simultaneous calls have the same. Returns when all are done. At most `width` threads take
+// part, and no more than there are chunks, each of which should be worth about 5 µs. Called inside
+// a chunk, it runs everything in order on the same thread, as worker 0; so chunks that need scratch
+// should have it on their stack.
 void for_each_chunk(int64_t count, ChunkFunction chunk, int64_t width = INT64_MAX);
 
-// Runs the loop lo..hi of generated code in chunks of `grain`. Returns 0, or 1 after recording the
-// failure of the first chunk that has one in `context`.
+// Runs the loop lo..hi of generated code in chunks of `grain`. Returns 0; or 1 after recording in
+// `context` the failure of the first chunk that has one.
 using NativeBody = int32_t (*)(const NativeContext* context, void* closure, int64_t lo, int64_t hi,
                                int64_t chunk);
 int32_t native_parallel(const NativeContext* context, NativeBody body, void* closure, int64_t lo,

@@ -1,4 +1,4 @@
-// How much memory the process has at most while something runs: what `ein bench` reports.
+// How much memory the process uses at most while something runs: what `ein bench` reports.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,12 @@
 
 namespace ein {
 
-// Forgets the peak so far. What was held then is what `peak_growth` is measured from; nothing where the system does not tell.
+// Marks the present use of memory, from which `peak_growth` is measured, and forgets earlier peaks.
+// Nothing if the system does not say.
 class ResidentMark {
  public:
   ResidentMark();
-  // How far the memory of the process has been above what it was at the mark, in bytes.
+  // How many bytes the memory of the process has been above the mark at most.
   std::optional<int64_t> peak_growth() const;
 
  private:

@@ -26,20 +26,20 @@ struct RowFile {
   uint64_t bytes() const;  // of all rows
 };
 
-// Nothing when the file has no rows that can be read one by one, and the reason in `why`; or when
-// it cannot be read at all, which reading it whole reports.
+// Nothing, with the reason in `why`, if the file has no rows that can be read one by one; or if it
+// cannot be read at all, which is reported when it is read as a whole.
 std::optional<RowFile> find_rows(const std::string& path, const std::string& member,
                                  std::string& why);
 
 class RowReader {
  public:
-  // The file must be as `file` says. `rows`: the length of the window.
+  // The file must still be as `file` says. `rows`: the length of the window.
   static std::variant<std::unique_ptr<RowReader>, RuntimeError> open(const RowFile& file,
                                                                      int64_t rows);
 
   void* window() { return window_.data(); }
-  // Moves the window to the rows from `first` on, of which those that exist are read, and lets the
-  // system read ahead what the next move in the same direction needs.
+  // Moves the window to the rows from `first` on, reads those that exist, and lets the system read
+  // ahead what the next move in the same direction will need.
   std::optional<RuntimeError> fetch(int64_t first);
 
  private:
@@ -52,7 +52,7 @@ class RowReader {
   InFile in_;
   int64_t count_ = 0;  // rows of the file
   size_t row_bytes_ = 0;
-  int64_t first_ = 0, from_ = 0, to_ = 0;  // where the window is, and the rows it has
+  int64_t first_ = 0, from_ = 0, to_ = 0;  // where the window is, and which rows it holds
   Tensor window_;
   // Short rows are read many at a time.
   std::vector<std::byte> block_;

@@ -1,4 +1,4 @@
-// f16 and bf16 as kernels read them: widened to f32 in registers, which is exact. Vectors of any
+// How kernels read f16 and bf16: widened to f32 in registers, which is exact. For vectors of any
 // length, on every processor.
 #pragma once
 
@@ -23,14 +23,14 @@ template <DType type, class V, class W>
     to = reinterpret_cast<V>(bits);
   } else {
     W sign = bits & 0x80000000, shifted = (bits ^ sign) >> 3;
-    // The product makes the exponent larger, exactly for subnormals too.
+    // The multiplication corrects the exponent. It is exact, for subnormals too.
     W number = reinterpret_cast<W>(reinterpret_cast<V>(shifted) * 0x1p112f);
-    W beyond = reinterpret_cast<W>(shifted >= 0x7c00 << 13);  // infinity or NaN
+    W beyond = reinterpret_cast<W>(shifted >= 0x7c00 << 13);  // for infinity and NaN
     to = reinterpret_cast<V>((beyond & (shifted | 0x7f800000)) | (~beyond & number) | sign);
   }
 }
 
-// As many numbers as V, a vector of f32, has lanes.
+// Reads as many numbers as V, a vector of f32, has lanes.
 template <DType type, class V>
 [[gnu::always_inline]] inline void load_widened(V& to, const uint16_t* from) {
   constexpr int64_t lanes = sizeof(V) / sizeof(float);

@@ -77,7 +77,7 @@ struct Nest {
 
 std::string check_format(const std::string& format, DType dtype) {
   auto f = parse_number_format(format);
-  if (!f) return fmt::format("`{}` is no format", format);
+  if (!f) return fmt::format("`{}` is not a format", format);
   bool integer_kind = NumberFormat::kIntegerKinds.find(f->kind) != std::string_view::npos;
   if (is_float(dtype)) {
     if (!integer_kind) return "";

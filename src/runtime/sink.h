@@ -1,5 +1,6 @@
-// Where text goes that a program prints or writes: to the standard streams and to disk, unless the thread has a
-// sink. Notebooks and other programs that run ours have standard streams of their own.
+// Where text that a program prints or writes goes: to the standard streams and to disk, unless the
+// thread has a sink. Notebooks and other programs that embed ours have standard streams of their
+// own.
 #pragma once
 
 #include <functional>
@@ -10,14 +11,14 @@ namespace ein {
 
 struct Sink {
   std::function<void(std::string_view text, bool error)> write;
-  // True: taken, nothing is written to disk. May be empty.
+  // Returns true if it took the text; then nothing is written to disk. May be empty.
   std::function<bool(const std::string& path, const std::string& text)> file;
 };
 
-// The sink of this thread; null when it has none.
+// The sink of this thread, or null.
 const Sink* current_sink();
 
-// `sink` is this thread's as long as this lives.
+// Makes `sink` this thread's sink for the lifetime of the scope.
 class SinkScope {
  public:
   explicit SinkScope(const Sink& sink);

@@ -66,8 +66,8 @@ void report(StandaloneError* to, const char* code, const std::string& message) {
   std::strncpy(to->message, message.c_str(), sizeof to->message - 1);
 }
 
-// Whose memory an output is, as its byte says. During a call it also tells what to
-// free if that fails.
+// Who owns the memory of an output, as stored in its byte. During a call this also says what to
+// free if the call fails.
 enum Owner : uint8_t { kCaller = 0, kLibrary = 1, kThisCall = 2 };
 
 template <class T>
@@ -106,7 +106,7 @@ std::optional<RuntimeError> negative(const Image& image, const std::vector<View>
   return std::nullopt;
 }
 
-// Uses the caller's memory, which must have the right extents, or else memory of our own.
+// Uses the caller's memory, which must have the right extents, or otherwise allocates some.
 std::optional<RuntimeError> place_output(const Image& image, const StructField& f, size_t k,
                                          size_t owned, void* outputs, Frame& frame) {
   if (f.rank == 0) {
@@ -159,7 +159,7 @@ std::optional<RuntimeError> call(StandaloneProgram& program, StandaloneState& s,
   std::vector<void*> memory = frame.pointers;
   CallResult result = execute(s.image, program.entry, views, frame);
   if (result.error) return result.error;
-  for (const StructField& f : s.outputs.fields) {  // an input or a constant that was asked for
+  for (const StructField& f : s.outputs.fields) {  // an input or a constant that is also an output
     if (s.image.buffers[f.buffer].space == Space::Output) continue;
     size_t bytes = byte_size(frame.shape(s.image, f.buffer), f.dtype);
     if (bytes > 0) std::memcpy(memory[f.buffer], frame.pointers[f.buffer], bytes);
@@ -233,7 +233,7 @@ StandaloneState& state_of(StandaloneProgram& program) {
     made->image = std::move(*image);
     made->inputs = input_layout(made->image);
     made->outputs = output_layout(made->image);
-    // Two first calls at the same time: one of them wins.
+    // If two first calls happen at the same time, one of them wins.
     if (slot.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
       known = made.release();
     }

@@ -2,9 +2,9 @@
 // whatever goes wrong is a status and a message.
 //
 // The structs that callers pass follow from the image, field by field in its order, and are written
-// down in the generated header: a scalar by value; a tensor as a pointer and its extents; a record as
-// a struct of its parts. After the outputs comes a byte for each of them: whether the pointer is the
-// library's.
+// down in the generated header: a scalar by value; a tensor as a pointer and its extents; a record
+// as a struct of its parts. After the outputs comes a byte for each of them: whether the pointer is
+// the library's.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 namespace ein {
 namespace {
 
-enum Exit { kFine = 0, kUsage = 2, kFailed = 3 };  // as those of `ein run`
+enum Exit { kFine = 0, kUsage = 2, kFailed = 3 };  // the same as those of `ein run`
 
 int fail(const Image& image, const RuntimeError& e) {
   flush_output();
@@ -49,7 +49,8 @@ int usage(const Image& image, const char* name, const std::string& problem) {
   return problem.empty() ? kFine : kUsage;
 }
 
-// Reads `NAME=VALUE` or `NAME=FILE` as a value of that input into `out`; otherwise the exit status.
+// Reads `NAME=VALUE` or `NAME=FILE` as a value of that input into `out`; otherwise returns the exit
+// status.
 int read_given(const Image& image, const Image::Input& input, const std::string& value,
                const char* program, Tensor& out) {
   if (input.coords.empty()) {

@@ -12,15 +12,16 @@ namespace {
 
 using Space = Image::Buffer::Space;
 
-// Whether the kernel of the recurrence, or a later one, needs what is in a buffer, or the caller.
+// Whether a buffer's contents are still needed: by the kernel of the recurrence, by a later one, or
+// by the caller.
 bool is_live(const Image::Buffer& b, const Image::Site& site) {
   if (b.space == Space::Output) return b.step <= site.step;
   return b.space == Space::Temp && b.lives.first <= site.kernel && site.kernel <= b.lives.last &&
          b.step <= site.step;
 }
 
-// How many bytes of a buffer have been computed: the steps so far, where they come first in memory
-// and all of them are kept.
+// How many bytes of a buffer have been computed: those of the steps so far, if they come first in
+// memory and all of them are kept.
 size_t done_bytes(const Image& image, const Frame& frame, uint32_t buffer, const Image::Site& site,
                   int64_t next) {
   auto shape = frame.shape(image, buffer);
@@ -28,7 +29,8 @@ size_t done_bytes(const Image& image, const Frame& frame, uint32_t buffer, const
   for (const Image::Site::Member& member : site.members) {
     bool in_order = member.buffer == buffer && member.position == 0 && !site.downward;
     if (!in_order || shape[0] == 0) continue;
-    if (shape[0] != evaluate(member.extent, frame.params.data())) continue;  // the last few
+    // It keeps the last few only.
+    if (shape[0] != evaluate(member.extent, frame.params.data())) continue;
     int64_t done = std::clamp<int64_t>(next, 0, shape[0]);
     return whole / static_cast<size_t>(shape[0]) * static_cast<size_t>(done);
   }

@@ -13,7 +13,7 @@
 namespace ein {
 namespace {
 
-int g_reason = 0;  // of the first failure
+int g_reason = 0;  // errno of the first failure
 
 void note_failure() {
   if (g_reason == 0) g_reason = errno ? errno : EIO;
@@ -54,7 +54,7 @@ void flush_output() {
 
 std::optional<std::string> lost_output() {
   flush_output();
-  // Some file systems say that they are full only when a file is closed.
+  // Some file systems report that they are full only when a file is closed.
   if (int copy = ::dup(STDOUT_FILENO); copy >= 0 && ::close(copy) != 0) note_failure();
   if (g_reason == 0 && std::ferror(stdout) != 0) g_reason = EIO;
   if (g_reason == 0) return std::nullopt;

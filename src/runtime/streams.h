@@ -1,5 +1,5 @@
-// Standard output and error. What does not arrive on standard output is a failure of the program
-// that wrote it; about standard error nobody can be told.
+// Standard output and error. If text does not arrive on standard output, the program that wrote it
+// has failed; a problem with standard error cannot be reported to anybody.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace ein {
 
-// At the start of a process: no file may get the number of a stream that was closed, or
-// printed text would end up in it. Writing to a pipe that nobody reads is an error, not the
-// end of the process.
+// At the start of a process: makes sure that no file gets the number of a stream that was closed,
+// or printed text would end up in that file. Writing to a pipe that nobody reads becomes an error
+// instead of ending the process.
 void take_streams();
 
 void put(std::string_view text);
 void put_error(std::string_view text);
 void flush_output();
 
-// After everything was put: why some of it got lost; nothing when all of it has arrived.
+// After everything was written: why some of it got lost; nothing if all of it arrived.
 std::optional<std::string> lost_output();
 
 }  // namespace ein

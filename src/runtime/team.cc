@@ -10,15 +10,15 @@
 namespace ein {
 namespace {
 
-constexpr int kFan = 4;                           // members that one waits for
-constexpr int64_t kArrivalNanoseconds = 100'000;  // in which workers have to begin
+constexpr int kFan = 4;                           // for how many members each member waits
+constexpr int64_t kArrivalNanoseconds = 100'000;  // how long workers have to join
 
 struct Team : Job {
   const NativeContext* contexts = nullptr;
   TeamBody body = nullptr;
   void* closure = nullptr;
   Crew* crew = nullptr;
-  int members = 0;  // known when `begin` is 2
+  int members = 0;  // valid when `begin` is 2
   alignas(128) Word begin{0};
   alignas(128) Word released{0};  // the last meeting that is over, times two
   std::atomic<bool> stop{false};
@@ -30,8 +30,8 @@ struct Team : Job {
 struct Member {
   Team* team;
   int rank;
-  uint64_t loop = 0;     // the last one, as in HandOut
-  uint32_t meeting = 0;  // the last one, times two
+  uint64_t loop = 0;     // the last loop, as in HandOut
+  uint32_t meeting = 0;  // the last meeting, times two
   int turn = 0;
   bool held = false;  // between `gather` and `release`
 };
@@ -68,12 +68,12 @@ void stop_all(Member& m) {
 void run_body(Team& t, int rank) {
   Member m{&t, rank};
   t_member = &m;
-  // Generated code finds its place in its context, which is a part of the caller's frame.
+  // Generated code finds its rank in its context, which is part of the caller's frame.
   auto* context = const_cast<NativeContext*>(t.contexts + rank);
   context->rank = rank;
   context->members = t.members;
   int32_t result = t.body(context, t.closure);
-  // A member that fails by itself fails where all do, or where the others come to a meeting next.
+  // A member that fails on its own fails where all members do, or else where the others next meet.
   if (result != 0 && !t.stop.load(std::memory_order_acquire)) {
     if (!m.held) gather(m);
     if (rank == 0) stop_all(m);
@@ -115,7 +115,7 @@ int32_t native_team(const NativeContext* context, TeamBody body, void* closure, 
     return std::all_of(workers + 1, workers + t.width, [](int w) { return has_begun(w); });
   };
   spin_until(all_there, kArrivalNanoseconds);
-  // Who is not there yet is not needed; the others close ranks.
+  // Members that have not arrived yet are not needed; the others go on without them.
   for (int r = 1; r < t.width; ++r) {
     if (!withdraw(workers[r])) mine.seats()[r].rank = t.members++;
   }

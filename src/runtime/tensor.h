@@ -1,4 +1,5 @@
-// A dense, row-major, owned tensor: what inputs, outputs and the reference evaluator hold.
+// A dense, row-major tensor that owns its cells: inputs, outputs and values of the reference
+// evaluator.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ class Tensor {
     return static_cast<const T*>(data());
   }
 
-  // Elements as wide scalars, converting from and to the element type (floats round to nearest).
+  // Elements as double or int64, converted from and to the element type (floats round to nearest).
   double get_float(int64_t i) const;
   int64_t get_int(int64_t i) const;  // integers and bool
   void set_float(int64_t i, double value);
@@ -52,9 +53,9 @@ class Tensor {
 struct RuntimeError {
   Code code;  // E08…
   std::string message;
-  Span at = {};         // what failed, when that is known
-  Span statement = {};  // the clause being computed: equal expressions share one node, whose span
-                        // is that of the first
+  Span at = {};  // what failed, if that is known
+  // The clause being computed: equal expressions share one node, which has the span of the first.
+  Span statement = {};
   bool missing_file = false;
 };
 

@@ -1,6 +1,6 @@
 // Private to contractions: the tiles of a result that are computed in registers. A tile is written
-// once, over the compiler's vector types, and compiled for three instruction sets and every number
-// of rows; for pairs of bf16 there is a fourth.
+// once, with the compiler's vector types, and compiled for three instruction sets and every number
+// of rows; a fourth set has products of pairs of bf16.
 #pragma once
 
 #include <immintrin.h>
@@ -18,12 +18,12 @@ namespace ein {
 
 constexpr int64_t kRun = 128;  // units of k that are added up in registers
 
-// Which operand a tile reads where it is; the other one, or both, are packed in panels.
+// Which operand a tile reads in place. The other one, or both, are packed in panels.
 enum class Direct : uint8_t { None, A, B };
 
 // One tile of the result: row r goes to out + rows[r], with its columns contiguous. The tile
-// overwrites them, or adds to them when `add`. `steps` is where the operand that is read directly
-// has its parts: for every row of a, whose ks are neighbours, or for every k of b.
+// overwrites them, or adds to them if `add`. `steps` are the offsets of the parts of the operand
+// that is read in place: for every row of a, whose ks are contiguous, or for every k of b.
 template <class How>
 using Tile = void (*)(const void* a, const void* b, const int64_t* steps, int64_t count,
                       typename How::Sum* out, const int64_t* rows, bool add);
@@ -76,7 +76,7 @@ template <class How, int Bytes, int64_t Rows, int64_t Vectors, Direct direct>
 }
 
 // Tiles fill the registers: few rows of many vectors, which need the fewest loads, or many rows of
-// few for results that have few columns.
+// few vectors for results with few columns.
 constexpr int64_t kTallVectors = 2;
 template <Level level>
 constexpr int64_t kWideVectors = level >= Level::Avx512 ? 4 : 2;
@@ -99,8 +99,8 @@ EIN_TILE(tile_avx2, Level::Avx2, [[gnu::target("avx2,fma"), gnu::optimize("O3")]
 EIN_TILE(tile_plain, Level::Plain, [[gnu::optimize("O3")]])
 #undef EIN_TILE
 
-// Pairs are multiplied and added, the second ones first, and each of the two sums is rounded to the
-// nearest; subnormal operands and sums count as zero.
+// Pairs are multiplied and added, the second products first. Each of the two sums is rounded to
+// nearest, and subnormal operands and sums count as zero.
 template <int64_t Rows, int64_t Vectors>
 [[gnu::target("avx512f,avx512bf16"), gnu::optimize("O3")]] void tile_pairs(
     const void* of_a, const void* b, const int64_t*, int64_t count, float* out, const int64_t* rows,
@@ -149,7 +149,8 @@ template <class How>
 struct Tiles {
   using ByRows = std::array<Tile<How>, kMostRows + 1>;
   int64_t rows, vectors, lanes;
-  // By the number of vectors; those that read b are of all vectors. Empty: there are none.
+  // By the number of vectors. Tiles that read b in place always have all vectors. Empty if there
+  // are none.
   std::array<ByRows, kMostVectors + 1> packed, direct_a;
   ByRows direct_b;
 
@@ -158,7 +159,7 @@ struct Tiles {
 
 template <class How, Level level, int64_t Rows, int64_t Vectors, Direct direct>
 constexpr Tile<How> tile_for() {
-  // What is packed is the same whatever it was made from.
+  // Packed cells are the same, whatever they were packed from.
   using From = std::conditional_t<direct == Direct::None, Same<typename How::Unit>, How>;
   if constexpr (std::is_same_v<How, Paired>) {
     return tile_pairs<Rows, Vectors>;

@@ -1,4 +1,5 @@
-// Messages between ranks: the one thing that differs between ranks in one process and ranks in several.
+// Messages between ranks: the only thing that differs between ranks in one process and ranks in
+// several.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +17,10 @@ class Transport {
   virtual ~Transport() = default;
   virtual int64_t rank() const = 0;
   virtual int64_t ranks() const = 0;
-  // Messages from one rank to another arrive in the order in which they were sent. `send` does not wait for
-  // the other side; the bytes are the caller's again when it returns.
+  // Messages from one rank to another arrive in the order in which they were sent. `send` does not
+  // wait for the receiver; when it returns, the caller may reuse the bytes.
   virtual void send(int64_t to, const void* bytes, size_t count) = 0;
-  // Waits. False: that rank has ended and sends no more.
+  // Waits for a message. False if that rank has ended and sends no more.
   virtual bool receive(int64_t from, void* bytes, size_t count) = 0;
 
   uint64_t sent = 0;  // bytes
@@ -29,9 +30,9 @@ class Transport {
 class RankThreads {
  public:
   explicit RankThreads(int64_t ranks);
-  // Of one rank, for its thread. Destroyed before the RankThreads.
+  // The transport of one rank, for its thread. Must be destroyed before the RankThreads.
   std::unique_ptr<Transport> of_rank(int64_t rank);
-  // The rank sends no more: whoever waits for it waits no longer.
+  // The rank sends no more, so no rank waits for it any longer.
   void end(int64_t rank);
 
  private:

@@ -1,4 +1,4 @@
-// The small square that operands are transposed by.
+// Transposes small squares of cells.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace ein {
 
-// to[k][r] = row r at k, for a square of as many rows as a vector of 16 bytes has cells; load(v, r)
-// puts a row into a vector.
+// to[k][r] = row r at k, for a square with as many rows as a vector of 16 bytes has cells. load(v,
+// r) loads a row into a vector.
 template <class T, class Load>
 [[gnu::always_inline]] inline void transpose(T* to, int64_t step, const Load& load) {
   using V [[gnu::vector_size(16)]] = T;
@@ -28,8 +28,8 @@ template <class T, class Load>
     store(2, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
     store(3, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
   } else {
-    // Three rounds, each of which merges rows that are 4 apart: after it, what was at (r, k) is at
-    // the place whose bits are those of r and k moved on by one.
+    // Three rounds. Each merges rows that are 4 apart; after it, the cell from (r, k) is at the
+    // place whose bits are those of r and k rotated by one.
     V v[8], w[8];
     for (int64_t r = 0; r < 8; ++r) load(v[r], r);
     for (int round = 0; round < 3; ++round) {
@@ -43,7 +43,7 @@ template <class T, class Load>
   }
 }
 
-// The same for rows of cells that are read as they are.
+// The same for rows of cells that need no conversion.
 template <class T>
 [[gnu::always_inline]] inline void transpose(T* to, int64_t step, const T* from,
                                              const int64_t* rows) {

@@ -1,6 +1,6 @@
-// Waiting for a word that another thread changes: spinning for as long as the next loop of a step
-// usually takes to come, by the clock, because a `pause` is ten times as long on some processors;
-// then asleep in the kernel.
+// Waiting for a word that another thread changes: first spinning, for as long as the next loop of a
+// step usually takes to come, then sleeping in the kernel. Spinning is measured by the clock,
+// because a `pause` takes ten times as long on some processors.
 #pragma once
 
 #include <linux/futex.h>
@@ -20,7 +20,7 @@ static_assert(sizeof(Word) == sizeof(uint32_t) && Word::is_always_lock_free);
 
 inline constexpr int64_t kSpinNanoseconds = 50'000;
 
-// Sleeps if the word is `value`. Returns when woken, and now and then without a reason.
+// Sleeps if the word is `value`. Returns when woken, and occasionally without a reason.
 inline void sleep_while(const Word& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
@@ -28,7 +28,7 @@ inline void wake_all(const Word& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// True as soon as `done()` is, false after `nanoseconds`.
+// Returns true as soon as `done()` is true, and false after `nanoseconds`.
 template <class Done>
 bool spin_until(Done&& done, int64_t nanoseconds) {
   if (done()) return true;
@@ -42,15 +42,15 @@ bool spin_until(Done&& done, int64_t nanoseconds) {
   }
 }
 
-// A word whose last bit says that somebody sleeps until it changes; writers `publish`, so that they
-// wake nobody who does not sleep.
+// The last bit of a word says that a thread sleeps until the word changes. Writers use `publish`,
+// so that they wake threads only if there are any.
 inline constexpr uint32_t kAwaited = 1;
 
 inline void publish(Word& word, uint32_t value) {
   if (word.exchange(value, std::memory_order_acq_rel) & kAwaited) wake_all(word);
 }
 
-// Returns when the word, without the bit, is no longer `value`.
+// Returns when the word, without that bit, is no longer `value`.
 inline void wait_while(Word& word, uint32_t value, int64_t spin_nanoseconds) {
   auto changed = [&] { return (word.load(std::memory_order_acquire) & ~kAwaited) != value; };
   if (spin_until(changed, spin_nanoseconds)) return;

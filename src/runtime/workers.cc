@@ -18,17 +18,17 @@ constexpr uint32_t kIdle = 0, kOffered = 2, kRunning = 4, kStop = 6;
 
 struct alignas(128) Worker {
   Word state{kIdle};
-  int rank = 0;              // in the job
-  const Job* job = nullptr;  // written before it is offered
+  int rank = 0;              // its rank in the job
+  const Job* job = nullptr;  // written before the job is offered
   std::thread thread;
 };
 
 constexpr int kWords = (kMostWorkers + 63) / 64;
-struct alignas(128) Bits {  // by worker
+struct alignas(128) Bits {  // one bit for each worker
   std::atomic<uint64_t> words[kWords] = {};
 };
 
-// Never destroyed as a whole: other threads may run loops while the process ends.
+// Never destroyed as a whole, because other threads may run loops while the process ends.
 struct Pool {
   Bits idle, asleep;
   Worker workers[kMostWorkers];
@@ -36,7 +36,7 @@ struct Pool {
   std::atomic<int> threads{0};
   std::atomic<int64_t> spin{0};
   std::atomic<bool> closed{false}, pins{false};
-  std::mutex mutex;  // starting and stopping
+  std::mutex mutex;  // held while starting and stopping
   Shortage shortage;
 };
 
@@ -46,7 +46,7 @@ Pool& pool() {
   return *made;
 }
 
-thread_local int t_most = 0;  // ThreadLimit; 0: none
+thread_local int t_most = 0;  // set by ThreadLimit; 0: no limit
 
 uint64_t bit_of(int worker) { return uint64_t{1} << worker % 64; }
 
@@ -56,8 +56,8 @@ void wake_next(const Job& job, int rank) {
   uint64_t seen = 0;
   for (int r = 3 * rank + 1; r < std::min(job.width, 3 * rank + 4); ++r) {
     int worker = job.workers[r];
-    // A read that writes: whoever is about to sleep either has set its bit before, or comes later
-    // and sees what it is offered.
+    // A read that also writes: a worker that is about to sleep has either set its bit before, or
+    // comes later and sees its offer.
     if (worker / 64 != seen_word) {
       seen_word = worker / 64;
       seen = p.asleep.words[seen_word].fetch_add(0, std::memory_order_acq_rel);
@@ -83,7 +83,7 @@ void work(Pool& p, int number) {
     uint32_t state = kOffered;
     if (!w.state.compare_exchange_strong(state, kRunning, std::memory_order_acq_rel)) {
       if (state == kStop) return;
-      continue;  // withdrawn
+      continue;  // the offer was withdrawn
     }
     const Job& job = *w.job;
     wake_next(job, w.rank);
@@ -97,7 +97,7 @@ bool claim(Pool& p, int worker) {
          bit_of(worker);
 }
 
-// Stops workers from `from` on, once they are idle.
+// Stops the workers from number `from` on, once they are idle.
 void stop(Pool& p, int from) {
   for (int n = p.started - 1; n >= from; --n) {
     while (!claim(p, n)) std::this_thread::yield();
@@ -109,7 +109,7 @@ void stop(Pool& p, int from) {
   }
 }
 
-// A forked process has none of the threads, and perhaps a lock that one of them held: it starts
+// A forked process has none of the threads, and perhaps a lock that one of them held, so it starts
 // anew.
 void forget_workers() {
   Pool& p = pool();
@@ -122,8 +122,8 @@ void forget_workers() {
   p.pins = pins;
 }
 
-// Before static objects go and before a library is unloaded. A worker that is not idle belongs to a
-// loop that still runs: the process ends without it.
+// Runs before static objects are destroyed and before a library is unloaded. A worker that is not
+// idle belongs to a loop that still runs; the process ends without waiting for it.
 struct Closing {
   Closing() { pthread_atfork(nullptr, nullptr, forget_workers); }
   ~Closing() {
@@ -140,7 +140,7 @@ struct Closing {
   }
 };
 
-// The first processor stays free for the caller, which nobody pins.
+// The first processor stays free for the caller, which is never pinned.
 void pin(Pool& p, int number) {
   cpu_set_t all, one;
   if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
@@ -154,8 +154,8 @@ void pin(Pool& p, int number) {
   }
 }
 
-// A system that has no more threads has little left of anything: half of those it gave are given
-// back, so that the program itself still has room.
+// A system that is out of threads is short of everything: half of those it gave are returned, so
+// that the program itself still has room.
 void start(Pool& p, int wanted) {
   static const Closing closing;
   std::lock_guard lock(p.mutex);
@@ -218,7 +218,8 @@ void release_workers(const int* workers, int count) {
 
 void offer(const Job& job) {
   Pool& p = pool();
-  // From the last: one that begins finds those that it wakes with their offers.
+  // Makes offers from the last worker to the first: a worker that begins then finds the offers of
+  // those that it must wake.
   for (int r = job.width - 1; r > 0; --r) {
     Worker& w = p.workers[job.workers[r]];
     w.job = &job;

@@ -1,4 +1,4 @@
-// A file that may be run, written like all others (files.h).
+// Writes an executable file, in the same way as all other files (files.h).
 #pragma once
 
 #include <string>

@@ -135,8 +135,8 @@ void check_slot(Sema& s, const Site* site, FamilyId reader, FamilyId family, siz
   bool below = false;
   if (facts.guarded && !only_until(s, facts)) {
     // Under a condition a read is an error only if it is out of bounds for all addresses. Where a
-    // division (`t / 2 >= 1`), bits (`t & 1 == 0`) or a range whose ends are data decides whether it is reached at all,
-    // proofs say nothing, so there is no error.
+    // division (`t / 2 >= 1`), bits (`t & 1 == 0`) or a range whose ends are data decides whether
+    // it is reached at all, proofs say nothing, so there is no error.
     auto of_data = [&](const core::Range& r) {
       return r.lo && r.hi && (core::reads_values(s.m, r.lo) || core::reads_values(s.m, r.hi));
     };

@@ -180,7 +180,8 @@ class Reader {
     auto& d = diags_.error(Code::E0211, fmt::format("there is no module `{}`", path));
     d.primary(span, "");
     for (const std::string& place : tried) d.note("looked for " + place);
-    if (!read_) d.note("this program is compiled without other files");
+    if (!read_)
+      d.note("modules cannot be imported here: the program is compiled without access to files");
   }
 
   SourceMap& sources_;

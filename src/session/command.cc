@@ -1,4 +1,4 @@
-// The commands of a session, `:grad loss W`. Each is a line of the table below.
+// The commands of a session, such as `:grad loss W`. Each is a line of the table below.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@ using Words = std::vector<std::string>;
 struct Asking {
   Session& s;
   const Watching& watching;
-  std::string name;  // of the command, without its colon
-  std::string rest;  // what follows it
-  Words words;       // the same, by blanks
+  std::string name;  // the command without its colon
+  std::string rest;  // the text after it
+  Words words;       // the same, split at blanks
 };
 
 Reply usage(const std::string& why) { return {.status = kUsage, .problems = why + "\n"}; }
 Reply said(std::string text) { return {.text = std::move(text)}; }
 
-// The definitions of the session as a program, with what is asked about them.
+// The definitions of the session as one program, compiled with what the command asks for.
 struct Whole {
   SourceMap sources;
   Diagnostics diags;
@@ -58,7 +58,7 @@ bool compile_whole(Asking& ask, const ExtraRequest& extra, const std::vector<Der
   return false;
 }
 
-// What is differentiated, and by what: `loss W b`, `loss W, b`.
+// Reads what to differentiate and by what: `loss W b` or `loss W, b`.
 bool read_pair(const Asking& ask, std::string& of, Words& wrt, Reply& wrong) {
   std::string rest = ask.rest;
   std::replace(rest.begin(), rest.end(), ',', ' ');
@@ -87,7 +87,7 @@ Reply grad(Asking& ask) {
   Whole whole;
   if (!read_pair(ask, of, wrt, wrong)) return wrong;
   if (!compile_whole(ask, {of, wrt}, {}, autodiff::Direction::Auto, whole, wrong)) return wrong;
-  // The requests were added last.
+  // The requests of the command are the last ones.
   core::Module& m = whole.compiled.module;
   std::vector<core::FamilyId> roots;
   for (core::FamilyId id : derivatives(whole.compiled.asked, m)) {
@@ -151,7 +151,7 @@ Reply facts(Asking& ask) {
   return said(facts_text(m, reports));
 }
 
-// The type of an expression, which is not computed.
+// The type of an expression, without computing it.
 Reply type(Asking& ask) {
   if (ask.words.empty()) return usage(":type needs an expression, as in `:type x[0] + 1.0`");
   static const std::string kName = "shown";
@@ -181,8 +181,8 @@ Reply time(Asking& ask) {
 Reply doc(Asking& ask) {
   if (ask.words.empty()) return usage(":doc needs a name, as in `:doc sum`");
   std::string found = inspect(ask.s, ask.words[0], static_cast<uint32_t>(ask.words[0].size()));
-  if (found.empty()) return usage(fmt::format("nothing is known of `{}`", ask.words[0]));
-  // Markdown for a terminal: without the fences.
+  if (found.empty()) return usage(fmt::format("nothing is known about `{}`", ask.words[0]));
+  // Markdown as shown in a terminal: without the fences.
   std::string out;
   for (size_t at = 0; at < found.size();) {
     size_t end = std::min(found.find('\n', at), found.size());
@@ -249,8 +249,8 @@ Reply backend(Asking& ask) {
   if (ask.rest.empty()) return said(fmt::format("{}\n", name()));
   if (ask.rest != "native" && ask.rest != "ref") {
     return usage(
-        fmt::format("there is no back end `{}`: it is native, machine code, or ref, the "
-                    "slow reference evaluator",
+        fmt::format("there is no back end `{}`: choose native (machine code) or ref (the "
+                    "slow reference evaluator)",
                     ask.rest));
   }
   o.backend = ask.rest == "native" ? Backend::Native : Backend::Reference;
@@ -335,7 +335,7 @@ Reply run_command(Session& s, const std::string& line, const Watching& watching)
     return usage(fmt::format("there is no command `:{}`; {}", ask.name, hint));
   }
   if (*found->takes == '\0' && !ask.rest.empty()) {
-    return usage(fmt::format(":{} takes nothing, got `{}`", found->name, ask.rest));
+    return usage(fmt::format(":{} takes no argument, got `{}`", found->name, ask.rest));
   }
   return found->run(ask);
 }

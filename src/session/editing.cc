@@ -1,4 +1,4 @@
-// What is asked about an entry while it is written.
+// Answers questions about an entry that is being written: completion and inspection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace {
 
 constexpr size_t kLongestDetail = 100;
 
-// The entry over the definitions of the session. What they are is shared with it, what is read from disk is not kept.
+// Compiles the entry on top of the session's definitions. It shares them with the session, but
+// forgets what it reads from disk.
 std::shared_ptr<const ide::Analysis> analysed(const Session& s, const std::string& text) {
   State state = s.state;
   ide::Documents documents = documents_of(state, s.options, false);
   return ide::analyse("<entry>", text, ide::Depth::Quick, documents);
 }
 
-// A command, and where its argument begins; 0: it is no command.
+// Where the argument of a command begins; 0 if the text is not a command.
 uint32_t argument_of(const std::string& text, std::string& name) {
   size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string::npos || text[begin] != ':') return 0;
@@ -41,10 +42,10 @@ std::vector<Suggestion> complete(const Session& s, const std::string& text, uint
     if (out.size() == 1) out[0].text += ' ';
     return out;
   }
-  // The argument alone is looked at, in its place.
+  // Only the argument is analysed; it stays at its position.
   std::string entry = text;
   if (argument > 0) std::fill(entry.begin(), entry.begin() + argument, ' ');
-  if (command == "load" || command == "save") return out;  // files
+  if (command == "load" || command == "save") return out;  // their argument is a file
   auto a = analysed(s, entry);
   if (!a) return out;
   std::vector<ide::Completion> found = ide::complete(*a, offset);
@@ -52,7 +53,7 @@ std::vector<Suggestion> complete(const Session& s, const std::string& text, uint
                    [](const auto& x, const auto& y) { return x.rank < y.rank; });
   for (ide::Completion& c : found) {
     std::string prefix = entry.substr(c.replaced.begin, offset - c.replaced.begin);
-    // A name that needs a `use` would need a second entry.
+    // Skips a name that would need a `use`: that would be a second entry.
     if (!c.label.starts_with(prefix) || !c.edits.empty()) continue;
     if (c.detail.size() > kLongestDetail) c.detail.resize(kLongestDetail);
     out.push_back({c.label, c.detail, c.replaced.begin, offset});
@@ -67,7 +68,7 @@ std::string inspect(const Session& s, const std::string& text, uint32_t offset) 
   auto a = analysed(s, entry);
   auto found = a ? ide::hover(*a, offset) : std::nullopt;
   if (found) return found->markdown;
-  // The name of a function by itself is not one of the names of the entry.
+  // The name of a function on its own is not recorded among the names of the entry.
   size_t begin = offset;
   auto in_name = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   while (begin > 0 && in_name(entry[begin - 1])) --begin;

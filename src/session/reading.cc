@@ -15,12 +15,12 @@ constexpr const char* kBlanks = " \t\r\n";
 
 bool is_error(const Diagnostic& d) { return info(d.code).severity == Severity::Error; }
 
-// A mistake that more text may mend: the end came too early.
+// Whether more text may repair a mistake: the entry ended too early.
 bool wants_more(const Diagnostic& d, const ast::Lexed& lexed, uint32_t end) {
   if (d.code == Code::E0103) return true;
   for (const Label& l : d.labels) {
     if (l.primary && l.span.begin >= end) return true;
-    bool attribute = d.code == Code::E0114;  // `#[checkpoint]`, whose statement may follow
+    bool attribute = d.code == Code::E0114;  // `#[checkpoint]`: its statement may still follow
     if (attribute && l.primary && l.span.end >= end) return true;
   }
   return std::any_of(lexed.tokens.begin(), lexed.tokens.end(), [&](const ast::Token& t) {
@@ -47,7 +47,7 @@ std::vector<std::string> names_in(const ast::Stmt& s) {
   return out;
 }
 
-// Blanks that put what follows where it stood: at the end of `before`.
+// Blanks and newlines that keep the text after `before` at its line and column.
 std::string place_keeping(std::string_view before) {
   auto lines = static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
   size_t last = before.rfind('\n');
@@ -65,7 +65,8 @@ bool is_definition(const ast::Stmt& s) {
          !std::holds_alternative<ast::ErrorStmt>(s.node);
 }
 
-// `leth` of `let h[0] = 1.0`: what clauses of one value have in common; empty for anything else.
+// `leth` for `let h[0] = 1.0`: the beginning that all clauses of one value share. Empty for other
+// statements.
 std::string clause_head(const std::string& statement) {
   size_t begin = statement.find("let ");
   if (begin == std::string::npos || statement.find_first_not_of(kBlanks) != begin) return "";
@@ -76,7 +77,7 @@ std::string clause_head(const std::string& statement) {
   return out;
 }
 
-// The head of the last statement.
+// The clause head of the last statement.
 std::string last_head(const std::string& entry) {
   SourceMap sources;
   Diagnostics diags;
@@ -86,7 +87,7 @@ std::string last_head(const std::string& entry) {
   const ast::Stmt& last = tree[tree.items.back()];
   const auto* let = std::get_if<ast::Let>(&last.node);
   if (!let || let->names.empty()) return "";
-  size_t begin = entry.rfind("let", let->names[0].span.begin);  // attributes stand before it
+  size_t begin = entry.rfind("let", let->names[0].span.begin);  // after the attributes
   return begin == std::string::npos ? "" : clause_head(entry.substr(begin));
 }
 

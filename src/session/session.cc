@@ -12,10 +12,11 @@
 namespace ein::session {
 namespace {
 
-constexpr int64_t kShortValue = 8;  // cells that are shown beside a definition
+constexpr int64_t kShortValue = 8;  // values with more cells are not shown beside their definition
 constexpr int64_t kMostKept =
-    int64_t{1} << 30;             // bytes of a value; larger ones are computed where they are read
-constexpr size_t kMostAgain = 8;  // definitions that are shown when they are computed again
+    // The most bytes of a kept value; larger values are computed again at each use.
+    int64_t{1} << 30;
+constexpr size_t kMostAgain = 8;  // the most recomputed definitions that are shown
 
 bool starts_with_colon(const std::string& text) {
   size_t begin = text.find_first_not_of(" \t\r\n");
@@ -24,12 +25,13 @@ bool starts_with_colon(const std::string& text) {
 
 // One attempt to compile an entry.
 struct Attempt {
-  State state;  // what the session will be: its pieces are the earlier texts of the program
+  State state;  // the session if this attempt succeeds; its pieces are the program's earlier texts
   std::shared_ptr<const ide::Analysis> made;
-  std::vector<Piece> fresh;  // what the entry defines itself
+  std::vector<Piece> fresh;  // the entry's own definitions
 };
 
-// Where the errors of an attempt stand: numbers of its earlier texts, or nothing if one stands elsewhere.
+// The earlier texts that contain the errors of an attempt, by number. Nothing if an error lies
+// elsewhere.
 std::optional<std::set<size_t>> misfits(const ide::Analysis& a) {
   std::set<size_t> out;
   for (const Diagnostic& d : a.diags.all()) {
@@ -48,7 +50,7 @@ std::optional<std::set<size_t>> misfits(const ide::Analysis& a) {
   return out;
 }
 
-// The statements whose values nobody asked for: a prompt shows them.
+// Statements that are bare expressions: a prompt shows their values.
 std::set<uint32_t> unused_values(const ide::Analysis& a) {
   std::set<uint32_t> out;
   for (const Diagnostic& d : a.diags.all()) {
@@ -68,7 +70,7 @@ std::set<uint32_t> unused_values(const ide::Analysis& a) {
 }
 
 bool replaces(const Piece& old, const std::set<std::string>& names) {
-  if (old.import) return false;  // loses the names one by one (sema/earlier.h)
+  if (old.import) return false;  // it loses names one at a time (sema/earlier.h)
   auto taken = [&](const std::string& name) {
     return names.contains(name) || (name[0] == '@' && names.contains(name.substr(1)));
   };
@@ -94,7 +96,7 @@ std::string type_text(const ide::Analysis& a, Span name) {
   return ide::describe(it->second[0]);
 }
 
-// `1.0, 2.0`: a short value without what its type says already.
+// A short value without its type: `3.5` or `[1.0, 2.0]`. Empty for larger values.
 std::string value_text(const Tensor& value) {
   if (value.size() > kShortValue || value.rank() > 1) return "";
   if (value.rank() == 0) return show_scalar(value, 0);
@@ -103,7 +105,7 @@ std::string value_text(const Tensor& value) {
   return "[" + out + "]";
 }
 
-// How many bytes a value takes, as far as its extents are known.
+// The size of a value in bytes, as far as its extents are known.
 int64_t bytes_of(const core::Module& m, core::FamilyId id) {
   auto out = static_cast<int64_t>(size_of(m[id].dtype));
   for (const core::Coord& c : m[id].coords) {
@@ -120,8 +122,8 @@ struct Entering {
   const Watching& watching;
   Reply reply = {};
   Attempt attempt = {};
-  std::vector<std::pair<std::string, std::string>> forgotten = {};  // names, and why
-  std::map<std::string, std::string> types = {};  // of earlier definitions, as they are now
+  std::vector<std::pair<std::string, std::string>> forgotten = {};  // names, each with the reason
+  std::map<std::string, std::string> types = {};  // the present types of earlier definitions
 
   bool stopped() const { return watching.stop && watching.stop(); }
   void analyse(const std::set<uint32_t>& printed);
@@ -135,7 +137,7 @@ struct Entering {
   Reply finish();
 };
 
-// Compiles the entry over what `attempt.state` has.
+// Compiles the entry on top of `attempt.state`.
 void Entering::analyse(const std::set<uint32_t>& printed) {
   ide::Documents documents = documents_of(attempt.state, s.options, true);
   documents.printed = printed;
@@ -143,7 +145,7 @@ void Entering::analyse(const std::set<uint32_t>& printed) {
   attempt.made = ide::analyse(name, written, ide::Depth::Full, documents, watching.stop);
 }
 
-// The definitions that do not fit are gone.
+// Forgets the definitions that do not fit.
 void Entering::drop(const std::set<size_t>& misfit) {
   std::string lost;
   Pieces left;
@@ -160,8 +162,8 @@ void Entering::drop(const std::set<size_t>& misfit) {
   attempt.state.pieces = std::move(left);
 }
 
-// Compiles the entry; definitions that it replaced and others that do not fit it are left out. False when it is wrong,
-// whatever is left out.
+// Compiles the entry, leaving out definitions that it replaces and others that no longer fit. False
+// if the entry is wrong even then.
 bool Entering::fits(bool replaces_some) {
   for (;;) {
     analyse({});
@@ -174,10 +176,11 @@ bool Entering::fits(bool replaces_some) {
   }
 }
 
-// False when the entry is wrong; then the reply says why.
+// False if the entry is wrong; then the reply says why.
 bool Entering::compile() {
   std::set<std::string> names = names_of(pieces_in(written));
-  // What it replaces, and the same as further clauses: `let h[0] = 1.0`, then `let h[t in 1..9] = h[t - 1]`.
+  // The definitions without those that the entry replaces; and again with the entry's clauses added
+  // to them: `let h[0] = 1.0`, then `let h[t in 1..9] = h[t - 1]`.
   Pieces left, joined;
   bool clauses = false;
   for (const auto& p : s.state.pieces) {
@@ -213,12 +216,12 @@ bool Entering::compile() {
   return ok;
 }
 
-// The definitions of the entry join the others.
+// Adds the definitions of the entry to the others.
 void Entering::add_pieces() {
   const ide::Analysis& a = *attempt.made;
   attempt.fresh = pieces_of(a.ast(), a.root, a.sources);
   Pieces& pieces = attempt.state.pieces;
-  for (size_t k = 0; k < pieces.size(); ++k) {  // what they are called now, for `describe`
+  for (size_t k = 0; k < pieces.size(); ++k) {  // their present names, for `describe`
     for (size_t n = 0; n < pieces[k]->places.size(); ++n) {
       uint32_t at = pieces[k]->places[n];
       types[pieces[k]->names[n]] = type_text(a, {a.earlier[k].file, at, at});
@@ -245,12 +248,12 @@ void Entering::fail(const RuntimeError& error) {
   reply.problems += rendered(diags, a.sources, s.options);
 }
 
-// Computes what is new and what has changed, and does what the entry does besides.
+// Computes what is new or has changed, and performs the entry's effects.
 void Entering::compute() {
   const ide::Analysis& a = *attempt.made;
   const auto keys = value_keys(a.compiled.asked);
   State& next = attempt.state;
-  // What is kept of definitions that mean the same as before.
+  // The kept values of definitions whose meaning has not changed.
   KeptValues known;
   for (const auto& [id, key] : keys) {
     auto it = next.kept.find(text(a.compiled.asked[id].name));
@@ -264,7 +267,7 @@ void Entering::compute() {
   how.cache = s.options.cache;
   how.access = s.options.access.get();
   how.monitor = watching.monitor;
-  how.streams = false;  // files are read whole: their values are kept
+  how.streams = false;  // files are read whole, because their values are kept
   std::set<std::string> again;
   for (const auto& piece : next.pieces) {
     if (!piece->value) continue;
@@ -275,13 +278,13 @@ void Entering::compute() {
         const std::string& family = text(m[id].name);
         if (given.contains(family) || !missing_inputs(whole, id).empty()) continue;
         if (m[id].file || bytes_of(whole, id) > kMostKept)
-          continue;  // read or computed when needed
+          continue;  // it is read or computed when it is needed
         how.show.push_back(family);
         if (!fresh) again.insert(n);
       }
     }
   }
-  // What the run reads from files is kept, too.
+  // The values that the run reads from files are kept, too.
   std::vector<core::FamilyId> wanted = wanted_families(m, how);
   for (core::FamilyId id : reached(m, wanted)) {
     if (m[id].file && bytes_of(m, id) <= kMostKept) how.show.push_back(text(m[id].name));
@@ -351,11 +354,11 @@ std::string line_of(const Defined& d) {
   if (!d.waits.empty()) {
     return fmt::format("{}  (not computed: `{}` has no value)", out, fmt::join(d.waits, "`, `"));
   }
-  if (d.large) return out + "  (large: computed where it is read)";
+  if (d.large) return out + "  (large: computed again at each use)";
   return d.again ? out + "  (computed again)" : out;
 }
 
-// Shows what happened; the session becomes what was tried, if that succeeded.
+// Writes the reply. If the attempt succeeded, its state becomes that of the session.
 Reply Entering::finish() {
   if (reply.status != kFine) return std::move(reply);
   const ide::Analysis& a = *attempt.made;

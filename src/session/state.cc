@@ -25,7 +25,7 @@ ide::Documents documents_of(State& state, const Options& options, bool fresh_fil
                FileId from, const std::string& path,
                const std::string& member) -> std::variant<sema::FoundFile, RuntimeError> {
       std::string key = sources.name(from) + "\n" + path + "\n" + member;
-      bool again = fresh_files && from.v == 0;  // the entry itself
+      bool again = fresh_files && from.v == 0;  // the text of the entry itself
       auto it = seen.files.find(key);
       if (it != seen.files.end() && !again) return it->second;
       auto found = disk(from, path, member);

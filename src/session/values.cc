@@ -19,7 +19,8 @@ uint64_t join(uint64_t a, uint64_t b) {
   return a * 0xD6E8FEB86659FD93ull;
 }
 
-// What one family reads, each once in the order of its cells.
+// The families that one family reads, each once, in the order in which its definition mentions
+// them.
 struct Reads {
   std::vector<uint32_t> families;
   std::vector<FunctionId> functions;
@@ -47,11 +48,11 @@ Reads reads_of(const core::Module& m, FamilyId id) {
   return out;
 }
 
-// Its definition, with others by name.
+// The hash of a family's own definition, in which the families that it reads appear by name only.
 uint64_t own_key(const core::Module& m, FamilyId id, const Reads& reads) {
   uint64_t out = core::hash(m, id);
   for (FunctionId f : reads.functions) out = join(out, core::hash(m, f));
-  if (const auto& file = m[id].file) {  // which contents it had
+  if (const auto& file = m[id].file) {  // the version of the file's contents
     out = join(out, std::hash<std::string>()(file->path));
     out = join(join(out, file->header.size), static_cast<uint64_t>(file->header.modified));
   }
@@ -79,7 +80,7 @@ std::unordered_map<FamilyId, uint64_t> value_keys(const core::Module& asked) {
   }
   std::unordered_map<FamilyId, uint64_t> out;
   for (const std::vector<uint32_t>& group : components(edges)) {
-    // Those that read each other share the hash of all of them, and have their own beside it.
+    // The members of a recurrence share a hash of all of them; each adds its own.
     std::set<uint32_t> within(group.begin(), group.end());
     uint64_t all = 0;
     std::vector<uint64_t> own;
@@ -108,7 +109,7 @@ std::vector<FamilyId> families_of(const core::Module& m, const std::string& name
 core::Module with_known(const core::Module& m, const KeptValues& known,
                         std::map<std::string, Tensor>& given) {
   core::Module out = m;
-  out.arena = std::make_shared<core::Arena>(*m.arena);  // running adds nodes
+  out.arena = std::make_shared<core::Arena>(*m.arena);  // a run adds nodes
   for (uint32_t i = 0; i < out.families.size(); ++i) {
     core::Family& f = out.families[FamilyId(i)];
     auto it = known.find(text(f.name));

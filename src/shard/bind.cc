@@ -1,4 +1,4 @@
-// What one rank is given, and what all of them give.
+// Cuts inputs into the parts of each rank, and puts results together from the parts of all ranks.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -29,7 +29,8 @@ Box box_of(const Mesh& mesh, const std::vector<Axes>& axes, const std::vector<in
   return out;
 }
 
-// Calls `f` with the offsets of a run of cells, in the whole and in the part, and its length.
+// Calls `f` for every contiguous run of cells: its offset in the whole, its offset in the part, its
+// length.
 void for_each_run(const Box& box, const std::vector<int64_t>& shape,
                   const std::function<void(int64_t, int64_t, int64_t)>& f) {
   const size_t rank = shape.size();
@@ -92,7 +93,7 @@ Tensor joined(const Mesh& mesh, const std::vector<Axes>& axes, const std::vector
   Tensor out = Tensor::uncleared(parts[0].dtype(), shape);
   const auto size = static_cast<int64_t>(size_of(out.dtype()));
   for (int64_t r = 0; r < mesh.ranks(); ++r) {
-    bool first = true;  // of those that have the same part
+    bool first = true;  // first among the ranks that have the same part
     for (uint32_t a = 0; a < mesh.axes.size(); ++a) first &= (used >> a & 1) || mesh.at(a, r) == 0;
     if (!first) continue;
     Box box = box_of(mesh, axes, shape, r);

@@ -92,7 +92,8 @@ class Joiner {
     EIN_UNREACHABLE("a part that is no part");
   }
 
-  // Whether rank `r` may have cells for this one, with partial results of number `o` along `over`.
+  // Whether rank `r` may supply cells for this rank, with the partial results of rank number `o`
+  // along `over`.
   bool gives(const Move& move, int64_t r, int64_t o) const {
     Axes have = 0;
     for (const Move::Coord& c : move.coords) have |= c.have;
@@ -109,7 +110,7 @@ class Joiner {
     const auto* cells = get_if<Reduce>(m_, moved.args[2]);
     const uint32_t binders = cells ? cells->first : kMaxSlots;
     const Access read = *get_if<Access>(m_, cells ? cells->body : moved.args[2]);
-    // The cell as an address of the whole value; steps as they are.
+    // The address in the whole value; coordinates of steps do not change.
     std::vector<ExprId> at;
     std::vector<const Move::Coord*> coords;
     uint32_t own = 0;
@@ -158,7 +159,7 @@ class Joiner {
   std::map<ExprId, ExprId> memo_;
 };
 
-// `x@3` is `x` to whoever reads the message.
+// Messages name `x`, not `x@3`.
 void drop_ranks(std::string& message) {
   for (size_t at = message.find('@'); at != std::string::npos; at = message.find('@', at + 1)) {
     size_t end = at + 1;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace core;
 
-// By family: the coordinates that sequences run.
+// Notes, for each family, the coordinates along which recurrences run step by step.
 void note_steps(const std::vector<Step>& steps, Layout& out) {
   for (const Step& s : steps) {
     const auto* q = std::get_if<Sequence>(&s);
@@ -27,7 +27,8 @@ void note_steps(const std::vector<Step>& steps, Layout& out) {
   }
 }
 
-// A rule for one family only goes before one for all; the last of two equal ones counts.
+// A rule for one family overrides rules for all families; among equally specific rules the last one
+// wins.
 const Rule* rule_for(const Family& f, const Coord& c, const std::vector<Rule>& rules) {
   const Rule* found = nullptr;
   for (const Rule& r : rules) {
@@ -61,7 +62,7 @@ std::optional<RuntimeError> refuse_unmatched(const Module& m, const std::vector<
     };
     if (!family) {
       return RuntimeError{Code::E0903,
-                          fmt::format("`--shard` splits `{}` of `{}`, and no value that is needed "
+                          fmt::format("`--shard` names `{}` of `{}`, but no value that is needed "
                                       "has this name{}",
                                       r.coordinate, r.family, near(r.family, families))};
     }
@@ -91,12 +92,12 @@ RuntimeError split_step(const Module& m, FamilyId id, uint32_t k, const Layout& 
   const std::string& name = text(f.coords[k].name);
   return {Code::E0902,
           fmt::format("`{}` runs step by step along `{}`, which cannot be split; {}; "
-                      "`{}.{}: none` exempts it",
+                      "`{}.{}: none` leaves it whole",
                       f.spelled(), name, way_out, f.spelled(), name),
           f.span};
 }
 
-// What the reads of `id` say about a coordinate without a rule.
+// How the reads of `id` want a coordinate without a rule to be split.
 Axes followed(const Module& m, FamilyId id, uint32_t k, const Layout& layout) {
   Axes found = 0;
   for (const Clause& c : m[id].clauses) {
@@ -128,7 +129,7 @@ std::variant<Layout, RuntimeError> find_layout(Module& m, const std::vector<Fami
   note_steps(order.steps, out);
   const std::vector<FamilyId> all = families_of(order.steps);
   if (auto wrong = refuse_unmatched(m, all, spec.rules)) return *wrong;
-  std::map<FamilyId, std::vector<bool>> settled;  // by a rule
+  std::map<FamilyId, std::vector<bool>> settled;  // which coordinates a rule has decided
   for (FamilyId id : all) {
     const Family& f = m[id];
     auto& ruled = settled[id];

@@ -1,9 +1,9 @@
-// Which coordinates are split, along which axes of the mesh.
+// Decides which coordinates are split, along which axes of the mesh.
 //
-// Coordinates whose names the user split are. Those without a name, and those of arrays that the compiler
-// made, follow the reads that name them as they are: a coordinate of `f` at which `f` reads a split
-// coordinate of the same extent is split in the same way. An axis goes to the first coordinate of a
-// family that asks for it; further ones stay whole. Array literals are whole.
+// The user names coordinates to split. Coordinates without a name, and those of arrays that the
+// compiler made, follow their reads: if the family uses such a coordinate as the index at a split
+// coordinate of `f`, with the same extent, it is split in the same way. Each axis goes to the first
+// coordinate of a family that asks for it; later ones stay whole. Array literals are never split.
 #pragma once
 
 #include <set>
@@ -16,14 +16,15 @@
 namespace ein::shard {
 
 struct Layout {
-  std::vector<std::vector<Axes>> axes;       // by family and coordinate; 0: whole
-  std::vector<std::vector<uint32_t>> steps;  // by family: the coordinates of recurrences' steps
+  std::vector<std::vector<Axes>> axes;  // by family and coordinate; 0: not split
+  // By family: the coordinates that recurrences step along.
+  std::vector<std::vector<uint32_t>> steps;
 
   bool is_split(core::FamilyId id) const;
 };
 
-// `whole`: families that are to stay whole. E0902 where a rule names steps of a recurrence, E0903 where
-// it names nothing.
+// `whole`: families that must not be split. E0902 if a rule names the steps of a recurrence, E0903
+// if it names nothing that exists.
 std::variant<Layout, RuntimeError> find_layout(core::Module& m,
                                                const std::vector<core::FamilyId>& wanted,
                                                const Spec& spec,

@@ -46,21 +46,24 @@ std::variant<Mesh, RuntimeError> parse_mesh(const std::string& text) {
     size_t equals = part.find('=');
     if (equals == std::string::npos) {
       return misfit(fmt::format(
-          "`{}` in `--mesh {}` is no axis: write a name and how many ranks, `data=4`", part, text));
+          "`{}` in `--mesh {}` is not an axis: write a name and a number of ranks, as in `data=4`",
+          part, text));
     }
     Mesh::Axis axis{trimmed(part.substr(0, equals)), 0};
     std::string size = trimmed(part.substr(equals + 1));
     auto [end, wrong] = std::from_chars(size.data(), size.data() + size.size(), axis.size);
     bool number = wrong == std::errc() && end == size.data() + size.size();
     if (!is_name(axis.name)) {
-      return misfit(fmt::format("`{}` in `--mesh {}` is no name of an axis", axis.name, text));
+      return misfit(fmt::format(
+          "`{}` in `--mesh {}` is not a name; an axis has a name and a size, as in `data=4`",
+          axis.name, text));
     }
     if (!number || axis.size < 1) {
       return misfit(fmt::format("axis `{}` has `{}` ranks; it needs at least 1", axis.name, size));
     }
     for (const Mesh::Axis& other : out.axes) {
       if (other.name == axis.name)
-        return misfit(fmt::format("axis `{}` stands twice in `--mesh {}`", axis.name, text));
+        return misfit(fmt::format("axis `{}` appears twice in `--mesh {}`", axis.name, text));
     }
     if (axis.size > kMostRanks / ranks || out.axes.size() == kMostAxes) {
       return misfit(fmt::format("`--mesh {}` has more than {} ranks or {} axes", text, kMostRanks,
@@ -79,9 +82,9 @@ std::variant<std::vector<Rule>, RuntimeError> parse_rules(const Mesh& mesh,
     if (part.empty()) continue;
     size_t colon = part.find(':');
     if (colon == std::string::npos) {
-      return misfit(
-          fmt::format("`{}` in `--shard` is no rule: write a coordinate and an axis, `batch: {}`",
-                      part, mesh.axes.empty() ? "data" : mesh.axes[0].name));
+      return misfit(fmt::format(
+          "`{}` in `--shard` is not a rule: write a coordinate and an axis, as in `batch: {}`",
+          part, mesh.axes.empty() ? "data" : mesh.axes[0].name));
     }
     Rule rule;
     std::string what = trimmed(part.substr(0, colon)), along = trimmed(part.substr(colon + 1));

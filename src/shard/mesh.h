@@ -19,9 +19,9 @@
 namespace ein::shard {
 
 struct Rule {
-  std::string family;      // as the program spells it; empty: every family
-  std::string coordinate;  // its name
-  Axes along = 0;          // none: exempt
+  std::string family;      // as spelled in the program; empty: every family
+  std::string coordinate;  // the coordinate's name
+  Axes along = 0;          // 0: never split
 };
 
 struct Spec {
@@ -29,7 +29,7 @@ struct Spec {
   std::vector<Rule> rules;
 };
 
-// E0901 when the texts make no sense.
+// E0901 if the text is not a mesh.
 std::variant<Mesh, RuntimeError> parse_mesh(const std::string& text);
 std::variant<std::vector<Rule>, RuntimeError> parse_rules(const Mesh& mesh,
                                                           const std::string& text);

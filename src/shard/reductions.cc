@@ -16,7 +16,7 @@ namespace {
 
 using namespace core;
 
-// The reads of a reduction at exactly this slot: how the coordinates there are split, and their extent.
+// Coordinates that a reduction reads at exactly this slot: how they are split, and their extent.
 struct Aligned {
   Axes along;
   ExprId extent;
@@ -77,7 +77,7 @@ class Cutter {
     return true;
   }
 
-  // The family is the reduction.
+  // The whole body of the clause is the reduction.
   bool whole_body(FamilyId id, size_t clause) {
     const Clause c = m_[id].clauses[clause];
     auto cut = decide(c.body, clause_facts(m_, c), layout_.axes[id.v]);
@@ -85,7 +85,8 @@ class Cutter {
     const ReduceOp op = get_if<Reduce>(m_, c.body)->op;
     if (op == ReduceOp::ArgMax || op == ReduceOp::ArgMin) return arg_reduction(id, clause, *cut);
     cut->clause = clause;
-    // Beyond its box a partial result is a constant that is combined with others like it.
+    // If some clause does not cover all of coordinate k, the partial results are not split along k:
+    // outside of the box each is a constant, which is combined with those of the other ranks.
     for (const Clause& other : m_[id].clauses) {
       for (uint32_t k = 0; k < m_[id].rank(); ++k) {
         if (!is_full(m_[id], other, k)) cut->coords[k] = 0;
@@ -95,11 +96,11 @@ class Cutter {
     return true;
   }
 
-  // Reductions that stand in a larger expression, in no other reduction.
+  // Finds the reductions inside a larger expression, but not those inside another reduction.
   void inside(FamilyId id, size_t number) {
     const Clause clause = m_[id].clauses[number];
     const uint32_t rank = m_[id].rank();
-    // The condition under which each stands; where there are several, it stays.
+    // The condition around each reduction. A reduction with several conditions stays where it is.
     std::map<ExprId, ExprId> gates, apart;
     std::set<ExprId> stay;
     auto wanted = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
@@ -126,7 +127,7 @@ class Cutter {
       apart[e] = read;
     }
     if (apart.empty()) return;
-    // Outermost first: what stands in a reduction that moved away moved with it.
+    // Outermost reductions first: what is inside a reduction moves together with it.
     std::unordered_map<ExprId, ExprId> memo;
     std::function<ExprId(ExprId)> visit = [&](ExprId e) -> ExprId {
       if (auto it = apart.find(e); it != apart.end()) return it->second;
@@ -143,7 +144,7 @@ class Cutter {
     }
   }
 
-  // A new family: its coordinates are the slots in `free`, in order; `axes`: how those are split.
+  // A new family whose coordinates are the slots in `free`, in order. `slots`: how those are split.
   void adopt(FamilyId h, FamilyId id, uint64_t free, const std::vector<Axes>& slots) {
     const Family f = m_[id], made = m_[h];
     std::vector<Axes> axes;
@@ -165,11 +166,12 @@ class Cutter {
     origin_[h] = origin_.contains(id) ? origin_.at(id) : id;
   }
 
-  // argmax[i](x[i]) is the least i at which x[i] is max[i](x[i]).
+  // argmax[i](x[i]) is the smallest i at which x[i] equals max[i](x[i]).
   bool arg_reduction(FamilyId id, size_t number, const Cut& cut) {
     const Clause clause = m_[id].clauses[number];
     Reduce r = *get_if<Reduce>(m_, clause.body);
-    if (!get_if<Access>(m_, r.body)) {  // computed once, so that it is the same value twice
+    // Computed once, so that both reductions compare the same value.
+    if (!get_if<Access>(m_, r.body)) {
       Facts facts = clause_facts(m_, clause);
       enter(m_, r, facts);
       std::vector<Symbol> names = coordinate_names(m_[id]);
@@ -233,7 +235,8 @@ class Cutter {
     return true;
   }
 
-  // How a reduction with these facts around is cut, its result split as `own` says; nothing: not at all.
+  // How to cut a reduction whose result is split as `own` says, given the facts at its place.
+  // Nothing: do not cut it.
   std::optional<Cut> decide(ExprId e, const Facts& facts, const std::vector<Axes>& own) {
     const Reduce r = *get_if<Reduce>(m_, e);
     if (r.op == ReduceOp::Collect) return std::nullopt;
@@ -268,8 +271,8 @@ class Cutter {
     return out;
   }
 
-  // The index runs within 0..extent, and no later range needs its own: outside of its range it is not
-  // looked at.
+  // Whether the index stays within 0..extent and no later range depends on the index: outside of
+  // its range it is then never evaluated.
   bool within(const Reduce& r, uint32_t b, ExprId extent, const Facts& inner) {
     const Range& range = r.over[b];
     const ExprId zero = int_lit(m_, 0);
@@ -283,8 +286,9 @@ class Cutter {
            proves_le(m_, zero, range.lo, inner) && proves_le(m_, range.hi, extent, inner);
   }
 
-  // Where the result is split along the same axes: whether it is the result that gives way. Counted
-  // in values that have to be fetched; a result that is combined counts as one.
+  // Whether the reduction may be cut along these axes. If its result is split along the same axes,
+  // one of the two must stay whole: either the operands are fetched, or the whole result is summed
+  // in parts. Compares how many values each would move; a combined result counts as one.
   bool give_way(ExprId e, uint32_t slot, Axes along, Cut& cut) {
     size_t if_fetched = reads_along(m_, e, slot, along, layout_), if_combined = 1;
     bool meet = false;

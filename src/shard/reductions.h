@@ -1,4 +1,4 @@
-// Private to src/shard: which reductions are cut, and along which axes.
+// Private to src/shard: which reductions are split into partial results, and along which axes.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace ein::shard {
 
-// How the whole body of a family's clause, a reduction, is cut.
+// How a clause whose whole body is a reduction is split into partial results.
 struct Cut {
   size_t clause;
   struct Binder {
-    uint32_t number;  // of the reduction
+    uint32_t number;  // number of the reduction
     Axes along;
     core::ExprId extent;
   };
@@ -24,8 +24,9 @@ struct Cut {
   Axes over() const;
 };
 
-// Gives reductions that can be cut families of their own and says how each is cut. New families get a
-// layout. `origin`: the family of the program that a new one was made for. Those of `never` stay.
+// Gives every reduction that can be cut a family of its own, and says how each is cut. New families
+// are added to the layout. `origin`: the family of the program that each new one came from.
+// Families in `never` are left alone.
 std::map<core::FamilyId, Cut> cut_reductions(core::Module& m,
                                              const std::vector<core::FamilyId>& all,
                                              const std::set<core::FamilyId>& never, Layout& layout,

@@ -19,35 +19,35 @@ namespace {
 
 using namespace core;
 
-// How an index is split: a coordinate of the clause's family, or the binder of a cut.
+// How an index is split: a coordinate of the clause's family, or the index of a cut reduction.
 struct SlotPart {
   Axes along = 0;
   ExprId extent;
 };
-using SlotParts = std::vector<SlotPart>;  // by slot; further ones are whole
+using SlotParts = std::vector<SlotPart>;  // by slot; slots beyond the end are not split
 
-// What a read needs of one coordinate that is split.
+// Which cells a read needs along one split coordinate.
 struct Need {
   bool whole = false;
   int64_t below = 0, above = 0;
   auto operator<=>(const Need&) const = default;
 };
-using Needs = std::vector<Need>;  // by coordinate of the family read
+using Needs = std::vector<Need>;  // by coordinate of the family that is read
 
-// A clause before it is split. Its box is full along split coordinates: where it was not, the body
-// decides.
+// A clause before it is split. Its box covers the split coordinates completely; if the program's
+// clauses differ along them, a condition in the body tells them apart.
 struct Piece {
   Clause clause;
-  std::optional<size_t> cut;  // the number of the clause that it was
+  std::optional<size_t> cut;  // the number of the program's clause that was cut
 };
 
 class Sharder {
  public:
-  // `global`: the program, its reductions apart; `made` becomes the result.
+  // `global`: the program after cut_reductions; `made`: the result.
   Sharder(Module& global, const Layout& layout, const std::map<FamilyId, Cut>& cuts, Sharded& made)
       : g_(global), layout_(layout), cuts_(cuts), out_(made), m_(made.module) {}
 
-  // False: a family's clauses cannot be split as its layout says; it is then in `stuck`.
+  // False if the clauses of some families cannot be split as the layout says; `stuck` lists those.
   bool run(const std::vector<FamilyId>& all) {
     for (FamilyId id : all) {
       for (uint32_t k = 0; k < g_[id].rank(); ++k) {
@@ -63,7 +63,8 @@ class Sharder {
   }
 
   std::set<FamilyId> stuck;
-  std::map<FamilyId, FamilyId> source;  // of moved cells and partial results: whose they are
+  // For moved cells and partial results: the family they belong to.
+  std::map<FamilyId, FamilyId> source;
 
  private:
   // ---- parts
@@ -84,7 +85,7 @@ class Sharder {
     std::replace(s.begin(), s.end(), '+', '_');
     return s;
   }
-  // A param that is the value of a scalar input.
+  // A param that takes its value from a scalar input.
   ParamId number(const std::string& base) {
     Family f;
     f.name = fresh_name(m_, base);
@@ -104,7 +105,8 @@ class Sharder {
     return p.along ? count(p) : p.extent;
   }
 
-  // The extents of inputs that are split are no longer seen from their shapes.
+  // Extents of split inputs can no longer be read off the inputs' shapes, so they become inputs
+  // themselves.
   void bind_extents() {
     for (uint32_t i = 0; i < g_.params.size(); ++i) {
       const Param& p = g_.params[ParamId(i)];
@@ -132,7 +134,7 @@ class Sharder {
     return const_int(g_, r.lo) == 0 && r.hi == extent;
   }
 
-  // The clauses of a family, those together that differ along split coordinates only.
+  // The clauses of a family, merged where they differ only along split coordinates.
   std::optional<std::vector<Piece>> pieces_of(FamilyId id, const std::vector<Axes>& axes) {
     const Family f = g_[id];
     auto full = [&](const Clause& c, uint32_t k) { return is_full(c.box[k], f.coords[k].extent); };
@@ -145,7 +147,7 @@ class Sharder {
       for (size_t c = 0; c < f.clauses.size(); ++c) out.push_back({f.clauses[c], c});
       return out;
     }
-    auto outside = [&](const Clause& c) {  // its box without split coordinates
+    auto outside = [&](const Clause& c) {  // its box without the split coordinates
       std::vector<Range> box = c.box;
       for (uint32_t k = 0; k < f.rank(); ++k) {
         if (axes[k]) box[k] = {int_lit(m_, 0), f.coords[k].extent};
@@ -261,7 +263,7 @@ class Sharder {
     m_.families[id].cells = std::move(cells);
   }
 
-  // A clause's body in terms of one rank's addresses.
+  // Rewrites a clause's body for the addresses of one rank.
   class Body {
    public:
     Body(Sharder& s, const Clause& global, const SlotParts& parts, bool cut)
@@ -392,10 +394,11 @@ class Sharder {
 
   struct Moved {
     FamilyId family;
-    uint32_t dropped = ~0u;  // the coordinate that it does not have: one step of the family
+    // The coordinate that the moved family lacks, because it has one step of the family only.
+    uint32_t dropped = ~0u;
   };
 
-  // The coordinate of the family's steps, where a move goes step by step.
+  // The coordinate of the family's steps, if a move happens at each step.
   uint32_t step_of(FamilyId id) const {
     const auto& steps = layout_.steps[id.v];
     return steps.size() == 1 ? steps[0] : ~0u;
@@ -406,7 +409,7 @@ class Sharder {
     bool local = std::all_of(needs.begin(), needs.end(), [](const Need& n) { return n == Need{}; });
     if (local) return {id};
     uint32_t step = step_of(id);
-    ExprId only;  // one step, if that is what is read
+    ExprId only;  // the step, if only one is read
     if (step != ~0u && g_[a.at[step]].free == 0 && !reads_values(g_, a.at[step])) {
       Facts facts;
       facts.entry = entry_facts(g_);
@@ -437,8 +440,8 @@ class Sharder {
     return out;
   }
 
-  // `to` becomes what the move makes of `from`. `global`: the family whose coordinates both have;
-  // `only`: the step that `to` stands for.
+  // Turns `to` into the move of `from`. `global`: the family of the program that both belong to;
+  // `only`: the step that `to` holds.
   void become_move(FamilyId to, FamilyId from, FamilyId global, const std::vector<Axes>& have,
                    const Needs& needs, Move move, ExprId only) {
     const uint32_t step = step_of(global);
@@ -446,7 +449,7 @@ class Sharder {
     Reduce cells{ReduceOp::Collect, rank, {}, {}, {}, {}, {}};
     std::vector<ExprId> at;
     ExprId number = int_lit(m_, 0);
-    uint32_t own = 0;  // the coordinate of `to`
+    uint32_t own = 0;  // a coordinate of `to`
     for (uint32_t k = 0; k < m_[from].rank(); ++k) {
       if (k == step) {
         if (!only) move.steps = m_[from].coords[k].extent;
@@ -485,7 +488,8 @@ class Sharder {
 
 std::variant<Sharded, RuntimeError> shard(const Module& original,
                                           const std::vector<FamilyId>& wanted, const Spec& spec) {
-  std::set<FamilyId> whole;  // families that no order of steps allows to be split
+  // Families that cannot be split, because no order of steps would allow it.
+  std::set<FamilyId> whole;
   for (;;) {
     Module global = original;
     auto found = find_layout(global, wanted, spec, whole);

@@ -157,7 +157,7 @@ void Parser::advise(Diagnostic& d) {
 // `if c: a`, `fn f(x): …`: bodies stand in braces.
 void Parser::advise_block(Diagnostic& d) const {
   if (!is(Tok::Colon)) return;
-  d.help(fmt::format("a body stands in braces, without `:`; {}", kConditional));
+  d.help(fmt::format("a body is written in braces, without `:`; {}", kConditional));
 }
 
 // Helps of "expected `;`": the statement goes on with something that cannot continue it.
@@ -173,7 +173,7 @@ void Parser::advise_end(Diagnostic& d, Span behind) {
   } else if (at > 0 && calls_an_effect(tokens[at - 1])) {  // `print x;`
     size_t end = statement_end();
     Span last{file, tokens[end - 1].span.end, tokens[end - 1].span.end};
-    d.help(fmt::format("arguments stand in parentheses: `{}(…)`", text(tokens[at - 1])));
+    d.help(fmt::format("arguments are written in parentheses: `{}(…)`", text(tokens[at - 1])));
     d.fix({"write the parentheses",
            {{{file, behind.begin, peek().span.begin}, "("}, {last, ")"}},
            false});
@@ -255,7 +255,7 @@ ExprId Parser::tuple_without_parens(ExprId first, size_t begin, bool told) {
     Span front{file, tokens[begin].span.begin, tokens[begin].span.begin};
     Span back{file, tokens[end - 1].span.end, tokens[end - 1].span.end};
     fail_expected("`;` after the statement")
-        .help("a tuple stands in parentheses: `(a, b)`")
+        .help("a tuple is written in parentheses: `(a, b)`")
         .fix({"write the parentheses", {{front, "("}, {back, ")"}}, false});
     panic = false;
   }
@@ -285,7 +285,7 @@ ExprId Parser::body_without_braces() {
   Diagnostic& d =
       fail(Code::E0101, fmt::format("expected `{{` and the function's body, found {}", found()));
   d.primary(peek().span, "not expected here");
-  d.help("a body stands in braces, without `=`: `fn f(x) { x * 2.0 }`");
+  d.help("a body is written in braces, without `=`: `fn f(x) { x * 2.0 }`");
   panic = false;
   take();
   size_t begin = at;

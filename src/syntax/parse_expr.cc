@@ -135,8 +135,8 @@ ExprId Parser::binary_chained(size_t begin, const Token& first_op, int level) {
   return id;
 }
 
-// Signs, `!`, `~` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)). Each
-// sign applies to the power that begins after it, so the chain folds from the right.
+// Signs, `!`, `~` and `**` together: `-x ** 2` is -(x ** 2), `2 ** -x ** 3` is 2 ** (-(x ** 3)).
+// Each sign applies to the power that begins after it, so the chain folds from the right.
 ExprId Parser::unary() {
   struct Prefix {
     UnaryOp op;

@@ -1,4 +1,5 @@
-// The verbs `grad` and `explain`: derivatives as source and as a walk, each part with the place it comes from.
+// The verbs `grad` and `explain`: derivatives as source and as steps, each part with its place in
+// the program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using autodiff::Flow;
 
-// The name that a line of printed source defines; empty: none.
+// The name that a line of printed source defines, or empty.
 std::string defined_by(const std::string& line) {
   size_t at = line.find("let ");
   if (at == std::string::npos || line.find_first_not_of(' ') != at) return "";
@@ -22,7 +23,7 @@ std::string defined_by(const std::string& line) {
   return line.substr(at + 4, end - at - 4);
 }
 
-// For each line that defines something: the places of the source that it comes from.
+// For each line that defines something, the places in the program that it comes from.
 Json lines_json(const Program& p, const std::string& source) {
   const core::Module& m = p.compiled.module;
   Json out = Json::array();
@@ -48,10 +49,10 @@ Json lines_json(const Program& p, const std::string& source) {
   return out;
 }
 
-// The names of floats for names that the user wrote, which may be records.
+// The names of the float values behind names that the user wrote, which may be records.
 std::vector<std::string> float_names(const core::Module& m, const std::vector<std::string>& names) {
   std::vector<std::string> out;
-  Diagnostics known;  // compiling has reported what is wrong with them
+  Diagnostics known;  // compiling has already reported what is wrong with them
   for (const std::string& name : names) {
     for (core::FamilyId id : float_values(m, name, known)) out.push_back(text(m[id].name));
   }
@@ -85,7 +86,8 @@ void grad_program(const Surroundings& around, const Json& request, Json& answer)
   std::vector<core::FamilyId> roots = derivatives(p.compiled.asked, m);
   answer["asked"] = !roots.empty();
   if (roots.empty()) return;
-  if (!request.value("effects", true)) m.effects.clear();  // a plot of it says nothing of it
+  // A plot of the derivative would say nothing about it.
+  if (!request.value("effects", true)) m.effects.clear();
   std::string source = derived_source(m, p.record, roots);
   answer["lines"] = lines_json(p, source);
   answer["stdout"] = std::move(source);

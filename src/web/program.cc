@@ -12,9 +12,9 @@
 namespace ein::web {
 namespace {
 
-constexpr size_t kLongest = size_t{1} << 20;  // of a program, in bytes
+constexpr size_t kLongest = size_t{1} << 20;  // the longest program, in bytes
 
-// Offsets in units of UTF-16: what bytes of UTF-8 become in a page.
+// Offsets in UTF-16 units, as a page counts, for offsets in bytes of UTF-8.
 size_t utf16_offset(const std::string& text, size_t byte) {
   size_t out = 0;
   for (size_t i = 0; i < std::min(byte, text.size()); ++i) {
@@ -31,7 +31,7 @@ Json label_json(const Program& p, const Label& l) {
   return out;
 }
 
-// The texts that came with the request, by name.
+// The text of a file that came with the request.
 std::optional<std::string> text_of(const Json& files, const std::string& path) {
   for (const Json& f : files) {
     if (text_in(f, "name") == path) return ide::valid_utf8(text_in(f, "text"));
@@ -39,7 +39,7 @@ std::optional<std::string> text_of(const Json& files, const std::string& path) {
   return std::nullopt;
 }
 
-// Where no files are: what `load` is told.
+// The answer to `load` where there are no files.
 sema::FileLookup no_files() {
   return [](FileId, const std::string& path,
             const std::string&) -> std::variant<sema::FoundFile, RuntimeError> {

@@ -1,4 +1,4 @@
-// Private: the program of a request, compiled, and what answers say about places in it.
+// Private: compiles the program of a request, and converts places in it for answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ namespace ein::web {
 
 using Json = nlohmann::json;
 
-// As the verbs of the command line have them.
+// The same as those of the command line.
 enum Status : int { kFine = 0, kProgramWrong = 1, kUsage = 2, kRuntimeFailure = 3, kInternal = 70 };
 
-// A request that makes no sense: the reason, in words.
+// A request that makes no sense, and why.
 struct BadRequest {
   std::string why;
 };
@@ -34,26 +34,30 @@ struct Program {
 struct What {
   bool tests = false;
   bool reverse =
-      false;           // derivatives from the reverse side, whatever is cheaper: `explain` walks it
-  bool extra = false;  // the derivative of `of` by `wrt`, where the request names them
+      // Derivatives in reverse mode even if forward mode is cheaper, because `explain` follows it.
+      false;
+  bool extra = false;  // also the derivative of `of` by `wrt`, if the request names them
 };
 
-// Compiles the program of the request; mistakes go into `answer`, with the status. False: it is wrong.
+// Compiles the program of the request. Diagnostics go into `answer`, with the status. False if the
+// program is wrong.
 bool compile_program(const Surroundings& around, const Json& request, const What& what,
                      Program& out, Json& answer);
 
 std::string text_in(const Json& request, const char* name, const std::string& otherwise = "");
 std::vector<std::string> names_in(const Json& request, const char* name);
 
-// A place of the program as a page counts: units of UTF-16 from the beginning. Null where it lies elsewhere.
+// A place in the program as a page counts: UTF-16 units from the beginning. Null if it is in
+// another file.
 Json place_json(const Program& p, Span span);
 Json diagnostic_json(const Program& p, const Diagnostic& d);
-// The mistake that stopped a run, for people and as an entry of `diagnostics`.
+// Adds the error that stopped a run, as text for people and as an entry of `diagnostics`.
 void add_runtime_error(const Program& p, const RuntimeError& error, Json& answer);
-// The values that the user named, for pickers and tables: name, kind, type, coordinates, place.
+// The values that the user named, for lists and tables: name, kind, type, coordinates, place.
 Json values_json(const Program& p, const core::Module& m);
 
-// ---- one function for each verb; `answer` has a status already ------------------------------------------------
+// ---- one function for each verb; `answer` already has a status
+// ------------------------------------------------
 
 void run_program(const Surroundings& around, const Json& request, Json& answer);    // run.cc
 void check_program(const Surroundings& around, const Json& request, Json& answer);  // request.cc

@@ -1,4 +1,5 @@
-// One request after the other: which verb it asks for, and what is kept between requests.
+// Handles one request after the other: dispatches to the verb, and keeps the language server
+// between requests.
 #include <fmt/format.h>
 
 #include <map>
@@ -19,13 +20,13 @@ namespace ein::web {
 struct Session::State {
   Surroundings around;
   lsp::Server server;
-  Json sent = Json::array();  // by the language server, in this request
+  Json sent = Json::array();  // messages of the language server during this request
 };
 
 namespace {
 
-// Messages of the protocol go in and out; `due` says in how many milliseconds the server wants to be asked again
-// (with no messages), because full diagnostics wait for a moment of quiet.
+// Passes messages of the protocol in and out. `due`: in how many milliseconds the server wants to
+// be called again (without messages), because full diagnostics wait for a pause in typing.
 void serve_messages(lsp::Server& server, const Json& request, Json& sent, Json& answer) {
   Json messages = request.value("messages", Json::array());
   if (!messages.is_array()) throw BadRequest{"`messages` is not a list"};

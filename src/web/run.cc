@@ -15,7 +15,7 @@
 namespace ein::web {
 namespace {
 
-// A page draws no more cells than this; of larger values it shows the text.
+// A page draws at most this many cells; larger values are shown as text.
 constexpr int64_t kMostCells = 20'000;
 
 Json cell_json(const Tensor& t, int64_t i) {
@@ -26,7 +26,7 @@ Json cell_json(const Tensor& t, int64_t i) {
     return std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v);
   }
   int64_t v = t.get_int(i);
-  constexpr int64_t kExact = int64_t{1} << 53;  // beyond it numbers of JavaScript are not whole
+  constexpr int64_t kExact = int64_t{1} << 53;  // larger integers are not exact in JavaScript
   return v > kExact || v < -kExact ? Json(std::to_string(v)) : Json(v);
 }
 
@@ -46,9 +46,10 @@ Json value_json(const Program& p, const core::Family& f, const Tensor& t) {
   return out;
 }
 
-// What is shown besides what the program prints: the values that the user named. A program computes only what it
-// prints and saves (decisions.md, 30), but somebody who writes `let dW = @loss / @W;` in a page wants to see it. Where
-// the rest cannot be computed, the values that the program needs are all that is shown.
+// Which values are shown besides what the program prints: those that the user named. A program
+// computes only what it prints and saves (decisions.md, 30), but somebody who writes `let dW =
+// @loss / @W;` in a page wants to see it. If the others cannot be computed, only the values that
+// the program needs are shown.
 enum class Shown : uint8_t { All, Needed };
 std::vector<core::FamilyId> shown_values(const core::Module& m, Shown which) {
   std::set<core::FamilyId> needed = reached(m, wanted_families(m, {}, Else::Unread));
@@ -62,7 +63,7 @@ std::vector<core::FamilyId> shown_values(const core::Module& m, Shown which) {
   return out;
 }
 
-// `save` writes formats that are not text, to a disk; neither is here.
+// The first `save` of a format that is not text, which cannot be written without a disk.
 const core::Effect* saving(const core::Module& m) {
   for (const core::Effect& e : m.effects) {
     if (e.kind == core::Effect::Kind::Save) return &e;
@@ -70,7 +71,7 @@ const core::Effect* saving(const core::Module& m) {
   return nullptr;
 }
 
-// Values for the inputs, made up: a program that only says what it needs can be tried at once.
+// Makes up values for the inputs, so that a program that only declares them can be tried at once.
 void make_up_inputs(const core::Module& m, core::Inputs& inputs, Json& answer) {
   std::vector<core::FamilyId> all = shown_values(m, Shown::All);
   for (core::FamilyId id : wanted_families(m, {})) all.push_back(id);
@@ -87,7 +88,7 @@ void make_up_inputs(const core::Module& m, core::Inputs& inputs, Json& answer) {
   }
 }
 
-// Runs the program once. False: it failed.
+// Runs the program once. False if it failed.
 bool execute(const Surroundings& around, Program& p, const core::Inputs& inputs,
              const std::vector<core::FamilyId>& shown, Json& answer) {
   core::Module& m = p.compiled.module;

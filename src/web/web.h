@@ -1,6 +1,7 @@
-// The compiler behind one function, `answer`: a request in JSON in, an answer in JSON out. A page calls it in
-// WebAssembly, with the reference evaluator; `ein explore` calls it natively. Nothing here reads files or prints by
-// itself: what a program writes is part of the answer (docs/playground.md lists requests and answers).
+// The compiler behind one function, `answer`: takes a request in JSON and returns an answer in
+// JSON. A page calls it in WebAssembly, with the reference evaluator; `ein explore` calls it
+// natively. Nothing here reads files or prints: what a program writes is part of the answer
+// (docs/playground.md lists requests and answers).
 #pragma once
 
 #include <functional>
@@ -13,16 +14,16 @@
 
 namespace ein::web {
 
-// What a caller has besides the texts of a request.
+// What the caller provides in addition to the texts in a request.
 struct Surroundings {
   Backend backend = Backend::Reference;
   ReadFile read_file = {};                                       // modules
-  std::function<sema::FileLookup(const SourceMap&)> files = {};  // what `load` finds
-  std::string name = "program.ein";                              // of a program without another one
+  std::function<sema::FileLookup(const SourceMap&)> files = {};  // answers `load`
+  std::string name = "program.ein";  // the program's name, if the request has none
   std::string version = {};
 };
 
-// What is kept between requests: the language server.
+// State between requests: the language server.
 class Session {
  public:
   explicit Session(Surroundings surroundings);
@@ -30,7 +31,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Never throws; a request that is not understood gets an answer with status 2 and a reason.
+  // Never throws. An invalid request gets an answer with status 2 and a reason.
   std::string answer(const std::string& request);
 
  private:

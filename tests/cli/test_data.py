@@ -94,7 +94,7 @@ class Tables(Files):
 
     def test_missing_cells(self):
         text = "a,b\n1,\nNA,4\n"
-        self.refused("a,b\n1,\n3,4\n", "line 2 has an empty cell; what it stands for is said with `missing = nan`")
+        self.refused("a,b\n1,\n3,4\n", "line 2 has an empty cell; say what it stands for with `missing = nan`")
         self.refused("a,b\n1,2\nNA,4\n", "line 3: `NA` is not a number; if it means that the cell is empty")
         self.assertEqual(self.read(text, "missing = nan"), ("f32", [[1, "nan"], ["nan", 4]]))
         self.assertEqual(self.read(text, "missing = -1"), ("i32", [[1, -1], [-1, 4]]))

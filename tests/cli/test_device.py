@@ -121,7 +121,7 @@ class Driver(unittest.TestCase):
                            ("small", "the GPU `Fake 1000` has compute capability 7.5, and at least 8.0 is needed"),
                            ("broken", "does not start: unknown error"),
                            ("rejects", "does not accept the program: unknown error; ptxas fatal: invented"),
-                           ("crashes", "failed while beginning a launch: an illegal memory access")):
+                           ("crashes", "failed while starting a kernel: an illegal memory access")):
             with self.subTest(mode):
                 done, _ = self.gpu(EACH, *self.x(), mode=mode)
                 self.assertEqual(done.returncode, 3, done.stderr)

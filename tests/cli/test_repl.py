@@ -17,7 +17,7 @@ import test_cli  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from test_cli import Cli  # noqa: E402
 
-# A run of hours that looks between its steps whether it shall go on.
+# A run of hours that checks between its steps whether it should go on.
 ENDLESS = ("let v[t in 0..2000000000, i in 0..100] = if t == 0 { 1.0 } else { sin(v[t - 1, i]) + sum[k](v[t - 1, k]) * 0.001 }; "
            "print(v[1999999999, 0])")
 
@@ -143,8 +143,8 @@ class Scripts(Repl):
             with self.subTest(command):
                 self.assertIn(expected, self.script(*lines, command).stdout.partition("s: f32 = 5.0\n")[2])
         for command, expected in {":grap s x": "did you mean `:grad`?", ":grad s": ":grad loss W", ":grad s q": "defines no value `q`",
-                                  ":load none.ein": "cannot read `none.ein`", ":undo 3": "takes nothing", ":backend gpu": "no back end `gpu`",
-                                  ":type": "needs an expression", ":doc nothing": "nothing is known of `nothing`", ":re x": "takes nothing"}.items():
+                                  ":load none.ein": "cannot read `none.ein`", ":undo 3": "takes no argument", ":backend gpu": "no back end `gpu`",
+                                  ":type": "needs an expression", ":doc nothing": "nothing is known about `nothing`", ":re x": "takes no argument"}.items():
             with self.subTest(command):
                 done = subprocess.run([test_cli.EIN, "repl"], input="\n".join([*lines, command]), capture_output=True, text=True,
                                       cwd=self.folder.name)

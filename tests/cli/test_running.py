@@ -74,7 +74,7 @@ class Interrupt(Cli):
         self.assertIn("not written: `s` is not finished\n", err)
         self.assertEqual(numpy.load(a).tolist(), [0.0, 1.0, 2.0])
         self.assertLess(took, 3)
-        # Who watches it sees its steps.
+        # A user who watches it sees its steps.
         self.assertIn("sequence s.k", self.ein(program, "--watch", "s", "--emit", "plan").stdout)
 
     def test_quiet_when_nobody_looks(self):

@@ -82,7 +82,7 @@ class State(Cli):
                 for _ in range(2):
                     status, out, err = self.stopped(program, folder, *options)
                     self.assertEqual((status, out), (130, ""), err)
-                    self.assertIn(f"its state is in `{folder}`; go on with --resume {folder}", err)
+                    self.assertIn(f"its state is in `{folder}`; continue with --resume {folder}", err)
                     options = ["--resume", folder]
                 self.assertEqual(self.check([program, "--resume", folder], 0).stdout, whole)
                 self.assertEqual(self.saved(), bits)
@@ -122,7 +122,7 @@ class State(Cli):
         self.assertEqual(os.listdir(folder), ["state.ein-state"])  # whole, and nothing beside it
         status, _, err = self.stopped(program, folder, "--resume", folder, by=signal.SIGTERM)
         self.assertEqual(status, 130, err)
-        self.assertIn("go on with --resume", err)
+        self.assertIn("continue with --resume", err)
 
     def test_a_log_goes_on(self):
         program = self.write("a.ein", sized(PROGRAMS["few steps kept"]))
@@ -139,7 +139,7 @@ class State(Cli):
         folder = self.path("kept")
         program = self.write("a.ein", sized(text, 100))
         self.check([program, "--save-state", folder, "--every", "30", "--set", "c=2.0"], 0)
-        refused = "cannot go on from the state that was kept: "
+        refused = "cannot continue from the saved state: "
         for changed, why in (
                 (text.replace("300", "301"), "`h` is not defined as it was"),
                 (text.replace("h[0] = 1.0", "h[0] = 2.0"), "`h` is not defined as it was"),
@@ -184,11 +184,11 @@ class State(Cli):
         for wrong in ("10x", "m", "0", "-1", "1.5s"):
             self.check([program, "--save-state", self.path("k"), f"--every={wrong}"], 2, "", "30s, 10m or 1h")
         self.check(["-c", "print(1.0);", "--save-state", self.path("k")], 2, "",
-                   "this run has no recurrence whose state could be kept")
+                   "this run has no recurrence whose state could be saved")
         self.write("file", "")
         self.check([program, "--save-state", self.path("file")], 2, "", "cannot create this folder")
         self.check([program, "--save-state", self.path("k"), "--backend", "ref"], 2, "",
-                   "the reference evaluator cannot keep the state of a run")
+                   "the reference evaluator cannot save the state of a run")
 
     def test_rows_and_tables(self):
         # Recurrences that run row by row, or by diagonals, stop between those.

@@ -100,7 +100,7 @@ class Streams(Files):
 
 class Values(Streams):
     def same(self, program, streamed=("x",)):
-        """Streamed or held whole, a program computes the same bits."""
+        """Whether a file streams or is read at once, a program computes the same bits."""
         loops = self.loops(program, *ALWAYS)
         for name in streamed:
             self.assertIn(f"fetch {name} from", loops)
@@ -205,7 +205,7 @@ let last[s in 0..12, o in 0..24] = mean[n](out[s, n, o] ** 2.0);
 
 
 class Whole(Streams):
-    """Files that must be held whole, and what is said about that."""
+    """Files that do not stream, and the reason that is given."""
 
     def facts(self, program, *args):
         return self.check(["check", "--facts", self.write("a.ein", program), *args], 0).stdout
@@ -226,19 +226,19 @@ class Whole(Streams):
         load = 'let x = load("big.npy"); '
         for body, reason in (
                 ("x[t - 1, 0, 0] + x[3, 0, 0]", "`s` reads rows that the step `t` does not determine"),
-                ("x[t - 1, 0, 0] + x[64 - t, 0, 0]", "`s` reads rows at different places of the step `t`"),
+                ("x[t - 1, 0, 0] + x[64 - t, 0, 0]", "`s` reads rows that move differently with the step `t`"),
                 ("sum[i](x[i, 0, t])", "does not determine"),
                 ("sum[i in 0..40](x[max(t - i, 0), 0, 0])", "does not determine")):
             text = self.facts(load + step.format(body))
-            self.assertIn("x is held whole: ", text)
+            self.assertIn("x does not stream: ", text)
             self.assertIn(reason, text)
         text = self.facts(load + "print(sum[i, j, k](x[i, j, k]));")
         self.assertIn("reads it, but not row by row", text)
         text = self.facts(load + step.format("x[t - 1, 0, 0]") + "print(x);")
-        self.assertIn("x is held whole: its value is asked for", text)
+        self.assertIn("x does not stream: its value is wanted as a whole", text)
         text = self.facts(load + "let s[0] = 0.0; let s[t in 1..4] = s[t - 1] + "
                           "sum[i in 0..40](x[t + i, 0, 0]); print(s[3]);")
-        self.assertIn("x is held whole: one step reads 40 of its 64 rows", text)
+        self.assertIn("x does not stream: one step reads 40 of its 64 rows", text)
 
     def test_what_streams(self):
         self.large("big.npy", (64, 1024, 512))
@@ -252,8 +252,8 @@ class Whole(Streams):
         self.assertEqual([(f["input"], f["streams"], f["rows"]) for f in json.loads(found)["streams"]],
                          [("x", True, 1)])
         text = self.facts('let x = load("x.npy");' + code.replace("65", "21").replace("64", "20"))
-        self.assertIn("  x is held whole; from 64 MiB on, a .npy, .idx or .safetensors file streams, 1 row in "
-                      "memory at a time\n", text)
+        self.assertIn("  x does not stream: only .npy, .idx and .safetensors files of at least 64 MiB do "
+                      "(with 1 row in memory at a time)\n", text)
         self.assertNotIn("files read", self.facts("let x: [f32; n]; print(sum[n](x[n]));"))
 
     def test_formats_without_rows(self):
@@ -261,10 +261,10 @@ class Whole(Streams):
         x = numpy.load(self.path("big.npy"), mmap_mode="r")
         numpy.save(self.path("f.npy"), numpy.asfortranarray(x))
         code = "let s[0] = 0.0; let s[t in 1..33] = s[t - 1] + x[t - 1, 0, 0]; print(s[32]);"
-        self.assertIn("x is held whole: its cells are in column-major order",
+        self.assertIn("x does not stream: its cells are in column-major order",
                       self.facts(f'let x = load("f.npy"); {code}'))
         numpy.savez(self.path("f.npz"), x=x)
-        self.assertIn("x is held whole: .npz files are read whole", self.facts(f'let x = load("f.npz"); {code}'))
+        self.assertIn("x does not stream: .npz files are read as a whole", self.facts(f'let x = load("f.npz"); {code}'))
 
     def test_more_than_memory(self):
         """A program reads two gigabytes in the memory of a few rows."""

@@ -20,7 +20,7 @@ from test_cli import Cli  # noqa: E402
 
 BACKENDS = ("native", "ref")
 DATA = "let x[i in 0..4] = i as f32;\nlet y[i in 0..4] = 3.0 * x[i] + 1.0;\n"
-# A loss that only the derivative is taken of, in a step over a record.
+# A loss of which only the derivative is used, in a step over a record.
 RECORD = DATA + """let state[0] = { w: 0.0, b: 0.0 };
 let state[s in 1..STEPS] = {
     let p = state[s - 1];
@@ -271,7 +271,7 @@ let off[s in 0..STEPS, j] = w[s, j] - 0.5;
 let loss[s in 0..STEPS] = mean[j](off[s, j] ** 2.0);
 """
 
-    # Two readers, so that it is not computed where it is read.
+    # Two readers, so that it is not inlined.
     DRAWN = """let w[0, j in 0..64] = 0.0;
 let w[s in 1..STEPS, j in 0..64] = {
     let x[i in 0..64] = uniform(3, s, i);

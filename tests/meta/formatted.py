@@ -1,5 +1,5 @@
-"""Every .ein file of the repository is in the one style. A file with a syntax error has none, and a file may say
-that its layout is what it is about: `//! layout: as written`. Usage: formatted.py ROOT EIN"""
+"""Every .ein file of the repository is formatted. A file with a syntax error cannot be, and a file that is about
+its own layout says so: `//! layout: as written`. Usage: formatted.py ROOT EIN"""
 
 import pathlib
 import subprocess

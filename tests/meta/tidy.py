@@ -48,7 +48,7 @@ def main(root, build, jobs):
 
     def one(group):
         begin = time.monotonic()
-        # What is compiled for WebAssembly alone is no part of a build for this machine.
+        # What is compiled only for WebAssembly is not part of a build for this machine.
         sources = [s for f in group for s in sorted((root / "src" / f).rglob("*.cc")) if "wasm" not in s.parts]
         return group, len(sources), *tidy(root, build, sources), time.monotonic() - begin
 

@@ -107,7 +107,7 @@ def test_another_device():
             return (2, 0)
 
     p = einlang.compile("let x: [f32; i]; let s = sum[i](x[i]);")
-    with says("input `x` is on another device than the CPU, and programs run on the CPU: copy it there first, with "
+    with says("input `x` is on another device than the CPU, but programs run on the CPU: copy it there first, with "
               "`x.cpu()` or its like"):
         p(x=OnDevice(np.ones(2, F32)))
 
@@ -242,7 +242,7 @@ TYPES = "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32 and 
     (np.array(["a"]), f"input `x` is a NumPy array of str32, which the language does not have: its types are {TYPES}"),
     (np.ones(2, ">f4"), "input `x` is a NumPy array in another byte order (>f4): pass "
                         "`x.astype(x.dtype.newbyteorder(\"=\"))`"),
-    (np.ma.masked_array(np.ones(2, F32)), "input `x` is a masked array, and programs know no masks: pass `x.filled(0)` and, "
+    (np.ma.masked_array(np.ones(2, F32)), "input `x` is a masked array, but programs have no masks: pass `x.filled(0)` and, "
                                           "if the program needs it, the mask as an input of its own"),
     (b"text", "input `x` holds f32, but the array given holds uint8: pass `np.asarray(x).astype(np.float32)`"),
     ("text", "input `x` holds f32, but was given 'text'"),
@@ -252,7 +252,7 @@ TYPES = "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32 and 
     ([1, [2, 3]], "the list for input `x` is ragged: element 0 has the shape (), element 1 the shape (2,)"),
     ([np.float64(1)], "the list for input `x` holds an object of type numpy.float64; lists hold Python's numbers, other "
                       "arrays are passed as they are or through np.stack"),
-    ([1j], f"input `x` got the complex number 1j, and the language has none: its types are {TYPES}"),
+    ([1j], f"input `x` got the complex number 1j, but the language has no complex numbers: its types are {TYPES}"),
     ([True], "input `x` holds f32, but was given True, a bool"),
     ([1e39], "input `x` holds f32, whose largest number is 3.40282e+38, but was given 1e+39"),
     ([10**400], f"input `x` holds f32, whose largest number is 3.40282e+38, but was given {10**400}"),

@@ -167,7 +167,7 @@ def test_an_input_that_is_not_declared(cell, value, declared):
     with pytest.raises(einlang.InputError, match="no cell declares an input `x`") as caught:
         cell("let y = 1.0;", x=value)
     assert f"`{declared}`" in str(caught.value)
-    # What it says to write works.
+    # The declaration that the message suggests works.
     cell(declared, x=value)
 
 
@@ -292,7 +292,7 @@ def test_the_notebooks_name_of_a_cell(shell):
 @pytest.mark.parametrize("line, message", [
     ("--in nothing", "the notebook has no variable `nothing`"), ("--in x.y", "--in takes names"),
     ("--in q=0.5.1", "`0.5.1` is no number"), ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
-    ("--grad loss", "--grad takes a value and what it is differentiated by, such as `--grad loss:W,b`, not 'loss'"),
+    ("--grad loss", "--grad takes a value and what to differentiate it by, such as `--grad loss:W,b`, not 'loss'"),
     ("--frob", "unrecognized arguments: --frob")])
 def test_wrong_options(shell, line, message):
     from IPython.core.error import UsageError

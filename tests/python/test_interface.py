@@ -224,8 +224,8 @@ def test_all_float_inputs_by_default(layer, data):
 
 
 @pytest.mark.parametrize("ask, message", [
-    (lambda p: p.grad("z", "W"), "`z` is an array over \\[batch, out\\], and a gradient is of one number"),
-    (lambda p: p.hvp("z", "W"), "a second derivative is of one number"),
+    (lambda p: p.grad("z", "W"), "`z` is an array over \\[batch, out\\], but a gradient is taken of a single number"),
+    (lambda p: p.hvp("z", "W"), "a second derivative is taken of a single number"),
     (lambda p: p.grad("los", "W"), "did you mean `loss`"),
     (lambda p: p.vjp("z", "V"), "the program defines no value `V`"),
     (lambda p: p.grad("loss", []), None)])
@@ -236,7 +236,7 @@ def test_wrong_derivatives(layer, ask, message):
 
 def test_derivatives_have_one_type():
     p = einlang.compile("let x: [f32; i]; let k: [f64; i]; let y = sum[i](x[i] as f64 * k[i]);")
-    with pytest.raises(einlang.CompileError, match="`y` is f64 and `x` is f32: values of one derivative have one type"):
+    with pytest.raises(einlang.CompileError, match="`y` is f64 and `x` is f32: the values of a derivative must have the same type"):
         p.grad("y", "x")
 
 

@@ -197,7 +197,7 @@ def test_integer_outputs_and_inputs():
     assert einlang.jax.function(only)(x).tolist() == [1, 2, 3]
     with pytest.raises(einlang.InputError, match="wrt names `x`, but no output is a float"):
         einlang.jax.function(only, wrt="x")
-    with pytest.raises(einlang.InputError, match="wrt names `k`, which holds i32: gradients are by floats"):
+    with pytest.raises(einlang.InputError, match="wrt names `k`, which holds i32: only floats have gradients"):
         einlang.jax.function(f.program, wrt=["k"])
 
 
@@ -256,7 +256,7 @@ def test_a_gradient_that_was_not_foreseen_is_an_error(f):
     narrow = einlang.jax.function(f.program, wrt=["W"])
     same(jax.grad(loss(narrow), 1)(*ARGS), jax.grad(loss(mlp), 1)(*ARGS))
     for transform in (lambda g: g, jax.jit):
-        with pytest.raises(einlang.InputError, match="a gradient by input `x` is asked for, but this function was made to be "
+        with pytest.raises(einlang.InputError, match="the gradient by input `x` is needed, but this function was made to be "
                                                      "differentiated by `W`"):
             jax.grad(transform(loss(narrow)))(*ARGS)
 
@@ -351,7 +351,7 @@ def test_arrays_in_and_out_of_a_program(name):
 
 def test_arrays_that_have_no_values_are_refused():
     p = einlang.compile("let x: [f32; i]; let y[i] = x[i];")
-    message = r"^input `x` is a value that JAX traces .*: einlang.jax.function makes a function that JAX can trace$"
+    message = r"^input `x` is being traced by JAX .*: use einlang.jax.function, which JAX can trace$"
 
     def call(x):
         with pytest.raises(einlang.InputError, match=message):

@@ -324,7 +324,7 @@ def test_a_gradient_that_was_not_foreseen_is_an_error(f):
     x, W, V = drawn(*SHAPES)
     narrow = einlang.torch.function(f.program, wrt=["W", "V"])
     narrow(x.detach(), W, V).loss.backward()
-    with pytest.raises(einlang.InputError, match="a gradient by input `x` is asked for, but this function was made to be "
+    with pytest.raises(einlang.InputError, match="the gradient by input `x` is needed, but this function was made to be "
                                                  "differentiated by `W`, `V`: name `x` in `wrt=`"):
         narrow(x, W, V).loss.backward()
 
@@ -358,7 +358,7 @@ def test_another_device(f):
 
     with FakeTensorMode():
         args = [torch.empty(shape, dtype=torch.float64, device="cuda") for shape in SHAPES]
-        with pytest.raises(Exception, match=r"input `x` is on the device cuda:0, and programs run on the CPU: pass `x.cpu\(\)`"):
+        with pytest.raises(Exception, match=r"input `x` is on the device cuda:0, but programs run on the CPU: pass `x.cpu\(\)`"):
             f(*args)
     meta = f(*(torch.empty(shape, dtype=torch.float64, device="meta") for shape in SHAPES))
     assert meta.y.shape == (4, 2) and meta.y.device.type == "meta"
@@ -366,7 +366,7 @@ def test_another_device(f):
 
 def test_bad_wrt(f):
     p = einlang.compile("let x: [f32; i]; let k: [i64; j]; let y[j] = x[k[j]];")
-    for wrt, match in [("k", "wrt names `k`, which holds i64: gradients are by floats"),
+    for wrt, match in [("k", "wrt names `k`, which holds i64: only floats have gradients"),
                        (["x", "y"], "wrt names `y`, which is not an input: the inputs are `x`, `k`"),
                        (["z"], "wrt names `z`, which is not an input")]:
         with pytest.raises(einlang.InputError, match=match):
@@ -499,7 +499,7 @@ def refused(make, message):
     (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "input `x` is a quantized tensor: pass "
      "`x.dequantize()`"),
     (lambda: torch.nested.nested_tensor([torch.ones(2)]), "input `x` is a nested tensor: pass `x.to_padded_tensor(0.0)`"),
-    (lambda: torch.ones(3, device="meta"), "input `x` is a tensor without values, which has a shape alone"),
+    (lambda: torch.ones(3, device="meta"), "input `x` is a tensor with a shape but no values"),
     (lambda: torch.ones(3, dtype=torch.float64), "input `x` holds f32, but the array given holds float64: pass "
      "`x.to(torch.float32)`"),
     (lambda: torch.ones(3, 2), "input `x` has 1 coordinates, ('i',), but the array given has the shape (3, 2)"),

@@ -1,6 +1,6 @@
-// Calls: functions are inlined at every call, except scalar functions, which stay functions of Core;
-// `@fn` rules; conditions on a call. `elaborate_call` itself is in state/on_demand.h, what calls with
-// coordinates share in coords.h.
+// Calls: functions are inlined at every call, except scalar functions, which stay functions of
+// Core; `@fn` rules; conditions on a call. `elaborate_call` itself is in state/on_demand.h, what
+// calls with coordinates share in coords.h.
 #pragma once
 
 #include "sema/state/state.h"

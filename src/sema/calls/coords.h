@@ -18,7 +18,8 @@ std::vector<Symbol> lone_names(Sema& s, Env& env, TreeId e);
 using BracketNames = std::map<Symbol, Span>;
 // The tree as a value whose coordinates are those of `coords` that it reads, followed by those it
 // carries. A name in `everywhere` means its coordinate in any position, the others only alone in a
-// slot; with it stands the name in the text that defines it, where there is one. `bindings` of a `where` are elaborated first, over the same coordinates.
+// slot; with it stands the name in the text that defines it, where there is one. `bindings` of a
+// `where` are elaborated first, over the same coordinates.
 Value elaborate_over(Sema& s, Env& env, TreeId e, const std::vector<core::Coord>& coords,
                      const BracketNames& everywhere, std::set<Symbol>& lifted,
                      const std::vector<ast::WhereItem>& bindings = {});

@@ -1,5 +1,5 @@
-// `each(p, |w| …)` and `fold(p, 0.0, |acc, w| …)`: a function applied to every part of a record, nested
-// ones too, when the program is compiled; `names(p)`: what the parts are called.
+// `each(p, |w| …)` and `fold(p, 0.0, |acc, w| …)`: a function applied to every part of a record,
+// nested ones too, when the program is compiled; `names(p)`: what the parts are called.
 #include <fmt/format.h>
 
 #include "sema/builtins.h"

@@ -420,7 +420,7 @@ bool fit_arguments(Sema& s, Env& env, const ast::Fn& fn, std::vector<Value>& arg
 Value fresh_binding(Sema& s, Env& env, const Call& call, Symbol param, const Value& arg) {
   if (under_binder(env)) {
     return unsupported(s, call.span, "derivatives in functions called inside a reduction",
-                       "define what the call gives before, with the reduced index as a "
+                       "define the result of the call before, with the reduced index as a "
                        "coordinate: `let y[i] = f(x[i]);`");
   }
   std::string base = (env.site ? env.site->name : text(call.fn.name.symbol)) + "_" + text(param);

@@ -1,5 +1,5 @@
-// The result of a function against its return type: its names close the free coordinates of the last
-// expression, and its coordinates must be those of the type.
+// The result of a function against its return type: its names close the free coordinates of the
+// last expression, and its coordinates must be those of the type.
 #include <fmt/format.h>
 
 #include <algorithm>

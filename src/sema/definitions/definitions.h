@@ -1,10 +1,10 @@
-// Definitions: a name with its clauses becomes a family, or a record of families, or stays a value. `define` and
-// `read_definition`, which everything else asks for, are in state/on_demand.h.
+// Definitions: a name with its clauses becomes a family, or a record of families, or stays a value.
+// `define` and `read_definition`, which everything else asks for, are in state/on_demand.h.
 //
 // define.cc keeps the order, clause.cc elaborates one clause, header.cc finds type, names and
 // extents from the clauses, family.cc makes the family, locals.cc does it for the statements of a
-// block, leaves.cc for arrays of records, until.cc for the end of a recurrence, inputs.cc for inputs
-// of the program, loads.cc for `let W = load(…)`.
+// block, leaves.cc for arrays of records, until.cc for the end of a recurrence, inputs.cc for
+// inputs of the program, loads.cc for `let W = load(…)`.
 #pragma once
 
 #include "sema/state/state.h"
@@ -66,8 +66,8 @@ Value elaborate_last(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
 
 // ---- leaves.cc: an array of records is a record of arrays --------------------------------------
 
-// A definition for every leaf of the records that `d` is an array of, if it is one by its type or by
-// the clauses that are elaborated.
+// A definition for every leaf of the records that `d` is an array of, if it is one by its type or
+// by the clauses that are elaborated.
 void make_leaves(Sema& s, Definition& d);
 // The clause of one leaf, from the clause of the whole.
 ClauseOut leaf_clause(Sema& s, Definition& d, ast::StmtId stmt);

@@ -1,6 +1,6 @@
-// Arrays of records. `let s[t] = { a: …, b: … }` defines a record of arrays: every leaf is a definition
-// of its own, with the same clauses, of which it takes its part. So recurrences, ranges and types
-// are found for each as for any other array.
+// Arrays of records. `let s[t] = { a: …, b: … }` defines a record of arrays: every leaf is a
+// definition of its own, with the same clauses, of which it takes its part. So recurrences, ranges
+// and types are found for each as for any other array.
 #include <fmt/format.h>
 
 #include <algorithm>

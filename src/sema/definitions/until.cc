@@ -508,11 +508,11 @@ Value at_address(Sema& s, const Env& env, const Value& v, size_t p, CoreId addre
 bool being_defined(Sema& s, const Definition& d, const Builtin& b, Span span) {
   if (d.state == Definition::State::Done || d.state == Definition::State::Bad) return false;
   s.diags
-      .error(Code::E0203, fmt::format("`{0}({1})` is asked for while {2} is being computed",
-                                      b.spelling, text(d.name.symbol), quoted(d.name.symbol)))
+      .error(Code::E0203, fmt::format("`{0}({1})` is used while {2} is being computed", b.spelling,
+                                      text(d.name.symbol), quoted(d.name.symbol)))
       .primary(span, "known only after the last step")
       .label(d.name.span, "the recurrence")
-      .help("ask for it outside of the recurrence");
+      .help("use it outside of the recurrence");
   return true;
 }
 

@@ -1,5 +1,5 @@
-// `load("w.npz", "W")`, a value whose type the file's header gives. The name of a file is written in
-// the program: its header is read when compiling.
+// `load("w.npz", "W")`, a value whose type the file's header gives. The name of a file is written
+// in the program: its header is read when compiling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -180,7 +180,7 @@ void report_csv_member(Sema& s, const std::string& member, Span span) {
   try {
     if (std::string same = core::csv_arguments(member); !same.empty()) arguments = same;
   } catch (const Malformed&) {}  // then an example will do
-  d.help(fmt::format("how it is read is said with named arguments: `load(\"…\"{})`", arguments));
+  d.help(fmt::format("say how to read it with named arguments: `load(\"…\"{})`", arguments));
 }
 
 void report_file(Sema& s, const RuntimeError& error, Span span) {
@@ -414,7 +414,7 @@ Value elaborate_load(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
   if (!is_csv(*path) && given.size() < call.args.size()) {
     s.diags.error(Code::E0220, "only a csv file has options")
         .primary(call.names.back().span, "")
-        .label(s[given[0]].span, "this is no csv file");
+        .label(s[given[0]].span, "this is not a csv file");
     return {};
   }
   if (!s.files) return unsupported(s, span, "`load`", "files are not available here");

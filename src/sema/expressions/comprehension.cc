@@ -1,6 +1,6 @@
-// `[e | i in 0..n]`. Without a filter it is the block that the parser made of it, and its coordinates
-// have no names. With a filter the length depends on which cells pass: what is made of constants is
-// chosen now, anything else is an error.
+// `[e | i in 0..n]`. Without a filter it is the block that the parser made of it, and its
+// coordinates have no names. With a filter the length depends on which cells pass: what is made of
+// constants is chosen now, anything else is an error.
 #include <fmt/format.h>
 
 #include "core/scalar.h"

@@ -27,7 +27,7 @@ CoreId cells_of(Sema& s, Env& env, TreeId tree, size_t indices) {
     fits = core::const_int(s.m, r->over[k].lo) == 0 && s.m[r->over[k].hi].level() < 0;
   }
   if (fits && is_float(s.m[v.body].type)) return v.body;
-  s.diags.error(Code::E0502, "this is no matrix of floats")
+  s.diags.error(Code::E0502, "this is not a matrix of floats")
       .primary(s[tree].span, "")
       .help(indices == 2 ? "write `matrix_cells[p in 0..m, q in 0..n](a[p, q])`"
                          : "write `matrix_cells[p in 0..n](b[p])`");
@@ -64,7 +64,7 @@ Value elaborate_matrix_factor(Sema& s, Env& env, const Builtin& b, const ast::Ca
   env.shadow_ok = shadow;
   auto which = core::const_int(s.m, parts[0]);
   if (!which || *which < 0 || *which >= kFactors) {
-    return wrong("there is no matrix function of this number");
+    return wrong("there is no matrix function with this number");
   }
   parts[0] = core::int_lit(s.m, *which);
   bool column = is_solve(static_cast<Factor>(*which));

@@ -1,5 +1,5 @@
-// `x in 0..10` and `x in [1, 2]`: conditions. A range becomes two comparisons, the items of an array
-// literal one each, and any other array a search.
+// `x in 0..10` and `x in [1, 2]`: conditions. A range becomes two comparisons, the items of an
+// array literal one each, and any other array a search.
 #include <fmt/format.h>
 
 #include "sema/expressions/expressions.h"

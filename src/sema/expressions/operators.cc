@@ -34,7 +34,7 @@ Value wrong_operand(Sema& s, core::Op op, const Value& v, const char* wanted) {
       if (condition) d.help("join conditions with `||`");
       break;
     case core::Op::BitXor:
-      d.help(condition ? "that exactly one condition holds is written `a != b`"
+      d.help(condition ? "an exclusive or is written `a != b`"
                        : "`^` combines bits; a power is written `**`");
       break;
     case core::Op::BitNot:

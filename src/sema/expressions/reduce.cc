@@ -226,8 +226,8 @@ void keep_ranges(Sema& s, const Env& env, const Value& v) {
   env.site->lifted.push_back(std::move(clause));
 }
 
-// The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate of
-// the body each binder runs over; none: it is an index of the body.
+// The reduction of `parts`, elaborated in `env`, as a value in `outer`. `coord`: which coordinate
+// of the body each binder runs over; none: it is an index of the body.
 Value make_reduction(Sema& s, const Env& outer, Env& env, const Builtin& b, const Parts& parts,
                      const std::vector<size_t>& coord, Span span) {
   // Bring body and gate to one coordinate list at the inner depth.
@@ -328,7 +328,9 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
     return {};
   }
   if (b.op == core::ReduceOp::Collect && !outer.takes_cells) {
-    s.diags.error(Code::E0502, "`matrix_cells` is no number: it may only stand in `matrix_factor`")
+    s.diags
+        .error(Code::E0502,
+               "`matrix_cells` is not a value: it can only be an argument of `matrix_factor`")
         .primary(span, "");
     return {};
   }
@@ -381,7 +383,7 @@ Value elaborate_reduction(Sema& s, Env& outer, const Builtin& b, const ast::Call
   std::vector<size_t> coord;
   if (b.op == core::ReduceOp::Collect) {
     if (parts.gate.cond || parts.gate.whole) {
-      s.diags.error(Code::E0502, "the cells of a matrix have no condition").primary(span, "");
+      s.diags.error(Code::E0502, "`matrix_cells` takes no condition").primary(span, "");
       return {};
     }
     for (Index* index : parts.binders) index->used = true;  // a matrix may have equal cells

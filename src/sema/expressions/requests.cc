@@ -249,8 +249,8 @@ Value request(Sema& s, Env& env, const Operand& num, const Operand& den, Span sp
   return out;
 }
 
-// The shape of `like` with one value for each of its leaves, in order; leaves without an operand are
-// left out, and records that have no others.
+// The shape of `like` with one value for each of its leaves, in order; leaves without an operand
+// are left out, and records that have no others.
 Value shaped(const Value& like, const std::vector<Operand>& leaves, size_t& next,
              const std::function<Value(const Operand&)>& f) {
   if (like.kind != Value::Kind::Tuple) return f(leaves[next++]);

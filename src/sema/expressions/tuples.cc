@@ -98,7 +98,7 @@ Value elaborate_part(Sema& s, Env& env, const Builtin& b, const ast::Call& call,
     s.diags.error(Code::E0205, "`part` takes a value and two numbers, as in `part(x, 0, 2)`")
         .primary(span, "")
         .help(
-            "`part(x, k, n)` is part k of a tuple of n values, or x itself when it is no tuple; "
+            "`part(x, k, n)` is part k of a tuple of n values, or x itself when it is not a tuple; "
             "`part(x, k, n, y)` is y when x is `()`");
     return {};
   }

@@ -1,6 +1,6 @@
 // Names of other modules: what `use` and `mod` bring into a scope, and full paths. Only `pub fn`,
-// `pub const` and what a `pub use` brings leave a module. A name that a `use` spells beats one of a glob; two globs clash
-// only where the name is used (decisions.md, 7).
+// `pub const` and what a `pub use` brings leave a module. A name that a `use` spells beats one of a
+// glob; two globs clash only where the name is used (decisions.md, 7).
 #include <fmt/format.h>
 
 #include "sema/builtins.h"

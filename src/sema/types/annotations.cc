@@ -192,8 +192,8 @@ CoreId dim_extent(Sema& s, Env& env, Scope& scope, const ast::Dim& dim, CoreId a
   barrier.up = env.frame;
   barrier.function = true;
   outside.frame = &barrier;
-  // Names in the types of parameters belong to the function, whatever annotations and `let`s outside
-  // have the same name; a `const` still fixes the extent (decisions.md, 5).
+  // Names in the types of parameters belong to the function, whatever annotations and `let`s
+  // outside have the same name; a `const` still fixes the extent (decisions.md, 5).
   const bool own = scope.signature && actual;
   auto extent_named = [&](Symbol name) -> std::optional<CoreId> {
     if (!own) return find_extent(s, outside, name);

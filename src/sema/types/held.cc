@@ -35,8 +35,8 @@ ClauseOut ranges_of(Sema& s, Env& env, const Value& v) {
 
 namespace {
 
-// The family of a value, which carries some slots of the clause around it. `cond`: where its cells are
-// read; elsewhere they are zero.
+// The family of a value, which carries some slots of the clause around it. `cond`: where its cells
+// are read; elsewhere they are zero.
 FamilyId carried_family(Sema& s, Env& env, const Value& v, const std::string& name,
                         const std::vector<uint32_t>& carries, CoreId cond) {
   size_t prefix = env.site ? env.site->slots.size() : 0;

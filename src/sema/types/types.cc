@@ -267,9 +267,9 @@ bool reject_non_data(Sema& s, const Value& v) {
     case Value::Kind::Tuple:
       help = v.record()
                  ? "take a field, as in `p.w`, or apply a function to every part: `each(p, |w| …)`"
-             : is_nothing(v)
-                 ? "`()` is what a call leaves out: ask `if given(x) { … } else { … }` first"
-                 : "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
+             : is_nothing(v) ? "`()` stands for an argument that the call leaves out: ask `if "
+                               "given(x) { … } else { … }` first"
+                             : "take it apart: `let (a, b) = …`, or a field, as in `t.0`";
       break;
     case Value::Kind::Function: help = "call it, as in `f(x)`, or pass it to a function"; break;
     case Value::Kind::Text:

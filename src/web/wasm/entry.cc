@@ -1,4 +1,5 @@
-// What a page calls: memory for a request, and the answer. An answer stays until the next request.
+// The functions that a page calls: memory for a request, and the answer, which stays valid until
+// the next request.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -22,7 +23,8 @@ __attribute__((export_name("ein_take"))) char* ein_take(size_t bytes) {
   return static_cast<char*>(std::malloc(bytes ? bytes : 1));
 }
 
-// The request is given back; the length of the answer is what this returns, and where it is says the next function.
+// Takes a request and frees its memory. Returns the length of the answer; the next function returns
+// its address.
 __attribute__((export_name("ein_web"))) size_t ein_web(char* request, size_t bytes) {
   g_answer.clear();
   g_answer.shrink_to_fit();

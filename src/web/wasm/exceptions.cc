@@ -1,8 +1,9 @@
-// C++ exceptions in WebAssembly. Debian's libc++abi for WebAssembly is built without them, so this is the part that
-// it leaves out: throwing, catching by type, rethrowing. Unwinding itself is an instruction; before a landing pad
-// decides what to do, generated code calls `_Unwind_CallPersonality`, which looks into the function's table (the
-// same format as elsewhere, "Itanium C++ ABI: Exception Handling") and leaves the number of the matching handler.
-// There is one thread, and no exception leaves the module.
+// C++ exceptions in WebAssembly. Debian's libc++abi for WebAssembly is built without them, so this
+// file has the missing part: throwing, catching by type, rethrowing. Unwinding itself is an
+// instruction. Before a landing pad decides what to do, generated code calls
+// `_Unwind_CallPersonality`, which looks into the function's table (the usual format, "Itanium C++
+// ABI: Exception Handling") and returns the number of the matching handler. There is one thread,
+// and no exception leaves the module.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,22 +16,23 @@ namespace {
 
 struct Thrown {
   const std::type_info* type;
-  void* (*destroy)(void*);  // destructors return their object here
-  int handlers;             // that are running
+  void* (*destroy)(void*);  // destructors return their object in WebAssembly
+  int handlers;             // how many handlers are running
   Thrown* below;            // the exception whose handler runs around this one's
-  void* adjusted;           // the object as the type that the handler asks for
+  void* adjusted;           // the object, converted to the type that the handler expects
 };
 
-// The object stands behind its header, aligned for everything.
+// The object follows its header, aligned for any type.
 constexpr size_t kHeader = (sizeof(Thrown) + 15) / 16 * 16;
 void* object_of(Thrown* t) { return reinterpret_cast<char*>(t) + kHeader; }
 Thrown* thrown_of(void* object) {
   return reinterpret_cast<Thrown*>(static_cast<char*>(object) - kHeader);
 }
 
-Thrown* g_caught = nullptr;  // by the innermost handler
+Thrown* g_caught = nullptr;  // the exception of the innermost running handler
 
-// What libc++abi's type_info has before its public part: whether a handler for the first type takes the second.
+// The members that libc++abi's type_info has before its public part: whether a handler for the
+// first type catches the second.
 struct Matcher : std::type_info {
   virtual void noop1() const = 0;
   virtual void noop2() const = 0;
@@ -65,8 +67,8 @@ constexpr uint8_t kAbsent = 0xff, kAbsolute = 0x00;
 extern "C" {
 
 struct LandingPad {
-  uintptr_t number;    // which of the function's
-  uintptr_t table;     // the function's
+  uintptr_t number;    // which of the function's landing pads
+  uintptr_t table;     // the function's table
   uintptr_t selector;  // the handler that takes the exception; 0: none, destructors only
 };
 LandingPad __wasm_lpad_context;
@@ -115,7 +117,7 @@ int _Unwind_CallPersonality(void* object) {
   return 0;
 }
 
-// Named in tables; generated code calls the function above instead.
+// Named in tables, but generated code calls the function above instead.
 int __gxx_wasm_personality_v0() { std::abort(); }
 
 void* __cxa_allocate_exception(size_t size) {

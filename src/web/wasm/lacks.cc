@@ -1,6 +1,6 @@
-// What WebAssembly in a page lacks, in one place: threads, files, machine code of our own, LAPACK. Each function
-// here is defined elsewhere for machines that have these (the files are named), and says here what stands in for
-// it. cmake/wasm.cmake leaves those files out.
+// What WebAssembly in a page lacks, in one place: threads, files, machine code of our own, LAPACK.
+// Each function here is a replacement for one that is defined in another file on ordinary machines
+// (the headings name these files). cmake/wasm.cmake leaves those files out.
 #include <cstdlib>
 #include <new>
 
@@ -81,7 +81,7 @@ std::variant<std::monostate, RuntimeError> write_tensors(const std::string& path
 std::variant<std::monostate, RuntimeError> write_text(const std::string& path, const std::string&) {
   return no_file(path);
 }
-// A program that loads something is refused when it is compiled (web/program.cc).
+// A program that loads something was already refused when it was compiled (web/program.cc).
 std::optional<RuntimeError> read_others(const core::Module&, const std::vector<core::FamilyId>&,
                                         const RunOptions&, const std::map<std::string, RowFile>&,
                                         core::Inputs&) {
