@@ -43,8 +43,8 @@ class Refused(unittest.TestCase):
         for option in (["--backend", "ref"], ["--check-overflow"], ["--trap", "nan"]):
             done = run("run", "-c", "print(1);", "--device", "emulated", *option)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"--device emulated: {' '.join(option[:2]) if option[0] == '--backend' else option[0]} is for "
-                          "the processor", done.stderr)
+            self.assertIn(f"--device emulated and {' '.join(option[:2]) if option[0] == '--backend' else option[0]} cannot be "
+                          "combined", done.stderr)
 
 
 class Text(unittest.TestCase):

@@ -169,11 +169,11 @@ class State(Cli):
         good = file.read_bytes()
         for at in (0, 9, 10, 12, 40, len(good) // 2, len(good) - 40, len(good) - 1):
             file.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
-            done = self.check([program, "--resume", folder], 2, "", "cannot go on")
+            done = self.check([program, "--resume", folder], 2, "", "cannot continue")
             self.assertRegex(done.stderr, "damaged|not a state|another version")
         for size in (0, 5, 11, 60, len(good) - 1):
             file.write_bytes(good[:size])
-            self.check([program, "--resume", folder], 2, "", "cannot go on")
+            self.check([program, "--resume", folder], 2, "", "cannot continue")
         file.write_bytes(good)
         self.check([program, "--resume", folder], 0)
 
