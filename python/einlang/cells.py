@@ -263,7 +263,7 @@ def cell(source: str, /, *earlier: Cell, **inputs: Any) -> Cell:
     for spare in [other for other in inputs if other not in inputs_for(program, inputs)]:
         tops = list(dict.fromkeys(path.split(".")[0] for path in program.inputs))
         raise InputError(f"the program has no input `{spare}`: its inputs are {quoted(tops)}{nearest(spare, tops)}. Declare it, "
-                         f"such as `{declaration(spare, inputs[spare])}`")
+                         f"as in `{declaration(spare, inputs[spare])}`")
     if said := str(program.diagnostics):
         print(said.rstrip("\n"), file=sys.stderr)
     pictures: dict[str, str] = {}

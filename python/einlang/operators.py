@@ -113,7 +113,7 @@ def choose(program: Program, wrt: str | Sequence[str] | None) -> Callee:
     if kinds and others:
         first = values[chosen[0]]
         raise InputError(f"`{first.name}` holds {first.ein_dtype} and `{others[0].name}` holds {others[0].ein_dtype}, and a "
-                         f"gradient is between values of one type: choose `wrt=` and, in einlang.compile, `outputs=` of one "
+                         f"gradient needs values of one type: choose `wrt=` and, in einlang.compile, `outputs=` of one "
                          f"type, or pass wrt=[] for a function without gradients")
     return Callee(program, sorted(chosen))
 

@@ -185,8 +185,8 @@ def test_labels():
     y = xarray.DataArray(np.ones(3, F32), dims=["batch"], coords={"batch": [10, 20, 30]})
     s = p(x=x, y=y).s.to_xarray()
     assert list(s["batch"].values) == [10, 20, 30] and "i" not in s.coords
-    with says("the labels along `batch` differ: at position 1 it is 20 in `x` and 25 in `y`. Programs go by position and "
-              "join nothing: select the same labels first, for example with xarray.align(x, y, join=\"inner\")",
+    with says("the labels along `batch` differ: at position 1 it is 20 in `x` and 25 in `y`. Programs match cells by "
+              "position, not by label: select the same labels first, for example with xarray.align(x, y, join=\"inner\")",
               kind=LabelError):
         p(x=x, y=y.assign_coords(batch=[10, 25, 30]))
     assert p(x=x, y=np.ones(3, F32)).s._labels is not None  # one side has labels, the other none

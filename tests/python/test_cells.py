@@ -291,7 +291,7 @@ def test_the_notebooks_name_of_a_cell(shell):
 
 @pytest.mark.parametrize("line, message", [
     ("--in nothing", "the notebook has no variable `nothing`"), ("--in x.y", "--in takes names"),
-    ("--in q=0.5.1", "`0.5.1` is no number"), ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
+    ("--in q=0.5.1", "`0.5.1` is not a number"), ("--in q=x.nothing", "a ndarray has no attribute `nothing`"), ("--out 1+1", "--out takes names"), ("--out z=x", "--out takes names"), ("--as 1", "--as takes names"),
     ("--grad loss", "--grad takes a value and what to differentiate it by, such as `--grad loss:W,b`, not 'loss'"),
     ("--frob", "unrecognized arguments: --frob")])
 def test_wrong_options(shell, line, message):
@@ -349,7 +349,7 @@ def test_cell_shows_pictures_and_values(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("wrong, message", [
     (lambda: einlang.cell(3), "cell takes the text of a program, not int"),
     (lambda: einlang.cell("let a = 1.0;", 3), "inputs are given by name"),
-    (lambda: einlang.cell("let a = 1.0;", b=[1.0]), "the program has no input `b`: its inputs are none. Declare it, such as "
+    (lambda: einlang.cell("let a = 1.0;", b=[1.0]), "the program has no input `b`: its inputs are none. Declare it, as in "
      "`let b: [f32; d0];`"),
     (lambda: einlang.cell("let a: f32;\nlet b = a;"), r"input `a` (f32) is missing")])
 def test_wrong_cells(wrong, message):

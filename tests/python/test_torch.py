@@ -372,7 +372,7 @@ def test_bad_wrt(f):
         with pytest.raises(einlang.InputError, match=match):
             einlang.torch.function(p, wrt=wrt)
     mixed = einlang.compile("let x: [f32; i]; let y: [f64; i]; let z[i] = x[i] as f64 + y[i];")
-    with pytest.raises(einlang.InputError, match="`x` holds f32 and `y` holds f64, and a gradient is between values of one type"):
+    with pytest.raises(einlang.InputError, match="`x` holds f32 and `y` holds f64, and a gradient needs values of one type"):
         einlang.torch.function(mixed)
     made = einlang.torch.function(mixed, wrt=["y"])(torch.ones(2), torch.ones(2, dtype=torch.float64))
     assert made.tolist() == [2, 2]
