@@ -50,13 +50,17 @@ class Contractor {
     const Clause clause = m_[id].clauses[index];
     if (!mentions_request(clause.body)) return false;
     std::vector<Place> places;
-    std::set<ExprId> guarded;  // evaluated under a condition that a direction would have to repeat
+    // Evaluated under a condition that a direction would have to repeat, or in places where indices
+    // have other ranges.
+    std::set<ExprId> guarded;
+    std::map<ExprId, std::vector<Range>> first;
     auto is_sum = [](const Node& n) {
       const auto* r = std::get_if<Reduce>(&n);
       return r && r->op == ReduceOp::Sum && r->routes.empty();
     };
     for_each_with_facts(m_, clause, is_sum, [&](ExprId e, const Facts& facts) {
-      if (facts.guarded) guarded.insert(e);
+      auto [known, fresh] = first.try_emplace(e, facts.slots);
+      if (facts.guarded || !same_ranges(m_, e, known->second, facts.slots)) guarded.insert(e);
       places.push_back({id, e, *get_if<Reduce>(m_, e), facts});
     });
     for (Place& p : places) {

@@ -1,8 +1,10 @@
 #include "autodiff/normal.h"
 
 #include <map>
+#include <memory>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "core/build.h"
 #include "core/normal.h"
@@ -24,10 +26,12 @@ class Normaliser {
   struct Place {
     Facts facts;
     std::vector<Symbol> names;
-    ExprId cond;  // invalid: evaluated unconditionally
+    ExprId cond;                                            // invalid: evaluated unconditionally
+    std::shared_ptr<const std::vector<Range>> ranges = {};  // of the slots
   };
 
-  ExprId body(ExprId e, const Place& place) {
+  ExprId body(ExprId e, Place place) {
+    place.ranges = std::make_shared<const std::vector<Range>>(place.facts.slots);
     const Expr expr = m_[e];
     if (const auto* r = std::get_if<Reduce>(&expr.node)) return inside(*r, expr, place);
     return visit(e, place);
@@ -36,7 +40,12 @@ class Normaliser {
  private:
   ExprId visit(ExprId e, const Place& place) {
     auto key = std::tuple{e, place.cond, place.facts.slots.size()};
-    if (auto it = memo_.find(key); it != memo_.end()) return it->second;
+    for (const auto& [ranges, known] : memo_[key]) {
+      if (same_ranges(m_, e, *ranges, *place.ranges) &&
+          same_ranges(m_, place.cond, *ranges, *place.ranges)) {
+        return known;
+      }
+    }
     const Expr expr = m_[e];
     ExprId out;
     if (const auto* r = std::get_if<Reduce>(&expr.node)) {
@@ -56,7 +65,7 @@ class Normaliser {
     } else {
       out = map_children(m_, e, [&](ExprId child) { return visit(child, place); });
     }
-    memo_[key] = out;
+    memo_[key].push_back({place.ranges, out});
     return out;
   }
 
@@ -88,6 +97,7 @@ class Normaliser {
     }
     Place within = place;
     enter(m_, r, within.facts);
+    within.ranges = std::make_shared<const std::vector<Range>>(within.facts.slots);
     within.names.resize(r.first);
     within.names.insert(within.names.end(), r.names.begin(), r.names.end());
     Reduce out = r;
@@ -103,7 +113,12 @@ class Normaliser {
   Module& m_;
   std::string base_;
   std::set<ExprId> also_;
-  std::map<std::tuple<ExprId, ExprId, size_t>, ExprId> memo_;
+  // What stands for an expression under a condition at a depth, for ranges that the slots have there.
+  struct Known {
+    std::shared_ptr<const std::vector<Range>> ranges;
+    ExprId out;
+  };
+  std::map<std::tuple<ExprId, ExprId, size_t>, std::vector<Known>> memo_;
 };
 
 void normalise(Module& m, FamilyId id, size_t index, std::set<ExprId> also) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "core/build.h"
@@ -181,17 +183,22 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   return access(m, id, std::move(at), m[e].span);
 }
 
-namespace {
-
-bool has_reducing_range(const Module& m, ExprId e) {
-  bool found = false;
-  for_each_node(m, e, [&](ExprId x) {
-    const auto* r = get_if<Reduce>(m, x);
-    for (size_t k = 0; r && k < r->over.size(); ++k)
-      found |= has_reduce(m, r->over[k].lo) || has_reduce(m, r->over[k].hi);
-  });
-  return found;
+bool same_ranges(const Module& m, ExprId e, const std::vector<Range>& a,
+                 const std::vector<Range>& b) {
+  if (!e || &a == &b) return true;
+  uint64_t free = m[e].free;
+  for (int32_t n = m[e].level(); n >= 0; --n) {
+    if (!(free >> n & 1)) continue;
+    const auto s = static_cast<size_t>(n);
+    if (s >= a.size() || s >= b.size() || a[s].lo != b[s].lo || a[s].hi != b[s].hi) return false;
+    for (ExprId end : {a[s].lo, a[s].hi}) {
+      if (end) free |= m[end].free;  // slots further out
+    }
+  }
+  return true;
 }
+
+namespace {
 
 // A routed sum inside a larger expression, and under which condition it is evaluated there
 // (invalid: always).
@@ -200,8 +207,9 @@ struct Routed {
   Facts facts;
 };
 
-// One that can be moved out: its condition is the same everywhere it stands, and does not mention
-// the routed coordinates, so that one pass can still find the cells.
+// One that can be moved out: its condition and the ranges around it are the same everywhere it
+// stands, and the condition does not mention the routed coordinates, so that one pass can still find
+// the cells.
 std::optional<Routed> movable(Module& m, const Clause& clause) {
   auto wanted = [](const Node& n) {
     const auto* r = std::get_if<Reduce>(&n);
@@ -214,8 +222,10 @@ std::optional<Routed> movable(Module& m, const Clause& clause) {
     ExprId cond = all_of(m, facts.holds);
     uint64_t routed = 0;
     for (const Route& r : get_if<Reduce>(m, e)->routes) routed |= uint64_t{1} << r.slot;
-    bool other = std::any_of(all.begin(), all.end(),
-                             [&](const Routed& x) { return x.node == e && x.cond != cond; });
+    bool other = std::any_of(all.begin(), all.end(), [&](const Routed& x) {
+      return x.node == e && (x.cond != cond || !same_ranges(m, e, x.facts.slots, facts.slots) ||
+                             !same_ranges(m, cond, x.facts.slots, facts.slots));
+    });
     if (other || (cond && (m[cond].free & routed) != 0)) stay.insert(e);
     all.push_back({e, cond, facts});
   });
@@ -225,55 +235,108 @@ std::optional<Routed> movable(Module& m, const Clause& clause) {
   return std::nullopt;
 }
 
-// The ends of a clause's ranges that contain a reduction, innermost first, by what replaces them.
-// Invalid: the end stays, because its conditions differ from place to place.
-std::map<ExprId, ExprId> named_ends(Module& m, const Family& family, const Clause& clause) {
-  std::map<ExprId, ExprId> out, conds;
-  auto is_sum = [](const Node& n) { return std::holds_alternative<Reduce>(n); };
-  for_each_with_facts(m, clause, is_sum, [&](ExprId e, const Facts& facts) {
-    const Reduce r = *get_if<Reduce>(m, e);
-    ExprId cond = all_of(m, facts.holds);
-    Facts here = facts;
-    for (size_t k = 0; k < r.over.size(); ++k) {
-      here.slots.resize(r.first + k);
-      for (ExprId end : {r.over[k].lo, r.over[k].hi}) {
-        if (!has_reduce(m, end) || has_reducing_range(m, end)) continue;
-        auto [known, fresh] = conds.try_emplace(end, cond);
-        if (!fresh && known->second != cond) out[end] = {};
-        if (!fresh) continue;
-        out[end] = hoist(m, text(family.name) + "_end", end, cond, here, coordinate_names(family),
-                         m[end].span);
-      }
-      here.slots.push_back(r.over[k]);
+// Puts every end of a range that contains a reduction into a family of its own. One expression may
+// stand in several places where other conditions hold, or where its slots have other ranges: each
+// gets its own families.
+class RangeEnds {
+ public:
+  RangeEnds(Module& m, const Family& family)
+      : m_(m), base_(text(family.name) + "_end"), names_(coordinate_names(family)) {}
+
+  ExprId visit(ExprId e, const Facts& facts) {
+    if (!reducing_range(e)) return e;
+    ExprId cond = all_of(m_, facts.holds);
+    auto key = std::tuple{e, cond, facts.slots.size()};
+    for (const auto& [ranges, known] : memo_[key]) {
+      if (same_ranges(m_, e, ranges, facts.slots) && same_ranges(m_, cond, ranges, facts.slots))
+        return known;
     }
-  });
-  return out;
-}
+    const Node node = m_[e].node;
+    ExprId out;
+    if (const auto* r = std::get_if<Reduce>(&node)) {
+      out = inside(*r, m_[e].span, facts);
+    } else if (const auto* a = std::get_if<Apply>(&node);
+               a && (a->op == Op::Select || a->op == Op::And || a->op == Op::Or)) {
+      ExprId no = negate(m_, a->args[0]);
+      std::vector<ExprId> args{visit(a->args[0], facts)};
+      args.push_back(visit(a->args[1], under(facts, a->op == Op::Or ? no : a->args[0])));
+      if (a->op == Op::Select) args.push_back(visit(a->args[2], under(facts, no)));
+      out = apply(m_, a->op, std::move(args), m_[e].span);
+    } else {
+      out = map_children(m_, e, [&](ExprId child) { return visit(child, facts); });
+    }
+    memo_[key].push_back({facts.slots, out});
+    return out;
+  }
+
+ private:
+  ExprId inside(Reduce r, Span span, Facts facts) {
+    facts.slots.resize(r.first);
+    for (Range& range : r.over) {
+      for (ExprId* end : {&range.lo, &range.hi}) {
+        *end = visit(*end, facts);
+        if (!has_reduce(m_, *end)) continue;
+        ExprId read = hoist(m_, base_, *end, all_of(m_, facts.holds), facts, names_, m_[*end].span);
+        if (read) *end = read;
+      }
+      facts.slots.push_back(range);
+    }
+    if (r.gate) {
+      r.gate = visit(r.gate, facts);
+      facts = under(facts, r.gate);
+    }
+    for (Route& route : r.routes) route.to = visit(route.to, facts);
+    r.body = visit(r.body, facts);
+    return reduce(m_, std::move(r), span);
+  }
+
+  Facts under(const Facts& facts, ExprId cond) {
+    Facts out = facts;
+    assume(m_, cond, out);
+    return out;
+  }
+
+  // Whether an end of a range in it contains a reduction.
+  bool reducing_range(ExprId e) {
+    auto [it, fresh] = reducing_.try_emplace(e, false);
+    if (!fresh) return it->second;
+    bool found = false;
+    if (const auto* r = get_if<Reduce>(m_, e)) {
+      for (const Range& range : r->over) {
+        found = found || has_reduce(m_, range.lo) || has_reduce(m_, range.hi);
+      }
+    }
+    for_each_child(m_, e, [&](ExprId child) { found = reducing_range(child) || found; });
+    return reducing_[e] = found;
+  }
+
+  struct Known {
+    std::vector<Range> ranges;  // of the slots
+    ExprId out;
+  };
+  Module& m_;
+  std::string base_;
+  std::vector<Symbol> names_;
+  std::map<std::tuple<ExprId, ExprId, size_t>, std::vector<Known>> memo_;
+  std::unordered_map<ExprId, bool> reducing_;
+};
 
 }  // namespace
 
 void isolate_range_ends(Module& m) {
   for (uint32_t i = 0; i < m.families.size(); ++i) {
     for (size_t c = 0; c < m[FamilyId(i)].clauses.size(); ++c) {
-      for (bool again = true; again;) {
-        const Family& family = m[FamilyId(i)];  // not a copy, as below
-        ExprId body = family.clauses[c].body;
-        if (!has_reducing_range(m, body)) break;
-        auto named = named_ends(m, family, family.clauses[c]);
-        auto name = [&](ExprId end) {
-          auto it = named.find(end);
-          return it == named.end() || !it->second ? end : it->second;
-        };
-        ExprId by = rewrite(m, body, [&](ExprId x) {
-          const auto* in = get_if<Reduce>(m, x);
-          if (!in) return x;
-          Reduce r = *in;
-          for (Range& range : r.over) range = {name(range.lo), name(range.hi)};
-          return reduce(m, std::move(r), m[x].span);
-        });
-        again = by != body;
-        m.families[FamilyId(i)].clauses[c].body = by;
-      }
+      const Family& family = m[FamilyId(i)];  // not a copy, as below
+      const Clause clause = family.clauses[c];
+      bool any = false;
+      for_each_node(m, clause.body, [&](ExprId e) {
+        const auto* r = get_if<Reduce>(m, e);
+        for (size_t k = 0; r && !any && k < r->over.size(); ++k)
+          any = has_reduce(m, r->over[k].lo) || has_reduce(m, r->over[k].hi);
+      });
+      if (!any) continue;
+      ExprId body = RangeEnds(m, family).visit(clause.body, clause_facts(m, clause));
+      m.families[FamilyId(i)].clauses[c].body = body;
     }
   }
 }

@@ -18,6 +18,12 @@ namespace ein::core {
 ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Facts& facts,
              const std::vector<Symbol>& names, Span span);
 
+// Whether the slots of `e` (may be invalid), and those that their ranges mention, run over the same in
+// two places: only then can one family stand for it in both. Slots are numbered by depth, so in
+// `sum[p in 0..9](f(p)) + sum[p in 5..20](f(p))` the two `f(p)` are one node.
+bool same_ranges(const Module& m, ExprId e, const std::vector<Range>& a,
+                 const std::vector<Range>& b);
+
 // The name of each slot at an expression: coordinates of the family, then binders on the way.
 std::vector<Symbol> coordinate_names(const Family& family);
 

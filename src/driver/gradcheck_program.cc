@@ -65,13 +65,20 @@ std::vector<Unreachable> isolate(Module& m, const std::function<bool(const Node&
         if (m[id].clauses.size() == 1 && wanted(m[clause.body].node)) break;
         ExprId found;
         Facts where;
+        bool same = true;  // wherever it stands
         for_each_with_facts(m, clause, wanted, [&](ExprId e, const Facts& facts) {
-          if (found || given_up.contains(e)) return;
+          if (found ? e != found : given_up.contains(e)) return;
+          if (!found) where = facts;
           found = e;
-          where = facts;
+          same = same && where.holds == facts.holds && same_ranges(m, e, where.slots, facts.slots);
         });
         if (!found) continue;
         again = true;
+        if (!same) {
+          given_up.insert(found);
+          out.push_back({id, found});
+          continue;
+        }
         ExprId read = hoist(m, name(found), found, all_of(m, where.holds), where,
                             coordinate_names(m[id]), m[found].span);
         if (!read) {

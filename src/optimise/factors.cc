@@ -104,9 +104,12 @@ class FactorsApart {
         return a && a->op == Op::Factor && !has_factor(m_, a->args[3]) &&
                !has_factor(m_, a->args[4]);
       };
+      std::map<ExprId, Facts> places;
       for_each_with_facts(m_, now, wanted, [&](ExprId e, const Facts& facts) {
-        if (!apart.contains(e)) apart[e] = isolate(e, facts);
+        auto [known, fresh] = places.try_emplace(e, facts);
+        if (!fresh) known->second = either(known->second, facts);
       });
+      for (const auto& [e, facts] : places) apart[e] = isolate(e, facts);
       ExprId body = rewrite(m_, now.body, [&](ExprId x) {
         auto it = apart.find(x);
         return it == apart.end() ? x : it->second;
@@ -117,6 +120,37 @@ class FactorsApart {
   }
 
  private:
+  // What holds in two places of one expression: the conditions of either, and ranges that have those
+  // of both.
+  Facts either(const Facts& a, const Facts& b) {
+    Facts out = a;
+    std::vector<ExprId> here = a.holds, there = b.holds;
+    for (size_t n = 0; n < a.slots.size(); ++n) {
+      const Range &x = a.slots[n], &y = b.slots[n];
+      if (x.lo == y.lo && x.hi == y.hi) continue;
+      const ExprId self = slot(m_, static_cast<uint32_t>(n));
+      for (auto [range, conds] : {std::pair(&x, &here), std::pair(&y, &there)}) {
+        conds->push_back(apply(m_, Op::Ge, {self, range->lo}));
+        conds->push_back(apply(m_, Op::Lt, {self, range->hi}));
+      }
+      out.slots[n] = {apply(m_, Op::Min, {x.lo, y.lo}), apply(m_, Op::Max, {x.hi, y.hi})};
+    }
+    if (here == there) return out;
+    out.holds.clear();
+    out.nonnegative.clear();
+    out.nonzero.clear();
+    out.guarded |= b.guarded;
+    if (here.empty() || there.empty()) return out;
+    const auto depth = static_cast<uint32_t>(a.slots.size());
+    auto all = [&](const std::vector<ExprId>& conds) {
+      std::vector<ExprId> numbered;
+      for (ExprId cond : conds) numbered.push_back(numbered_from(m_, cond, depth));
+      return all_of(m_, numbered);
+    };
+    out.holds = {apply(m_, Op::Or, {all(here), all(there)})};
+    return out;
+  }
+
   ExprId isolate(ExprId e, const Facts& facts) {
     const Apply a = *as_factor(m_, e);
     const DType type = m_[e].type;

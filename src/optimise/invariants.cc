@@ -41,15 +41,6 @@ struct Invariants {
     return false;
   }
 
-  bool same_ranges(ExprId e, const Facts& a, const Facts& b) const {
-    for (size_t n = 0; n < a.slots.size() || n < b.slots.size(); ++n) {
-      if (!(m[e].free >> n & 1)) continue;
-      if (n >= a.slots.size() || n >= b.slots.size()) return false;
-      if (a.slots[n].lo != b.slots[n].lo || a.slots[n].hi != b.slots[n].hi) return false;
-    }
-    return true;
-  }
-
   // The expressions that are repeated, with the facts about their slots, but without the conditions
   // around them. If an expression appears in two reductions that give a slot different ranges, it
   // stays where it is.
@@ -65,7 +56,7 @@ struct Invariants {
       plain.entry = facts.entry;
       plain.slots = facts.slots;
       auto [it, fresh] = out.try_emplace(e, std::move(plain));
-      if (!fresh && !same_ranges(e, it->second, facts)) two_ranges.insert(e);
+      if (!fresh && !same_ranges(m, e, it->second.slots, facts.slots)) two_ranges.insert(e);
     });
     for (ExprId e : two_ranges) out.erase(e);
     return out;

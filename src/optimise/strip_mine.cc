@@ -262,6 +262,7 @@ class StripMiner {
   void accumulate(FamilyId id) {
     if (m_[id].kind != Family::Kind::Defined) return;
     for (size_t c = 0; c < m_[id].clauses.size(); ++c) {
+      std::set<ExprId> two_ranges;  // what stands where indices have other ranges, too
       for (bool again = true; again;) {
         again = false;
         const Family family = m_[id];
@@ -272,14 +273,17 @@ class StripMiner {
         for_each_with_facts(
             m_, clause, [](const Node& n) { return std::holds_alternative<Reduce>(n); },
             [&](ExprId e, const Facts& facts) {
-              if (found ? e != found : !binder_of(e)) return;
+              if (found ? e != found : two_ranges.contains(e) || !binder_of(e)) return;
               if (!found) where = facts;
+              if (!same_ranges(m_, e, where.slots, facts.slots)) two_ranges.insert(e);
               found = e;
               ExprId here = all_of(m_, facts.holds);
               always |= !here;
               if (!always) cond = cond ? apply(m_, Op::Or, {cond, here}) : here;
             });
         if (!found) continue;
+        again = two_ranges.contains(found);
+        if (again) continue;
         ExprId by = running_sum(family, found, always ? ExprId{} : cond, where);
         if (!by) break;
         m_.families[id].clauses[c].body =
