@@ -434,10 +434,23 @@ bool finish_table(Sema& s, Definition& d, DType type) {
   return true;
 }
 
+// Ranges that end at another spelling of the extent, equal to it at entry, end at the extent itself:
+// what is printed has explicit ranges, and its clauses must be seen to end together before
+// anything else shows that the two are equal.
+void end_at_extents(Sema& s, ClauseOut& out, const std::vector<core::Coord>& coords) {
+  for (size_t p = 0; p < std::min(out.box.size(), coords.size()); ++p) {
+    CoreId& hi = out.box[p].hi;
+    if (resolve(s, hi) != coords[p].extent && equal(s, hi, coords[p].extent) == Truth::Yes) {
+      hi = coords[p].extent;
+    }
+  }
+}
+
 // The clauses, made to fit and put into the family.
 bool finish_clauses(Sema& s, Definition& d, const std::vector<core::Coord>& coords, DType type) {
   for (auto& out : d.outs) {
     if (!fit_clause(s, d, *out, coords, type)) return false;
+    end_at_extents(s, *out, coords);
     repeat_when_ended(s, d, *out);
   }
   if (!finish_flag(s, d, coords)) return false;

@@ -83,8 +83,8 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
     const ast::Let* l = let_of(s.ast, d.clauses[i]);
     // The tree of a clause says nothing about one leaf of the records that it gives.
-    bool own = l && !l->tuple && !d.whole;
-    if (!d.outs[i] && own) guess = guess_type(s, d.scope->env, l->value, &d);
+    bool own = l && !d.whole;
+    if (!d.outs[i] && own) guess = guess_type(s, d.scope->env, *l, &d);
     if (guess && guess->typing != Typing::Fixed) {
       any_float |= guess->typing == Typing::Float;
       any = true;

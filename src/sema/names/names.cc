@@ -363,8 +363,7 @@ const char* foreign_name(const std::string& name) {
       {"None", "there is no `None`: every array has a value in every cell"},
       {"null", "there is no `null`: every array has a value in every cell"},
       {"pi", "the constant is `PI`"},
-      {"inf", "write `1.0 / 0.0`"},
-      {"nan", "write `0.0 / 0.0`"},
+      {"inf", "the constant is `infinity`"},
       {"np", "there is no such module; reductions and scalar functions need no `use`"},
       {"torch", "there is no such module; reductions and scalar functions need no `use`"},
   };

@@ -1,6 +1,7 @@
 // The outcome of range inference: errors that show both places, entry constraints, the solution.
 #include <fmt/format.h>
 
+#include "sema/names/names.h"
 #include "sema/ranges/problem.h"
 #include "sema/ranges/ranges.h"
 #include "sema/state/range_state.h"
@@ -89,6 +90,13 @@ void report_no_range(Problem& p, const Variable& v) {  // once per cause
   const std::string& name = text(v.unknown.name);
   d.help(v.left ? fmt::format("give one, as in `[{} in 0..n]`", name)
                 : fmt::format("give one, as in `sum[{} in 0..n](…)`", name));
+  // `let x[T] = 0.0;` looks like a first clause for the value T.
+  const Definition* owner = site->definition;
+  if (v.left && owner && value_exists(owner->scope->env, v.unknown.name)) {
+    d.help(fmt::format(
+        "a name alone is a new index here; for the cell at the value {}, write `[({})]`",
+        quoted(v.unknown.name), name));
+  }
 }
 
 bool check_order(Problem& p, const Variable& v) {

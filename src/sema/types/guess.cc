@@ -37,16 +37,18 @@ struct Guesser {
   // Answers so far; an entry without a value is being worked out, which ends cycles. Without this,
   // names that read each other twice would be visited exponentially often.
   std::map<const Definition*, std::optional<Guess>> members = {};
-  std::map<ast::StmtId, std::optional<Guess>> values = {};  // of locals, by their first clause
+  // Of locals, by their first clause, which may define several names.
+  std::map<std::pair<ast::StmtId, Symbol>, std::optional<Guess>> values = {};
   std::map<Instance, std::optional<Guess>> results = {};
 
   std::optional<Guess> name(Symbol symbol, const Locals& locals, int depth) {
     if (auto it = locals.find(symbol); it != locals.end()) {
       const Local& local = it->second;
       if (local.known || local.clauses.empty()) return local.known;
-      auto [known, fresh] = values.try_emplace(local.clauses[0]);
+      std::pair key(local.clauses[0], symbol);
+      auto [known, fresh] = values.try_emplace(key);
       if (!fresh) return known->second;
-      return values[local.clauses[0]] = clauses(local.clauses, locals, depth);
+      return values[key] = clauses(local.clauses, symbol, locals, depth);
     }
     Definition* d = find_definition(env, symbol);
     if (!d || d == self) return std::nullopt;
@@ -55,7 +57,7 @@ struct Guesser {
       if (d->family) return Guess{Typing::Fixed, s.m[d->family].dtype};
       auto [known, fresh] = members.try_emplace(d);
       if (!fresh) return known->second;
-      return members[d] = clauses(d->clauses, {}, depth);
+      return members[d] = clauses(d->clauses, symbol, {}, depth);
     }
     define(s, *d);
     if (d->inlined) return Guess{d->inlined->typing, d->inlined->type};
@@ -63,14 +65,23 @@ struct Guesser {
     return Guess{Typing::Fixed, s.m[d->family].dtype};
   }
 
-  std::optional<Guess> clauses(const std::vector<ast::StmtId>& list, const Locals& locals,
-                               int depth) {
+  std::optional<Guess> clauses(const std::vector<ast::StmtId>& list, Symbol symbol,
+                               const Locals& locals, int depth) {
     std::optional<Guess> out;
     for (ast::StmtId id : list) {
       const auto* l = std::get_if<ast::Let>(&s.ast[id].node);
-      if (l && l->value) out = join(out, expr(l->value, locals, depth));
+      if (l && l->value) out = join(out, defined(*l, symbol, locals, depth));
     }
     return out;
+  }
+
+  // What a statement makes of one of its names.
+  std::optional<Guess> defined(const ast::Let& l, Symbol symbol, const Locals& locals, int depth) {
+    if (!l.tuple) return expr(l.value, locals, depth);
+    for (size_t k = 0; k < l.names.size(); ++k) {
+      if (l.names[k].symbol == symbol) return expr(l.value, locals, depth, k);
+    }
+    return std::nullopt;
   }
 
   // The element type as written; mistakes in it are reported where the type is used.
@@ -140,10 +151,21 @@ struct Guesser {
     return out;
   }
 
-  std::optional<Guess> expr(TreeId id, const Locals& locals, int depth) {
+  // With `part`: of that part of a tuple, where the tuple is written out.
+  std::optional<Guess> expr(TreeId id, const Locals& locals, int depth,
+                            std::optional<size_t> part = std::nullopt) {
     if (!id || depth > 40) return std::nullopt;
-    auto go = [&](TreeId e) { return expr(e, locals, depth + 1); };
+    auto go = [&](TreeId e) { return expr(e, locals, depth + 1, part); };
     const ast::ExprNode& node = s[id].node;
+    if (part) {
+      if (const auto* n = std::get_if<ast::Tuple>(&node)) {
+        return *part < n->items.size() ? expr(n->items[*part], locals, depth + 1) : std::nullopt;
+      }
+      bool passes_on =
+          std::holds_alternative<ast::If>(node) || std::holds_alternative<ast::Match>(node) ||
+          std::holds_alternative<ast::Block>(node) || std::holds_alternative<ast::Where>(node);
+      if (!passes_on) return std::nullopt;
+    }
     if (std::holds_alternative<ast::IntLit>(node)) return Guess{};
     if (std::holds_alternative<ast::FloatLit>(node)) return Guess{Typing::Float, DType::F32};
     if (std::holds_alternative<ast::BoolLit>(node)) return Guess{Typing::Fixed, DType::Bool};
@@ -181,7 +203,7 @@ struct Guesser {
     if (const auto* n = std::get_if<ast::If>(&node))
       return join(go(n->then_block), go(n->else_block));
     if (const auto* n = std::get_if<ast::Match>(&node)) {
-      std::optional<Guess> out, subject = go(n->subject);
+      std::optional<Guess> out, subject = expr(n->subject, locals, depth + 1);
       for (const ast::MatchArm& arm : n->arms) {
         Locals inside = locals;
         for (Symbol bound : free_names(s.ast, arm.pattern)) {  // a bound name is the subject
@@ -189,7 +211,7 @@ struct Guesser {
                        std::holds_alternative<ast::NamedPattern>(s[arm.pattern].node);
           inside[bound] = {{}, whole ? subject : std::nullopt};
         }
-        out = join(out, expr(arm.body, inside, depth + 1));
+        out = join(out, expr(arm.body, inside, depth + 1, part));
       }
       return out;
     }
@@ -199,14 +221,13 @@ struct Guesser {
         const auto* l = std::get_if<ast::Let>(&s.ast[stmt].node);
         for (size_t i = 0; l && i < l->names.size(); ++i) {
           Local& local = own[l->names[i].symbol];
-          if (l->tuple) continue;
-          if (auto type = written(l->type)) local.known = type;
+          if (auto type = l->tuple ? std::nullopt : written(l->type)) local.known = type;
           local.clauses.push_back(stmt);
         }
       }
       Locals inside = locals;
       for (auto& [symbol, local] : own) inside[symbol] = std::move(local);
-      return expr(n->value, inside, depth + 1);
+      return expr(n->value, inside, depth + 1, part);
     }
     if (const auto* n = std::get_if<ast::Array>(&node)) {
       return n->items.empty() ? std::nullopt : go(n->items[0]);
@@ -222,8 +243,8 @@ struct Guesser {
 
 }  // namespace
 
-std::optional<Guess> guess_type(Sema& s, Env& env, TreeId e, const Definition* self) {
-  return Guesser{s, env, self}.expr(e, {}, 0);
+std::optional<Guess> guess_type(Sema& s, Env& env, const ast::Let& clause, const Definition* self) {
+  return Guesser{s, env, self}.defined(clause, self->name.symbol, {}, 0);
 }
 
 }  // namespace ein::sema

@@ -56,7 +56,7 @@ struct Guess {
   Typing typing = Typing::Int;
   DType type = DType::I32;
 };
-std::optional<Guess> guess_type(Sema& s, Env& env, TreeId e, const Definition* self);
+std::optional<Guess> guess_type(Sema& s, Env& env, const ast::Let& clause, const Definition* self);
 
 // ---- coordinates.cc ----------------------------------------------------------------------------
 
