@@ -19,7 +19,7 @@ foreach(folder syntax sema autodiff optimise ide web)
   wasm_sources(sources ${folder})
 endforeach()
 wasm_sources(sources driver build build_header cache gradcheck gradcheck_compare gradcheck_evaluate gradcheck_program
-  gradcheck_rules rule_programs bench agree state streams work doc_examples)
+  gradcheck_rules rule_programs bench agree state streams work doc_examples ranks rank_plan)
 wasm_sources(sources lsp command serve transport disk)
 # Of the runtime: tensors, and what programs compute and show.
 foreach(name csv_options effect factor factor_plain file_names formula integers members monitor random show sink tensor)

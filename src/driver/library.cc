@@ -13,7 +13,7 @@ constexpr LibraryFile kLibrary[] = {
 
 std::optional<sema::ModuleText> standard(const std::string& file, std::vector<std::string>& tried) {
   for (const LibraryFile& e : kLibrary) {
-    if (e.path == file) return sema::ModuleText{"std/" + file, std::string(e.text)};
+    if (e.path == file) return sema::ModuleText{"std/" + file, std::string(e.text), true};
   }
   tried.push_back("std/" + file + " in the standard library");
   return std::nullopt;

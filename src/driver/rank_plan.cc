@@ -8,6 +8,7 @@
 #include "driver/ranks.h"
 #include "driver/work.h"
 #include "runtime/layout.h"
+#include "runtime/moves.h"
 
 namespace ein {
 namespace {

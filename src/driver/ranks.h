@@ -15,10 +15,11 @@
 #include "core/core.h"
 #include "core/eval.h"
 #include "driver/run.h"
-#include "runtime/moves.h"
 #include "shard/shard.h"
 
 namespace ein {
+
+struct MoveOfCells;  // runtime/moves.h
 
 struct RankRun {
   std::unordered_map<core::FamilyId, Tensor> values;  // whole values

@@ -87,9 +87,12 @@ std::vector<Action> actions(const Analysis& a, uint32_t begin, uint32_t end) {
 std::optional<std::string> formatted(const Analysis& a) {
   SourceMap sources;
   Diagnostics diags;
-  ast::Ast tree = ast::parse(sources.add(a.sources.name(a.root), a.text()), sources, diags);
+  ast::Ast tree;
+  ast::Lexed lexed;
+  tree.file = sources.add(a.sources.name(a.root), a.text());
+  tree.items = ast::parse_into(tree, tree.file, sources, diags, &lexed);
   if (diags.has_errors()) return std::nullopt;
-  return ast::format(tree, sources);
+  return ast::format(tree, sources, std::move(lexed));
 }
 
 }  // namespace ein::ide

@@ -14,8 +14,6 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   for (const Documents::Earlier& e : documents.earlier) {
     a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined});
   }
-  Diagnostics again;  // the parser reports the same diagnostics again
-  a.lexed = ast::lex(a.root, a.sources, again);
   if (depth == Depth::Names) {
     sema::ReadModule read = module_reader(documents.read, path);
     a.compiled.program = sema::read_program(a.root, a.sources, read, a.diags, a.earlier);
@@ -33,6 +31,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
     a.compiled = compile(a.root, a.sources, options, a.diags);
     if (a.compiled.cancelled) return nullptr;
   }
+  a.lexed = std::move(a.compiled.program.lexed);
   if (cancelled && cancelled()) return nullptr;
   if (documents.binds) {
     a.bindings = bind(a.compiled.program, a.sources);

@@ -37,18 +37,22 @@ Step step_at(std::string_view s, size_t at, Units units) {
 }  // namespace
 
 Lines::Lines(std::string_view text) : text_(text), starts_{0} {
+  unsigned char all = 0;
   for (size_t i = 0; i < text.size(); ++i) {
+    all |= static_cast<unsigned char>(text[i]);
     bool ends =
         text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));
     if (ends) starts_.push_back(static_cast<uint32_t>(i + 1));
   }
+  ascii_ = all < 0x80;
 }
 
 Position Lines::position(uint32_t offset, Units units) const {
   offset = std::min(offset, static_cast<uint32_t>(text_.size()));
   auto line = std::upper_bound(starts_.begin(), starts_.end(), offset) - starts_.begin() - 1;
   Position out{static_cast<uint32_t>(line), 0};
-  for (uint32_t at = starts_[out.line]; at < offset;) {
+  if (ascii_) out.character = offset - starts_[out.line];
+  for (uint32_t at = starts_[out.line]; at < offset && !ascii_;) {
     Step s = step_at(text_, at, units);
     if (at + s.bytes > offset) break;  // inside a character: go to its beginning
     at += s.bytes;

@@ -26,6 +26,7 @@ class Lines {
  private:
   std::string_view text_;
   std::vector<uint32_t> starts_;
+  bool ascii_ = false;
 };
 
 // The text with every invalid byte replaced by U+FFFD.

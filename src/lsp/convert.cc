@@ -6,7 +6,13 @@
 namespace ein::lsp {
 namespace {
 
-Json position_json(ide::Position p) { return {{"line", p.line}, {"character", p.character}}; }
+// Places are most of what large answers consist of, and braces would make a list of pairs before each object.
+Json position_json(ide::Position p) {
+  Json::object_t out;
+  out.emplace("character", p.character);
+  out.emplace("line", p.line);
+  return out;
+}
 
 const Label* primary_of(const Diagnostic& d) {
   for (const Label& l : d.labels) {
@@ -68,8 +74,10 @@ Json diagnostic_json(Server& s, const ide::Analysis& a, const ide::Lines& lines,
 }  // namespace
 
 Json range_json(const ide::Lines& lines, uint32_t begin, uint32_t end, ide::Units units) {
-  return {{"start", position_json(lines.position(begin, units))},
-          {"end", position_json(lines.position(end, units))}};
+  Json::object_t out;
+  out.emplace("end", position_json(lines.position(end, units)));
+  out.emplace("start", position_json(lines.position(begin, units)));
+  return out;
 }
 
 uint32_t offset_of(const Server& s, const std::string& text, const Json& position) {

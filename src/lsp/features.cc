@@ -181,12 +181,15 @@ int symbol_kind(const ide::Outline& o) {
 }
 
 Json symbol_json(const Asked& q, const ide::Outline& o) {
-  Json out{{"name", o.name.empty() ? "test" : o.name},
-           {"kind", symbol_kind(o)},
-           {"range", q.range(o.span)},
-           {"selectionRange", q.range(o.name_span)}};
-  if (!o.detail.empty()) out["detail"] = o.detail;
-  for (const ide::Outline& c : o.children) out["children"].push_back(symbol_json(q, c));
+  Json::object_t out;
+  out.emplace("name", o.name.empty() ? "test" : o.name);
+  out.emplace("kind", symbol_kind(o));
+  out.emplace("range", q.range(o.span));
+  out.emplace("selectionRange", q.range(o.name_span));
+  if (!o.detail.empty()) out.emplace("detail", o.detail);
+  Json::array_t children;
+  for (const ide::Outline& c : o.children) children.push_back(symbol_json(q, c));
+  if (!children.empty()) out.emplace("children", std::move(children));
   return out;
 }
 
@@ -215,20 +218,22 @@ Json folding(Server& s, const Item& item, const Json& params) {
 
 Json tokens(Server& s, const Item& item, const Json& params) {
   Asked q(s, item, params, Depth::Quick);
-  Json data = Json::array();
+  const std::vector<ide::Coloured> all = ide::coloured(*q.a);
+  Json::array_t data;
+  data.reserve(5 * all.size());
   ide::Position last;
-  for (const ide::Coloured& c : ide::coloured(*q.a)) {
+  for (const ide::Coloured& c : all) {
     for (uint32_t from = c.span.begin; from < c.span.end;) {  // one token for each line
       size_t end = q.a->text().find_first_of("\r\n", from);
       uint32_t to =
           std::min<uint32_t>(c.span.end, end == std::string::npos ? c.span.end : uint32_t(end));
       ide::Position p = q.lines.position(from, s.units), e = q.lines.position(to, s.units);
       if (to > from) {
-        data.push_back(p.line - last.line);
-        data.push_back(p.line == last.line ? p.character - last.character : p.character);
-        data.push_back(e.character - p.character);
-        data.push_back(static_cast<int>(c.colour));
-        data.push_back((c.defines ? 1 : 0) | (c.constant ? 2 : 0) | (c.library ? 4 : 0));
+        data.emplace_back(p.line - last.line);
+        data.emplace_back(p.line == last.line ? p.character - last.character : p.character);
+        data.emplace_back(e.character - p.character);
+        data.emplace_back(static_cast<int>(c.colour));
+        data.emplace_back((c.defines ? 1 : 0) | (c.constant ? 2 : 0) | (c.library ? 4 : 0));
         last = p;
       }
       from = to + 1;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "ide/library_index.h"
 #include "lsp/disk.h"
 #include "runtime/streams.h"
 
@@ -98,6 +99,7 @@ void changed(Server& s, const Item& item) {
     auto now = s.documents.find(item.uri);
     return s.leaving || !now || now->change != doc->change;
   };
+  auto before = s.known[item.uri].analysis;  // is dropped when the client has its answer
   analyse_into(s, *doc, ide::Depth::Quick, stop);
   Known& k = s.known[item.uri];
   if (k.change != doc->change || !k.analysis) return;
@@ -126,6 +128,7 @@ void full(Server& s, const std::string& uri) {
   Known& now = s.known[uri];
   if (now.analysis && now.change == doc->change && now.analysis->depth == ide::Depth::Full) {
     publish(s, uri, now);
+    ide::library_index();  // made now, so that the first completion does not wait for it
   } else if (!stop()) {
     now.due = Clock::now() + kQuiet;
   }

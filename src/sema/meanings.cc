@@ -2,6 +2,7 @@
 #include "sema/state/meanings.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/match.h"
 #include "sema/finish.h"
@@ -13,7 +14,19 @@
 namespace ein::sema {
 namespace {
 
-Shown in_words(Sema& s, const Value& v) {
+// An extent as text. The same few are asked for again and again.
+struct ExtentWords {
+  Sema& s;
+  std::unordered_map<CoreId, std::string> known = {};
+
+  const std::string& operator()(CoreId extent) {
+    auto [it, fresh] = known.try_emplace(extent);
+    if (fresh) it->second = show(s, resolve(s, extent));
+    return it->second;
+  }
+};
+
+Shown in_words(ExtentWords& words, const Value& v) {
   Shown out;
   switch (v.kind) {
     case Value::Kind::Poison: break;
@@ -28,11 +41,10 @@ Shown in_words(Sema& s, const Value& v) {
     case Value::Kind::Texts: out.type = "str"; break;
   }
   for (const core::Coord& c : v.coords) {
-    out.coords.push_back(
-        {c.name ? text(c.name) : "", c.extent ? show(s, resolve(s, c.extent)) : "?"});
+    out.coords.push_back({c.name ? text(c.name) : "", c.extent ? words(c.extent) : "?"});
   }
   for (Symbol field : v.fields) out.fields.push_back(text(field));
-  for (const Value& item : v.items) out.items.push_back(in_words(s, item));
+  for (const Value& item : v.items) out.items.push_back(in_words(words, item));
   return out;
 }
 
@@ -91,12 +103,16 @@ void finish_meanings(Sema& s) {
     if (has_unsolved(s, r.lo) || has_unsolved(s, r.hi)) continue;
     add_once(m.ranges[Meanings::place(i.named)], {show(s, r.lo), show(s, r.hi), i.inferred});
   }
-  for (const auto& [place, values] : m.seen) {
-    for (const Value& v : values) add_once(m.values[place], in_words(s, v));
-  }
-  for (const auto& [tree, values] : m.seen_trees) {
-    for (const Value& v : values) add_once(m.trees[tree], in_words(s, v));
-  }
+  ExtentWords words{s};
+  auto put_into_words = [&](const auto& seen, auto& out) {
+    out.reserve(seen.size());
+    for (const auto& [where, values] : seen) {
+      auto& list = out[where];
+      for (const Value& v : values) add_once(list, in_words(words, v));
+    }
+  };
+  put_into_words(m.seen, m.values);
+  put_into_words(m.seen_trees, m.trees);
   m.seen.clear();
   m.seen_trees.clear();
 }

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 
+#include "base/fork_mutex.h"
 #include "base/match.h"
 #include "sema/builtins.h"
 #include "sema/earlier.h"
 #include "sema/names/names.h"
 #include "sema/type_names.h"
+#include "syntax/graft.h"
 #include "syntax/parser.h"
 
 namespace ein::sema {
@@ -30,6 +33,23 @@ Span span_of(const std::vector<ast::Name>& parts) {
   return join(parts.front().span, parts.back().span);
 }
 
+// The tree of a module of the library, parsed once per process. Null where the parser has something to say.
+const ast::Ast* library_tree(const ModuleText& module) {
+  static ForkMutex mutex;
+  static std::map<std::string, ast::Ast> trees;
+  {
+    std::lock_guard<ForkMutex> lock(mutex);
+    auto known = trees.find(module.name);
+    if (known != trees.end()) return &known->second;
+  }
+  SourceMap sources;
+  Diagnostics diags;
+  ast::Ast tree = ast::parse(sources.add(module.name, module.text), sources, diags);
+  if (!diags.all().empty()) return nullptr;
+  std::lock_guard<ForkMutex> lock(mutex);
+  return &trees.try_emplace(module.name, std::move(tree)).first->second;
+}
+
 class Reader {
  public:
   Reader(SourceMap& sources, const ReadModule& read, Diagnostics& diags)
@@ -44,7 +64,12 @@ class Reader {
     }
     out_.ast.file = root;
     std::string name = std::filesystem::path(sources_.name(root)).lexically_normal().string();
-    ModuleTree tree = parse_module(name, root, {}, earlier);
+    ModuleTree tree = add_module(name, root, {}, [&] {
+      std::vector<ast::StmtId> items =
+          ast::parse_into(out_.ast, root, sources_, diags_, &out_.lexed);
+      if (!earlier.empty()) add_earlier(earlier, items);
+      return items;
+    });
     out_.ast.items = tree.items;
     for (ast::StmtId id : tree.items) {
       const ast::Stmt& s = out_.ast[id];
@@ -70,12 +95,12 @@ class Reader {
     Span from;  // the `use` that led to it
   };
 
-  ModuleTree parse_module(const std::string& name, FileId file, Span from,
-                          const std::vector<EarlierText>& earlier = {}) {
+  // `read` puts its tree into the program's and returns the top level.
+  ModuleTree add_module(const std::string& name, FileId file, Span from,
+                        const std::function<std::vector<ast::StmtId>()>& read) {
     size_t stmts = out_.ast.stmts.size(), exprs = out_.ast.exprs.size();
     ModuleTree tree{name, file, {}, out_.ast.types.size()};
-    tree.items = ast::parse_into(out_.ast, file, sources_, diags_);
-    if (!earlier.empty()) add_earlier(earlier, tree.items);
+    tree.items = read();
     tree.end_type = out_.ast.types.size();
     size_t stmts_end = out_.ast.stmts.size(), exprs_end = out_.ast.exprs.size();
     open_.push_back({name, from});
@@ -161,7 +186,11 @@ class Reader {
     }
     if (!fresh) return std::nullopt;  // part of a cycle: reported
     FileId file = sources_.add(found.name, found.text);
-    ModuleTree tree = parse_module(found.name, file, from);
+    const ast::Ast* kept = found.library ? library_tree(found) : nullptr;
+    ModuleTree tree = add_module(found.name, file, from, [&] {
+      return kept ? ast::graft(out_.ast, *kept, file)
+                  : ast::parse_into(out_.ast, file, sources_, diags_);
+    });
     out_.modules.push_back(std::move(tree));
     return known_[found.name] = out_.modules.size() - 1;
   }

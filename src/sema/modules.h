@@ -18,12 +18,14 @@
 #include "base/diag.h"
 #include "base/source.h"
 #include "syntax/ast.h"
+#include "syntax/lexer.h"
 
 namespace ein::sema {
 
 struct ModuleText {
   std::string name;  // the same for every path that leads to this file
   std::string text;
+  bool library = false;  // it never changes: its tree is kept
 };
 // What a path such as `a::b`, written in the file `importer`, leads to. `tried` gets the places
 // that were looked at, for the message when there is nothing.
@@ -52,6 +54,7 @@ struct Program {
   bool derives = false;                 // a derivative is asked for: the rules of functions matter
   // The modules of the library that export a function of this name, for a message.
   std::function<std::vector<std::string>(const std::string& name)> exporters;
+  ast::Lexed lexed;               // the root's tokens
   std::optional<size_t> prelude;  // what every module sees without `use` (decisions.md, 7)
   size_t prelude_nodes = 0;       // how many expressions of `ast` belong to the prelude
 };

@@ -14,10 +14,14 @@ constexpr size_t kWidth = 100;
 }  // namespace
 
 std::string format(const Ast& ast, const SourceMap& sources) {
+  Diagnostics diags;
+  return format(ast, sources, lex(ast.file, sources, diags));
+}
+
+std::string format(const Ast& ast, const SourceMap& sources, Lexed lexed) {
   const std::string& source = sources.text(ast.file);
   if (!ast.complete) return source;
-  Diagnostics diags;
-  Formatter f{ast, sources, lex(ast.file, sources, diags), {}, 0};
+  Formatter f{ast, sources, std::move(lexed), {}, 0};
   std::string script;  // `#!` line
   size_t mark = source.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0;
   if (source.compare(mark, 2, "#!") == 0 && source.compare(mark, 3, "#![") != 0) {
@@ -35,9 +39,7 @@ bool Formatter::pending_trailing(uint32_t before) const {
   return pending(before) && !lexed.comments[comment].own_line;
 }
 
-DocId Formatter::take_comment() {
-  return out.text(std::string(sources.text(lexed.comments[comment++].span)));
-}
+DocId Formatter::take_comment() { return out.text(sources.text(lexed.comments[comment++].span)); }
 
 DocId Formatter::comments_before(uint32_t place) {
   std::vector<DocId> parts;
@@ -45,7 +47,7 @@ DocId Formatter::comments_before(uint32_t place) {
     parts.push_back(take_comment());
     parts.push_back(out.hard());
   }
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 DocId Formatter::trailing_comments(uint32_t before) {
@@ -56,7 +58,7 @@ DocId Formatter::trailing_comments(uint32_t before) {
     parts.push_back(take_comment());
     parts.push_back(out.broken());
   }
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 uint32_t Formatter::next_token(uint32_t place) const {
@@ -85,7 +87,7 @@ bool Formatter::one_line(Span span) const {
 DocId Formatter::names(const std::vector<Name>& parts, const char* between) {
   std::string s;
   for (const Name& part : parts) s += (s.empty() ? "" : between) + text(part.symbol);
-  return out.text(std::move(s));
+  return out.text(s);
 }
 
 DocId Formatter::list(const std::string& open, const std::vector<Item>& items,
@@ -108,7 +110,7 @@ DocId Formatter::list(const std::string& open, const std::vector<Item>& items,
     inner.push_back(out.hard());
     inner.push_back(take_comment());
   }
-  DocId body = out.indent(out.cat(std::move(inner)));
+  DocId body = out.indent(out.cat(inner));
   DocId closing = spaced ? out.line() : out.soft();
   return out.group(out.cat({out.text(open), opening, body, closing, out.text(close)}));
 }
@@ -118,7 +120,7 @@ DocId Formatter::file() {
   std::vector<DocId> parts;
   statements(parts, ast.items, {}, 0, end);
   if (!parts.empty()) parts.push_back(out.hard());
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 // Statements and the comments around them, a line break between two. `begin` and `end` bound the
@@ -172,7 +174,7 @@ DocId Formatter::stmt(const Stmt& s) {
   if (!s.attributes.empty())
     parts.push_back(comments_before(next_token(s.attributes.back().span.end)));
   parts.push_back(stmt_node(s));
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 DocId Formatter::stmt_node(const Stmt& s) {
@@ -237,7 +239,7 @@ DocId Formatter::let(const Let& n) {
     parts.push_back(block ? out.cat({out.text(" "), word})
                           : out.indent(out.cat({out.line(), word})));
   }
-  return out.group(out.cat(std::move(parts)));
+  return out.group(out.cat(parts));
 }
 
 // A value that can break inside begins on the line of the left side; an operator chain that does
@@ -282,7 +284,7 @@ DocId Formatter::fn(const Fn& n, Span span) {
   }
   parts.push_back(out.text(" "));
   parts.push_back(out.group(block(n.body)));
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 DocId Formatter::use(const Use& n, Span span) {
@@ -298,7 +300,7 @@ DocId Formatter::use(const Use& n, Span span) {
     parts.push_back(list("::{", items, "}", span.end));
   }
   if (n.alias) parts.push_back(out.text(" as " + text(n.alias->symbol)));
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 }  // namespace ein::ast

@@ -7,10 +7,13 @@
 
 #include "base/source.h"
 #include "syntax/ast.h"
+#include "syntax/lexer.h"
 
 namespace ein::ast {
 
 // The text of a file that has syntax errors is returned unchanged.
 std::string format(const Ast& ast, const SourceMap& sources);
+// The same, for whoever has the tokens of the file.
+std::string format(const Ast& ast, const SourceMap& sources, Lexed lexed);
 
 }  // namespace ein::ast

@@ -52,10 +52,10 @@ DocId Formatter::bare(ExprId id) {
   const Expr& e = ast[id];
   uint32_t end = e.span.end;
   return match(
-      e.node, [&](const IntLit&) { return out.text(std::string(literal(e))); },
-      [&](const FloatLit&) { return out.text(std::string(literal(e))); },
-      [&](const BoolLit&) { return out.text(std::string(literal(e))); },
-      [&](const StrLit&) { return out.text(std::string(literal(e))); },
+      e.node, [&](const IntLit&) { return out.text(literal(e)); },
+      [&](const FloatLit&) { return out.text(literal(e)); },
+      [&](const BoolLit&) { return out.text(literal(e)); },
+      [&](const StrLit&) { return out.text(literal(e)); },
       [&](const Path& n) { return names(n.parts, "::"); },
       [&](const PackRef& n) { return out.text(".." + text(n.name.symbol)); },
       [&](const Index&) { return postfix(id); }, [&](const Call&) { return postfix(id); },
@@ -83,7 +83,7 @@ DocId Formatter::bare(ExprId id) {
         }
         parts.push_back(out.text("| "));
         parts.push_back(expr(n.body));
-        return out.cat(std::move(parts));
+        return out.cat(parts);
       },
       [&](const Alternatives& n) {
         std::vector<DocId> parts;
@@ -91,7 +91,7 @@ DocId Formatter::bare(ExprId id) {
           if (!parts.empty()) parts.push_back(out.text(" | "));
           parts.push_back(expr(item));
         }
-        return out.cat(std::move(parts));
+        return out.cat(parts);
       },
       [&](const NamedPattern& n) {
         return out.cat({name(n.name), out.text(" @ "), expr(n.pattern)});
@@ -169,7 +169,7 @@ DocId Formatter::postfix(ExprId id) {
       parts.push_back(args(n->args, "(", ")", e.span.end, n->names));
     }
   }
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 // { ..p, a: x, b }: a field whose value is its own name is written once.
@@ -199,8 +199,7 @@ DocId Formatter::comprehension(const Comprehension& n) {
     if (i > 0) parts.push_back(out.text(", "));
     parts.push_back(g.name.symbol ? ranged(g.name, false, g.value) : expr(g.value));
   }
-  return out.group(
-      out.cat({out.text("["), out.indent(out.cat(std::move(parts))), out.soft(), out.text("]")}));
+  return out.group(out.cat({out.text("["), out.indent(out.cat(parts)), out.soft(), out.text("]")}));
 }
 
 DocId Formatter::brackets(const std::vector<Bracket>& items, uint32_t end) {
@@ -249,7 +248,7 @@ DocId Formatter::binary(ExprId id) {
     tail.push_back(out.text(std::string(spelling(links[i].node->op)) + " "));
     tail.push_back(expr(links[i].operand));
   }
-  return out.group(out.cat({head, out.indent(out.cat(std::move(tail)))}));
+  return out.group(out.cat({head, out.indent(out.cat(tail))}));
 }
 
 // body where a, b = c else d. After a `let` the gates go to the next line before the body breaks.
@@ -284,13 +283,13 @@ DocId Formatter::where(ExprId id, bool in_let) {
         items.push_back(trailing_comments(next_token(ast[w.items[k + 1].value].span.begin)));
       }
     }
-    tail.push_back(out.group(out.indent(out.cat(std::move(items)))));
+    tail.push_back(out.group(out.indent(out.cat(items))));
     if (w.otherwise.valid()) {
       tail.push_back(out.text(" else "));
       tail.push_back(expr(w.otherwise));
     }
   }
-  return out.group(out.cat({head, out.indent(out.cat(std::move(tail)))}));
+  return out.group(out.cat({head, out.indent(out.cat(tail))}));
 }
 
 DocId Formatter::if_chain(ExprId id) {
@@ -307,7 +306,7 @@ DocId Formatter::if_chain(ExprId id) {
     if (!again) parts.push_back(block(n.else_block));
     id = again ? n.else_block : ExprId();
   }
-  return out.cat(std::move(parts));
+  return out.cat(parts);
 }
 
 DocId Formatter::match_expr(ExprId id) {
@@ -335,12 +334,12 @@ DocId Formatter::match_expr(ExprId id) {
     arms.push_back(out.hard());
     arms.push_back(take_comment());
   }
-  if (arms.empty()) return out.cat({out.cat(std::move(head)), out.text("}")});
+  if (arms.empty()) return out.cat({out.cat(head), out.text("}")});
   if (!one_line(e.span)) arms.push_back(out.broken());
-  head.push_back(out.indent(out.cat(std::move(arms))));
+  head.push_back(out.indent(out.cat(arms)));
   head.push_back(out.line());
   head.push_back(out.text("}"));
-  return out.group(out.cat(std::move(head)));
+  return out.group(out.cat(head));
 }
 
 // On one line only where the author had it so: `{ x }`.
@@ -363,8 +362,8 @@ DocId Formatter::block(ExprId id) {
   std::vector<DocId> inner{out.hard()};
   statements(inner, n.stmts, n.value, e.span.begin, e.span.end);
   if (inner.size() == 1) inner.clear();  // only the comment after `{`
-  return out.cat({before, out.text("{"), opening, out.indent(out.cat(std::move(inner))), out.hard(),
-                  out.text("}")});
+  return out.cat(
+      {before, out.text("{"), opening, out.indent(out.cat(inner)), out.hard(), out.text("}")});
 }
 
 DocId Formatter::typed(TypeId id) {
@@ -379,7 +378,7 @@ DocId Formatter::type(TypeId id) {
       parts.push_back(type(items[i]));
     }
     if (items.size() == 1) parts.push_back(out.text(","));
-    return out.cat(std::move(parts));
+    return out.cat(parts);
   };
   return match(
       ast[id].node, [&](const NamedType& t) { return name(t.name); },
@@ -396,7 +395,7 @@ DocId Formatter::type(TypeId id) {
           }
         }
         parts.push_back(out.text("]"));
-        return out.cat(std::move(parts));
+        return out.cat(parts);
       },
       [&](const TupleType& t) {
         if (t.names.empty()) return out.cat({out.text("("), joined(t.items), out.text(")")});
@@ -420,7 +419,7 @@ DocId Formatter::type(TypeId id) {
         }
         parts.push_back(out.text(") -> "));
         parts.push_back(type(t.result));
-        return out.cat(std::move(parts));
+        return out.cat(parts);
       },
       [&](const ErrorType&) { return out.text(""); });
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kIndent = 4;
 
-size_t width_of(const std::string& text) {
+size_t width_of(std::string_view text) {
   size_t n = 0;
   for (char c : text) n += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;  // code points
   return n;
@@ -16,10 +16,25 @@ size_t width_of(const std::string& text) {
 
 }  // namespace
 
-DocId Layout::cat(std::vector<DocId> parts) {
+DocId Layout::add_text(Kind kind, std::string_view s) {
+  auto begin = static_cast<uint32_t>(texts_.size());
+  texts_ += s;
+  auto flat = kind == Kind::Text ? static_cast<uint32_t>(width_of(s)) : 0;
+  return add(
+      {.kind = kind, .flat = flat, .begin = begin, .end = static_cast<uint32_t>(texts_.size())});
+}
+
+DocId Layout::cat(const DocId* parts, size_t count) {
+  auto begin = static_cast<uint32_t>(parts_.size());
   bool hard = false;
-  for (DocId part : parts) hard = hard || nodes_[part].hard;
-  return add({Kind::Cat, {}, std::move(parts), 0, hard});
+  uint32_t flat = 0;
+  for (size_t i = 0; i < count; ++i) {
+    hard = hard || nodes_[parts[i]].hard;
+    flat += nodes_[parts[i]].flat;
+    parts_.push_back(parts[i]);
+  }
+  auto end = static_cast<uint32_t>(parts_.size());
+  return add({.kind = Kind::Cat, .hard = hard, .flat = flat, .begin = begin, .end = end});
 }
 
 // Whether `next`, flat, and what follows it up to the next line break have room.
@@ -34,34 +49,26 @@ bool Layout::fits(Work next, const std::vector<Work>& rest, size_t room) const {
     Work w = stack.back();
     stack.pop_back();
     const Node& n = nodes_[w.doc];
+    if ((w.flat && !n.hard) || n.kind == Kind::Text) {  // no need to look inside
+      if (n.flat > room) return false;
+      room -= n.flat;
+      continue;
+    }
     switch (n.kind) {
-      case Kind::Text: {
-        size_t width = width_of(n.text);
-        if (width > room) return false;
-        room -= width;
-        break;
-      }
       case Kind::Line:
       case Kind::Fill:
-        if (!w.flat) return true;
-        if (room == 0) return false;
-        --room;
-        break;
       case Kind::Soft:
-        if (!w.flat) return true;
-        break;
       case Kind::Hard:
       case Kind::Blank: return true;
+      case Kind::Text:
       case Kind::Broken: break;
-      case Kind::IfBroken:
-        if (!w.flat) room -= std::min(room, n.text.size());
-        break;
+      case Kind::IfBroken: room -= std::min<size_t>(room, n.end - n.begin); break;
       case Kind::Cat:
-        for (size_t i = n.parts.size(); i-- > 0;) stack.push_back({n.parts[i], w.indent, w.flat});
+        for (uint32_t i = n.end; i-- > n.begin;) stack.push_back({parts_[i], w.indent, w.flat});
         break;
-      case Kind::Indent: stack.push_back({n.inner, w.indent + kIndent, w.flat}); break;
+      case Kind::Indent: stack.push_back({n.begin, w.indent + kIndent, w.flat}); break;
       // A group of `rest` has not been decided yet; its first line may be a break.
-      case Kind::Group: stack.push_back({n.inner, w.indent, w.flat}); break;
+      case Kind::Group: stack.push_back({n.begin, w.indent, w.flat}); break;
     }
   }
 }
@@ -75,7 +82,7 @@ std::string Layout::print(DocId root, size_t width) const {
     out.append(indent, ' ');
     column = indent;
   };
-  auto put = [&](const std::string& s) {
+  auto put = [&](std::string_view s) {
     out += s;
     column += width_of(s);
   };
@@ -86,7 +93,7 @@ std::string Layout::print(DocId root, size_t width) const {
     const Node& n = nodes_[w.doc];
     size_t room = width > column ? width - column : 0;
     switch (n.kind) {
-      case Kind::Text: put(n.text); break;
+      case Kind::Text: put(text_of(n)); break;
       case Kind::Line:
         if (w.flat) {
           put(" ");
@@ -101,22 +108,22 @@ std::string Layout::print(DocId root, size_t width) const {
       case Kind::Blank: newline(0); break;
       case Kind::Broken: break;
       case Kind::Fill:
-        if (w.flat || (room > 2 && fits({n.inner, w.indent, true}, {}, room - 2))) {
+        if (w.flat || (room > 2 && fits({n.begin, w.indent, true}, {}, room - 2))) {
           put(" ");
         } else {
           newline(w.indent);
         }
         break;
       case Kind::IfBroken:
-        if (!w.flat) put(n.text);
+        if (!w.flat) put(text_of(n));
         break;
       case Kind::Cat:
-        for (size_t i = n.parts.size(); i-- > 0;) stack.push_back({n.parts[i], w.indent, w.flat});
+        for (uint32_t i = n.end; i-- > n.begin;) stack.push_back({parts_[i], w.indent, w.flat});
         break;
-      case Kind::Indent: stack.push_back({n.inner, w.indent + kIndent, w.flat}); break;
+      case Kind::Indent: stack.push_back({n.begin, w.indent + kIndent, w.flat}); break;
       case Kind::Group: {
-        bool flat = w.flat || (!n.hard && fits({n.inner, w.indent, true}, stack, room));
-        stack.push_back({n.inner, w.indent, flat});
+        bool flat = w.flat || (!n.hard && fits({n.begin, w.indent, true}, stack, room));
+        stack.push_back({n.begin, w.indent, flat});
         break;
       }
     }

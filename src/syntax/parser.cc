@@ -8,8 +8,8 @@
 
 namespace ein::ast {
 
-std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources,
-                               Diagnostics& diags) {
+std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources, Diagnostics& diags,
+                               Lexed* lexed) {
   std::vector<StmtId> items;
   size_t errors_before = diags.errors();
   Parser p(file, sources, diags, ast, lex(file, sources, diags));
@@ -21,6 +21,7 @@ std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources,
         .primary(p.comments[i].span, "no definition follows")
         .help("start an ordinary comment with `//`");
   }
+  if (lexed) *lexed = {std::move(p.tokens), std::move(p.comments)};
   return items;
 }
 

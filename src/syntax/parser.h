@@ -6,13 +6,15 @@
 
 #include "base/diag.h"
 #include "syntax/ast.h"
+#include "syntax/lexer.h"
 
 namespace ein::ast {
 
 Ast parse(FileId file, const SourceMap& sources, Diagnostics& diags);
 
 // Adds another file to a tree and returns its top level: the modules of a program share one tree,
-// so that an id says everything.
-std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources, Diagnostics& diags);
+// so that an id says everything. `lexed` gets the tokens.
+std::vector<StmtId> parse_into(Ast& ast, FileId file, const SourceMap& sources, Diagnostics& diags,
+                               Lexed* lexed = nullptr);
 
 }  // namespace ein::ast

@@ -1,8 +1,11 @@
 // The lexer and the parser: every construct, as s-expressions (syntax/dump.h).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/render.h"
 #include "syntax/dump.h"
+#include "syntax/graft.h"
 #include "syntax/lexer.h"
 #include "syntax/parser.h"
 
@@ -409,6 +412,88 @@ TEST(Parse, LongChainsAreNotNesting) {
   EXPECT_NE(expr(ifs).size(), 0u);
   EXPECT_NE(expr(index).size(), 0u);
   EXPECT_NE(expr(gates).size(), 0u);
+}
+
+// Everything that a tree consists of, with its places: the dump, and the spans of all nodes in order.
+std::string whole(const Ast& ast, const std::vector<StmtId>& items) {
+  std::string out;
+  auto place = [&](Span s) {
+    out += std::to_string(s.file.v) + ":" + std::to_string(s.begin) + "-" + std::to_string(s.end);
+  };
+  for (StmtId id : items) out += dump(ast, id) + "\n";
+  for (const Expr& e : ast.exprs) {
+    place(e.span);
+    if (const auto* path = std::get_if<Path>(&e.node)) {
+      for (const Name& part : path->parts) place(part.span);
+    }
+    if (const auto* where = std::get_if<Where>(&e.node)) place(where->where_span);
+    if (const auto* binary = std::get_if<Binary>(&e.node)) place(binary->op_span);
+    if (const auto* call = std::get_if<Call>(&e.node)) {
+      for (const Bracket& b : call->brackets) place(b.span);
+    }
+    out += " ";
+  }
+  for (const Type& t : ast.types) place(t.span), out += " ";
+  for (const Stmt& s : ast.stmts) {
+    place(s.span);
+    for (const Attribute& a : s.attributes) place(a.span);
+    if (const auto* fn = std::get_if<Fn>(&s.node)) place(fn->signature);
+    if (const auto* let = std::get_if<Let>(&s.node)) {
+      for (const Slot& slot : let->slots) place(slot.span);
+    }
+    out += s.doc + " ";
+  }
+  std::vector<uint32_t> marked;
+  for (ExprId id : ast.parenthesised) marked.push_back(id.v);
+  std::sort(marked.begin(), marked.end());
+  for (uint32_t id : marked) out += std::to_string(id) + " ";
+  return out;
+}
+
+// A module that was parsed alone and then put into a program is what parsing it there gives.
+TEST(Graft, EqualsParsingInPlace) {
+  const std::string first =
+      "let before[i in 0..3] = (i as f32) * 2.0;\nfn f(x: f32) -> f32 { x }\n";
+  const std::string second = R"(
+use std::math::{erf, abs as a};
+use std::nn::*;
+mod other;
+/// A record.
+pub type Net = { w: [f32; n, m], b: ([f32; n], fn(f32) -> f32) };
+pub const n: i64 = 4;
+#[checkpoint(n)]
+let h[0, ..b] = 0.0;
+let h[t in 1..n + 1, ..b]: f32 = (h[t - 1, ..b] + 1.0) * 2.0 until h[t, ..b] > 3.0;
+let (p, q) = (1.0, { w: 2.0, ..r });
+let { u, v } = { u: 1.0, v };
+let x: [f32; n, ?, ..b];
+pub fn softmax[..k, j](x: [f32; j], rate = 0.1) -> [f32; j] {
+  let e[j] = exp(x[j]) where x[j] > 0.0, y = x[j] else 0.0;
+  if e[0] > 1.0 { e } else if !true { -e } else { match e[0] { 0 | 1 => e, z @ 2..=3 if z > 2 => e, _ => e } }
+}
+@fn softmax(x) { @x / @rate }
+let c = [i * j | i in 0..n, j in 0..=i, i % 2 == 0];
+let s = sum[(i, j) in 0..3, ..b](A[i, 2 * j, ..b] as f64) + t.0.w + x.len;
+print("a {s:.3f} b {softmax[k in 0..2](x, rate = 1.0)}");
+let g = @loss / @(A);
+let l = |a: f32, b| a + b;
+test "one" { assert(1 == 1); }
+let = 3;
+)";
+  auto with = [&](bool grafted) {
+    SourceMap sources;
+    Diagnostics diags;
+    FileId one = sources.add("one.ein", first), two = sources.add("two.ein", second);
+    Ast ast;
+    parse_into(ast, one, sources, diags);
+    if (!grafted) return whole(ast, parse_into(ast, two, sources, diags));
+    SourceMap alone;
+    Diagnostics other;
+    Ast tree = parse(alone.add("two.ein", second), alone, other);
+    EXPECT_FALSE(other.all().empty());  // the last `let`: broken statements are moved too
+    return whole(ast, graft(ast, tree, two));
+  };
+  EXPECT_EQ(with(true), with(false));
 }
 
 }  // namespace

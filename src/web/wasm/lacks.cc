@@ -4,11 +4,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/check.h"
 #include "base/deep_stack.h"
 #include "base/fork_mutex.h"
+#include "driver/ranks.h"
 #include "driver/streams.h"
 #include "lsp/disk.h"
 #include "runtime/block.h"
+#include "runtime/device_run.h"
 #include "runtime/files.h"
 #include "runtime/lapack.h"
 #include "runtime/members.h"
@@ -63,6 +66,25 @@ void put(std::string_view text) {
 }
 void put_error(std::string_view text) {
   if (const Sink* sink = current_sink()) sink->write(text, true);
+}
+
+// ---- graphics cards (runtime/device_run.cc) --------------------------------------------------------------------------------
+
+std::string gpu_missing() { return "a page computes on the processor"; }
+
+// ---- several ranks: a request of a page has no mesh (driver/ranks.cc) ----------------------------------------------------
+
+RankRun run_on_ranks(core::Module&, const std::vector<core::FamilyId>&, const core::Inputs&,
+                     const RunOptions&) {
+  EIN_UNREACHABLE("ranks in a page");
+}
+std::variant<shard::Sharded, RuntimeError> for_ranks(core::Module&,
+                                                     const std::vector<core::FamilyId>&,
+                                                     const shard::Spec&, Trace*) {
+  EIN_UNREACHABLE("ranks in a page");
+}
+std::optional<RuntimeError> refuse_on_ranks(const core::Module&, const RunOptions&) {
+  EIN_UNREACHABLE("ranks in a page");
 }
 
 // ---- files: there are none (runtime/files.cc, runtime/paths.cc, lsp/disk.cc) ------------------------------------------------
