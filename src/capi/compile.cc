@@ -19,6 +19,7 @@
 #include "driver/files.h"
 #include "driver/findings.h"
 #include "driver/run.h"
+#include "session/values.h"
 
 namespace ein::capi {
 namespace {
@@ -42,16 +43,6 @@ std::unique_ptr<Value> value_of(const core::Module& m, FamilyId id) {
   return out;
 }
 
-// The values behind a name: one, or one for each part of a record.
-std::vector<FamilyId> find_values(const core::Module& m, const std::string& name) {
-  if (FamilyId id = m.find(intern(name))) return {id};
-  std::vector<FamilyId> parts;
-  for (uint32_t i = 0; i < m.families.size(); ++i) {
-    if (m[FamilyId(i)].path.starts_with(name + ".")) parts.push_back(FamilyId(i));
-  }
-  return parts;
-}
-
 // Writes an unknown output to `error`.
 bool choose_outputs(ein_program& p, const ein_options& options, const Derived& derived,
                     const std::vector<sema::EarlierText>& earlier, ein_error* error) {
@@ -60,7 +51,7 @@ bool choose_outputs(ein_program& p, const ein_options& options, const Derived& d
     if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
   };
   for (const std::string& name : names(options.outputs, options.output_count)) {
-    std::vector<FamilyId> found = find_values(p.module, name);
+    std::vector<FamilyId> found = session::families_of(p.module, name);
     if (found.empty()) {
       std::vector<std::string> known;
       for (const core::Family& f : p.module.families) {

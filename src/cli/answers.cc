@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "driver/files.h"
+#include "runtime/bytes.h"
 #include "runtime/files.h"
 #include "runtime/paths.h"
 #include "web/web.h"
@@ -30,18 +31,9 @@ constexpr std::chrono::seconds kTimeLimit{60};
 constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
 constexpr size_t kLongestFrame = size_t{1} << 30;
 
-bool write_all(int fd, const std::string& text) {
-  for (size_t at = 0; at < text.size();) {
-    ssize_t n = ::write(fd, text.data() + at, text.size() - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += static_cast<size_t>(n);
-  }
-  return true;
-}
-
 bool write_frame(int fd, const std::string& text) {
-  return write_all(fd, fmt::format("{}\n", text.size())) && write_all(fd, text);
+  std::string length = fmt::format("{}\n", text.size());
+  return write_all(fd, length.data(), length.size()) && write_all(fd, text.data(), text.size());
 }
 
 // Reads a frame; gives up at `end`, and then sets `late`.

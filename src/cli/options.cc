@@ -56,6 +56,11 @@ void add_grad_memory(CLI::App& app, std::string& size) {
       "recurrences instead of keeping them");
 }
 
+void add_backend(CLI::App& app, std::string& backend) {
+  app.add_option("--backend", backend, "run machine code, or the slow reference evaluator")
+      ->check(CLI::IsMember({"native", "ref"}));
+}
+
 void add_device(CLI::App& app, std::string& device) {
   app.add_option("--device", device,
                  "where the program runs; emulated: on the processor, as a GPU would compute it")
@@ -126,8 +131,7 @@ void run_options(CLI::App& app, RunCommand& o) {
                  "how often to save the state: 30s, 10m, 1h, or a number of steps (default: 10m)");
   app.add_option("--resume", o.resume, "continue the run whose state is in this folder");
   app.add_option("--format", o.format, "format of --show")->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
-      ->check(CLI::IsMember({"native", "ref"}));
+  add_backend(app, o.backend);
   add_device(app, o.device);
   app.add_flag("--check-overflow", o.check_overflow,
                "stop the program on integer overflow instead of wrapping around");
@@ -299,8 +303,7 @@ void audit_options(CLI::App& app, AuditCommand& o) {
 void test_options(CLI::App& app, TestCommand& o) {
   app.add_option("FILES", o.files,
                  "the programs (default: every .ein file below the current folder)");
-  app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
-      ->check(CLI::IsMember({"native", "ref"}));
+  add_backend(app, o.backend);
   add_no_cache(app, o.no_cache);
   add_error_format(app, o.common);
   add_allow_read(app, o.common);
@@ -324,8 +327,7 @@ void new_options(CLI::App& app, NewCommand& o) {
 
 void repl_options(CLI::App& app, ReplCommand& o) {
   app.add_option("FILES", o.files, "programs whose definitions are entered first");
-  app.add_option("--backend", o.backend, "run machine code, or the slow reference evaluator")
-      ->check(CLI::IsMember({"native", "ref"}));
+  add_backend(app, o.backend);
   add_no_cache(app, o.no_cache);
   add_error_format(app, o.common);
   add_allow_read(app, o.common);

@@ -119,12 +119,8 @@ bool Together::loop(const Loop& n, Block& to) {
   }
   Nest nest = m.nest_of(n, Axis::Kind::Reduce);
   std::vector<ExprId> lengths;
-  ExprId total = m.integer(1);
-  for (const Loop* l : nest.loops) {
-    lengths.push_back(m.let(to, "count", m.length(*l)));
-    total = m.times(total, lengths.back());
-  }
-  return reduce(nest, lengths, m.integer(0), m.let(to, "total", total), n.folds, to);
+  ExprId total = m.count(nest, to, lengths);
+  return reduce(nest, lengths, m.integer(0), total, n.folds, to);
 }
 
 // Thread t takes the terms t, t + threads, and so on, so that neighbouring threads read
@@ -186,12 +182,7 @@ bool Together::parallel(const Loop& n, Block& to) {
   meet(loops::effects(m.p, Stmt{n}), to);
   Nest nest = m.nest_of(n, Axis::Kind::Parallel);
   std::vector<ExprId> lengths;
-  ExprId total = m.integer(1);
-  for (const Loop* l : nest.loops) {
-    lengths.push_back(m.let(to, "count", m.length(*l)));
-    total = m.times(total, lengths.back());
-  }
-  total = m.let(to, "total", total);
+  ExprId total = m.count(nest, to, lengths);
   VarId thread = m.variable("thread", DType::I64), turn = m.variable("turn", DType::I64);
   auto known = loops::constant(m.p, total);
   bool once = known && *known <= threads;

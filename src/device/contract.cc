@@ -48,12 +48,8 @@ bool Mapping::contract(Block& out, const Contract& n) {
     for (const Contract::Index& i : *set) cells.push_back(&i);
   }
   std::vector<ExprId> lengths;
-  ExprId total = integer(1);
-  for (const Contract::Index* i : cells) {
-    lengths.push_back(let(before, "count", i->extent));
-    total = times(total, lengths.back());
-  }
-  total = let(before, "total", total);
+  for (const Contract::Index* i : cells) lengths.push_back(let(before, "count", i->extent));
+  ExprId total = let(before, "total", product(lengths));
   VarId block = variable("block", DType::I64), thread = variable("thread", DType::I64);
   const uint32_t threads = draws ? 32u << draw(5) : kThreads;
   ExprId number = let(code, "number", plus(times(get(block), integer(threads)), get(thread)));

@@ -76,6 +76,17 @@ ExprId Mapping::length(const Loop& n) {
   return op(Op::Max, minus(n.hi, n.lo), integer(0));
 }
 
+ExprId Mapping::product(const std::vector<ExprId>& factors) {
+  ExprId out = integer(1);
+  for (ExprId f : factors) out = times(out, f);
+  return out;
+}
+
+ExprId Mapping::count(const Nest& nest, Block& to, std::vector<ExprId>& lengths) {
+  for (const Loop* l : nest.loops) lengths.push_back(let(to, "count", length(*l)));
+  return let(to, "total", product(lengths));
+}
+
 BufferId Mapping::scratch(const std::string& name, DType type, std::vector<int64_t> extents,
                           Buffer::Space space) {
   Buffer b{name, family, type, {}, space};
@@ -220,12 +231,7 @@ bool Mapping::each(Block& out, const Loop& n) {
   uint32_t threads = draws ? 32u << draw(5) : kThreads;
   std::vector<ExprId> lengths;
   Block before;
-  ExprId total = integer(1);
-  for (const Loop* l : nest.loops) {
-    lengths.push_back(let(before, "count", length(*l)));
-    total = times(total, lengths.back());
-  }
-  total = let(before, "total", total);
+  ExprId total = count(nest, before, lengths);
   VarId block = variable("block", DType::I64), thread = variable("thread", DType::I64);
   Block code;
   ExprId number = let(code, "number", plus(times(get(block), integer(threads)), get(thread)));

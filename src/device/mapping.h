@@ -53,6 +53,7 @@ struct Mapping {
   loops::ExprId larger(loops::ExprId a, loops::ExprId b);
   loops::ExprId up(loops::ExprId a, int64_t by);  // a / by, rounded up
   loops::ExprId length(const loops::Loop& n);     // how many iterations it has
+  loops::ExprId product(const std::vector<loops::ExprId>& factors);
   loops::BufferId scratch(const std::string& name, DType type, std::vector<int64_t> extents,
                           loops::Buffer::Space space);
   uint64_t draw(uint64_t below);
@@ -60,6 +61,8 @@ struct Mapping {
   // ---- map.cc
   void map(loops::Block& body);  // statements of the host
   Nest nest_of(const loops::Loop& n, loops::Axis::Kind outermost) const;
+  // How many iterations the nest has; fills `lengths` with those of its loops.
+  loops::ExprId count(const Nest& nest, loops::Block& to, std::vector<loops::ExprId>& lengths);
   // Sets the variables of the nest's loops for iteration number `number`, and emits the Lets
   // between the loops.
   void place(loops::Block& to, const Nest& nest, const std::vector<loops::ExprId>& lengths,

@@ -124,12 +124,7 @@ bool Mapping::rows_by(Block& out, const Nest& nest, bool warps) {
   int64_t in_block = warps ? threads / loops::kLanes : 1;
   std::vector<ExprId> lengths;
   Block before;
-  ExprId total = integer(1);
-  for (const Loop* l : nest.loops) {
-    lengths.push_back(let(before, "count", length(*l)));
-    total = times(total, lengths.back());
-  }
-  total = let(before, "total", total);
+  ExprId total = count(nest, before, lengths);
   VarId index = variable("block", DType::I64), warp = variable("warp", DType::I64);
   Block code, row;
   ExprId number = get(index);

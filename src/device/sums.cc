@@ -47,12 +47,7 @@ bool Mapping::sum(Block& out, const Loop& n, const Block& before, const Block& r
   }
   Block first;
   std::vector<ExprId> lengths;
-  ExprId total = integer(1);
-  for (const Loop* l : nest.loops) {
-    lengths.push_back(let(first, "count", length(*l)));
-    total = times(total, lengths.back());
-  }
-  total = let(first, "total", total);
+  ExprId total = count(nest, first, lengths);
   ExprId most = op(Op::Min, integer(kSumParts), up(total, kSumCells));
   ExprId blocks = let(first, "blocks", op(Op::Max, integer(1), most));
   ExprId each = let(first, "each", op(Op::Div, minus(plus(total, blocks), integer(1)), blocks));

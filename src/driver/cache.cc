@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/blake2.h"
+#include "runtime/bytes.h"
 
 namespace ein {
 namespace {
@@ -45,17 +46,6 @@ struct File {
 bool read_all(int fd, char* at, size_t size) {
   while (size > 0) {
     ssize_t n = ::read(fd, at, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-bool write_all(int fd, const char* at, size_t size) {
-  while (size > 0) {
-    ssize_t n = ::write(fd, at, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;
@@ -152,7 +142,7 @@ bool DiskCache::write(const std::string& key, const std::string& image) const {
   {
     File file{::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
     if (file.fd < 0) return false;
-    written = write_all(file.fd, reinterpret_cast<const char*>(&header), sizeof header) &&
+    written = write_all(file.fd, &header, sizeof header) &&
               write_all(file.fd, image.data(), image.size());
   }
   if (written && ::rename(aside.c_str(), path_of(key).c_str()) == 0) return true;

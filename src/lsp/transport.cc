@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "runtime/bytes.h"
+
 namespace ein::lsp {
 namespace {
 
@@ -57,13 +59,7 @@ bool Transport::write(const Json& message) {
   std::string body = message.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string all = fmt::format("Content-Length: {}\r\n\r\n", body.size()) + body;
   std::lock_guard<std::mutex> lock(writing_);
-  for (size_t at = 0; at < all.size();) {
-    ssize_t n = ::write(out_, all.data() + at, all.size() - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += static_cast<size_t>(n);
-  }
-  return true;
+  return write_all(out_, all.data(), all.size());
 }
 
 }  // namespace ein::lsp

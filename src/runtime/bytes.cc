@@ -157,16 +157,21 @@ OutFile::~OutFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void OutFile::write(const void* from, size_t n) {
-  const auto* in = static_cast<const char*>(from);
-  written_ += n;
-  while (n > 0) {
-    ssize_t put = ::write(fd_, in, n);
+bool write_all(int fd, const void* from, size_t size) {
+  const auto* at = static_cast<const char*>(from);
+  while (size > 0) {
+    ssize_t put = ::write(fd, at, size);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw Malformed{std::strerror(errno)};
-    in += put;
-    n -= static_cast<size_t>(put);
+    if (put < 0) return false;
+    at += put;
+    size -= static_cast<size_t>(put);
   }
+  return true;
+}
+
+void OutFile::write(const void* from, size_t n) {
+  written_ += n;
+  if (!write_all(fd_, from, n)) throw Malformed{std::strerror(errno)};
 }
 
 void OutFile::close() {

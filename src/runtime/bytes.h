@@ -16,6 +16,9 @@ struct Malformed {
   bool missing = false;  // there is no such file
 };
 
+// Writes all bytes to a descriptor; false, with errno, if that fails.
+bool write_all(int fd, const void* from, size_t size);
+
 // A regular file, open for reading at any offset.
 class InFile {
  public:

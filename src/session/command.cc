@@ -80,48 +80,62 @@ bool read_pair(const Asking& ask, std::string& of, Words& wrt, Reply& wrong) {
   return true;
 }
 
-Reply grad(Asking& ask) {
+// `:grad`, `:jac` and `:explain`: a value, what it is differentiated by, and the program with that.
+struct Pair {
   std::string of;
   Words wrt;
-  Reply wrong;
   Whole whole;
-  if (!read_pair(ask, of, wrt, wrong)) return wrong;
-  if (!compile_whole(ask, {of, wrt}, {}, autodiff::Direction::Auto, whole, wrong)) return wrong;
-  // The requests of the command are the last ones.
-  core::Module& m = whole.compiled.module;
-  std::vector<core::FamilyId> roots;
-  for (core::FamilyId id : derivatives(whole.compiled.asked, m)) {
-    if (text(m[id].name).starts_with("d_" + of + "_d_")) roots.push_back(id);
+};
+bool compile_pair(Asking& ask, bool jacobian, autodiff::Direction direction, Pair& out,
+                  Reply& wrong) {
+  if (!read_pair(ask, out.of, out.wrt, wrong)) return false;
+  ExtraRequest extra;
+  std::vector<Derivation> derive;
+  if (jacobian) {
+    derive.push_back({Derivation::Form::Jacobian, {out.of}, out.wrt});
+  } else {
+    extra = {out.of, out.wrt};
   }
-  if (roots.empty()) roots = derivatives(whole.compiled.asked, m);
+  return compile_whole(ask, extra, derive, direction, out.whole, wrong);
+}
+
+Reply definitions_of(const std::vector<core::FamilyId>& roots, Whole& whole) {
+  core::Module& m = whole.compiled.module;
   core::PrintOptions print{.only = roots, .comments = autodiff::comments(whole.record, m)};
   return said(laid_out(core::print(m, print)));
+}
+
+Reply grad(Asking& ask) {
+  Pair pair;
+  Reply wrong;
+  if (!compile_pair(ask, false, autodiff::Direction::Auto, pair, wrong)) return wrong;
+  // The requests of the command are the last ones.
+  core::Module& m = pair.whole.compiled.module;
+  const std::vector<core::FamilyId> all = derivatives(pair.whole.compiled.asked, m);
+  std::vector<core::FamilyId> roots;
+  for (core::FamilyId id : all) {
+    if (text(m[id].name).starts_with("d_" + pair.of + "_d_")) roots.push_back(id);
+  }
+  return definitions_of(roots.empty() ? all : roots, pair.whole);
 }
 
 Reply jac(Asking& ask) {
-  std::string of;
-  Words wrt;
+  Pair pair;
   Reply wrong;
-  Whole whole;
-  if (!read_pair(ask, of, wrt, wrong)) return wrong;
-  Derivation full{Derivation::Form::Jacobian, {of}, wrt};
-  if (!compile_whole(ask, {}, {full}, autodiff::Direction::Auto, whole, wrong)) return wrong;
-  core::Module& m = whole.compiled.module;
+  if (!compile_pair(ask, true, autodiff::Direction::Auto, pair, wrong)) return wrong;
+  core::Module& m = pair.whole.compiled.module;
   std::vector<core::FamilyId> roots;
-  for (Symbol s : whole.compiled.derived.derivatives) roots.push_back(m.find(s));
-  core::PrintOptions print{.only = roots, .comments = autodiff::comments(whole.record, m)};
-  return said(laid_out(core::print(m, print)));
+  for (Symbol s : pair.whole.compiled.derived.derivatives) roots.push_back(m.find(s));
+  return definitions_of(roots, pair.whole);
 }
 
 Reply explain(Asking& ask) {
-  std::string of;
-  Words wrt;
+  Pair pair;
   Reply wrong;
-  Whole whole;
-  if (!read_pair(ask, of, wrt, wrong)) return wrong;
-  if (!compile_whole(ask, {of, wrt}, {}, autodiff::Direction::Reverse, whole, wrong)) return wrong;
+  if (!compile_pair(ask, false, autodiff::Direction::Reverse, pair, wrong)) return wrong;
   std::string out;
-  for (const Explanation& e : explanations(whole.record, whole.compiled.asked, {of}, wrt)) {
+  for (const Explanation& e :
+       explanations(pair.whole.record, pair.whole.compiled.asked, {pair.of}, pair.wrt)) {
     out += (out.empty() ? "" : "\n") + explanation_text(e);
   }
   return said(out);
