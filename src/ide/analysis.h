@@ -32,10 +32,11 @@ struct Documents {
   struct Earlier {
     std::string name, text;
     bool joined = false;
+    std::shared_ptr<const ast::Ast> tree = nullptr;  // where it is known already
   };
   std::vector<Earlier> earlier = {};
   std::set<uint32_t> printed = {};  // where statements begin whose values are printed
-  bool binds = true;                // false: nobody asks what names mean by their scopes
+  bool binds = true;                // false: nobody asks what names mean where they are used
 };
 
 struct Analysis {

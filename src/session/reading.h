@@ -32,11 +32,14 @@ struct Piece {
   bool joined = false;             // a newer piece has further clauses of the same value
   ast::StmtId stmt;                // in the tree it was made from
   std::vector<uint32_t> places;    // of the names of a `let`, in `text`
+  std::shared_ptr<const ast::Ast> tree = nullptr;  // of `text` alone
 };
 using Pieces = std::vector<std::shared_ptr<const Piece>>;
 
 // The definitions among the statements of a text.
 std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap& sources);
+// Every later entry goes on from a piece, and it is parsed once.
+std::shared_ptr<const ast::Ast> tree_of(const std::string& text);
 // The same without the spaces that keep its place.
 std::string plain_text(const Piece& piece);
 

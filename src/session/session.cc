@@ -121,7 +121,7 @@ struct Entering {
   Reply reply = {};
   Attempt attempt = {};
   std::vector<std::pair<std::string, std::string>> forgotten = {};  // names, and why
-  std::map<std::string, std::string> types = {};  // of earlier definitions, as they are now
+  std::map<std::string, Span> places = {};  // of the names of earlier definitions
 
   bool stopped() const { return watching.stop && watching.stop(); }
   void analyse(const std::set<uint32_t>& printed);
@@ -218,16 +218,18 @@ void Entering::add_pieces() {
   const ide::Analysis& a = *attempt.made;
   attempt.fresh = pieces_of(a.ast(), a.root, a.sources);
   Pieces& pieces = attempt.state.pieces;
-  for (size_t k = 0; k < pieces.size(); ++k) {  // what they are called now, for `describe`
+  for (size_t k = 0; k < pieces.size(); ++k) {  // for `describe`
     for (size_t n = 0; n < pieces[k]->places.size(); ++n) {
       uint32_t at = pieces[k]->places[n];
-      types[pieces[k]->names[n]] = type_text(a, {a.earlier[k].file, at, at});
+      places[pieces[k]->names[n]] = {a.earlier[k].file, at, at};
     }
   }
   for (const Piece& p : attempt.fresh) {
     auto same = [&](const auto& old) { return p.import && plain_text(*old) == plain_text(p); };
     std::erase_if(pieces, same);
-    pieces.push_back(std::make_shared<const Piece>(p));
+    auto kept = std::make_shared<Piece>(p);
+    kept->tree = tree_of(p.text);
+    pieces.push_back(std::move(kept));
   }
 }
 
@@ -266,6 +268,7 @@ void Entering::compute() {
   how.monitor = watching.monitor;
   how.streams = false;  // files are read whole: their values are kept
   std::set<std::string> again;
+  const bool waiting = has_missing_inputs(whole);
   for (const auto& piece : next.pieces) {
     if (!piece->value) continue;
     bool fresh = std::any_of(attempt.fresh.begin(), attempt.fresh.end(),
@@ -273,7 +276,7 @@ void Entering::compute() {
     for (const std::string& n : piece->names) {
       for (core::FamilyId id : families_of(m, n)) {
         const std::string& family = text(m[id].name);
-        if (given.contains(family) || !missing_inputs(whole, id).empty()) continue;
+        if (given.contains(family) || (waiting && !missing_inputs(whole, id).empty())) continue;
         if (m[id].file || bytes_of(whole, id) > kMostKept)
           continue;  // read or computed when needed
         how.show.push_back(family);
@@ -307,13 +310,14 @@ void Entering::compute() {
 
 void Entering::describe(const core::Module& m, const std::set<std::string>& again) {
   const ide::Analysis& a = *attempt.made;
+  const bool waiting = has_missing_inputs(m);
   auto add = [&](const std::string& n, const std::string& type, bool repeated) {
     Defined d{n, type, "", repeated};
     std::vector<core::FamilyId> families = families_of(m, n);
     if (families.size() == 1) {
       auto it = attempt.state.kept.find(text(m[families[0]].name));
       if (it != attempt.state.kept.end()) d.value = value_text(it->second.value);
-      d.waits = missing_inputs(m, families[0]);
+      if (waiting) d.waits = missing_inputs(m, families[0]);
       d.large = bytes_of(m, families[0]) > kMostKept;
     }
     reply.defined.push_back(std::move(d));
@@ -334,7 +338,8 @@ void Entering::describe(const core::Module& m, const std::set<std::string>& agai
   }
   for (const auto& piece : attempt.state.pieces) {
     for (const std::string& n : piece->names) {
-      if (!piece->joined && again.contains(n)) add(n, types[n], true);
+      if (!piece->joined && again.contains(n))
+        add(n, places.contains(n) ? type_text(a, places[n]) : "", true);
     }
   }
 }
@@ -402,7 +407,9 @@ Reply enter(Session& s, const std::string& text, const Watching& watching, std::
     e.add_pieces();
     e.compute();
   }
-  return e.finish();
+  Reply out = e.finish();
+  out.spent = std::move(e.attempt.made);
+  return out;
 }
 
 }  // namespace ein::session

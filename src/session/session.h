@@ -67,6 +67,8 @@ struct Reply {
   std::string problems;  // for standard error: mistakes, warnings, what was forgotten
   std::vector<Defined> defined = {};
   bool quit = false;
+  // What was made on the way. Dropping it takes time; whoever shows the reply first can do so while nobody waits.
+  std::shared_ptr<const void> spent = nullptr;
 };
 
 // What a run is watched by. `stop` is asked between passes of the compiler.

@@ -32,6 +32,8 @@ core::Module with_known(const core::Module& m, const KeptValues& known,
                         std::map<std::string, Tensor>& given);
 
 // The inputs without a value that a family depends on, by how the program spells them.
+// Most programs have none, which is quickly seen.
+bool has_missing_inputs(const core::Module& m);
 std::vector<std::string> missing_inputs(const core::Module& m, core::FamilyId family);
 
 }  // namespace ein::session
