@@ -1,6 +1,7 @@
 #include "base/diag.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -110,10 +111,12 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
     if (name.size() <= 2 && candidate.size() > name.size() + 1) continue;
     size_t d = distance(name, candidate);
     if (d == 0 || d > limit || d >= std::max(name.size(), candidate.size())) continue;
-    // Of two that are equally near, the one with the same letters: `tahn` is `tanh`, not `tan`.
+    // Of two that are equally near, the one with the same letters: `tahn` is `tanh`, not `tan`. Then by the
+    // alphabet: candidates come in the order in which this process first met them.
     auto rank = [&](const std::string& other) {
-      return std::pair(distance(name, other),
-                       !std::is_permutation(name.begin(), name.end(), other.begin(), other.end()));
+      return std::tuple(distance(name, other),
+                        !std::is_permutation(name.begin(), name.end(), other.begin(), other.end()),
+                        other);
     };
     if (best.empty() || rank(candidate) < rank(best)) best = candidate;
   }

@@ -159,6 +159,7 @@ struct LineEditor::Self {
   EditLine* editor = nullptr;
   History* history = nullptr;
   Complete complete;
+  std::function<void()> idle;
   std::string prompt;
 };
 
@@ -173,6 +174,7 @@ const char* prompt_of(EditLine*) { return g_self->prompt.c_str(); }
 int next_character(EditLine* editor, wchar_t* out) {
   auto resized = [&] { g_self->library.resize(editor); };
   unsigned char first = 0;
+  g_self->idle();
   if (!next_byte(first, resized)) return interrupted() ? -1 : 0;
   int further = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
   auto c = static_cast<char32_t>(further == 0 ? first : first & (0x3F >> further));
@@ -210,9 +212,10 @@ unsigned char complete_word(EditLine* editor, int) {
 
 }  // namespace
 
-LineEditor::LineEditor(std::string history, Complete complete)
+LineEditor::LineEditor(std::string history, Complete complete, std::function<void()> idle)
     : history_path_(std::move(history)), self_(std::make_unique<Self>()) {
   self_->complete = std::move(complete);
+  self_->idle = std::move(idle);
   const char* terminal = std::getenv("TERM");
   bool edits = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (!edits || !terminal || std::strcmp(terminal, "dumb") == 0) return;
@@ -301,6 +304,7 @@ TypedLine LineEditor::read(const std::string& prompt) {
     }
     unsigned char byte = 0;
     bool any = false;
+    self_->idle();
     while (next_byte(byte, [] {})) {
       any = true;
       out.text += static_cast<char>(byte);

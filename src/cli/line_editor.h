@@ -26,7 +26,8 @@ class LineEditor {
   using Complete = std::function<std::vector<Choice>(const std::string& line, size_t cursor)>;
 
   // `history`: a file, one line each; empty: none is kept.
-  LineEditor(std::string history, Complete complete);
+  // `idle` is called when the prompt stands there and nothing was typed yet.
+  LineEditor(std::string history, Complete complete, std::function<void()> idle);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;

@@ -23,6 +23,7 @@ struct Prompt {
   bool block = false;  // between `:{` and `:}`
   bool over = false;
   int status = kFine;
+  std::shared_ptr<const void> spent = nullptr;  // of the last entry
 };
 
 void show_reply(Prompt& p, const session::Reply& reply) {
@@ -55,6 +56,7 @@ void take(Prompt& p) {
   }
   forget_interrupt();
   show_reply(p, reply);
+  p.spent = std::move(reply.spent);
 }
 
 bool ends_itself(const std::string& entry) {
@@ -128,7 +130,8 @@ void read_lines(Prompt& p) {
   std::string folder = p.typed ? state_folder() : "";
   LineEditor editor(
       folder.empty() ? "" : folder + "/history",
-      [&p](const std::string& line, size_t cursor) { return choices_of(p, line, cursor); });
+      [&p](const std::string& line, size_t cursor) { return choices_of(p, line, cursor); },
+      [&p] { p.spent.reset(); });
   if (p.typed && !editor.note().empty()) put_error("note: " + editor.note() + "\n");
   while (!p.over) {
     TypedLine line = editor.read(p.entry.empty() && !p.block ? "> " : ". ");

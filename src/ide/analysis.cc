@@ -12,7 +12,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
   a.depth = depth;
   a.root = a.sources.add(path, text);
   for (const Documents::Earlier& e : documents.earlier) {
-    a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined});
+    a.earlier.push_back({a.sources.add(e.name, e.text), false, e.joined, e.tree});
   }
   if (depth == Depth::Names) {
     sema::ReadModule read = module_reader(documents.read, path);
@@ -22,6 +22,7 @@ std::shared_ptr<const Analysis> analyse(const std::string& path, const std::stri
     options.read_file = documents.read;
     if (documents.files) options.files = documents.files(a.sources);
     options.meanings = &a.meanings;
+    a.meanings.uses = documents.binds;
     options.cancelled = cancelled;
     options.names_only = depth == Depth::Quick;
     options.tests = options.keep_asked = depth == Depth::Full;

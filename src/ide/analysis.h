@@ -32,6 +32,7 @@ struct Documents {
   struct Earlier {
     std::string name, text;
     bool joined = false;
+    std::shared_ptr<const ast::Ast> tree = nullptr;  // where it is known already
   };
   std::vector<Earlier> earlier = {};
   std::set<uint32_t> printed = {};  // where the statements begin whose values are printed

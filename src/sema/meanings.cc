@@ -75,10 +75,10 @@ void note_clauses(Sema& s, const Definition& d) {
         s.ast[clause].node,
         [&](const ast::Let& l) {
           for (const ast::Name& n : l.names) {
-            if (n.symbol == d.name.symbol) note_value(s, n, v);
+            if (n.symbol == d.name.symbol) note_defined(s, n, v);
           }
         },
-        [&](const ast::Const& c) { note_value(s, c.name, v); }, [](const auto&) {});
+        [&](const ast::Const& c) { note_defined(s, c.name, v); }, [](const auto&) {});
   }
 }
 
@@ -89,7 +89,7 @@ void finish_meanings(Sema& s) {
   Meanings& m = *s.meanings;
   for (const Scope& scope : s.names.scopes) {
     for (const Definition& d : scope.definitions) note_clauses(s, d);
-    for (const auto& [name, value] : scope.frame.values) note_value(s, name, value);
+    for (const auto& [name, value] : scope.frame.values) note_defined(s, name, value);
     for (const auto& [name, extent] : scope.extents) {
       if (!extent.named.valid() || !extent.extent) continue;
       CoreId resolved = resolve(s, extent.extent);

@@ -126,7 +126,9 @@ class Reader {
   void add_earlier(const std::vector<EarlierText>& earlier, std::vector<ast::StmtId>& items) {
     std::vector<EarlierItems> parts;
     for (const EarlierText& e : earlier) {
-      parts.push_back({ast::parse_into(out_.ast, e.file, sources_, diags_), e.hidden, e.joined});
+      parts.push_back({e.tree ? ast::graft(out_.ast, *e.tree, e.file)
+                              : ast::parse_into(out_.ast, e.file, sources_, diags_),
+                       e.hidden, e.joined});
     }
     std::vector<ast::StmtId> kept = earlier_definitions(out_.ast, items, parts);
     items.insert(items.begin(), kept.begin(), kept.end());

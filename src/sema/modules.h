@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -64,6 +65,7 @@ struct EarlierText {
   FileId file;
   bool hidden = false;
   bool joined = false;  // its clauses belong to those of a newer text, which does not replace them
+  std::shared_ptr<const ast::Ast> tree = nullptr;  // of the text, where somebody has parsed it
 };
 bool is_earlier(const std::vector<EarlierText>& earlier, FileId file);
 

@@ -41,7 +41,7 @@ bool compile_whole(Asking& ask, const ExtraRequest& extra, const std::vector<Der
   FileId root = out.sources.add(":" + ask.name, "");
   CompileOptions options;
   for (const auto& e : documents.earlier) {
-    options.earlier.push_back({out.sources.add(e.name, e.text), false, e.joined});
+    options.earlier.push_back({out.sources.add(e.name, e.text), false, e.joined, e.tree});
   }
   options.read_file = documents.read;
   options.files = documents.files(out.sources);

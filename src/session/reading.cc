@@ -132,6 +132,12 @@ bool goes_on(const std::string& next_line) {
          next_line.starts_with("until ") || next_line.starts_with("else");
 }
 
+std::shared_ptr<const ast::Ast> tree_of(const std::string& text) {
+  SourceMap sources;
+  Diagnostics ignored;  // the entry has been read without mistakes
+  return std::make_shared<ast::Ast>(ast::parse(sources.add("", text), sources, ignored));
+}
+
 std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap& sources) {
   std::vector<Piece> out;
   const std::string& text = sources.text(file);

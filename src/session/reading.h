@@ -35,12 +35,15 @@ struct Piece {
   bool joined = false;             // a newer piece adds clauses to the same value
   ast::StmtId stmt;                // its statement, in the tree it was made from
   std::vector<uint32_t> places;    // positions in `text` of the names of a `let`
+  std::shared_ptr<const ast::Ast> tree = nullptr;  // the tree of `text` alone
 };
 using Pieces = std::vector<std::shared_ptr<const Piece>>;
 
 // The definitions among the statements of a text.
 std::vector<Piece> pieces_of(const ast::Ast& tree, FileId file, const SourceMap& sources);
-// The same without the blanks that keep its position.
+// The tree of a piece. It is parsed once, although every later entry builds on it.
+std::shared_ptr<const ast::Ast> tree_of(const std::string& text);
+// The text of a piece without the blanks that keep its position.
 std::string plain_text(const Piece& piece);
 
 }  // namespace ein::session

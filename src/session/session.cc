@@ -123,7 +123,7 @@ struct Entering {
   Reply reply = {};
   Attempt attempt = {};
   std::vector<std::pair<std::string, std::string>> forgotten = {};  // names, each with the reason
-  std::map<std::string, std::string> types = {};  // the present types of earlier definitions
+  std::map<std::string, Span> places = {};  // where the names of earlier definitions stand
 
   bool stopped() const { return watching.stop && watching.stop(); }
   void analyse(const std::set<uint32_t>& printed);
@@ -224,13 +224,15 @@ void Entering::add_pieces() {
   for (size_t k = 0; k < pieces.size(); ++k) {  // their present names, for `describe`
     for (size_t n = 0; n < pieces[k]->places.size(); ++n) {
       uint32_t at = pieces[k]->places[n];
-      types[pieces[k]->names[n]] = type_text(a, {a.earlier[k].file, at, at});
+      places[pieces[k]->names[n]] = {a.earlier[k].file, at, at};
     }
   }
   for (const Piece& p : attempt.fresh) {
     auto same = [&](const auto& old) { return p.import && plain_text(*old) == plain_text(p); };
     std::erase_if(pieces, same);
-    pieces.push_back(std::make_shared<const Piece>(p));
+    auto kept = std::make_shared<Piece>(p);
+    kept->tree = tree_of(p.text);
+    pieces.push_back(std::move(kept));
   }
 }
 
@@ -269,6 +271,7 @@ void Entering::compute() {
   how.monitor = watching.monitor;
   how.streams = false;  // files are read whole, because their values are kept
   std::set<std::string> again;
+  const bool waiting = has_missing_inputs(whole);
   for (const auto& piece : next.pieces) {
     if (!piece->value) continue;
     bool fresh = std::any_of(attempt.fresh.begin(), attempt.fresh.end(),
@@ -276,7 +279,7 @@ void Entering::compute() {
     for (const std::string& n : piece->names) {
       for (core::FamilyId id : families_of(m, n)) {
         const std::string& family = text(m[id].name);
-        if (given.contains(family) || !missing_inputs(whole, id).empty()) continue;
+        if (given.contains(family) || (waiting && !missing_inputs(whole, id).empty())) continue;
         if (m[id].file || bytes_of(whole, id) > kMostKept)
           continue;  // it is read or computed when it is needed
         how.show.push_back(family);
@@ -310,13 +313,14 @@ void Entering::compute() {
 
 void Entering::describe(const core::Module& m, const std::set<std::string>& again) {
   const ide::Analysis& a = *attempt.made;
+  const bool waiting = has_missing_inputs(m);
   auto add = [&](const std::string& n, const std::string& type, bool repeated) {
     Defined d{n, type, "", repeated};
     std::vector<core::FamilyId> families = families_of(m, n);
     if (families.size() == 1) {
       auto it = attempt.state.kept.find(text(m[families[0]].name));
       if (it != attempt.state.kept.end()) d.value = value_text(it->second.value);
-      d.waits = missing_inputs(m, families[0]);
+      if (waiting) d.waits = missing_inputs(m, families[0]);
       d.large = bytes_of(m, families[0]) > kMostKept;
     }
     reply.defined.push_back(std::move(d));
@@ -337,7 +341,8 @@ void Entering::describe(const core::Module& m, const std::set<std::string>& agai
   }
   for (const auto& piece : attempt.state.pieces) {
     for (const std::string& n : piece->names) {
-      if (!piece->joined && again.contains(n)) add(n, types[n], true);
+      if (!piece->joined && again.contains(n))
+        add(n, places.contains(n) ? type_text(a, places[n]) : "", true);
     }
   }
 }
@@ -405,7 +410,9 @@ Reply enter(Session& s, const std::string& text, const Watching& watching, std::
     e.add_pieces();
     e.compute();
   }
-  return e.finish();
+  Reply out = e.finish();
+  out.spent = std::move(e.attempt.made);
+  return out;
 }
 
 }  // namespace ein::session

@@ -70,6 +70,8 @@ struct Reply {
   std::string problems;  // written to standard error: errors, warnings, what was forgotten
   std::vector<Defined> defined = {};
   bool quit = false;
+  // What was made on the way. Dropping it takes time; whoever shows the reply first can do so while nobody waits.
+  std::shared_ptr<const void> spent = nullptr;
 };
 
 // How a caller watches and stops a run. `stop` is also asked between passes of the compiler.

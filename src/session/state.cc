@@ -34,7 +34,7 @@ ide::Documents documents_of(State& state, const Options& options, bool fresh_fil
     };
   };
   for (const auto& piece : state.pieces) {
-    out.earlier.push_back({piece->entry, piece->text, piece->joined});
+    out.earlier.push_back({piece->entry, piece->text, piece->joined, piece->tree});
   }
   return out;
 }

@@ -59,6 +59,8 @@ uint64_t own_key(const core::Module& m, FamilyId id, const Reads& reads) {
   return out;
 }
 
+bool is_missing(const core::Family& f) { return f.kind == core::Family::Kind::Input && !f.file; }
+
 bool has_known_extents(const core::Module& m, FamilyId id, const Tensor& value) {
   const core::Family& f = m[id];
   if (value.dtype() != f.dtype || value.rank() != f.rank()) return false;
@@ -125,11 +127,14 @@ core::Module with_known(const core::Module& m, const KeptValues& known,
   return out;
 }
 
+bool has_missing_inputs(const core::Module& m) {
+  return std::any_of(m.families.begin(), m.families.end(), is_missing);
+}
+
 std::vector<std::string> missing_inputs(const core::Module& m, FamilyId family) {
   std::vector<std::string> out;
   for (FamilyId id : reached(m, {family})) {
-    const core::Family& f = m[id];
-    if (f.kind == core::Family::Kind::Input && !f.file) out.push_back(f.spelled());
+    if (is_missing(m[id])) out.push_back(m[id].spelled());
   }
   return out;
 }

@@ -33,6 +33,8 @@ std::vector<core::FamilyId> families_of(const core::Module& m, const std::string
 core::Module with_known(const core::Module& m, const KeptValues& known,
                         std::map<std::string, Tensor>& given);
 
+// Whether any input has no value. Most programs have none, which is found out quickly.
+bool has_missing_inputs(const core::Module& m);
 // The inputs without a value that a family depends on, spelled as in the program.
 std::vector<std::string> missing_inputs(const core::Module& m, core::FamilyId family);
 

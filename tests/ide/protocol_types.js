@@ -1,6 +1,6 @@
 // The language server with the client library of Visual Studio Code: every answer is one that its types accept, ranges lie in the
 // document, edits applied by its text documents give what `ein fmt` gives, and random edits with cancels and requests about places
-// that do not exist end with the answers of a fresh server. Usage: node protocol_types.js EIN MODULES [--edits N] [FILE…]
+// that do not exist end with the answers of a fresh server. Usage: node protocol_types.js EIN MODULES [--edits N [--from SEED]] [FILE…]
 // MODULES is a folder whose node_modules has vscode-languageserver-protocol and vscode-languageserver-textdocument.
 const { spawn, spawnSync } = require("node:child_process");
 const fs = require("node:fs");
@@ -30,8 +30,11 @@ class Session {
     this.process = spawn(ein, ["lsp"], { stdio: ["pipe", "pipe", "ignore"] });
     this.connection = lsp.createProtocolConnection(
       new lsp.StreamMessageReader(this.process.stdout), new lsp.StreamMessageWriter(this.process.stdin));
-    this.diagnostics = new Map();
-    this.connection.onNotification(lsp.PublishDiagnosticsNotification.type, (d) => this.diagnostics.set(d.uri, d));
+    this.diagnostics = new Map();  // by document: the newest, and how often they came for this version
+    this.connection.onNotification(lsp.PublishDiagnosticsNotification.type, (d) => {
+      const known = this.diagnostics.get(d.uri);
+      this.diagnostics.set(d.uri, { ...d, times: known?.version === d.version ? known.times + 1 : 1 });
+    });
     this.connection.onNotification(lsp.LogMessageNotification.type, (m) => complaints.push(`the server logged: ${m.message}`));
     this.connection.listen();
   }
@@ -47,11 +50,12 @@ class Session {
       { uri: document.uri, languageId: "ein", version: document.version, text: document.getText() } });
   }
   async settled(uri, version) {
-    for (const end = Date.now() + 30000; this.diagnostics.get(uri)?.version !== version;) {
-      if (Date.now() > end) throw new Error(`no diagnostics of version ${version} of ${uri}`);
+    // Quick ones come first, full ones after a moment of quiet.
+    const full = () => this.diagnostics.get(uri)?.version === version && this.diagnostics.get(uri).times > 1;
+    for (const end = Date.now() + 30000; !full();) {
+      if (Date.now() > end) throw new Error(`no full diagnostics of version ${version} of ${uri}`);
       await new Promise((done) => setTimeout(done, 5));
     }
-    await new Promise((done) => setTimeout(done, 500));
     return this.diagnostics.get(uri).diagnostics;
   }
   ask(type, params, token) {
@@ -221,10 +225,12 @@ async function edited(file, count, seed) {
 (async () => {
   const at = rest.indexOf("--edits");
   const count = at >= 0 ? Number(rest.splice(at, 2)[1]) : 1000;
+  const from = rest.indexOf("--from");  // what a complaint says, to see it again
+  const first = from >= 0 ? Number(rest.splice(from, 2)[1]) - 7 : 0;
   const folders = ["examples", "tests/ide", "tests/run/records", "tests/run/strings", "tests/run/coordinate_calls"];
   const files = rest.length > 0 ? rest.map((f) => path.resolve(f)) : folders.flatMap((folder) =>
     fs.readdirSync(path.join(root, folder)).filter((f) => f.endsWith(".ein")).sort().map((f) => path.join(root, folder, f)));
-  for (const file of at >= 0 && rest.length === 0 && process.env.SKIP ? [] : files) {
+  for (const file of first > 0 ? [] : files) {
     if (!fs.readFileSync(file, "utf8").includes("let ")) continue;
     try {
       await program(file);
@@ -233,10 +239,10 @@ async function edited(file, count, seed) {
     }
   }
   const each = 100;
-  for (let done = 0; done < count && complaints.length === 0; done += each) {
+  for (let done = first; done < first + count && complaints.length === 0; done += each) {
     const file = files[random(done + 1)(files.length)];
     try {
-      await edited(file, Math.min(each, count - done), done + 7);
+      await edited(file, Math.min(each, first + count - done), done + 7);
     } catch (error) {
       complaints.push(`${path.relative(root, file)}, seed ${done + 7}: ${error.stack}`);
     }

@@ -165,6 +165,25 @@ class Server(unittest.TestCase):
         self.assertEqual([d["code"] for d in client.mistakes(where, 1, settle=2.0)], ["E0201"])
         client.close()
 
+    def test_what_was_seen_before(self):
+        """Messages about a text do not depend on the names that the server met in others."""
+        where = "file:///nowhere/now.ein"
+        text = "use std::plot::lining;\nlet b2 = 1.0;\nlet w1 = 2.0;\nlet x = b1 + w;\n"
+
+        def messages(*before):
+            client = self.client()
+            for i, other in enumerate(before):
+                client.open(f"file:///nowhere/before{i}.ein", other)
+                client.mistakes(f"file:///nowhere/before{i}.ein", 1)
+            client.open(where, text)
+            out = [d["message"] for d in client.mistakes(where, 1)]
+            client.close()
+            return out
+
+        fresh = messages()
+        self.assertIn("did you mean `b2`?", "".join(fresh))
+        self.assertEqual(messages("let w1 = 1.0;\nlet image = heatmap(line_over, line, plot);\n"), fresh)
+
     def test_formatting(self):
         where = "file:///nowhere/a.ein"
         client = self.client()

@@ -84,6 +84,8 @@ TEST(DidYouMean, FindsNearNamesOnly) {
   EXPECT_EQ(did_you_mean("hidden", {"batch", "class"}), "");
   EXPECT_EQ(did_you_mean("i", {"j", "k"}), "");
   EXPECT_EQ(did_you_mean("x", {}), "");
+  EXPECT_EQ(did_you_mean("b1", {"w1", "b2"}), "b2");  // in whichever order they come
+  EXPECT_EQ(did_you_mean("b1", {"b2", "w1"}), "b2");
 }
 
 TEST(RenderHuman, TwoLabelsOnOneLine) {

@@ -3,6 +3,8 @@
 // glob; two globs clash only where the name is used (decisions.md, 7).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sema/builtins.h"
 #include "sema/names/names.h"
 #include "sema/state/name_state.h"
@@ -121,6 +123,7 @@ void report_not_exported(Sema& s, const Scope& module, const ast::Name& name) {
   }
   std::string near = did_you_mean(text(name.symbol), names);
   if (!suggest(d, near, name.span) && !names.empty() && names.size() <= 12) {
+    std::sort(names.begin(), names.end());  // not in the order in which this process met them
     d.note(fmt::format("it exports `{}`", fmt::join(names, "`, `")));
   }
 }

@@ -43,17 +43,22 @@ void note_seen(std::vector<Value>& seen, const Value& v) {
 }  // namespace
 
 void note_definition(Sema& s, const ast::Name& use, Span definition) {
-  if (!s.meanings || use.made || !use.span.valid() || !definition.valid()) return;
+  if (!s.meanings || !s.meanings->uses || use.made || !use.span.valid() || !definition.valid())
+    return;
   s.meanings->definitions.try_emplace(Meanings::place(use.span), definition);
 }
 
 void note_value(Sema& s, const ast::Name& name, const Value& v) {
+  if (s.meanings && s.meanings->uses) note_defined(s, name, v);
+}
+
+void note_defined(Sema& s, const ast::Name& name, const Value& v) {
   if (!s.meanings || name.made || !name.span.valid()) return;
   note_seen(s.meanings->seen[Meanings::place(name.span)], v);
 }
 
 void note_tree(Sema& s, TreeId tree, const Value& v) {
-  if (s.meanings) note_seen(s.meanings->seen_trees[tree], v);
+  if (s.meanings && s.meanings->uses) note_seen(s.meanings->seen_trees[tree], v);
 }
 
 }  // namespace ein::sema

@@ -38,6 +38,8 @@ struct Meanings {
   using Place = uint64_t;
   static Place place(Span span) { return uint64_t{span.file.v} << 32 | span.begin; }
 
+  bool uses = true;  // false: of names only what stands where they are defined
+
   std::unordered_map<Place, Span> definitions;                  // by use: the name that defines it
   std::unordered_map<Place, std::vector<Shown>> values;         // of names, at uses and definitions
   std::unordered_map<TreeId, std::vector<Shown>> trees;         // of calls, fields and requests
@@ -51,7 +53,8 @@ struct Meanings {
 
 // Each does nothing unless somebody asked, and nothing about names that the parser made up.
 void note_definition(Sema& s, const ast::Name& use, Span definition);
-void note_value(Sema& s, const ast::Name& name, const Value& v);
+void note_value(Sema& s, const ast::Name& name, const Value& v);    // at a use
+void note_defined(Sema& s, const ast::Name& name, const Value& v);  // at the definition
 void note_tree(Sema& s, TreeId tree, const Value& v);
 
 }  // namespace ein::sema
