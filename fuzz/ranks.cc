@@ -19,6 +19,7 @@
 #include "generate.h"
 #include "properties.h"
 #include "runtime/files.h"
+#include "runtime/moves.h"
 #include "shard/joint.h"
 #include "shard/shard.h"
 
