@@ -307,6 +307,23 @@ ExprId value_under(Module& m, ExprId body, ExprId gate) {
   }
 }
 
+// Makes factors outside of the range zero. No product has them, but they may be infinite, as the
+// maximum of nothing is, and then the adjoint of what they are computed from would be 0 · inf.
+void limit_factors(Module& m, FamilyId factors, ExprId at, const core::Range& range) {
+  core::Clause c = m[factors].clauses.back();
+  if (core::get_if<Reduce>(m, c.body)) return;
+  const core::Facts facts = core::clause_facts(m, c);
+  std::vector<ExprId> inside;
+  for (ExprId cond :
+       {core::apply(m, Op::Ge, {at, range.lo}), core::apply(m, Op::Lt, {at, range.hi})}) {
+    if (!core::proves(m, cond, facts)) inside.push_back(cond);
+  }
+  if (inside.empty()) return;
+  ExprId zero = core::number(m, 0, m[c.body].type);
+  c.body = core::apply(m, Op::Select, {core::all_of(m, inside), c.body, zero});
+  m.families[factors].clauses.back() = std::move(c);
+}
+
 // The product of all factors but one, exact when factors are zero: exclusive prefix times exclusive
 // suffix, each a recurrence over the binder.
 ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const Reduce& r) {
@@ -343,6 +360,7 @@ ExprId other_factors(Module& m, FamilyId id, const core::Clause& clause, const R
   }
   auto put = [&](ExprId e) { return core::substitute(m, e, with, last + 1); };
   const core::Range range{put(r.over[0].lo), put(r.over[0].hi)};
+  limit_factors(m, factors, with[r.first], range);
   auto running = [&](const char* suffix, int64_t step) {
     core::Family f = m[factors];
     f.name = core::fresh_name(m, text(m[id].name) + suffix);
