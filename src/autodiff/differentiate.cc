@@ -222,7 +222,10 @@ class Differentiator {
       auto& d = diags_.error(Code::E0601, what).primary(together[0]->span, "requested here");
       Span culprit = selects ? m_[m_[f].clauses[0].body].span : m_[f].span;
       if (culprit.valid()) d.label(culprit, "this has no derivative");
-      d.help("use a smooth substitute, such as a softmax with a temperature");
+      d.help(selects ? "use a smooth substitute, such as a softmax with a temperature"
+                     : fmt::format("to treat it as a constant, write `stop(… as {})` where it "
+                                   "becomes a float",
+                                   name_of(m_[sweep.num()].dtype)));
       replace(together, [](const Asked&) { return ExprId{}; });
       return false;
     }

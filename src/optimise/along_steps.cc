@@ -119,7 +119,10 @@ struct Accumulating {
     note_reads(m, r.body, reads);
     if (r.gate) note_reads(m, r.gate, reads);
     auto place = place_of(m, s, reads);
-    if (!place || place->step < r.first || place->member < r.first) return {};
+    // Slots from `end` on are binders of sums inside this one.
+    const uint32_t end = r.first + static_cast<uint32_t>(r.over.size());
+    auto own = [&](uint32_t n) { return n >= r.first && n < end; };
+    if (!place || !own(place->step) || !own(place->member)) return {};
     for (size_t k = 0; k < r.over.size(); ++k) {
       const uint32_t n = r.first + static_cast<uint32_t>(k);
       auto lo = const_int(m, r.over[k].lo), hi = const_int(m, r.over[k].hi);

@@ -82,9 +82,7 @@ std::optional<DType> decide_type(Sema& s, Definition& d) {
   std::optional<Guess> guess;
   for (size_t i = 0; i < d.clauses.size() && !guess; ++i) {
     const ast::Let* l = let_of(s.ast, d.clauses[i]);
-    // The tree of a clause says nothing about one leaf of the records that it gives.
-    bool own = l && !d.whole;
-    if (!d.outs[i] && own) guess = guess_type(s, d.scope->env, *l, &d);
+    if (!d.outs[i] && l) guess = guess_type(s, d.scope->env, *l, &d);
     if (guess && guess->typing != Typing::Fixed) {
       any_float |= guess->typing == Typing::Float;
       any = true;
@@ -214,7 +212,9 @@ bool decide_extent(Sema& s, Definition& d, size_t p, bool ranges_only, CoreId& e
                  fmt::format("clauses of {} end at {} and {}, and it is not known which is larger",
                              quoted(d.name.symbol), show(s, best.hi), show(s, end.hi)))
           .primary(end.span, "ends at " + show(s, end.hi))
-          .label(best.span, "ends at " + show(s, best.hi));
+          .label(best.span, "ends at " + show(s, best.hi))
+          .help(
+              fmt::format("write the same range in both clauses, as in `0..{}`", show(s, best.hi)));
       return false;
     }
     if (constant(best)) std::swap(best, end);

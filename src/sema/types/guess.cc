@@ -27,8 +27,12 @@ struct Local {
 };
 using Locals = std::map<Symbol, Local>;
 
-// A function and what its arguments are; `-1` stands for one that is not known.
-using Instance = std::pair<const ast::Fn*, std::vector<std::pair<int, int>>>;
+// Which part of a tuple or record is asked for: its number or name, then what is within it.
+using Part = std::vector<std::string>;
+
+// A function, what its arguments are (`-1` stands for one that is not known), and the part of its
+// value.
+using Instance = std::tuple<const ast::Fn*, std::vector<std::pair<int, int>>, Part>;
 
 struct Guesser {
   Sema& s;
@@ -75,17 +79,31 @@ struct Guesser {
     return out;
   }
 
-  // What a statement makes of one of its names.
-  std::optional<Guess> defined(const ast::Let& l, Symbol symbol, const Locals& locals, int depth) {
-    if (!l.tuple) return expr(l.value, locals, depth);
+  // What a statement makes of one of its names, or of a part of it.
+  std::optional<Guess> defined(const ast::Let& l, Symbol symbol, const Locals& locals, int depth,
+                               Part part = {}) {
+    if (!l.tuple) return expr(l.value, locals, depth, part);
     for (size_t k = 0; k < l.names.size(); ++k) {
-      if (l.names[k].symbol == symbol) return expr(l.value, locals, depth, k);
+      if (l.names[k].symbol != symbol) continue;
+      part.insert(part.begin(), l.record ? text(symbol) : std::to_string(k));
+      return expr(l.value, locals, depth, part);
     }
     return std::nullopt;
   }
 
   // The element type as written; mistakes in it are reported where the type is used.
-  std::optional<Guess> written(ast::TypeId type) {
+  std::optional<Guess> written(ast::TypeId type, const Part& part = {}) {
+    for (const std::string& name : part) {
+      const ast::TupleType* tuple = type ? tuple_type(s.ast, type) : nullptr;
+      if (!tuple) return std::nullopt;
+      ast::TypeId item;
+      for (size_t k = 0; k < tuple->items.size(); ++k) {
+        bool here =
+            tuple->names.empty() ? std::to_string(k) == name : text(tuple->names[k].symbol) == name;
+        if (here) item = tuple->items[k];
+      }
+      type = item;
+    }
     if (!type || is_type_parameter(s.ast, type)) return std::nullopt;
     auto element = written_type(s.ast, type);
     return element ? std::optional(Guess{Typing::Fixed, *element}) : std::nullopt;
@@ -95,16 +113,17 @@ struct Guesser {
   // as in `fn row(table: [f32; n, d], at: i32)`.
   // `given` are the arguments as they are written.
   std::optional<Guess> body(const Function& f, const ast::Call& call,
-                            const std::vector<std::optional<Guess>>& given, int depth) {
+                            const std::vector<std::optional<Guess>>& given, int depth,
+                            const Part& part) {
     if (given.size() > f.fn->params.size()) return std::nullopt;
     std::vector<std::optional<Guess>> args;
     for (auto place : argument_places(*f.fn, call)) {
       TreeId value = f.fn->params[args.size()].value;
       args.push_back(place ? given[*place] : expr(value, {}, depth));
     }
-    Instance instance{f.fn, {}};
+    Instance instance{f.fn, {}, part};
     for (const auto& a : args) {
-      instance.second.push_back(
+      std::get<1>(instance).push_back(
           a ? std::pair(static_cast<int>(a->typing), static_cast<int>(a->type)) : std::pair(-1, 0));
     }
     auto [known, fresh] = results.try_emplace(instance);
@@ -118,17 +137,19 @@ struct Guesser {
     Env home = env;
     home.frame = &f.home->frame;
     Guesser inside{s, home, self, std::move(members), {}, std::move(results)};
-    std::optional<Guess> out = inside.expr(f.fn->body, params, depth);
+    std::optional<Guess> out = inside.expr(f.fn->body, params, depth, part);
     members = std::move(inside.members);
     results = std::move(inside.results);
     return results[instance] = out;
   }
 
-  std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth) {
+  std::optional<Guess> call(const ast::Call& c, const Locals& locals, int depth, const Part& part) {
     Symbol callee = path_name(s.ast, c.callee);
     const Function* f = locals.count(callee) ? nullptr : find_callee(s, env, c.callee);
-    if (f && f->fn->result && !is_type_parameter(s.ast, f->fn->result))
-      return written(f->fn->result);
+    if (f && f->fn->result && !is_type_parameter(s.ast, f->fn->result)) {
+      if (auto out = written(f->fn->result, part); out || part.empty()) return out;
+    }
+    if (!f && !part.empty()) return std::nullopt;
     if (const Builtin* b = f ? nullptr : builtin_named(callee)) {
       switch (b->guess) {
         case Builtin::TypeGuess::Arguments: break;
@@ -144,26 +165,37 @@ struct Guesser {
       if (!option) args.push_back(expr(c.args[i], locals, depth));
     }
     if (f) {
-      if (auto out = body(*f, c, args, depth)) return out;
+      auto out = body(*f, c, args, depth, part);
+      if (out || !part.empty()) return out;
     }
     std::optional<Guess> out;
     for (const auto& a : args) out = join(out, a);
     return out;
   }
 
-  // With `part`: of that part of a tuple, where the tuple is written out.
-  std::optional<Guess> expr(TreeId id, const Locals& locals, int depth,
-                            std::optional<size_t> part = std::nullopt) {
+  // With `part`: of that part of a tuple or record, where it is written out.
+  std::optional<Guess> expr(TreeId id, const Locals& locals, int depth, const Part& part = {}) {
     if (!id || depth > 40) return std::nullopt;
     auto go = [&](TreeId e) { return expr(e, locals, depth + 1, part); };
     const ast::ExprNode& node = s[id].node;
-    if (part) {
+    if (!part.empty()) {
+      const Part rest(part.begin() + 1, part.end());
       if (const auto* n = std::get_if<ast::Tuple>(&node)) {
-        return *part < n->items.size() ? expr(n->items[*part], locals, depth + 1) : std::nullopt;
+        for (size_t k = 0; k < n->items.size(); ++k) {
+          if (std::to_string(k) == part[0]) return expr(n->items[k], locals, depth + 1, rest);
+        }
+        return std::nullopt;
+      }
+      if (const auto* n = std::get_if<ast::Record>(&node)) {
+        for (const ast::RecordField& field : n->fields) {
+          if (text(field.name.symbol) == part[0]) return expr(field.value, locals, depth + 1, rest);
+        }
+        return std::nullopt;
       }
       bool passes_on =
           std::holds_alternative<ast::If>(node) || std::holds_alternative<ast::Match>(node) ||
-          std::holds_alternative<ast::Block>(node) || std::holds_alternative<ast::Where>(node);
+          std::holds_alternative<ast::Block>(node) || std::holds_alternative<ast::Where>(node) ||
+          std::holds_alternative<ast::Call>(node);
       if (!passes_on) return std::nullopt;
     }
     if (std::holds_alternative<ast::IntLit>(node)) return Guess{};
@@ -173,7 +205,7 @@ struct Guesser {
       return n->parts.size() == 1 ? name(n->parts[0].symbol, locals, depth + 1) : std::nullopt;
     }
     if (const auto* n = std::get_if<ast::Index>(&node)) return go(n->base);
-    if (const auto* n = std::get_if<ast::Call>(&node)) return call(*n, locals, depth + 1);
+    if (const auto* n = std::get_if<ast::Call>(&node)) return call(*n, locals, depth + 1, part);
     if (const auto* n = std::get_if<ast::Unary>(&node)) return go(n->arg);
     if (const auto* n = std::get_if<ast::Binary>(&node)) {
       switch (n->op) {
@@ -244,7 +276,17 @@ struct Guesser {
 }  // namespace
 
 std::optional<Guess> guess_type(Sema& s, Env& env, const ast::Let& clause, const Definition* self) {
-  return Guesser{s, env, self}.defined(clause, self->name.symbol, {}, 0);
+  if (!self->whole) return Guesser{s, env, self}.defined(clause, self->name.symbol, {}, 0);
+  // A leaf of an array of records is called `whole.part.part`.
+  Symbol whole = self->whole->name.symbol;
+  Part part;
+  std::string path = text(self->name.symbol).substr(text(whole).size());
+  for (size_t at = 0; at < path.size();) {
+    size_t end = std::min(path.find('.', at + 1), path.size());
+    part.push_back(path.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return Guesser{s, env, self}.defined(clause, whole, {}, 0, std::move(part));
 }
 
 }  // namespace ein::sema
