@@ -66,6 +66,7 @@ export async function record(page, file) {
   return async () => {
     await page.waitForTimeout(200);
     await session.send("Page.stopScreencast");
+    frames.sort((a, b) => a.at - b.at);  // on a busy machine a frame may come before an older one
     const header = (f) => f.png.toString("latin1", SIGNATURE, SIGNATURE + 25);
     const same = frames.filter((f) => header(f) === header(frames.at(-1)));
     if (same.length < 2) throw new Error(`${file}: nothing moved`);
