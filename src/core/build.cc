@@ -470,6 +470,11 @@ ExprId all_of(Module& m, const std::vector<ExprId>& conds) {
 
 ExprId negate(Module& m, ExprId cond) {
   if (const auto* a = get_if<Apply>(m, cond); a && a->args.size() == 2) {
+    // `if t == 0 || b == 0`: the other arm knows that neither holds.
+    if (a->op == Op::Or) {
+      const ExprId first = a->args[0], second = a->args[1];
+      return apply(m, Op::And, {negate(m, first), negate(m, second)});
+    }
     // A float comparison is not inverted: !(x > 0) holds for NaN, x <= 0 does not.
     if (is_int(m[a->args[0]].type)) {
       switch (a->op) {
