@@ -1,7 +1,6 @@
 #include "autodiff/normal.h"
 
 #include <map>
-#include <memory>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -26,12 +25,10 @@ class Normaliser {
   struct Place {
     Facts facts;
     std::vector<Symbol> names;
-    ExprId cond;                                            // invalid: evaluated unconditionally
-    std::shared_ptr<const std::vector<Range>> ranges = {};  // of the slots
+    ExprId cond;  // invalid: evaluated unconditionally
   };
 
-  ExprId body(ExprId e, Place place) {
-    place.ranges = std::make_shared<const std::vector<Range>>(place.facts.slots);
+  ExprId body(ExprId e, const Place& place) {
     const Expr expr = m_[e];
     if (const auto* r = std::get_if<Reduce>(&expr.node)) return inside(*r, expr, place);
     return visit(e, place);
@@ -39,13 +36,10 @@ class Normaliser {
 
  private:
   ExprId visit(ExprId e, const Place& place) {
-    auto key = std::tuple{e, place.cond, place.facts.slots.size()};
-    for (const auto& [ranges, known] : memo_[key]) {
-      if (same_ranges(m_, e, *ranges, *place.ranges) &&
-          same_ranges(m_, place.cond, *ranges, *place.ranges)) {
-        return known;
-      }
-    }
+    Key key{e, place.cond, place.facts.slots.size(), {}};
+    note_ranges(m_, e, place.facts.slots, std::get<3>(key));
+    note_ranges(m_, place.cond, place.facts.slots, std::get<3>(key));
+    if (auto it = memo_.find(key); it != memo_.end()) return it->second;
     const Expr expr = m_[e];
     ExprId out;
     if (const auto* r = std::get_if<Reduce>(&expr.node)) {
@@ -65,7 +59,7 @@ class Normaliser {
     } else {
       out = map_children(m_, e, [&](ExprId child) { return visit(child, place); });
     }
-    memo_[key].push_back({place.ranges, out});
+    memo_[std::move(key)] = out;
     return out;
   }
 
@@ -97,7 +91,6 @@ class Normaliser {
     }
     Place within = place;
     enter(m_, r, within.facts);
-    within.ranges = std::make_shared<const std::vector<Range>>(within.facts.slots);
     within.names.resize(r.first);
     within.names.insert(within.names.end(), r.names.begin(), r.names.end());
     Reduce out = r;
@@ -113,12 +106,9 @@ class Normaliser {
   Module& m_;
   std::string base_;
   std::set<ExprId> also_;
-  // What stands for an expression under a condition at a depth, for ranges that the slots have there.
-  struct Known {
-    std::shared_ptr<const std::vector<Range>> ranges;
-    ExprId out;
-  };
-  std::map<std::tuple<ExprId, ExprId, size_t>, std::vector<Known>> memo_;
+  // What replaces an expression: under a condition, at a depth, for the ranges of the slots there.
+  using Key = std::tuple<ExprId, ExprId, size_t, std::vector<ExprId>>;
+  std::map<Key, ExprId> memo_;
 };
 
 void normalise(Module& m, FamilyId id, size_t index, std::set<ExprId> also) {

@@ -183,19 +183,27 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
   return access(m, id, std::move(at), m[e].span);
 }
 
-bool same_ranges(const Module& m, ExprId e, const std::vector<Range>& a,
-                 const std::vector<Range>& b) {
-  if (!e || &a == &b) return true;
+void note_ranges(const Module& m, ExprId e, const std::vector<Range>& slots,
+                 std::vector<ExprId>& out) {
+  if (!e) return;
   uint64_t free = m[e].free;
   for (int32_t n = m[e].level(); n >= 0; --n) {
     if (!(free >> n & 1)) continue;
     const auto s = static_cast<size_t>(n);
-    if (s >= a.size() || s >= b.size() || a[s].lo != b[s].lo || a[s].hi != b[s].hi) return false;
-    for (ExprId end : {a[s].lo, a[s].hi}) {
+    const Range range = s < slots.size() ? slots[s] : Range{};
+    for (ExprId end : {range.lo, range.hi}) {
+      out.push_back(end);
       if (end) free |= m[end].free;  // slots further out
     }
   }
-  return true;
+}
+
+bool same_ranges(const Module& m, ExprId e, const std::vector<Range>& a,
+                 const std::vector<Range>& b) {
+  std::vector<ExprId> in_a, in_b;
+  note_ranges(m, e, a, in_a);
+  note_ranges(m, e, b, in_b);
+  return in_a == in_b;
 }
 
 namespace {
@@ -246,11 +254,10 @@ class RangeEnds {
   ExprId visit(ExprId e, const Facts& facts) {
     if (!reducing_range(e)) return e;
     ExprId cond = all_of(m_, facts.holds);
-    auto key = std::tuple{e, cond, facts.slots.size()};
-    for (const auto& [ranges, known] : memo_[key]) {
-      if (same_ranges(m_, e, ranges, facts.slots) && same_ranges(m_, cond, ranges, facts.slots))
-        return known;
-    }
+    Key key{e, cond, facts.slots.size(), {}};
+    note_ranges(m_, e, facts.slots, std::get<3>(key));
+    note_ranges(m_, cond, facts.slots, std::get<3>(key));
+    if (auto it = memo_.find(key); it != memo_.end()) return it->second;
     const Node node = m_[e].node;
     ExprId out;
     if (const auto* r = std::get_if<Reduce>(&node)) {
@@ -265,7 +272,7 @@ class RangeEnds {
     } else {
       out = map_children(m_, e, [&](ExprId child) { return visit(child, facts); });
     }
-    memo_[key].push_back({facts.slots, out});
+    memo_[std::move(key)] = out;
     return out;
   }
 
@@ -310,14 +317,11 @@ class RangeEnds {
     return reducing_[e] = found;
   }
 
-  struct Known {
-    std::vector<Range> ranges;  // of the slots
-    ExprId out;
-  };
   Module& m_;
   std::string base_;
   std::vector<Symbol> names_;
-  std::map<std::tuple<ExprId, ExprId, size_t>, std::vector<Known>> memo_;
+  using Key = std::tuple<ExprId, ExprId, size_t, std::vector<ExprId>>;  // with ranges of slots
+  std::map<Key, ExprId> memo_;
   std::unordered_map<ExprId, bool> reducing_;
 };
 

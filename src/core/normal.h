@@ -24,6 +24,11 @@ ExprId hoist(Module& m, const std::string& base, ExprId e, ExprId gate, const Fa
 bool same_ranges(const Module& m, ExprId e, const std::vector<Range>& a,
                  const std::vector<Range>& b);
 
+// Adds those ranges to a list, so that a map can find an expression by where it stands: lists are equal
+// where `same_ranges` holds.
+void note_ranges(const Module& m, ExprId e, const std::vector<Range>& slots,
+                 std::vector<ExprId>& out);
+
 // The name of each slot at an expression: coordinates of the family, then binders on the way.
 std::vector<Symbol> coordinate_names(const Family& family);
 

@@ -38,7 +38,7 @@ EVALUATOR = {"core", "build", "rewrite", "scalar"}
 SEMA = {
     "state": set(),
     "names": {"state"},
-    "ranges": {"state"},
+    "ranges": {"names", "state"},
     "types": {"ranges", "names", "state"},
 }
 SEMA["expressions"] = set(SEMA)

@@ -185,7 +185,7 @@ TEST_F(FilesTest, FilesWithoutRows) {
     write(name, counted({4, 3}));
     std::string why;
     EXPECT_FALSE(find_rows(path(name), "", why));
-    EXPECT_NE(why.find("read whole"), std::string::npos) << why;
+    EXPECT_NE(why.find("read as a whole"), std::string::npos) << why;
   }
   std::string why;
   EXPECT_FALSE(find_rows(path("none.npy"), "", why));
