@@ -224,7 +224,7 @@ def test_all_float_inputs_by_default(layer, data):
 
 
 @pytest.mark.parametrize("ask, message", [
-    (lambda p: p.grad("z", "W"), "`z` is an array over \\[batch, out\\], but a gradient is taken of a single number"),
+    (lambda p: p.grad("z", "W"), "`z` is an array over \\[batch, out\\], and a gradient is taken of a single number"),
     (lambda p: p.hvp("z", "W"), "a second derivative is taken of a single number"),
     (lambda p: p.grad("los", "W"), "did you mean `loss`"),
     (lambda p: p.vjp("z", "V"), "the program defines no value `V`"),

@@ -169,7 +169,10 @@ struct Guesser {
       if (out || !part.empty()) return out;
     }
     std::optional<Guess> out;
-    for (const auto& a : args) out = join(out, a);
+    for (const auto& a : args) {
+      // Labels that are `i32` and switches say nothing about the type of a loss.
+      if (!f || !a || is_float(a->type)) out = join(out, a);
+    }
     return out;
   }
 
