@@ -16,8 +16,9 @@ syn match einFunction "\%(\<fn\s\+\)\@<=\h\w*"
 syn match einRequest "@"
 syn match einAttribute "#\[[^]]*\]" contains=einNumber,einString
 syn region einString start=+"+ skip=+\\.+ end=+"+ end=+$+ contains=einEscape,einPlaceholder
-syn match einEscape "\\.\|{{\|}}" contained
 syn region einPlaceholder matchgroup=Special start="{" end="}" contained contains=TOP
+" After the region: of two items that begin at one place, the later one counts, and `{{` is no placeholder.
+syn match einEscape "\\u{\x*}\|\\.\|{{\|}}" contained
 syn match einComment "//.*$" contains=@Spell
 syn match einDoc "///.*$" contains=@Spell
 
